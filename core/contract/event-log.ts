@@ -1,0 +1,87 @@
+import type { JsonObject } from './json.ts'
+
+/** Place of an event in the whole log: a positive integer that only grows, with gaps allowed. 0 is before the first event. */
+export type Position = number
+
+/** What is known about an event besides its content. */
+export interface EventMetadata {
+  /** Who caused it: a key id, `admin`, `cli` or `system`. */
+  readonly actor: string
+  /** The request that caused it, where there was one. */
+  readonly requestId?: string
+  /** ISO 8601 UTC with six decimals. */
+  readonly time: string
+  /** Version of the event's shape, for upcasts. */
+  readonly schema: number
+}
+
+export interface NewEvent {
+  readonly type: string
+  readonly data: JsonObject
+}
+
+/** An event as the log holds it. `revision` counts from 0 within its stream. */
+export interface RecordedEvent extends NewEvent {
+  readonly stream: string
+  readonly revision: number
+  readonly position: Position
+  readonly metadata: EventMetadata
+}
+
+/** The revision of the stream's last event; -1 for a stream that must not exist yet; `any` for no check. */
+export type ExpectedRevision = number | 'any'
+
+export interface AppendOptions {
+  readonly expected: ExpectedRevision
+  readonly metadata: EventMetadata
+}
+
+/** `revision` and `position` of the last event that the append wrote. */
+export interface Appended {
+  readonly revision: number
+  readonly position: Position
+}
+
+/** Events in streams, durable and in one order. Stream names are `category-id`. */
+export interface EventLog {
+  /**
+   * Writes all events or none, and resolves when they are on disk.
+   * Rejects with `WrongRevision` when the stream is not at `expected`, with `LogUnavailable` when nothing could be written.
+   */
+  append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended>
+  /** The events of one stream in order, from a revision on; nothing for a stream that does not exist. */
+  read(stream: string, from?: number): AsyncIterable<RecordedEvent>
+  /**
+   * Every event after `from`, in log order: first those already there, then `caught-up` once, then each new one,
+   * whichever process wrote it. Ends when the signal aborts.
+   */
+  follow(from: Position, signal: AbortSignal): AsyncIterable<RecordedEvent | 'caught-up'>
+  /** Waits for appends under way, then lets go of the store. */
+  close(): Promise<void>
+}
+
+/** The stream was changed by somebody else since its revision was read. `actual` is -1 when it does not exist. */
+export class WrongRevision extends Error {
+  readonly stream: string
+  readonly expected: number
+  readonly actual: number
+
+  constructor(stream: string, expected: number, actual: number) {
+    super(`stream ${stream} is at revision ${actual}, not at ${expected}`)
+    this.name = 'WrongRevision'
+    this.stream = stream
+    this.expected = expected
+    this.actual = actual
+  }
+}
+
+/** The log could not write or read; nothing was written. `full` when the disk is. */
+export class LogUnavailable extends Error {
+  readonly full: boolean
+
+  constructor(message: string, options: { cause?: unknown; full?: boolean } = {}) {
+    super(message, { cause: options.cause })
+    this.name = 'LogUnavailable'
+    this.full = options.full ?? false
+  }
+}

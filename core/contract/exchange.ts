@@ -1,0 +1,76 @@
+import type { Account } from './accounts.ts'
+import type { ChatRequest } from './chat.ts'
+import type { JsonObject } from './json.ts'
+import type { Mode } from './modes.ts'
+import type { Target } from './provider.ts'
+import type { Reply } from './reply.ts'
+import type { RuleSet } from './rules.ts'
+
+/** One inference request on its way through the plugins: each reads what earlier ones left and adds its own. */
+export interface Exchange {
+  /** `req_…`; also the `x-request-id` header. */
+  readonly id: string
+  readonly account: Account
+  /** Aborts when the client leaves or the request's time is up. Every wait takes it. */
+  readonly signal: AbortSignal
+  /** `performance.now()` at arrival. */
+  readonly startedAt: number
+  /** The user's rules as they were at arrival. */
+  rules: RuleSet
+  /** The log position that decided this request: give it back as `as_of` to see the same rules. */
+  readonly rulesPosition: number
+  /** The request in canonical form; the firewall replaces it when it masks. */
+  request: ChatRequest
+  /** Left by routing: where the request may go, best first. */
+  route?: Route
+  /** Left by dispatch: the target that answered. */
+  target?: Target
+  /** Left by dispatch. */
+  reply?: Reply
+  /** Left by decorate: what the answer says about how it came about. */
+  decoration?: Decoration
+  readonly warnings: Warning[]
+  readonly trace: RuleTraceEntry[]
+  readonly attempts: Attempt[]
+}
+
+export interface Route {
+  readonly mode: Mode
+  /** Never empty. A pinned route has one target. */
+  readonly targets: readonly [Target, ...Target[]]
+  readonly pinned: boolean
+  /** One sentence that says what decided. */
+  readonly reason: string
+  /** 0 to 1: the winner's score; 1 for a pinned target. */
+  readonly score: number
+}
+
+/** An entry of `metadata.warnings`. */
+export interface Warning {
+  readonly code: string
+  readonly message: string
+}
+
+/** An entry of `metadata.rule_trace`: what became of one action of one rule. */
+export interface RuleTraceEntry {
+  readonly rule_id: number
+  readonly name: string
+  readonly action: string
+  readonly outcome: 'applied' | 'skipped'
+  readonly reason?: string
+}
+
+/** One call to a vendor. `outcome` is `ok` or the code of the error. */
+export interface Attempt {
+  readonly provider: string
+  readonly model: string
+  readonly outcome: string
+  readonly ms: number
+}
+
+/** Extension fields of an answer (decisions: "Answers"). `first` goes on a stream's first record, `last()` on its last and on a whole answer. */
+export interface Decoration {
+  readonly headers: Readonly<Record<string, string>>
+  readonly first: JsonObject
+  last(): JsonObject
+}

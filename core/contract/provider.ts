@@ -1,0 +1,53 @@
+import type { ChatRequest } from './chat.ts'
+import type { GatewayError } from './errors.ts'
+import type { Model } from './model.ts'
+import type { ReplyEvent } from './reply.ts'
+
+/** Where a request goes. `entry` is the catalogue's row; without it the name is passed to the vendor as it stands. */
+export interface Target {
+  readonly provider: string
+  readonly model: string
+  readonly entry?: Model
+}
+
+/** The HTTP request to a vendor, relative to its base URL. */
+export interface HttpCall {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Request fields that the target cannot take and that were left out; the caller is warned. */
+  readonly omitted: readonly string[]
+}
+
+/** One SSE record; `event` is empty where the vendor names none. */
+export interface SseEvent {
+  readonly event: string
+  readonly data: string
+}
+
+/** Reads one vendor stream, record by record. It keeps state: one reader per reply. */
+export interface StreamReader {
+  /** Throws a `GatewayError` on a record that reports a failure. */
+  read(event: SseEvent): readonly ReplyEvent[]
+  /** Called at the end of the bytes. Throws a `GatewayError` when the vendor stopped before it was done. */
+  end(): readonly ReplyEvent[]
+}
+
+/** A vendor's wire format. Pure: values in, values out; the network is elsewhere. */
+export interface Provider {
+  /** The format's name, such as `openai`. */
+  readonly format: string
+  writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall
+  /** Reads the parsed JSON of a whole reply; throws a `GatewayError` when it is not one. */
+  readReply(body: unknown): ReplyEvent
+  openStream(): StreamReader
+  /** Turns an answer other than 2xx into the error that the client gets. `body` is at most a few KB of text. */
+  readFailure(failure: UpstreamFailure): GatewayError
+}
+
+export interface UpstreamFailure {
+  readonly provider: string
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: string
+}

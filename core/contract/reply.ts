@@ -1,0 +1,39 @@
+import type { JsonObject } from './json.ts'
+
+/** Token counts. `input` includes cached tokens, `output` includes reasoning tokens. */
+export interface Usage {
+  readonly input: number
+  readonly output: number
+  readonly cached?: number
+  readonly reasoning?: number
+}
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
+
+/** What a vendor can say. A whole reply is the list of its parts; `index` counts tool calls from 0 without gaps. */
+export type ReplyPart =
+  | { readonly type: 'start'; readonly id: string; readonly model: string }
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text: string }
+  | { readonly type: 'refusal'; readonly text: string }
+  | { readonly type: 'tool-start'; readonly index: number; readonly id: string; readonly name: string }
+  | { readonly type: 'tool-json'; readonly index: number; readonly json: string }
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'finish'; readonly reason: FinishReason }
+
+/**
+ * One record from a vendor: its parts, and, where the vendor speaks the canonical format, the record itself,
+ * so that a client of the same format gets every field the vendor sent.
+ */
+export interface ReplyEvent {
+  readonly parts: readonly ReplyPart[]
+  readonly native?: JsonObject
+}
+
+/**
+ * The answer of a provider. A stream gives the events that arrived together as one batch, is read at the client's pace,
+ * and throws a `GatewayError` when the vendor fails half-way.
+ */
+export type Reply =
+  | { readonly type: 'whole'; readonly event: ReplyEvent }
+  | { readonly type: 'stream'; readonly batches: AsyncIterable<readonly ReplyEvent[]> }

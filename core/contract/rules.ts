@@ -1,0 +1,40 @@
+import type { Position } from './event-log.ts'
+import type { JsonObject } from './json.ts'
+
+/** What both rule kinds have in common. Times are ISO 8601 UTC with six decimals. */
+interface RuleBase {
+  readonly id: number
+  readonly user_id: number
+  readonly name: string
+  readonly is_enabled: boolean
+  /** -1000 to 1000; higher is evaluated first. */
+  readonly priority: number
+  readonly created_at: string
+  readonly updated_at: string
+  /** Counts the rule's own events from 1; its ETag. */
+  readonly revision: number
+}
+
+/** interface: "Routing rule". */
+export interface RoutingRule extends RuleBase {
+  readonly match_json: JsonObject
+  readonly action_json: JsonObject
+}
+
+/** interface: "Firewall rule". */
+export interface FirewallRule extends RuleBase {
+  readonly scope: 'prompt' | 'response'
+  readonly type: 'substring' | 'regex'
+  readonly pattern: string
+  readonly action: 'block' | 'mask' | 'warn'
+  readonly replacement: string | null
+}
+
+/** A user's rules at one moment, each list in evaluation order. Never changed: a rule change makes a new set. */
+export interface RuleSet {
+  readonly userId: number
+  /** Position of the user's last rule event; 0 when there is none. */
+  readonly position: Position
+  readonly routing: readonly RoutingRule[]
+  readonly firewall: readonly FirewallRule[]
+}
