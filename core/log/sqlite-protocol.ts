@@ -1,0 +1,92 @@
+import type { ExpectedRevision, Position } from '../contract/event-log.ts'
+
+/** What the log asks of its worker thread, `open` first. Events travel as JSON text: the worker never parses them. */
+export type Ask = OpenAsk | AppendAsk | ReadStreamAsk | ReadLogAsk | CloseAsk
+
+export interface OpenAsk {
+  readonly type: 'open'
+  readonly file: string
+  readonly busyTimeout: number
+  readonly maxPages: number | undefined
+}
+
+export interface AppendAsk {
+  readonly type: 'append'
+  readonly stream: string
+  readonly expected: ExpectedRevision
+  readonly events: readonly (readonly [type: string, data: string])[]
+  readonly metadata: string
+}
+
+/** The events of one stream from a revision on. */
+export interface ReadStreamAsk {
+  readonly type: 'read-stream'
+  readonly stream: string
+  readonly from: number
+}
+
+/** The events of all streams after a position. */
+export interface ReadLogAsk {
+  readonly type: 'read-log'
+  readonly after: Position
+}
+
+/** Commits the appends that came before it, then lets go of the file. */
+export interface CloseAsk {
+  readonly type: 'close'
+}
+
+/** The answer that each kind of ask gets when it does not fail. */
+export interface Answers {
+  open: Done
+  append: AppendedAnswer | WrongRevisionAnswer
+  'read-stream': Page
+  'read-log': Page
+  close: Done
+}
+
+export interface Done {
+  readonly type: 'done'
+}
+
+export interface AppendedAnswer {
+  readonly type: 'appended'
+  readonly revision: number
+  readonly position: Position
+}
+
+export interface WrongRevisionAnswer {
+  readonly type: 'wrong-revision'
+  readonly actual: number
+}
+
+/** As many rows as fit in one page; `more` when the next page may not be empty. */
+export interface Page {
+  readonly type: 'page'
+  readonly rows: readonly Row[]
+  readonly more: boolean
+}
+
+export type Row = readonly [
+  position: Position,
+  stream: string,
+  revision: number,
+  type: string,
+  data: string,
+  metadata: string,
+]
+
+/** `code` is SQLite's, such as `SQLITE_FULL`, where it was SQLite that failed. */
+export interface Failure {
+  readonly type: 'failed'
+  readonly message: string
+  readonly code: string | undefined
+}
+
+export type Answer = Answers[Ask['type']] | Failure
+
+/** `watch`: look out for commits of other processes, until `unwatch`. */
+export type ToWorker = { readonly id: number; readonly ask: Ask } | 'watch' | 'unwatch'
+
+/** `changed`: another process has committed. */
+export type FromWorker = { readonly id: number; readonly answer: Answer } | 'changed'

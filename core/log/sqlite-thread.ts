@@ -1,0 +1,111 @@
+import type { Worker } from 'node:worker_threads'
+import { LogUnavailable } from '../contract/event-log.ts'
+import type { Bell } from './bell.ts'
+import type { Answer, Answers, Ask, Failure, FromWorker, ToWorker } from './sqlite-protocol.ts'
+import { startWorker } from './start-worker.ts'
+
+interface Pending {
+  resolve(answer: Answer): void
+  reject(error: LogUnavailable): void
+}
+
+/** The main thread's end of the worker. The process stays alive while something is asked or followed, not longer. */
+export class SqliteThread {
+  readonly #worker: Worker = startWorker('./sqlite-worker', import.meta.url, { name: 'event-log' })
+  readonly #pending = new Map<number, Pending>()
+  readonly #followers = new Set<Bell>()
+  #lastId = 0
+  #ended: LogUnavailable | undefined
+
+  constructor() {
+    this.#worker.on('message', (message: FromWorker) => this.#receive(message))
+    this.#worker.on('error', (cause) => this.#die(cause))
+    this.#worker.on('exit', () => this.#die())
+  }
+
+  /** Resolves with the worker's answer; rejects with `LogUnavailable` when the ask failed or the worker is gone. */
+  ask<Kind extends Ask>(ask: Kind): Promise<Answers[Kind['type']]> {
+    if (this.#ended) return Promise.reject(this.#ended)
+    const answered = new Promise<Answer>((resolve, reject) => {
+      this.#lastId += 1
+      this.#pending.set(this.#lastId, { resolve, reject })
+      this.#send({ id: this.#lastId, ask })
+    })
+    this.#holdProcess()
+    // The id ties the answer to the ask, and the worker answers each ask with its own kind.
+    return answered as Promise<Answers[Kind['type']]>
+  }
+
+  /** Rings at every commit, by this process or another, and when the thread ends; until `unfollow`. */
+  follow(bell: Bell): void {
+    this.#followers.add(bell)
+    if (this.#followers.size === 1) this.#send('watch')
+    this.#holdProcess()
+  }
+
+  unfollow(bell: Bell): void {
+    this.#followers.delete(bell)
+    if (this.#followers.size === 0) this.#send('unwatch')
+    this.#holdProcess()
+  }
+
+  /** Waits for what was asked before, then ends the worker. */
+  async close(): Promise<void> {
+    if (this.#ended) return
+    const closed = this.ask({ type: 'close' })
+    this.#ended = new LogUnavailable('the event log is closed')
+    this.#ringAll()
+    try {
+      await closed
+    } finally {
+      await this.terminate()
+    }
+  }
+
+  /** Ends the worker where it stands. */
+  async terminate(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message)
+  }
+
+  #receive(message: FromWorker): void {
+    if (message === 'changed') this.#ringAll()
+    else this.#settle(message.id, message.answer)
+  }
+
+  #settle(id: number, answer: Answer): void {
+    const pending = this.#pending.get(id)
+    this.#pending.delete(id)
+    this.#holdProcess()
+    if (answer.type === 'failed') pending?.reject(unavailable(answer))
+    else pending?.resolve(answer)
+    if (answer.type === 'appended') this.#ringAll()
+  }
+
+  #die(cause?: unknown): void {
+    const death = new LogUnavailable('the thread of the event log has died', { cause })
+    this.#ended ??= death
+    for (const { reject } of this.#pending.values()) reject(death)
+    this.#pending.clear()
+    this.#ringAll()
+  }
+
+  #ringAll(): void {
+    for (const bell of this.#followers) bell.ring()
+  }
+
+  #holdProcess(): void {
+    if (this.#pending.size + this.#followers.size > 0) this.#worker.ref()
+    else this.#worker.unref()
+  }
+}
+
+function unavailable({ message, code }: Failure): LogUnavailable {
+  return new LogUnavailable(`the event log failed: ${message}`, {
+    cause: code === undefined ? undefined : Object.assign(new Error(message), { code }),
+    full: code === 'SQLITE_FULL',
+  })
+}
