@@ -1,0 +1,23 @@
+import { LRUCache } from 'lru-cache'
+import { type Fault, type Marker, NO_FAULT, readMarkers } from './marker.ts'
+
+export type PickFault = (userText: string, model: string) => Fault
+
+/**
+ * Finds the fault for a request: the first marker in its text that is meant for its model and not used up.
+ * Markers with `times` are counted by their text, so a test that counts writes a marker of its own.
+ */
+export function createFaultPicker(): PickFault {
+  const uses = new LRUCache<string, number>({ max: 10_000 })
+
+  function applies({ text, fault }: Marker, model: string): boolean {
+    if (fault.model !== undefined && fault.model !== model) return false
+    if (fault.times === Number.POSITIVE_INFINITY) return true
+    const used = uses.get(text) ?? 0
+    uses.set(text, used + 1)
+    return used < fault.times
+  }
+
+  return (userText, model) =>
+    readMarkers(userText).find((marker) => applies(marker, model))?.fault ?? NO_FAULT
+}

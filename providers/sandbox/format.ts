@@ -1,0 +1,34 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { SseEvent } from '../../core/contract/index.ts'
+import type { Answer, Question } from './question.ts'
+import type { Refusal } from './refusal.ts'
+
+/** How one vendor writes what the sandbox says. Pure: values in, values out. */
+export interface Format {
+  /** First segment of its paths. */
+  readonly name: string
+  /** What a path asks for; `path` starts after the name, here and below. */
+  findEndpoint(method: string, path: string): 'chat' | 'models' | undefined
+  /** The API key of a request, empty when there is none. */
+  readKey(headers: IncomingHttpHeaders): string
+  /** Throws a `Refusal` for a body that the vendor would not take. */
+  readCall(path: string, body: unknown): Call
+  writeModels(): string
+  writeError(refusal: Refusal): string
+  /** An error in the middle of a stream. */
+  writeErrorEvent(refusal: Refusal): SseEvent
+}
+
+/** One chat request, with what it takes to write its answer. */
+export interface Call {
+  readonly question: Question
+  readonly streams: boolean
+  writeWhole(answer: Answer): string
+  writeStream(answer: Answer): StreamEvents
+}
+
+/** The records of a stream: what is said, then what says that it is over. */
+export interface StreamEvents {
+  readonly content: readonly SseEvent[]
+  readonly closing: readonly SseEvent[]
+}

@@ -1,0 +1,77 @@
+import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
+import type { Output, Question } from '../question.ts'
+import { Refusal } from '../refusal.ts'
+import { readToolChoice, readTools } from './tools.ts'
+
+interface Message {
+  readonly role: string
+  readonly text: string
+}
+
+/** Reads a chat request. Throws a `Refusal` (400) that names the field at fault. */
+export function readQuestion(body: JsonObject): Question {
+  const { model, messages: list, response_format: format, parallel_tool_calls: parallel } = body
+  if (typeof model !== 'string' || model === '') throw missing('model')
+  if (!Array.isArray(list) || list.length === 0) throw missing('messages')
+  const messages = list.map(readMessage)
+  const tools = readTools(body.tools)
+  return {
+    model,
+    texts: messages.map(({ text }) => text),
+    userText: messages.findLast(({ role }) => role === 'user')?.text ?? '',
+    toolResults: findToolResults(messages),
+    ...readToolChoice(body.tool_choice, tools),
+    mayCallInParallel: parallel !== false,
+    output: readOutput(format),
+    maxTokens: readMaxTokens(body, 'max_completion_tokens') ?? readMaxTokens(body, 'max_tokens'),
+    stop: readStop(body.stop),
+  }
+}
+
+function missing(param: string): Refusal {
+  const code = 'missing_required_parameter'
+  return new Refusal(400, `Missing required parameter: '${param}'.`, { param, code })
+}
+
+function readMessage(message: unknown, index: number): Message {
+  const param = `messages[${index}]`
+  if (!isJsonObject(message) || typeof message.role !== 'string') {
+    throw new Refusal(400, `Invalid value for '${param}': expected an object with a role.`, { param })
+  }
+  return { role: message.role, text: readText(message.content) }
+}
+
+function readText(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  const texts = content.map((part) => (isJsonObject(part) ? part.text : undefined))
+  return texts.filter((text) => typeof text === 'string').join('\n')
+}
+
+/** The texts of the tool messages after everything else. */
+function findToolResults(messages: readonly Message[]): readonly string[] {
+  const last = messages.findLastIndex(({ role }) => role !== 'tool' && role !== 'function')
+  return messages.slice(last + 1).map(({ text }) => text)
+}
+
+function readOutput(format: unknown): Output {
+  if (!isJsonObject(format)) return { type: 'text' }
+  if (format.type === 'json_object') return { type: 'json' }
+  if (format.type !== 'json_schema') return { type: 'text' }
+  const schema = isJsonObject(format.json_schema) ? format.json_schema.schema : undefined
+  if (isJsonObject(schema)) return { type: 'schema', schema }
+  const param = 'response_format.json_schema.schema'
+  throw new Refusal(400, `Missing required parameter: '${param}'.`, { param })
+}
+
+function readMaxTokens(body: JsonObject, param: string): number | undefined {
+  const value = body[param] ?? undefined
+  if (value === undefined) return undefined
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1) return value
+  throw new Refusal(400, `Invalid '${param}': expected a whole number of at least 1.`, { param })
+}
+
+function readStop(stop: unknown): readonly string[] {
+  const sequences = Array.isArray(stop) ? stop : [stop]
+  return sequences.filter((sequence) => typeof sequence === 'string' && sequence !== '')
+}

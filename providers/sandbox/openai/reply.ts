@@ -1,0 +1,87 @@
+import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
+import type { StreamEvents } from '../format.ts'
+import type { Answer, ToolRequest } from '../question.ts'
+import { splitText } from '../tokens.ts'
+
+/** An answer as one `chat.completion`. */
+export function writeWhole(answer: Answer, unknownFields: readonly string[]): string {
+  return JSON.stringify({
+    ...writeEnvelope(answer, 'chat.completion', unknownFields),
+    choices: [{ index: 0, message: writeMessage(answer), logprobs: null, finish_reason: answer.finish }],
+    usage: writeUsage(answer),
+  })
+}
+
+/** An answer as `chat.completion.chunk` records: role, pieces, finish, usage where it was asked for, `[DONE]`. */
+export function writeStream(
+  answer: Answer,
+  unknownFields: readonly string[],
+  includesUsage: boolean,
+): StreamEvents {
+  const envelope = writeEnvelope(answer, 'chat.completion.chunk', unknownFields)
+  const noUsage = includesUsage ? { usage: null } : {}
+  const chunk = (delta: JsonObject, finish: string | null = null) =>
+    write({
+      ...envelope,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+      ...noUsage,
+    })
+  const usage = write({ ...envelope, choices: [], usage: writeUsage(answer) })
+  return {
+    content: writeDeltas(answer).map((delta) => chunk(delta)),
+    closing: [chunk({}, answer.finish), ...(includesUsage ? [usage] : []), { event: '', data: '[DONE]' }],
+  }
+}
+
+function write(record: JsonObject): SseEvent {
+  return { event: '', data: JSON.stringify(record) }
+}
+
+function writeEnvelope(answer: Answer, object: string, unknownFields: readonly string[]): JsonObject {
+  return {
+    id: `chatcmpl-${answer.id}`,
+    object,
+    created: answer.created,
+    model: answer.model,
+    service_tier: 'default',
+    system_fingerprint: 'fp_sandbox',
+    x_sandbox: { unknown_fields: unknownFields },
+  }
+}
+
+function writeMessage({ text, toolCalls }: Answer): JsonObject {
+  const message = { role: 'assistant', refusal: null, annotations: [] }
+  if (toolCalls.length === 0) return { ...message, content: text }
+  return { ...message, content: null, tool_calls: toolCalls.map(writeToolCall) }
+}
+
+function writeToolCall({ id, name, json }: ToolRequest): JsonObject {
+  return { id, type: 'function', function: { name, arguments: json } }
+}
+
+function writeDeltas({ text, toolCalls }: Answer): readonly JsonObject[] {
+  if (toolCalls.length > 0) {
+    return [{ role: 'assistant', content: null, refusal: null }, ...toolCalls.flatMap(writeToolDeltas)]
+  }
+  return [
+    { role: 'assistant', content: '', refusal: null },
+    ...splitText(text).map((content) => ({ content })),
+  ]
+}
+
+function writeToolDeltas(call: ToolRequest, index: number): readonly JsonObject[] {
+  const opening = { index, ...writeToolCall({ ...call, json: '' }) }
+  const pieces = splitText(call.json).map((json) => ({ index, function: { arguments: json } }))
+  return [opening, ...pieces].map((piece) => ({ tool_calls: [piece] }))
+}
+
+function writeUsage({ usage }: Answer): JsonObject {
+  const { input, output, cached = 0, reasoning = 0 } = usage
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: 0 },
+  }
+}

@@ -1,0 +1,74 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
+export interface Received {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  /** Parsed; the text itself where it is not JSON. */
+  readonly body: unknown
+  /** Of the body, in bytes. */
+  readonly size: number
+}
+
+/** `aborted`: the client left before the answer ended. */
+export type Outcome = 'finished' | 'aborted'
+
+/** A request whose body was read, and what became of it. */
+export interface RecordedRequest extends Received {
+  /** Live: turns true when the client leaves. */
+  readonly aborted: boolean
+  readonly closed: Promise<Outcome>
+}
+
+export interface Recorder {
+  readonly requests: readonly RecordedRequest[]
+  next(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
+  /** Gives the function that notes the outcome; only its first call counts. */
+  record(received: Received): (outcome: Outcome) => void
+}
+
+/** Keeps the last `limit` requests and hands new ones to whoever waits for them. */
+export function createRecorder(limit: number): Recorder {
+  const requests: RecordedRequest[] = []
+  const waiting = new Set<(request: RecordedRequest) => void>()
+  return {
+    requests,
+    next(predicate = () => true) {
+      return new Promise((resolve) => {
+        waiting.add(function offer(request) {
+          if (!predicate(request)) return
+          waiting.delete(offer)
+          resolve(request)
+        })
+      })
+    },
+    record(received) {
+      if (limit === 0 && waiting.size === 0) return () => {}
+      const { request, settle } = createEntry(received)
+      requests.push(request)
+      if (requests.length > limit) requests.shift()
+      for (const offer of waiting) offer(request)
+      return settle
+    },
+  }
+}
+
+function createEntry(received: Received) {
+  let outcome: Outcome | undefined
+  let settle = (_outcome: Outcome) => {}
+  const closed = new Promise<Outcome>((resolve) => {
+    settle = (end) => {
+      outcome ??= end
+      resolve(outcome)
+    }
+  })
+  const request: RecordedRequest = {
+    ...received,
+    closed,
+    get aborted() {
+      return outcome === 'aborted'
+    },
+  }
+  return { request, settle }
+}

@@ -1,0 +1,54 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createFaultPicker } from './fault-picker.ts'
+import { createRecorder, type RecordedRequest } from './recorder.ts'
+import { serve } from './serve.ts'
+
+export type { RecordedRequest } from './recorder.ts'
+
+export interface SandboxOptions {
+  /** 127.0.0.1 when left out. */
+  readonly host?: string
+  /** 0, which is also the default, picks a free one. */
+  readonly port?: number
+  /** How many of the last requests to keep for tests; none when left out, so that no prompt stays in memory. */
+  readonly record?: number
+}
+
+export interface Sandbox {
+  /** Such as `http://127.0.0.1:4010`; the base URL for OpenAI's format is `${url}/openai/v1`. */
+  readonly url: string
+  /** The last requests received, oldest first, as many as `record` allows. */
+  readonly requests: readonly RecordedRequest[]
+  /** The first request that arrives after this call and satisfies the predicate. */
+  next(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
+  /** Stops listening and ends open connections at once. */
+  close(): Promise<void>
+}
+
+/** Starts a local server that answers like a model vendor, and misbehaves when a message asks for it (docs/sandbox.md). */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { host = '127.0.0.1', port = 0, record = 0 } = options
+  const recorder = createRecorder(record)
+  const pickFault = createFaultPicker()
+  const server = createServer(
+    { headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 30_000 },
+    (request, response) => void serve(request, response, { recorder, pickFault }),
+  )
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  // A TCP server always reports an address of this shape.
+  const address = server.address() as AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    requests: recorder.requests,
+    next: recorder.next,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
