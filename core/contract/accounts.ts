@@ -1,6 +1,12 @@
 import type { Position } from './event-log.ts'
 
-export type Plan = 'free' | 'paid'
+export const PLANS = ['free', 'paid'] as const
+
+export type Plan = (typeof PLANS)[number]
+
+export function isPlan(text: string): text is Plan {
+  return (PLANS as readonly string[]).includes(text)
+}
 
 /** Who is calling, as the auth plugin found it. */
 export interface Account {

@@ -1,11 +1,11 @@
 /** What plugin and provider packages may import, as `signalbox`. */
-export type * from './accounts.ts'
+export * from './accounts.ts'
 export type * from './chat.ts'
 export * from './errors.ts'
 export * from './event-log.ts'
 export type * from './exchange.ts'
 export * from './json.ts'
-export * from './model.ts'
+export type * from './model.ts'
 export * from './modes.ts'
 export type * from './plugin.ts'
 export type * from './provider.ts'

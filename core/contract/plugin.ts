@@ -11,6 +11,8 @@ import type { JsonObject } from './json.ts'
 export interface GatewayFields {
   /** `req_…`, on every answer as `x-request-id`. */
   readonly requestId: string
+  /** `performance.now()` at arrival. */
+  readonly startedAt: number
   /** Aborts when the client leaves before the answer ended. */
   readonly signal: AbortSignal
   /** Set by `auth`. */

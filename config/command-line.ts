@@ -1,0 +1,104 @@
+import { parseArgs } from 'node:util'
+import { isPlan } from '../core/contract/index.ts'
+import type { Environment } from './environment.ts'
+import { createLogger } from './logger.ts'
+import { readSettings } from './settings.ts'
+import { runGateway } from './start.ts'
+import { openState, type State } from './state.ts'
+
+/** The command was not understood; the message says how it is used. */
+export class UsageError extends Error {}
+
+const USAGE = `Usage:
+  signalbox start                                 run the gateway
+  signalbox config check                          check the settings without starting
+  signalbox users add --name NAME --plan PLAN     make a user (PLAN: free or paid) and print a key for it
+  signalbox users list                            list users and their keys
+  signalbox users plan USER PLAN                  put a user on another plan
+  signalbox keys add USER                         print another key for a user
+  signalbox keys revoke KEY                       refuse a key from now on, by its id`
+
+const AUTHOR = { actor: 'cli' }
+
+/** Carries out one command; output for programs goes to stdout. */
+export async function runCommand(args: readonly string[], environment: Environment): Promise<void> {
+  const { positionals, values } = readArguments(args)
+  const [topic, verb, ...operands] = positionals
+  switch ([topic, verb].filter(Boolean).join(' ')) {
+    case 'start':
+      return runGateway(environment)
+    case 'config check':
+      readSettings(environment)
+      return print('The settings are valid.')
+    case 'users add':
+      return withState(environment, (state) => addUser(state, values.name, values.plan))
+    case 'users list':
+      return withState(environment, listUsers)
+    case 'users plan':
+      return withState(environment, (state) => changePlan(state, operands[0], operands[1]))
+    case 'keys add':
+      return withState(environment, (state) => addKey(state, operands[0]))
+    case 'keys revoke':
+      return withState(environment, (state) => revokeKey(state, operands[0]))
+    default:
+      throw new UsageError(USAGE)
+  }
+}
+
+function readArguments(args: readonly string[]) {
+  try {
+    const options = { name: { type: 'string' }, plan: { type: 'string' } } as const
+    return parseArgs({ args: [...args], allowPositionals: true, options })
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
+  }
+}
+
+async function withState(environment: Environment, run: (state: State) => Promise<void>): Promise<void> {
+  const settings = readSettings(environment)
+  const state = await openState(settings.data_dir, createLogger(settings.log_level))
+  try {
+    await run(state)
+  } finally {
+    await state.close()
+  }
+}
+
+async function addUser({ accountCommands }: State, name = '', plan = ''): Promise<void> {
+  if (name === '' || !isPlan(plan)) throw new UsageError(USAGE)
+  const user = await accountCommands.createUser(name, plan, AUTHOR)
+  const key = await accountCommands.issueKey(user.id, AUTHOR)
+  print(JSON.stringify({ id: user.id, name, plan, key_id: key.id, key: key.key }))
+}
+
+async function listUsers({ accounts }: State): Promise<void> {
+  for (const { id, name, plan, keys } of accounts.users()) {
+    const active = keys.filter(({ revokedAt }) => revokedAt === null).map((key) => key.id)
+    print(JSON.stringify({ id, name, plan, keys: active }))
+  }
+}
+
+async function changePlan({ accountCommands }: State, user = '', plan = ''): Promise<void> {
+  if (!isPlan(plan)) throw new UsageError(USAGE)
+  const changed = await accountCommands.changePlan(readUserId(user), plan, AUTHOR)
+  print(JSON.stringify({ id: changed.id, name: changed.name, plan: changed.plan }))
+}
+
+async function addKey({ accountCommands }: State, user = ''): Promise<void> {
+  print(JSON.stringify(await accountCommands.issueKey(readUserId(user), AUTHOR)))
+}
+
+async function revokeKey({ accountCommands }: State, keyId = ''): Promise<void> {
+  if (keyId === '') throw new UsageError(USAGE)
+  await accountCommands.revokeKey(keyId, AUTHOR)
+  print(JSON.stringify({ id: keyId, revoked: true }))
+}
+
+function readUserId(text: string): number {
+  if (!/^\d+$/.test(text)) throw new UsageError(USAGE)
+  return Number(text)
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import { isJsonObject, type JsonObject, type Model } from '../core/contract/index.ts'
+import type { PluginEntry } from '../core/pipeline/load.ts'
+import { compileThoroughCheck, describeSchemaFault } from '../core/schema.ts'
+import type { ModeWeights } from '../plugins/routing/score.ts'
+import { type Environment, readEnvironment, variablePrefix } from './environment.ts'
+import { shippedFile } from './shipped-file.ts'
+
+/** How this process is to run: the shipped settings, the operator's file over them, the environment over both. */
+export interface Settings {
+  readonly host: string
+  readonly port: number
+  readonly data_dir: string
+  readonly admin_key?: string | null
+  readonly log_level: string
+  readonly plugins: readonly PluginEntry[]
+  readonly providers: Readonly<Record<string, ProviderSettings>>
+  readonly models: readonly Model[]
+  readonly modes: ModeWeights
+  readonly timeouts: {
+    readonly connect_ms: number
+    readonly first_byte_ms: number
+    readonly idle_ms: number
+    readonly drain_ms: number
+  }
+  readonly limits: { readonly body_bytes: number }
+}
+
+export interface ProviderSettings {
+  readonly format: 'openai'
+  readonly base_url: string
+  /** Undefined when the provider's key variable is not set. */
+  readonly api_key: string | undefined
+}
+
+/** All faults in the settings, each with the setting's name and what is allowed. */
+export class SettingsError extends Error {
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(
+      `The settings have ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    )
+    this.name = 'SettingsError'
+    this.faults = faults
+  }
+}
+
+const schema = JSON.parse(readFileSync(shippedFile('config/schema.json'), 'utf8'))
+const check = compileThoroughCheck<Document>(schema)
+const checkModels = compileThoroughCheck<Row[]>({
+  type: 'array',
+  items: { $ref: '#/definitions/model' },
+  definitions: schema.definitions,
+})
+
+/** A settings document as its schema describes it. */
+type Document = Omit<Settings, 'plugins' | 'providers' | 'models'> & {
+  readonly plugins: readonly (string | { use: string; options?: JsonObject })[]
+  readonly providers: Readonly<Record<string, { format: 'openai'; base_url: string; key_variable?: string }>>
+  readonly models: readonly Row[]
+}
+
+type Row = Omit<Model, 'aliases' | 'reasoning' | 'sampling'> & Partial<Model>
+
+/** Reads and checks everything; throws a `SettingsError` that lists every fault at once. */
+export function readSettings(environment: Environment): Settings {
+  const faults: string[] = []
+  const shipped = readYaml(shippedFile('config/default.yaml'), faults)
+  const own = environment.CONFIG ? readYaml(environment.CONFIG, faults) : {}
+  const merged = merge(asMap(shipped, 'default.yaml', faults), asMap(own, environment.CONFIG ?? '', faults))
+  const { settings, faults: environmentFaults } = readEnvironment(merged, environment)
+  faults.push(...environmentFaults)
+
+  const rows = readYaml(shippedFile('config/models.yaml'), faults)
+  if (!checkModels(rows))
+    faults.push(...(checkModels.errors ?? []).map((fault) => `models.yaml: ${describeSchemaFault(fault)}`))
+  if (!check(settings)) faults.push(...(check.errors ?? []).map(describeSchemaFault))
+  if (faults.length > 0 || !check(settings) || !checkModels(rows))
+    throw new SettingsError([...new Set(faults)])
+
+  return {
+    ...settings,
+    plugins: settings.plugins.map(readEntry),
+    providers: withKeys(settings.providers, environment),
+    models: mergeModels(rows, settings.models),
+  }
+}
+
+function readYaml(file: string, faults: string[]): unknown {
+  try {
+    return parse(readFileSync(file, 'utf8')) ?? {}
+  } catch (error) {
+    faults.push(`${file} cannot be read: ${error instanceof Error ? error.message : error}`)
+    return {}
+  }
+}
+
+function asMap(value: unknown, file: string, faults: string[]): JsonObject {
+  if (isJsonObject(value)) return value
+  faults.push(`${file} must hold a map of settings`)
+  return {}
+}
+
+/** Maps are merged key by key, everything else is replaced. */
+function merge(base: JsonObject, over: JsonObject): JsonObject {
+  const merged: Record<string, unknown> = { ...base }
+  for (const [key, value] of Object.entries(over)) {
+    const below = merged[key]
+    merged[key] = isJsonObject(below) && isJsonObject(value) ? merge(below, value) : value
+  }
+  return merged
+}
+
+function readEntry(entry: Document['plugins'][number]): PluginEntry {
+  return typeof entry === 'string'
+    ? { use: entry, options: {} }
+    : { use: entry.use, options: entry.options ?? {} }
+}
+
+function withKeys(providers: Document['providers'], environment: Environment): Settings['providers'] {
+  const rows = Object.entries(providers).map(([id, { format, base_url, key_variable }]) => {
+    const api_key = environment[key_variable ?? `${variablePrefix(id)}_API_KEY`] || undefined
+    return [id, { format, base_url, api_key }] as const
+  })
+  return Object.fromEntries(rows)
+}
+
+function mergeModels(shipped: readonly Row[], own: readonly Row[]): readonly Model[] {
+  const rows = new Map<string, Model>()
+  for (const row of [...shipped, ...own]) {
+    rows.set(`${row.provider}:${row.id}`, { aliases: [], reasoning: false, sampling: true, ...row })
+  }
+  return [...rows.values()]
+}

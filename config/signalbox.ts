@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+import { GatewayError } from '../core/contract/index.ts'
+import { runCommand, UsageError } from './command-line.ts'
+import { SettingsError } from './settings.ts'
+
+try {
+  await runCommand(process.argv.slice(2), process.env)
+} catch (error) {
+  process.stderr.write(`${describe(error)}\n`)
+  process.exitCode = error instanceof UsageError ? 2 : 1
+}
+
+/** One sentence for what the user can mend; the stack only for what nobody foresaw. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isForeseen =
+    error instanceof UsageError || error instanceof SettingsError || error instanceof GatewayError
+  return isForeseen || !process.env.DEBUG ? error.message : (error.stack ?? error.message)
+}

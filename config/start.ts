@@ -1,0 +1,23 @@
+import { once } from 'node:events'
+import { describeStart } from './banner.ts'
+import { createDemoUser } from './demo-user.ts'
+import type { Environment } from './environment.ts'
+import { startGateway } from './gateway.ts'
+import { createLogger } from './logger.ts'
+import { readSettings } from './settings.ts'
+
+/** Runs the gateway until SIGTERM or SIGINT; resolves when everything is let go of. */
+export async function runGateway(environment: Environment): Promise<void> {
+  const settings = readSettings(environment)
+  const logger = createLogger(settings.log_level)
+  const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
+
+  const gateway = await startGateway(settings, logger)
+  const demoKey = await createDemoUser(gateway.state)
+  process.stderr.write(`${describeStart(gateway, demoKey)}\n`)
+  process.stdout.write(`${JSON.stringify({ ready: true, base_url: gateway.baseUrl })}\n`)
+
+  await Promise.race([stopped, gateway.state.live.ended])
+  logger.info('stopping: running requests may end')
+  await gateway.stop()
+}

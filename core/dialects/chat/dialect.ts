@@ -1,0 +1,13 @@
+import type { Dialect } from '../dialect.ts'
+import { chatErrorBody } from './error-body.ts'
+import { readChatRequest } from './read-request.ts'
+import { writeChunks } from './write-stream.ts'
+import { writeCompletion } from './write-whole.ts'
+
+/** `POST /v1/chat/completions`. */
+export const chat: Dialect = {
+  readRequest: readChatRequest,
+  writeWhole: writeCompletion,
+  writeStream: writeChunks,
+  errorBody: chatErrorBody,
+}

@@ -1,0 +1,88 @@
+import type { JsonObject } from '../../contract/index.ts'
+
+const number = (minimum: number, maximum: number) => ({ type: ['number', 'null'], minimum, maximum })
+const count = { type: ['integer', 'null'], minimum: 1 }
+
+const toolCall = {
+  type: 'object',
+  required: ['id', 'function'],
+  properties: {
+    id: { type: 'string' },
+    function: {
+      type: 'object',
+      required: ['name', 'arguments'],
+      properties: { name: { type: 'string' }, arguments: { type: 'string' } },
+    },
+  },
+}
+
+const contentPart = {
+  type: 'object',
+  required: ['type'],
+  properties: { type: { type: 'string' }, text: { type: 'string' } },
+  if: { properties: { type: { const: 'text' } } },
+  // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
+  then: { required: ['text'] },
+}
+
+const message = {
+  type: 'object',
+  required: ['role'],
+  properties: {
+    role: { type: 'string', enum: ['system', 'developer', 'user', 'assistant', 'tool', 'function'] },
+    content: { type: ['string', 'array', 'null'], items: contentPart },
+    tool_calls: { type: ['array', 'null'], items: toolCall },
+    tool_call_id: { type: 'string' },
+  },
+  if: { properties: { role: { enum: ['system', 'developer', 'user', 'tool'] } } },
+  // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
+  then: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
+}
+
+const tool = {
+  type: 'object',
+  required: ['type'],
+  properties: {
+    type: { type: 'string' },
+    function: {
+      type: 'object',
+      required: ['name'],
+      properties: { name: { type: 'string', minLength: 1 }, parameters: { type: ['object', 'null'] } },
+    },
+  },
+}
+
+/** The chat-completions body (interface: "Chat completions"). Fields that are not named here pass through. */
+export const chatRequestSchema: JsonObject = {
+  type: 'object',
+  required: ['messages'],
+  properties: {
+    model: { type: 'string', pattern: '^[!-~]{1,256}$' },
+    messages: { type: 'array', minItems: 1, items: message },
+    temperature: number(0, 2),
+    top_p: number(0, 1),
+    presence_penalty: number(-2, 2),
+    frequency_penalty: number(-2, 2),
+    max_tokens: count,
+    max_completion_tokens: count,
+    n: count,
+    stream: { type: ['boolean', 'null'] },
+    stream_options: {
+      type: ['object', 'null'],
+      properties: { include_usage: { type: ['boolean', 'null'] } },
+    },
+    stop: { type: ['string', 'array', 'null'], items: { type: 'string' } },
+    user: { type: 'string' },
+    metadata: { type: ['object', 'null'] },
+    tools: { type: ['array', 'null'], items: tool },
+    tool_choice: { type: ['string', 'object', 'null'] },
+    response_format: {
+      type: ['object', 'null'],
+      required: ['type'],
+      properties: { type: { type: 'string' } },
+    },
+    logit_bias: { type: ['object', 'null'] },
+    seed: { type: ['integer', 'null'] },
+    logprobs: { type: ['boolean', 'null'] },
+  },
+}

@@ -1,0 +1,56 @@
+import { type Exchange, GatewayError, type JsonObject } from '../../contract/index.ts'
+import { newId } from '../../ids.ts'
+import { createChunkWriter } from './chunks.ts'
+import { chatErrorBody } from './error-body.ts'
+import { decorate } from './write-whole.ts'
+
+/**
+ * Chat-completion chunks as SSE. The first record carries the extension fields that are known, the last carries all: so
+ * from the finish on one record is held back until it is certain whether another follows.
+ */
+export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
+  if (exchange.reply?.type !== 'stream')
+    throw new GatewayError('internal_error', 'There is no stream to write.')
+  const wantsUsage = exchange.request.stream_options?.include_usage === true
+  const frame = { id: newId('chatcmpl-'), created: Math.floor(Date.now() / 1000) }
+  const chunksOf = createChunkWriter(frame, wantsUsage)
+  let first = true
+  let finished = false
+  let held: JsonObject | undefined
+
+  try {
+    for await (const batch of exchange.reply.batches) {
+      let text = ''
+      for (const event of batch) {
+        finished ||= event.parts.some((part) => part.type === 'finish')
+        for (const chunk of chunksOf(event)) {
+          if (held !== undefined) text += record(held)
+          held = first ? decorate(chunk, exchange.decoration?.first) : chunk
+          first = false
+          if (!finished) {
+            text += record(held)
+            held = undefined
+          }
+        }
+      }
+      if (text !== '') yield text
+    }
+    const last = held ? record(decorate(held, exchange.decoration?.last())) : ''
+    yield `${last}data: [DONE]\n\n`
+  } catch (error) {
+    if (exchange.signal.aborted) return
+    const last = held ? record(held) : ''
+    yield `${last}${record(chatErrorBody(streamFault(error)))}`
+  }
+}
+
+function record(data: JsonObject): string {
+  return `data: ${JSON.stringify(data)}\n\n`
+}
+
+function streamFault(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  return new GatewayError('internal_error', 'The gateway failed in the middle of the answer.', {
+    cause: error,
+  })
+}

@@ -1,0 +1,42 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type Koa from 'koa'
+
+/** A listening server that can stop without cutting off what is running. */
+export interface Listener {
+  /** `http://host:port` with the real port. */
+  readonly url: string
+  /** Accepts nothing new, lets running requests end for at most `graceMs`, then cuts what is left. */
+  stop(graceMs: number): Promise<void>
+}
+
+export async function serve(app: Koa, host: string, port: number): Promise<Listener> {
+  const server = createServer(app.callback())
+  await listen(server, host, port)
+  const { port: real } = server.address() as AddressInfo
+  const name = host.includes(':') ? `[${host}]` : host
+  return { url: `http://${name}:${real}`, stop: (graceMs) => stop(server, graceMs) }
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function stop(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    // A connection that is kept alive would hold the server open: each is closed with its last answer.
+    server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+    const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+    server.close(() => {
+      clearTimeout(cut)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

@@ -1,0 +1,16 @@
+import { customAlphabet } from 'nanoid'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+const random24 = customAlphabet(BASE62, 24)
+const random43 = customAlphabet(BASE62, 43)
+
+/** A new identifier: the prefix, then 24 characters of base62 from a CSPRNG (decisions: "ids"). */
+export function newId(prefix: 'req_' | 'chatcmpl-' | 'key_'): string {
+  return prefix + random24()
+}
+
+/** A new API key: `tr_` and 43 characters of base62, a little over 256 bits. */
+export function newApiKey(): string {
+  return `tr_${random43()}`
+}

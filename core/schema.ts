@@ -1,0 +1,62 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { GatewayError, type JsonObject } from './contract/index.ts'
+
+const ajv = new Ajv({ allowUnionTypes: true })
+const thorough = new Ajv({ allowUnionTypes: true, allErrors: true, verbose: true })
+
+/** Compiles a JSON schema once into a check; only the first fault is looked for. */
+export function compileCheck<T>(schema: JsonObject): ValidateFunction<T> {
+  return ajv.compile<T>(schema)
+}
+
+/** Like `compileCheck`, but finds every fault: for input that operators write. */
+export function compileThoroughCheck<T>(schema: JsonObject): ValidateFunction<T> {
+  return thorough.compile<T>(schema)
+}
+
+/** Compiles a schema into a reader that gives the value its type, or throws 400 naming the field and what is allowed. */
+export function compileReader<T>(schema: JsonObject): (value: unknown) => T {
+  const check = compileCheck<T>(schema)
+  return (value) => {
+    if (check(value)) return value
+    throw describeFault(check.errors?.[0])
+  }
+}
+
+function describeFault(fault: ErrorObject | undefined): GatewayError {
+  if (fault === undefined) return new GatewayError('invalid_value', 'The body is not valid.')
+  const place = fieldName(fault.instancePath)
+  if (fault.keyword === 'required') {
+    const param = [place, fault.params.missingProperty].filter(Boolean).join('.')
+    return new GatewayError('missing_parameter', `${param} is required.`, { param })
+  }
+  return new GatewayError('invalid_value', `${describeSchemaFault(fault)}.`, place ? { param: place } : {})
+}
+
+/** A schema fault as words: the place, then what is allowed there. */
+export function describeSchemaFault(fault: ErrorObject): string {
+  const place = fieldName(fault.instancePath) || 'the value'
+  switch (fault.keyword) {
+    case 'enum':
+      return `${place} must be one of ${fault.params.allowedValues.join(', ')}`
+    case 'const':
+      return `${place} must be ${JSON.stringify(fault.params.allowedValue)}`
+    case 'required':
+      return `${[fieldName(fault.instancePath), fault.params.missingProperty].filter(Boolean).join('.')} is required`
+    case 'additionalProperties':
+      return `${place} has the unknown field ${fault.params.additionalProperty}`
+    case 'type':
+      return `${place} must be of type ${[fault.params.type].flat().join(' or ')}`
+    default:
+      return `${place} ${fault.message ?? 'is not valid'}`
+  }
+}
+
+/** `/messages/0/role` as `messages[0].role`. */
+function fieldName(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((path, step) => (/^\d+$/.test(step) ? `${path}[${step}]` : path ? `${path}.${step}` : step), '')
+}

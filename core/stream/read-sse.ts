@@ -1,0 +1,41 @@
+import { createParser } from 'eventsource-parser'
+import { GatewayError } from '../contract/errors.ts'
+import type { SseEvent } from '../contract/provider.ts'
+
+/** Reads server-sent events from bytes that may be cut anywhere. It keeps state: one reader per stream. */
+export interface SseReader {
+  /** The records that these bytes complete. Throws a `GatewayError` on a record that is too long. */
+  feed(bytes: Uint8Array): readonly SseEvent[]
+  /** The record that the stream ended on without the blank line that should follow it, if there is one. */
+  end(): readonly SseEvent[]
+}
+
+const LONGEST_RECORD = 16 * 1024 * 1024
+
+/** Framing as in https://html.spec.whatwg.org/multipage/server-sent-events.html; comments are dropped. */
+export function createSseReader(longestRecord: number = LONGEST_RECORD): SseReader {
+  const decoder = new TextDecoder('utf-8')
+  let events: SseEvent[] = []
+  const parser = createParser({
+    onEvent: ({ event = '', data }) => events.push({ event, data }),
+    onError: (error) => {
+      if (error.type === 'max-buffer-size-exceeded') throw tooLong(longestRecord)
+    },
+    maxBufferSize: longestRecord,
+  })
+
+  function parse(text: string): readonly SseEvent[] {
+    events = []
+    parser.feed(text)
+    return events
+  }
+
+  return {
+    feed: (bytes) => parse(decoder.decode(bytes, { stream: true })),
+    end: () => parse(`${decoder.decode()}\n\n`),
+  }
+}
+
+function tooLong(longestRecord: number): GatewayError {
+  return new GatewayError('provider_error', `The provider sent a record of over ${longestRecord} characters.`)
+}

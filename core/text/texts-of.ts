@@ -1,0 +1,33 @@
+import type { ChatRequest } from '../contract/index.ts'
+import { mapTexts } from './map-texts.ts'
+
+/**
+ * Every text in a request that rules look at: each string as it is, and each content that is a list also as its JSON
+ * encoding, so that neither form hides what the other shows (decisions: "Input that rules look at").
+ */
+export function textsOf(request: ChatRequest): readonly string[] {
+  const encodings = request.messages
+    .filter(({ content }) => Array.isArray(content))
+    .map(({ content }) => JSON.stringify(content, hideBinary))
+  return [...stringsOf(request), ...encodings]
+}
+
+/** The texts of the user's own messages: what the routing condition `contains` looks at. */
+export function userTextsOf(request: ChatRequest): readonly string[] {
+  return textsOf({ ...request, messages: request.messages.filter(({ role }) => role === 'user') })
+}
+
+/** Each string that goes to the model, once. */
+export function stringsOf(request: ChatRequest): readonly string[] {
+  const strings: string[] = []
+  mapTexts(request, (text) => {
+    strings.push(text)
+    return text
+  })
+  return strings
+}
+
+function hideBinary(name: string, value: unknown): unknown {
+  if (typeof value === 'string' && value.startsWith('data:')) return undefined
+  return name === 'input_audio' || name === 'file' ? undefined : value
+}

@@ -1,0 +1,61 @@
+import { GatewayError, type Plan } from '../../core/contract/index.ts'
+import type { DomainEvent } from '../../core/events/codec.ts'
+import { userStream } from '../../core/events/users.ts'
+import { newApiKey, newId } from '../../core/ids.ts'
+import type { Accounts, User } from '../../projections/accounts.ts'
+import type { IdSource } from '../../projections/id-source.ts'
+import type { Author, Writer } from '../../projections/writer.ts'
+import { hashKey } from './api-key.ts'
+
+/** What administrators do with users and keys; each resolves when this node's projections show it. */
+export interface AccountCommands {
+  createUser(name: string, plan: Plan, author: Author): Promise<User>
+  changePlan(userId: number, plan: Plan, author: Author): Promise<User>
+  /** The key is given out here and never again. */
+  issueKey(userId: number, author: Author): Promise<{ id: string; key: string }>
+  revokeKey(keyId: string, author: Author): Promise<void>
+}
+
+export function createAccountCommands(accounts: Accounts, ids: IdSource, writer: Writer): AccountCommands {
+  function find(userId: number): User {
+    const user = accounts.user(userId)
+    if (user === undefined) throw new GatewayError('not_found', `There is no user ${userId}.`)
+    return user
+  }
+
+  async function write(userId: number, decide: () => readonly DomainEvent[], author: Author): Promise<User> {
+    const revision = () => accounts.user(userId)?.revision ?? -1
+    await writer.write({ stream: userStream(userId), revision, decide }, author)
+    return find(userId)
+  }
+
+  return {
+    async createUser(name, plan, author) {
+      const userId = await ids.reserve(1, author)
+      return write(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
+    },
+    async changePlan(userId, plan, author) {
+      const decide = (): readonly DomainEvent[] =>
+        find(userId).plan === plan ? [] : [{ type: 'PlanChanged', data: { userId, plan } }]
+      return write(userId, decide, author)
+    },
+    async issueKey(userId, author) {
+      const id = newId('key_')
+      const key = newApiKey()
+      const decide = (): readonly DomainEvent[] => {
+        find(userId)
+        return [{ type: 'KeyIssued', data: { userId, keyId: id, hash: hashKey(key) } }]
+      }
+      await write(userId, decide, author)
+      return { id, key }
+    },
+    async revokeKey(keyId, author) {
+      const owner = accounts.ownerOfKey(keyId)
+      if (owner === undefined) throw new GatewayError('not_found', `There is no key ${keyId}.`)
+      const isActive = () => find(owner.id).keys.some((key) => key.id === keyId && key.revokedAt === null)
+      const decide = (): readonly DomainEvent[] =>
+        isActive() ? [{ type: 'KeyRevoked', data: { userId: owner.id, keyId } }] : []
+      await write(owner.id, decide, author)
+    },
+  }
+}

@@ -1,0 +1,97 @@
+import { timingSafeEqual } from 'node:crypto'
+import {
+  type GatewayContext,
+  GatewayError,
+  type GatewayMiddleware,
+  type GatewayRouter,
+  type JsonObject,
+  PLANS,
+  type Plan,
+} from '../../core/contract/index.ts'
+import { bodyOf } from '../../core/http/read-body.ts'
+import { compileReader } from '../../core/schema.ts'
+import type { Accounts, User } from '../../projections/accounts.ts'
+import type { AccountCommands } from './account-commands.ts'
+import { hashKey, readBearer } from './api-key.ts'
+
+const plan = { type: 'string', enum: PLANS }
+const name = { type: 'string', minLength: 1, maxLength: 128 }
+
+const readNewUser = compileReader<{ name: string; plan: Plan }>({
+  type: 'object',
+  required: ['name', 'plan'],
+  additionalProperties: false,
+  properties: { name, plan },
+})
+
+const readUserChange = compileReader<{ plan?: Plan }>({
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  properties: { plan },
+})
+
+/** `/admin/*`: users and keys, for the bearer of the admin key. */
+export function addAdminRoutes(
+  router: GatewayRouter,
+  accounts: Accounts,
+  commands: AccountCommands,
+  adminKey: string,
+): void {
+  const guard = requireAdminKey(adminKey)
+
+  router.get('/admin/users', guard, async (ctx) => {
+    ctx.body = { data: accounts.users().map(showUser) }
+  })
+  router.post('/admin/users', guard, async (ctx) => {
+    const { name, plan } = readNewUser(bodyOf(ctx))
+    ctx.status = 201
+    ctx.body = { data: showUser(await commands.createUser(name, plan, authorOf(ctx))) }
+  })
+  router.patch('/admin/users/:id', guard, async (ctx) => {
+    const change = readUserChange(bodyOf(ctx))
+    const user = findUser(accounts, ctx.params.id)
+    ctx.body = {
+      data: showUser(change.plan ? await commands.changePlan(user.id, change.plan, authorOf(ctx)) : user),
+    }
+  })
+  router.post('/admin/users/:id/keys', guard, async (ctx) => {
+    const user = findUser(accounts, ctx.params.id)
+    ctx.status = 201
+    ctx.body = { data: await commands.issueKey(user.id, authorOf(ctx)) }
+  })
+  router.delete('/admin/keys/:id', guard, async (ctx) => {
+    await commands.revokeKey(ctx.params.id ?? '', authorOf(ctx))
+    ctx.body = { success: true }
+  })
+}
+
+function requireAdminKey(adminKey: string): GatewayMiddleware {
+  const expected = Buffer.from(hashKey(adminKey))
+  return async (ctx, next) => {
+    const given = readBearer(ctx.headers.authorization)
+    if (given === undefined || !timingSafeEqual(Buffer.from(hashKey(given)), expected)) {
+      throw new GatewayError('invalid_api_key', 'Send the admin key as "Authorization: Bearer <ADMIN_KEY>".')
+    }
+    await next()
+  }
+}
+
+function authorOf(ctx: GatewayContext) {
+  return { actor: 'admin', requestId: ctx.requestId }
+}
+
+function findUser(accounts: Accounts, id: string | undefined): User {
+  const user = accounts.user(Number(id))
+  if (user === undefined) throw new GatewayError('not_found', `There is no user ${id}.`)
+  return user
+}
+
+function showUser(user: User): JsonObject {
+  const keys = user.keys.map(({ id, createdAt, revokedAt }) => ({
+    id,
+    created_at: createdAt,
+    revoked_at: revokedAt,
+  }))
+  return { id: user.id, name: user.name, plan: user.plan, created_at: user.createdAt, keys }
+}

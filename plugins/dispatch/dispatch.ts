@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Exchange, GatewayError, type Route, type Target } from '../../core/contract/index.ts'
+import type { Connection } from '../../providers/send.ts'
+
+/** Calls to vendors for one request, the first included (decisions: "failover"). */
+const MOST_ATTEMPTS = 3
+
+/** A pinned model is tried again after this, and not at all when its vendor asks for more than `most`. */
+const RETRY_MS = { usual: 100, most: 2000 }
+
+/**
+ * Sends the request to the route's targets until one answers. Nothing was sent to the client yet: a stream has begun
+ * once its first event is here. Throws the error to answer with when every try failed.
+ */
+export async function dispatch(
+  exchange: Exchange,
+  route: Route,
+  connectionTo: (provider: string) => Connection,
+): Promise<void> {
+  const failures: GatewayError[] = []
+  for (const target of tries(route)) {
+    const failure = await attempt(exchange, target, connectionTo)
+    if (failure === undefined) return
+    failures.push(failure)
+    if (!failure.mayFailOver) throw failure
+    if (route.pinned && failures.length === 1) await waitForRetry(failure, exchange.signal)
+  }
+  throw route.pinned ? failures.at(-1) : summarise(failures)
+}
+
+function tries({ pinned, targets }: Route): readonly Target[] {
+  return pinned ? [targets[0], targets[0]] : targets.slice(0, MOST_ATTEMPTS)
+}
+
+/** One call; undefined when it succeeded and the exchange holds its reply. */
+async function attempt(
+  exchange: Exchange,
+  target: Target,
+  connectionTo: (provider: string) => Connection,
+): Promise<GatewayError | undefined> {
+  const { provider, model } = target
+  const begun = performance.now()
+  const record = (outcome: string) =>
+    exchange.attempts.push({ provider, model, outcome, ms: Math.round(performance.now() - begun) })
+  try {
+    const { reply, omitted } = await connectionTo(provider).send(exchange.request, target, exchange.signal)
+    record('ok')
+    exchange.target = target
+    exchange.reply = reply
+    for (const param of omitted) {
+      exchange.warnings.push({
+        code: 'parameter',
+        message: `${param} was left out: ${model} does not take it.`,
+      })
+    }
+    return undefined
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    record(error.code)
+    return error
+  }
+}
+
+async function waitForRetry(failure: GatewayError, signal: AbortSignal): Promise<void> {
+  const { retryAfter } = failure.details
+  const delay = retryAfter === undefined ? RETRY_MS.usual : retryAfter * 1000
+  if (delay > RETRY_MS.most || failure.code === 'provider_quota_exceeded') throw failure
+  await sleep(delay, undefined, { signal })
+}
+
+/** What the client hears when every target failed: to slow down when that is why, else that nobody is there. */
+function summarise(failures: readonly GatewayError[]): GatewayError {
+  const waits = failures.map(({ details }) => details.retryAfter ?? 1)
+  const limited = failures.find(({ status }) => status === 429)
+  if (limited !== undefined && failures.every(({ status }) => status === 429)) return limited
+  return new GatewayError(
+    'no_providers_available',
+    'Every provider that could serve this request failed. Try again.',
+    {
+      retryAfter: Math.min(...waits),
+      cause: failures.at(-1),
+    },
+  )
+}

@@ -1,0 +1,84 @@
+import {
+  GatewayError,
+  isJsonObject,
+  type JsonObject,
+  type RoutingRule,
+  type Warning,
+} from '../../core/contract/index.ts'
+import type { RoutingContent } from '../../core/events/rules.ts'
+import { enabledField, type Field, nameField, priorityField, readFields } from '../rules/fields.ts'
+import type { RuleKind } from '../rules/kind.ts'
+import { createActionReader } from './actions.ts'
+import { CONDITIONS, readConditions } from './conditions.ts'
+
+/** Routing rules: fields, validation and events (interface: "Routing rule"). */
+export function createRoutingKind(providers: ReadonlySet<string>): RuleKind<RoutingRule, RoutingContent> {
+  const fields = [
+    nameField,
+    enabledField,
+    priorityField,
+    documentField('match_json', readConditions),
+    documentField('action_json', createActionReader(providers)),
+  ]
+  return {
+    name: 'routing',
+    path: '/v1/routing-rules',
+    readNew(body) {
+      const missing = readFields(fields, body).missing[0]
+      if (missing !== undefined) throw new GatewayError('invalid_rule', `The ${missing} field is required.`)
+      // The cast is safe: every required field is there and was read.
+      return read(fields, body) as unknown as RoutingContent
+    },
+    readChanges: (body) => read(fields, body),
+    created: (userId, ruleId, content) => ({ type: 'RoutingRuleCreated', data: { userId, ruleId, content } }),
+    updated: (userId, ruleId, changes) => ({ type: 'RoutingRuleUpdated', data: { userId, ruleId, changes } }),
+    deleted: (userId, ruleId) => ({ type: 'RoutingRuleDeleted', data: { userId, ruleId } }),
+    show: ({ revision: _, ...rule }) => rule,
+    remark: remarkOn,
+  }
+}
+
+/** The given fields; 422 with all faults of all fields. */
+function read(fields: readonly Field[], body: JsonObject): JsonObject {
+  const { values, faults } = readFields(fields, body)
+  const count = Object.values(faults).flat().length
+  if (count === 0) return values
+  throw new GatewayError(
+    'validation_failed',
+    `The rule has ${count === 1 ? 'a fault' : `${count} faults`}.`,
+    {
+      errors: faults,
+    },
+  )
+}
+
+/** A field that holds an object, or a text that is the JSON of one (decisions: "string form"). */
+function documentField(
+  name: string,
+  readKeys: (document: JsonObject) => { value: JsonObject } | { faults: readonly string[] },
+): Field {
+  return {
+    name,
+    required: true,
+    read(value) {
+      const document = typeof value === 'string' ? parse(value) : value
+      if (isJsonObject(document)) return readKeys(document)
+      return { faults: [`The ${name} field must be an object, or a string that holds the JSON of one.`] }
+    },
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function remarkOn(rule: RoutingRule): readonly Warning[] {
+  return Object.entries(rule.match_json).flatMap(([name, value]) => {
+    const message = CONDITIONS[name]?.remark?.(value)
+    return message === undefined ? [] : [{ code: 'condition_never_matches', message: `${message}.` }]
+  })
+}

@@ -1,0 +1,31 @@
+import { GatewayError, type Mode, readMode } from '../../core/contract/index.ts'
+
+/** What the `model` of a request asks for. */
+export type Requested =
+  | { readonly type: 'auto'; readonly mode: Mode }
+  | { readonly type: 'pinned'; readonly model: string; readonly provider?: string }
+
+/**
+ * Reads `auto`, `auto:<mode>`, `<provider>:<model>` or a model name; no model is `auto:balance`.
+ * Only a known provider before the first colon is a prefix: model names may hold colons.
+ */
+export function readRequested(model: string | undefined, providers: ReadonlySet<string>): Requested {
+  if (model === undefined || model === 'auto') return { type: 'auto', mode: 'balance' }
+  const colon = model.indexOf(':')
+  const prefix = model.slice(0, Math.max(colon, 0))
+  const rest = model.slice(colon + 1)
+  if (prefix === 'auto') return { type: 'auto', mode: readAutoMode(model, rest) }
+  return providers.has(prefix) && rest !== ''
+    ? { type: 'pinned', provider: prefix, model: rest }
+    : { type: 'pinned', model }
+}
+
+function readAutoMode(model: string, spelling: string): Mode {
+  const mode = readMode(spelling)
+  if (mode !== undefined) return mode
+  throw new GatewayError(
+    'model_not_found',
+    `There is no routing mode ${model}. Use auto:balance, auto:cost, auto:quality or auto:fast.`,
+    { param: 'model' },
+  )
+}

@@ -1,0 +1,54 @@
+import type { JsonObject } from '../../core/contract/index.ts'
+import { compileCheck } from '../../core/schema.ts'
+
+/** A field that the owner of a rule sets. `read` gives its value as it is stored, or the faults in it. */
+export interface Field {
+  readonly name: string
+  readonly required: boolean
+  read(value: unknown): { value: unknown } | { faults: readonly string[] }
+}
+
+/** A field whose values a JSON schema describes; `says` completes the sentence "The … field must be …". */
+export function schemaField(name: string, schema: JsonObject, says: string, required = true): Field {
+  const check = compileCheck<unknown>(schema)
+  return {
+    name,
+    required,
+    read: (value) => (check(value) ? { value } : { faults: [`The ${name} field must be ${says}.`] }),
+  }
+}
+
+/** The fields both rule kinds start with, and the one in their middle (interface: "Limits"). */
+export const nameField = schemaField(
+  'name',
+  { type: 'string', minLength: 1, maxLength: 128 },
+  'a string of 1 to 128 characters',
+)
+export const enabledField = schemaField('is_enabled', { type: 'boolean' }, 'true or false')
+export const priorityField = schemaField(
+  'priority',
+  { type: 'integer', minimum: -1000, maximum: 1000 },
+  'an integer from -1000 to 1000',
+)
+
+export interface ReadFields {
+  readonly values: JsonObject
+  /** By field, for every field that is present and wrong. */
+  readonly faults: Readonly<Record<string, readonly string[]>>
+  /** Required fields that are absent, in table order. */
+  readonly missing: readonly string[]
+}
+
+/** Reads the known fields of a body; unknown ones are ignored, for clients send back what they read. */
+export function readFields(fields: readonly Field[], body: JsonObject): ReadFields {
+  const values: Record<string, unknown> = {}
+  const faults: Record<string, readonly string[]> = {}
+  for (const field of fields) {
+    if (body[field.name] === undefined) continue
+    const result = field.read(body[field.name])
+    if ('value' in result) values[field.name] = result.value
+    else faults[field.name] = result.faults
+  }
+  const missing = fields.filter((field) => field.required && body[field.name] === undefined)
+  return { values, faults, missing: missing.map((field) => field.name) }
+}

@@ -1,0 +1,21 @@
+import type { FirewallRule, JsonObject, RoutingRule, Warning } from '../../core/contract/index.ts'
+import type { RuleEvent } from '../../core/events/rules.ts'
+import type { RuleKindName } from '../../projections/rules.ts'
+
+/** What the two kinds of rules differ in; commands and endpoints are the same for both. */
+export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
+  readonly name: RuleKindName
+  /** `/v1/routing-rules` or `/v1/firewall-rules`. */
+  readonly path: string
+  /** Throws a `GatewayError` in the kind's own style of validation. */
+  readNew(body: JsonObject): Content
+  /** Only the given fields. */
+  readChanges(body: JsonObject): Partial<Content>
+  created(userId: number, ruleId: number, content: Content): RuleEvent
+  updated(userId: number, ruleId: number, changes: Partial<Content>): RuleEvent
+  deleted(userId: number, ruleId: number): RuleEvent
+  /** The rule as the API shows it. */
+  show(rule: Rule): JsonObject
+  /** What the owner should know about a rule that was accepted. */
+  remark(rule: Rule): readonly Warning[]
+}

@@ -1,0 +1,91 @@
+import type { Account, Plan, Position, RecordedEvent } from '../core/contract/index.ts'
+import type { DomainEvent } from '../core/events/codec.ts'
+
+/** A user as administrators see it. `revision` is that of the user's stream. */
+export interface User {
+  readonly id: number
+  readonly name: string
+  readonly plan: Plan
+  readonly createdAt: string
+  readonly keys: readonly Key[]
+  readonly revision: number
+  readonly position: Position
+}
+
+export interface Key {
+  readonly id: string
+  readonly hash: string
+  readonly createdAt: string
+  readonly revokedAt: string | null
+}
+
+/** All users and keys, in memory. */
+export interface Accounts {
+  /** Applies one event; events that are not about users are passed over. */
+  apply(event: DomainEvent, record: RecordedEvent): void
+  /** The account behind a key's SHA-256 (hex); undefined for an unknown or revoked key. */
+  byKeyHash(hash: string): Account | undefined
+  user(id: number): User | undefined
+  ownerOfKey(keyId: string): User | undefined
+  /** By id, ascending. */
+  users(): readonly User[]
+}
+
+export function createAccounts(): Accounts {
+  const users = new Map<number, User>()
+  const accountsByHash = new Map<string, Account>()
+  const ownersByKey = new Map<string, number>()
+
+  function put(user: User): void {
+    users.set(user.id, user)
+    for (const key of user.keys) {
+      ownersByKey.set(key.id, user.id)
+      if (key.revokedAt === null) accountsByHash.set(key.hash, accountOf(user, key))
+      else accountsByHash.delete(key.hash)
+    }
+  }
+
+  return {
+    apply(event, record) {
+      const user = evolveUser(users.get(subjectOf(event)), event, record)
+      if (user !== undefined) put(user)
+    },
+    byKeyHash: (hash) => accountsByHash.get(hash),
+    user: (id) => users.get(id),
+    ownerOfKey: (keyId) => users.get(ownersByKey.get(keyId) ?? 0),
+    users: () => [...users.values()].sort((a, b) => a.id - b.id),
+  }
+}
+
+/** The user after the event; undefined when the event is not about a known user. */
+function evolveUser(user: User | undefined, event: DomainEvent, record: RecordedEvent): User | undefined {
+  const seen = { revision: record.revision, position: record.position }
+  const at = record.metadata.time
+  if (event.type === 'UserCreated') {
+    const { userId, name, plan } = event.data
+    return { id: userId, name, plan, createdAt: at, keys: [], ...seen }
+  }
+  if (user === undefined) return undefined
+  switch (event.type) {
+    case 'PlanChanged':
+      return { ...user, ...seen, plan: event.data.plan }
+    case 'KeyIssued': {
+      const { keyId, hash } = event.data
+      return { ...user, ...seen, keys: [...user.keys, { id: keyId, hash, createdAt: at, revokedAt: null }] }
+    }
+    case 'KeyRevoked': {
+      const keys = user.keys.map((key) => (key.id === event.data.keyId ? { ...key, revokedAt: at } : key))
+      return { ...user, ...seen, keys }
+    }
+    default:
+      return undefined
+  }
+}
+
+function subjectOf(event: DomainEvent): number {
+  return 'userId' in event.data ? event.data.userId : 0
+}
+
+function accountOf(user: User, key: Key): Account {
+  return { userId: user.id, name: user.name, plan: user.plan, keyId: key.id, position: user.position }
+}

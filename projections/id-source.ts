@@ -1,0 +1,41 @@
+import { IDS_STREAM } from '../core/events/ids.ts'
+import type { Ids } from './ids.ts'
+import type { Author, Writer } from './writer.ts'
+
+/** Hands out numbers that no node ever hands out again. */
+export interface IdSource {
+  /** The first of `count` consecutive numbers. */
+  reserve(count: number, author: Author): Promise<number>
+}
+
+/** Requests that arrive while a reservation is on its way to the log share the next one. */
+export function createIdSource(ids: Ids, writer: Writer): IdSource {
+  let waiting: { count: number; first: Promise<number> } | undefined
+  let running: Promise<unknown> = Promise.resolve()
+
+  async function reserveAll(group: { count: number }, author: Author): Promise<number> {
+    await running
+    waiting = undefined
+    let first = 0
+    const decide = () => {
+      first = ids.next()
+      return [{ type: 'IdsReserved' as const, data: { first, count: group.count } }]
+    }
+    const written = writer.write({ stream: IDS_STREAM, revision: ids.revision, decide }, author)
+    running = written.catch(() => undefined)
+    await written
+    return first
+  }
+
+  return {
+    async reserve(count, author) {
+      if (waiting === undefined) {
+        const group = { count: 0 }
+        waiting = Object.assign(group, { first: reserveAll(group, author) })
+      }
+      const offset = waiting.count
+      waiting.count += count
+      return (await waiting.first) + offset
+    },
+  }
+}
