@@ -1,0 +1,39 @@
+import { type ErrorCode, type ErrorDetails, GatewayError } from '../core/contract/errors.ts'
+
+/** What went wrong at a vendor, in our own codes (decisions: "upstream errors"). */
+export type FailureCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
+
+/** What the vendor said about it, free of keys; for the log, and for the client where it can act on it. */
+export interface Said {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
+/**
+ * The error for a vendor's failure. Only a refusal passes the vendor's own words on to the client; on other failures
+ * they are about the operator's account, and go to the log as the `cause`.
+ */
+export function describeFailure(
+  code: FailureCode,
+  provider: string,
+  said: Said,
+  details: ErrorDetails = {},
+): GatewayError {
+  const cause = new Error(`HTTP ${said.status} ${said.code} ${said.message}`)
+  return new GatewayError(code, SENTENCES[code](provider, said), { ...details, cause })
+}
+
+const refused = (provider: string, { status, message }: Said) =>
+  `${provider} refused the request: ${message || `HTTP status ${status}`}`
+
+const SENTENCES: Readonly<Record<FailureCode, (provider: string, said: Said) => string>> = {
+  model_not_found: refused,
+  provider_refused: refused,
+  provider_authentication_error: (provider) => `${provider} refused the gateway's credentials.`,
+  provider_quota_exceeded: (provider) => `${provider} has no budget left for the gateway's account.`,
+  provider_rate_limited: (provider) => `${provider} takes no more requests for now.`,
+  provider_timeout: (provider) => `${provider} did not answer in time.`,
+  provider_unreachable: (provider) => `The connection to ${provider} failed.`,
+  provider_error: (provider) => `${provider} reports a failure of its own.`,
+}

@@ -1,0 +1,21 @@
+import { GatewayError } from '../core/contract/errors.ts'
+
+/**
+ * What a failed upstream request means. Gives back as it is what was already explained: why the request was broken off
+ * (the client's own reason, a timeout), and a `GatewayError`. A fault of our own program stays one too.
+ */
+export function explainNetworkError(error: unknown, provider: string, upstream: AbortSignal): unknown {
+  if (upstream.aborted) return upstream.reason
+  if (error instanceof GatewayError || !(error instanceof Error) || !('code' in error)) return error
+  const cause = error
+  const code = String(error.code)
+  if (TIMEOUTS.has(code)) {
+    return new GatewayError('provider_timeout', `${provider} could not be reached in time.`, { cause })
+  }
+  if (code.startsWith('HPE_')) {
+    return new GatewayError('provider_error', `${provider} sent an answer that is not HTTP.`, { cause })
+  }
+  return new GatewayError('provider_unreachable', `The connection to ${provider} failed.`, { cause })
+}
+
+const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])

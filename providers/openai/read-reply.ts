@@ -1,0 +1,26 @@
+import { GatewayError } from '../../core/contract/errors.ts'
+import { isJsonObject } from '../../core/contract/json.ts'
+import type { ReplyEvent, ReplyPart } from '../../core/contract/reply.ts'
+import { readFailureRecord } from './read-failure.ts'
+import { createToolCallReader } from './tool-calls.ts'
+import { readChoice, readContent, readFinishReason, readString, readUsage } from './wire.ts'
+
+/** Reads a chat completion. Throws a `GatewayError` when the body is anything else. */
+export function readReply(body: unknown): ReplyEvent {
+  const native = isJsonObject(body) ? body : {}
+  if (native.error != null) throw readFailureRecord(native)
+  const choice = readChoice(native)
+  if (!choice)
+    throw new GatewayError('provider_error', 'The provider sent a reply that is no chat completion.')
+
+  const message = isJsonObject(choice.message) ? choice.message : {}
+  const usage = readUsage(native.usage)
+  const parts: ReplyPart[] = [
+    { type: 'start', id: readString(native.id), model: readString(native.model) },
+    ...readContent(message),
+    ...createToolCallReader()(message.tool_calls),
+  ]
+  if (usage) parts.push({ type: 'usage', usage })
+  parts.push({ type: 'finish', reason: readFinishReason(choice.finish_reason) ?? 'stop' })
+  return { parts, native }
+}

@@ -1,0 +1,46 @@
+import type { Readable } from 'node:stream'
+import type { StreamReader } from '../core/contract/provider.ts'
+import type { ReplyEvent } from '../core/contract/reply.ts'
+import { createSseReader } from '../core/stream/read-sse.ts'
+import { explainNetworkError } from './network-error.ts'
+import type { Watch } from './watch.ts'
+
+/**
+ * The events of a vendor's stream, those of one network read as one batch, at the consumer's pace. Bytes that complete
+ * no event, such as comments, give no batch, but count as a sign of life once the stream has begun.
+ */
+export async function* readBatches(
+  provider: string,
+  body: Readable,
+  reader: StreamReader,
+  watch: Watch,
+  idleMs: number,
+): AsyncGenerator<readonly ReplyEvent[]> {
+  const sse = createSseReader()
+  let begun = false
+  let batch: ReplyEvent[] = []
+  try {
+    for await (const bytes of body as AsyncIterable<Uint8Array>) {
+      for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
+      if (batch.length > 0) {
+        watch.rest()
+        begun = true
+        yield batch
+        batch = []
+      }
+      if (begun) watch.expect(idleMs)
+    }
+    for (const event of sse.end()) batch.push(...reader.read(event))
+    batch.push(...reader.end())
+    watch.end()
+    if (batch.length > 0) yield batch
+  } catch (error) {
+    const explained = explainNetworkError(error, provider, watch.signal)
+    watch.end()
+    // What came before a failure is delivered, unless it would be the first batch: then another target can still answer.
+    if (begun && batch.length > 0) yield batch
+    throw explained
+  } finally {
+    watch.end()
+  }
+}

@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { GatewayError } from '../../core/contract/errors.ts'
+import { explainNetworkError } from '../../providers/network-error.ts'
+
+const open = new AbortController().signal
+
+describe('explaining a failed request', () => {
+  for (const [code, explained] of [
+    ['ECONNREFUSED', 'provider_unreachable'],
+    ['ECONNRESET', 'provider_unreachable'],
+    ['ENOTFOUND', 'provider_unreachable'],
+    ['UND_ERR_SOCKET', 'provider_unreachable'],
+    ['CERT_HAS_EXPIRED', 'provider_unreachable'],
+    ['ETIMEDOUT', 'provider_timeout'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'provider_timeout'],
+    ['HPE_INVALID_CONSTANT', 'provider_error'],
+  ] as const) {
+    it(`reads ${code} as ${explained}, and tells no address`, () => {
+      const cause = Object.assign(new Error('connect 10.0.0.1:443'), { code })
+      const error = explainNetworkError(cause, 'acme', open)
+      expect(error).to.be.instanceOf(GatewayError).and.include({ code: explained, cause })
+      expect((error as GatewayError).message)
+        .to.contain('acme')
+        .and.not.contain('10.0.0.1')
+    })
+  }
+
+  it('gives the reason why the request was broken off', () => {
+    const cause = Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' })
+    expect(explainNetworkError(cause, 'acme', AbortSignal.abort('client left'))).to.equal('client left')
+  })
+
+  it('leaves what is explained already', () => {
+    const error = new GatewayError('provider_error', 'acme sent a reply that is not JSON.')
+    expect(explainNetworkError(error, 'acme', open)).to.equal(error)
+  })
+
+  it('leaves a fault of our own program', () => {
+    const error = new TypeError('x is not a function')
+    expect(explainNetworkError(error, 'acme', open)).to.equal(error)
+  })
+})
