@@ -62,7 +62,7 @@ type Document = Omit<Settings, 'plugins' | 'providers' | 'models'> & {
   readonly models: readonly Row[]
 }
 
-type Row = Omit<Model, 'aliases' | 'reasoning' | 'sampling'> & Partial<Model>
+type Row = Omit<Model, 'aliases' | 'reasoning' | 'sampling' | 'quirks'> & Partial<Model>
 
 /** Reads and checks everything; throws a `SettingsError` that lists every fault at once. */
 export function readSettings(environment: Environment): Settings {
@@ -130,7 +130,7 @@ function withKeys(providers: Document['providers'], environment: Environment): S
 function mergeModels(shipped: readonly Row[], own: readonly Row[]): readonly Model[] {
   const rows = new Map<string, Model>()
   for (const row of [...shipped, ...own]) {
-    rows.set(`${row.provider}:${row.id}`, { aliases: [], reasoning: false, sampling: true, ...row })
+    rows.set(`${row.provider}:${row.id}`, { aliases: [], reasoning: false, sampling: true, quirks: {}, ...row })
   }
   return [...rows.values()]
 }

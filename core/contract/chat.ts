@@ -23,6 +23,8 @@ export interface ChatRequest extends JsonObject {
   readonly response_format?: { readonly type: string } & JsonObject
   readonly logit_bias?: JsonObject | null
   readonly seed?: number | null
+  readonly parallel_tool_calls?: boolean | null
+  readonly reasoning_effort?: string | null
 }
 
 export interface Message extends JsonObject {
@@ -30,6 +32,8 @@ export interface Message extends JsonObject {
   readonly content?: string | readonly ContentPart[] | null
   readonly tool_calls?: readonly ToolCall[]
   readonly tool_call_id?: string
+  /** Thoughts of an earlier answer, given back by the client. */
+  readonly reasoning_content?: string | null
 }
 
 /** A part of a message: `{type:"text", text}`, or an image, audio or file part. */
@@ -41,6 +45,8 @@ export interface ContentPart extends JsonObject {
 export interface ToolCall extends JsonObject {
   readonly id: string
   readonly function: { readonly name: string; readonly arguments: string } & JsonObject
+  /** What the vendor gave with the call and wants back (`ToolStart`). */
+  readonly extra_content?: JsonObject
 }
 
 export interface Tool extends JsonObject {

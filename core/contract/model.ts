@@ -1,4 +1,14 @@
-/** A row of the model catalogue (`config/models.yaml`). Prices in USD per million tokens. */
+/** USD per million tokens. */
+export interface Price {
+  readonly input: number
+  /** Input read from the vendor's cache; as `input` when left out. */
+  readonly cached?: number
+  /** Input written to the vendor's cache; as `input` when left out. */
+  readonly cache_write?: number
+  readonly output: number
+}
+
+/** A row of the model catalogue (`config/models.yaml`). `price.above` holds for the whole request when its input is larger. */
 export interface Model {
   readonly id: string
   readonly provider: string
@@ -6,7 +16,7 @@ export interface Model {
   /** Tokens of input and output together. */
   readonly context: number
   readonly max_output: number
-  readonly price: { readonly input: number; readonly cached?: number; readonly output: number }
+  readonly price: Price & { readonly above?: Price & { readonly input_tokens: number } }
   /** 0 to 100: how good the answers are, a default to tune. */
   readonly quality: number
   /** Expected milliseconds to a short answer, until live figures replace it. */
@@ -21,4 +31,11 @@ export interface Model {
   readonly reasoning: boolean
   /** False where the vendor refuses temperature, top_p, penalties, logprobs and logit_bias. */
   readonly sampling: boolean
+  readonly quirks: Quirks
+}
+
+/** What a vendor's adapter must know about a model, beyond what every vendor's models have. Left out: nothing special. */
+export interface Quirks {
+  /** False where a forced `tool_choice` is refused (anthropic). */
+  readonly forced_tools?: boolean
 }

@@ -1,10 +1,11 @@
 import type { JsonObject } from './json.ts'
 
-/** Token counts. `input` includes cached tokens, `output` includes reasoning tokens. */
+/** Token counts. `input` includes cached and cache-write tokens, `output` includes reasoning tokens. */
 export interface Usage {
   readonly input: number
   readonly output: number
   readonly cached?: number
+  readonly cacheWrite?: number
   readonly reasoning?: number
 }
 
@@ -16,10 +17,19 @@ export type ReplyPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'refusal'; readonly text: string }
-  | { readonly type: 'tool-start'; readonly index: number; readonly id: string; readonly name: string }
+  | ToolStart
   | { readonly type: 'tool-json'; readonly index: number; readonly json: string }
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
+
+/** A tool call begins. `extra_content` is what the vendor wants back with the call, such as Gemini's thought signature. */
+export interface ToolStart {
+  readonly type: 'tool-start'
+  readonly index: number
+  readonly id: string
+  readonly name: string
+  readonly extra_content?: JsonObject
+}
 
 /**
  * One record from a vendor: its parts, and, where the vendor speaks the canonical format, the record itself,

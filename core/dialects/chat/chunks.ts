@@ -1,4 +1,5 @@
 import type { JsonObject, ReplyEvent, ReplyPart } from '../../contract/index.ts'
+import { toolCallOf } from './tool-call.ts'
 import { usageOf } from './usage.ts'
 
 /** What every chunk of one stream repeats. */
@@ -33,8 +34,7 @@ export function createChunkWriter(frame: ChunkFrame, wantsUsage: boolean) {
       case 'refusal':
         return chunkOf({ refusal: part.text })
       case 'tool-start': {
-        const call = { name: part.name, arguments: '' }
-        return chunkOf({ tool_calls: [{ index: part.index, id: part.id, type: 'function', function: call }] })
+        return chunkOf({ tool_calls: [{ index: part.index, ...toolCallOf(part) }] })
       }
       case 'tool-json':
         return chunkOf({ tool_calls: [{ index: part.index, function: { arguments: part.json } }] })

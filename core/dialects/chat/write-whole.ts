@@ -6,6 +6,7 @@ import {
   type ReplyPart,
 } from '../../contract/index.ts'
 import { newId } from '../../ids.ts'
+import { toolCallOf } from './tool-call.ts'
 import { usageOf } from './usage.ts'
 
 /** A chat completion with the extension fields. A vendor's own completion keeps every field it came with. */
@@ -30,7 +31,7 @@ function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
   let usage: JsonObject | undefined
   let finish = 'stop'
   const texts = { text: '', reasoning: '', refusal: '' }
-  const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] = []
+  const calls: ReturnType<typeof toolCallOf>[] = []
   for (const part of parts) {
     switch (part.type) {
       case 'start':
@@ -42,7 +43,7 @@ function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
         texts[part.type] += part.text
         break
       case 'tool-start':
-        calls[part.index] = { id: part.id, type: 'function', function: { name: part.name, arguments: '' } }
+        calls[part.index] = toolCallOf(part)
         break
       case 'tool-json': {
         const call = calls[part.index]
