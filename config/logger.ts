@@ -16,6 +16,6 @@ export function createLogger(level: string): Logger {
         censor: '[redacted]',
       },
     },
-    destination({ dest: 2, sync: true }),
+    destination({ dest: 2, sync: false }),
   )
 }

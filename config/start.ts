@@ -20,4 +20,5 @@ export async function runGateway(environment: Environment): Promise<void> {
   await Promise.race([stopped, gateway.state.live.ended])
   logger.info('stopping: running requests may end')
   await gateway.stop()
+  logger.flush()
 }

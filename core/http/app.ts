@@ -9,6 +9,7 @@ import type { Step } from '../pipeline/set-up.ts'
 import { answerErrors, envelope } from './answer-errors.ts'
 import { identify } from './identify.ts'
 import { answerIn, openExchange } from './inference.ts'
+import { logRequests } from './log-requests.ts'
 import { addProbes } from './probes.ts'
 import { createBodyReader } from './read-body.ts'
 
@@ -36,6 +37,7 @@ export function createApp({ steps, rulesOf, bodyLimit, logger, whyNotReady }: Ap
 
   const app = new Koa()
   app.use(identify as Koa.Middleware)
+  app.use(logRequests(logger) as Koa.Middleware)
   app.use(answerErrors(logger) as Koa.Middleware)
   app.use(router.routes() as Koa.Middleware)
   for (const { parts } of steps) {

@@ -33,7 +33,17 @@ export function createRoutingKind(providers: ReadonlySet<string>): RuleKind<Rout
     created: (userId, ruleId, content) => ({ type: 'RoutingRuleCreated', data: { userId, ruleId, content } }),
     updated: (userId, ruleId, changes) => ({ type: 'RoutingRuleUpdated', data: { userId, ruleId, changes } }),
     deleted: (userId, ruleId) => ({ type: 'RoutingRuleDeleted', data: { userId, ruleId } }),
-    show: ({ revision: _, ...rule }) => rule,
+    show: ({ id, user_id, name, is_enabled, priority, match_json, action_json, created_at, updated_at }) => ({
+      id,
+      user_id,
+      name,
+      is_enabled,
+      priority,
+      match_json,
+      action_json,
+      created_at,
+      updated_at,
+    }),
     remark: remarkOn,
   }
 }

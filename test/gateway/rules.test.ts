@@ -1,0 +1,413 @@
+import { expect } from 'chai'
+import { ADMIN_KEY, type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+
+const routingRule = (more: object = {}) => ({
+  name: 'A rule',
+  is_enabled: true,
+  priority: 0,
+  match_json: {},
+  action_json: {},
+  ...more,
+})
+
+const firewallRule = (more: object = {}) => ({
+  name: 'A rule',
+  is_enabled: true,
+  scope: 'prompt',
+  type: 'substring',
+  pattern: 'secret',
+  action: 'mask',
+  priority: 0,
+  ...more,
+})
+
+const MICROSECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+
+describe('rule endpoints', () => {
+  let gateway: RunningGateway
+
+  before(async () => {
+    gateway = await startGateway()
+  })
+  after(() => gateway.stop())
+
+  /** A user of their own for each test, so that tests do not see each other's rules. */
+  async function newUser(plan = 'paid') {
+    const admin = { authorization: `Bearer ${ADMIN_KEY}` }
+    const user = await gateway.call('POST', '/admin/users', { name: 'someone', plan }, admin)
+    const id: number = user.body.data.id
+    const key = await gateway.call('POST', `/admin/users/${id}/keys`, undefined, admin)
+    const authorization = `Bearer ${key.body.data.key}`
+    return {
+      id,
+      call: (method: string, path: string, body?: unknown, headers = {}): Promise<Answer> =>
+        gateway.call(method, path, body, { authorization, ...headers }),
+      setPlan: (plan: string) => gateway.call('PATCH', `/admin/users/${id}`, { plan }, admin),
+    }
+  }
+
+  for (const { path, rule } of [
+    { path: '/v1/routing-rules', rule: routingRule },
+    { path: '/v1/firewall-rules', rule: firewallRule },
+  ]) {
+    describe(path, () => {
+      it('lists nothing as an empty list', async () => {
+        const user = await newUser()
+        const { status, body } = await user.call('GET', path)
+        expect(status).to.equal(200)
+        expect(body).to.deep.equal({ data: [] })
+      })
+
+      it('creates with 201, an owner, times in microseconds and an ETag', async () => {
+        const user = await newUser()
+        const { status, headers, body } = await user.call('POST', path, rule())
+        expect(status).to.equal(201)
+        expect(body.data).to.include({ name: 'A rule', user_id: user.id, is_enabled: true })
+        expect(body.data.id).to.be.a('number')
+        expect(body.data.created_at).to.match(MICROSECONDS)
+        expect(body.data.updated_at).to.equal(body.data.created_at)
+        expect(headers.get('etag')).to.equal('"1"')
+      })
+
+      it('reads one rule', async () => {
+        const user = await newUser()
+        const created = await user.call('POST', path, rule())
+        const { status, body } = await user.call('GET', `${path}/${created.body.data.id}`)
+        expect(status).to.equal(200)
+        expect(body.data).to.deep.equal(created.body.data)
+      })
+
+      it('lists by priority descending, then by id ascending', async () => {
+        const user = await newUser()
+        const ids: number[] = []
+        for (const priority of [1, 5, 1, -3, 5]) {
+          ids.push((await user.call('POST', path, rule({ priority }))).body.data.id)
+        }
+        const { body } = await user.call('GET', path)
+        const [a, b, c, d, e] = ids
+        expect(body.data.map(({ id }: { id: number }) => id)).to.deep.equal([b, e, a, c, d])
+      })
+
+      it('changes only the given fields, and updated_at', async () => {
+        const user = await newUser()
+        const { body: created } = await user.call('POST', path, rule())
+        const { status, body } = await user.call('PATCH', `${path}/${created.data.id}`, { is_enabled: false })
+        expect(status).to.equal(200)
+        expect(body.data).to.deep.equal({
+          ...created.data,
+          is_enabled: false,
+          updated_at: body.data.updated_at,
+        })
+        expect(body.data.updated_at > created.data.updated_at).to.equal(true)
+      })
+
+      it('ignores fields that the server assigns', async () => {
+        const user = await newUser()
+        const { body: created } = await user.call('POST', path, rule())
+        const { status, body } = await user.call('PATCH', `${path}/${created.data.id}`, {
+          ...created.data,
+          id: 1,
+          user_id: 1,
+          created_at: 'never',
+          name: 'Renamed',
+        })
+        expect(status).to.equal(200)
+        expect(body.data).to.include({ id: created.data.id, user_id: user.id, name: 'Renamed' })
+      })
+
+      it('deletes for good', async () => {
+        const user = await newUser()
+        const { body: created } = await user.call('POST', path, rule())
+        const { status, body } = await user.call('DELETE', `${path}/${created.data.id}`)
+        expect(status).to.equal(200)
+        expect(body).to.deep.equal({ success: true })
+        expect((await user.call('GET', `${path}/${created.data.id}`)).status).to.equal(404)
+        expect((await user.call('DELETE', `${path}/${created.data.id}`)).status).to.equal(404)
+      })
+
+      it("answers 404 alike for unknown, malformed and other people's ids", async () => {
+        const [owner, other] = [await newUser(), await newUser()]
+        const { body: created } = await owner.call('POST', path, rule())
+        const answers = await Promise.all(
+          [created.data.id, 999999, 'abc', '1.5', '-1'].map((id) => other.call('GET', `${path}/${id}`)),
+        )
+        for (const { status, body } of answers) {
+          expect(status).to.equal(404)
+          expect(body).to.deep.equal(answers[0]?.body)
+          expect(body.error).to.include({ type: 'not_found_error', http_status: 404 })
+        }
+        expect((await other.call('GET', path)).body.data).to.deep.equal([])
+      })
+
+      it('refuses a stale If-Match with 412 and takes a fresh one', async () => {
+        const user = await newUser()
+        const { body: created } = await user.call('POST', path, rule())
+        const one = `${path}/${created.data.id}`
+        const first = await user.call('PATCH', one, { priority: 1 }, { 'if-match': '"1"' })
+        expect(first.headers.get('etag')).to.equal('"2"')
+        expect((await user.call('PATCH', one, { priority: 2 }, { 'if-match': '"1"' })).status).to.equal(412)
+        expect((await user.call('DELETE', one, undefined, { 'if-match': '"1"' })).status).to.equal(412)
+        expect((await user.call('DELETE', one, undefined, { 'if-match': '"2"' })).status).to.equal(200)
+      })
+
+      it('answers 400 for a body that is not JSON or not an object', async () => {
+        const user = await newUser()
+        for (const body of ['{', '[]', '"text"', '']) {
+          const answer = await user.call('POST', path, body)
+          expect(answer.status).to.equal(400)
+          expect(Object.keys(answer.body.error)).to.deep.equal(['message'])
+        }
+      })
+
+      it('answers 401 without a valid key', async () => {
+        const { status, body } = await gateway.call('GET', path, undefined, {
+          authorization: 'Bearer nobody',
+        })
+        expect(status).to.equal(401)
+        expect(body.error.type).to.equal('authentication_error')
+      })
+
+      it('answers 405 with the allowed methods', async () => {
+        const user = await newUser()
+        const { status, headers } = await user.call('PUT', path, {})
+        expect(status).to.equal(405)
+        expect(headers.get('allow')?.split(', ').sort()).to.deep.equal(['GET', 'HEAD', 'POST'])
+      })
+    })
+  }
+
+  describe('validation of routing rules', () => {
+    it('names the first missing field with 400', async () => {
+      const user = await newUser()
+      const { status, body } = await user.call('POST', '/v1/routing-rules', { priority: 5000 })
+      expect(status).to.equal(400)
+      expect(body).to.deep.equal({ error: { message: 'The name field is required.' } })
+    })
+
+    it('reports every fault of every field at once with 422', async () => {
+      const user = await newUser()
+      const { status, body } = await user.call(
+        'POST',
+        '/v1/routing-rules',
+        routingRule({
+          name: 'x'.repeat(129),
+          priority: 1001,
+          match_json: { contain: 'x', task: 1 },
+          action_json: '[]',
+        }),
+      )
+      expect(status).to.equal(422)
+      expect(body.error).to.include({ type: 'validation_error', http_status: 422 })
+      expect(Object.keys(body.error.errors)).to.have.members([
+        'name',
+        'priority',
+        'match_json',
+        'action_json',
+      ])
+      expect(body.error.errors.match_json).to.have.length(2)
+    })
+
+    it('takes documents as JSON text and shows them as objects', async () => {
+      const user = await newUser()
+      const { body } = await user.call(
+        'POST',
+        '/v1/routing-rules',
+        routingRule({ match_json: '{"mode":"Balanced"}', action_json: '{"set_mode":"fast"}' }),
+      )
+      expect(body.data.match_json).to.deep.equal({ mode: 'balance' })
+      expect(body.data.action_json).to.deep.equal({ set_mode: 'latency' })
+    })
+
+    it('knows the five providers and no other', async () => {
+      const user = await newUser()
+      const create = (set_provider: string) =>
+        user.call('POST', '/v1/routing-rules', routingRule({ action_json: { set_provider } }))
+      for (const id of ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']) {
+        expect((await create(id)).status).to.equal(201)
+      }
+      expect((await create('OpenAI')).status).to.equal(422)
+    })
+
+    it('warns of a condition that never matches', async () => {
+      const user = await newUser()
+      const { status, body } = await user.call(
+        'POST',
+        '/v1/routing-rules',
+        routingRule({ match_json: { contains: ['', ''] } }),
+      )
+      expect(status).to.equal(201)
+      expect(body.warnings[0].code).to.equal('condition_never_matches')
+    })
+  })
+
+  describe('validation of firewall rules', () => {
+    it('names the field and what is allowed with 400', async () => {
+      const user = await newUser()
+      const wrong = async (more: object) =>
+        (await user.call('POST', '/v1/firewall-rules', firewallRule(more))).body
+      expect(await wrong({ name: undefined })).to.deep.equal({
+        error: { message: 'The name field is required.' },
+      })
+      expect((await wrong({ scope: 'both' })).error.message).to.contain('one of prompt, response')
+      expect((await wrong({ priority: 1.5 })).error.message).to.contain('-1000 to 1000')
+    })
+
+    it('accepts a pattern that cannot be evaluated and says so', async () => {
+      const user = await newUser()
+      const { status, body } = await user.call(
+        'POST',
+        '/v1/firewall-rules',
+        firewallRule({ type: 'regex', pattern: '(unclosed' }),
+      )
+      expect(status).to.equal(201)
+      expect(body.warnings[0].code).to.equal('pattern_not_evaluable')
+      const listed = await user.call('GET', '/v1/firewall-rules')
+      expect(listed.body.data[0].pattern_error).to.be.a('string')
+    })
+
+    it('says that response rules are not evaluated', async () => {
+      const user = await newUser()
+      const { body } = await user.call('POST', '/v1/firewall-rules', firewallRule({ scope: 'response' }))
+      expect(body.warnings[0].code).to.equal('scope_not_evaluated')
+    })
+  })
+
+  describe('the plan', () => {
+    it('gives the free plan 403 in the shape of each kind', async () => {
+      const user = await newUser('free')
+      const routing = await user.call('POST', '/v1/routing-rules', routingRule())
+      expect(routing.status).to.equal(403)
+      expect(routing.body.error).to.include({ type: 'authorization_error', http_status: 403 })
+      const firewall = await user.call('GET', '/v1/firewall-rules')
+      expect(firewall.status).to.equal(403)
+      expect(Object.keys(firewall.body.error)).to.deep.equal(['message'])
+    })
+
+    it("keeps a downgraded user's rules, does not apply them, and says so", async () => {
+      const user = await newUser()
+      await user.call('POST', '/v1/firewall-rules', firewallRule({ action: 'block' }))
+      const chat = () =>
+        user.call('POST', '/v1/chat/completions', { messages: [{ role: 'user', content: 'my secret' }] })
+      expect((await chat()).status).to.equal(403)
+      await user.setPlan('free')
+      const suspended = await chat()
+      expect(suspended.status).to.equal(200)
+      expect(suspended.body.metadata.warnings[0].code).to.equal('plan')
+      await user.setPlan('paid')
+      expect((await chat()).status).to.equal(403)
+    })
+  })
+
+  describe('what rules do to the next request', () => {
+    const chat = (
+      user: Awaited<ReturnType<typeof newUser>>,
+      content: string,
+      more: object = {},
+      headers = {},
+    ) =>
+      user.call(
+        'POST',
+        '/v1/chat/completions',
+        { model: 'gpt-4o', messages: [{ role: 'user', content }], ...more },
+        headers,
+      )
+
+    it('masks before the vendor sees it', async () => {
+      const user = await newUser()
+      await user.call('POST', '/v1/firewall-rules', firewallRule())
+      await user.call(
+        'POST',
+        '/v1/firewall-rules',
+        firewallRule({ type: 'regex', pattern: '/(\\d{4})-(\\d{4})/', replacement: '$1-****' }),
+      )
+      const { body } = await chat(user, 'my SECRET is 1234-5678')
+      expect(body.choices[0].message.content).to.contain('my [redacted] is 1234-****')
+    })
+
+    it('warns, once for each rule', async () => {
+      const user = await newUser()
+      await user.call('POST', '/v1/firewall-rules', firewallRule({ name: 'One', action: 'warn' }))
+      await user.call('POST', '/v1/firewall-rules', firewallRule({ name: 'Two', action: 'warn' }))
+      const { body } = await chat(user, 'a secret')
+      expect(body.metadata.warnings).to.deep.equal([
+        { code: 'firewall', message: 'Firewall rule "One" triggered.' },
+        { code: 'firewall', message: 'Firewall rule "Two" triggered.' },
+      ])
+    })
+
+    it('does nothing while a rule is disabled', async () => {
+      const user = await newUser()
+      const { body: rule } = await user.call(
+        'POST',
+        '/v1/firewall-rules',
+        firewallRule({ is_enabled: false }),
+      )
+      expect((await chat(user, 'a secret')).body.choices[0].message.content).to.contain('a secret')
+      await user.call('PATCH', `/v1/firewall-rules/${rule.data.id}`, { is_enabled: true })
+      expect((await chat(user, 'a secret')).body.choices[0].message.content).to.contain('a [redacted]')
+    })
+
+    it('routes by contains, metadata, task and mode', async () => {
+      const user = await newUser()
+      const set = (match_json: object, set_model: string) =>
+        user.call('POST', '/v1/routing-rules', routingRule({ match_json, action_json: { set_model } }))
+      await set({ contains: ['cheap', 'klein'] }, 'gpt-5-nano')
+      await set({ metadata_equals: { team: 'red', level: 3 } }, 'gpt-4.1')
+      await set({ task: 'summary' }, 'gpt-4.1-mini')
+      await set({ mode: 'quality' }, 'gpt-6-astra')
+      const model = async (content: string, more: object = {}) => (await chat(user, content, more)).body.model
+      expect(await model('something CHEAP')).to.equal('gpt-5-nano')
+      expect(await model('x', { metadata: { team: 'red', level: '3' } })).to.equal('gpt-4.1')
+      expect(await model('x', { user: '{"task":"summary"}' })).to.equal('gpt-4.1-mini')
+      expect(await model('x', { model: 'auto:quality' })).to.equal('gpt-6-astra')
+      expect(await model('x', { metadata: { team: 'red' } })).to.equal('gpt-4o')
+    })
+
+    it('lets the first matching rule win and says so in the trace', async () => {
+      const user = await newUser()
+      const set = (priority: number, action_json: object) =>
+        user.call('POST', '/v1/routing-rules', routingRule({ priority, action_json }))
+      const { body: low } = await set(1, { set_model: 'gpt-4.1', add_warning: 'low' })
+      const { body: high } = await set(2, {
+        set_model: 'gpt-5-nano',
+        set_mode: 'cost',
+        add_warning: { message: 'high' },
+      })
+      const { body } = await chat(user, 'x', {}, { 'x-include-trace': 'true' })
+      expect(body.model).to.equal('gpt-5-nano')
+      expect(body.metadata.warnings.map(({ message }: { message: string }) => message)).to.deep.equal([
+        'high',
+        'low',
+      ])
+      const [h, l] = [high.data.id, low.data.id]
+      expect(body.metadata.rule_trace).to.deep.equal([
+        { rule_id: h, name: 'A rule', action: 'set_model', outcome: 'applied' },
+        {
+          rule_id: h,
+          name: 'A rule',
+          action: 'set_mode',
+          outcome: 'skipped',
+          reason: 'mode_unused_model_pinned',
+        },
+        { rule_id: h, name: 'A rule', action: 'add_warning', outcome: 'applied' },
+        {
+          rule_id: l,
+          name: 'A rule',
+          action: 'set_model',
+          outcome: 'skipped',
+          reason: 'already_set_by_rule',
+        },
+        { rule_id: l, name: 'A rule', action: 'add_warning', outcome: 'applied' },
+      ])
+    })
+
+    it('names the log position that decided', async () => {
+      const user = await newUser()
+      const before = (await chat(user, 'x')).body.metadata.rules_position
+      await user.call('POST', '/v1/firewall-rules', firewallRule())
+      const after = (await chat(user, 'x')).body.metadata.rules_position
+      expect(after).to.be.greaterThan(before)
+      expect((await chat(user, 'x')).body.metadata.rules_position).to.equal(after)
+    })
+  })
+})
