@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model } from '../../core/contract/model.ts'
 import type { HttpCall, Target } from '../../core/contract/provider.ts'
+import { writeHeaders } from '../chat-format/write-headers.ts'
 
 /** The client's request as it stands, but for the model's name, the usage report and what the model cannot take. */
 export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
@@ -10,11 +11,7 @@ export function writeCall(request: ChatRequest, target: Target, apiKey: string):
   const omitted = target.entry ? omitUnsupported(body, target.entry) : []
   return {
     path: '/chat/completions',
-    headers: {
-      'content-type': 'application/json',
-      accept: request.stream ? 'text/event-stream' : 'application/json',
-      authorization: `Bearer ${apiKey}`,
-    },
+    headers: writeHeaders(apiKey, request.stream === true),
     body: JSON.stringify(body),
     omitted,
   }

@@ -7,12 +7,14 @@ import type { Refusal } from './refusal.ts'
 export interface Format {
   /** First segment of its paths. */
   readonly name: string
+  /** How it ends the lines of a stream; `\n` when left out. */
+  readonly newline?: '\r\n'
   /** What a path asks for; `path` starts after the name, here and below. */
   findEndpoint(method: string, path: string): 'chat' | 'models' | undefined
   /** The API key of a request, empty when there is none. */
   readKey(headers: IncomingHttpHeaders): string
   /** Throws a `Refusal` for a body that the vendor would not take. */
-  readCall(path: string, body: unknown): Call
+  readCall(path: string, body: unknown, headers: IncomingHttpHeaders): Call
   writeModels(): string
   writeError(refusal: Refusal): string
   /** An error in the middle of a stream. */

@@ -13,6 +13,8 @@ export interface Fault {
   readonly hasComments: boolean
   readonly hasCrlf: boolean
   readonly isMalformed: boolean
+  /** The model does not want to answer. */
+  readonly refuses: boolean
   readonly hangs: boolean
   readonly cutAfter: number | undefined
   readonly endAfter: number | undefined
@@ -39,6 +41,7 @@ const WORDS = [
   'comments',
   'crlf',
   'malformed',
+  'refuse',
   'hang',
   'cut',
   'eof',
@@ -77,6 +80,7 @@ function readFault(text: string): Fault {
     hasComments: words.has('comments'),
     hasCrlf: words.has('crlf'),
     isMalformed: words.has('malformed'),
+    refuses: words.has('refuse'),
     hangs: words.has('hang'),
     cutAfter: readRecords(words, 'cut'),
     endAfter: readRecords(words, 'eof'),

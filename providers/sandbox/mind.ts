@@ -1,3 +1,4 @@
+import type { Usage } from '../../core/contract/index.ts'
 import type { Answer, Question, Stamp, ToolOffer } from './question.ts'
 import { sampleJson } from './sample.ts'
 import { countTokens, takeTokens } from './tokens.ts'
@@ -9,6 +10,19 @@ export function answerQuestion(question: Question, stamp: Stamp): Answer {
   return tools.length > 0 ? callTools(question, tools, stamp) : speak(question, stamp)
 }
 
+/** The answer of a model that does not want to give one. */
+export function refuseQuestion(question: Question, stamp: Stamp): Answer {
+  return {
+    ...stamp,
+    model: question.model,
+    text: '',
+    refusal: 'The sandbox was asked to refuse.',
+    toolCalls: [],
+    finish: 'content_filter',
+    usage: countUsage(question, '', ''),
+  }
+}
+
 function callTools(question: Question, tools: readonly ToolOffer[], stamp: Stamp): Answer {
   const toolCalls = tools.map(({ name, schema }, index) => ({
     id: `call_${stamp.id}${index}`,
@@ -16,29 +30,39 @@ function callTools(question: Question, tools: readonly ToolOffer[], stamp: Stamp
     json: JSON.stringify(sampleJson({ type: 'object', ...schema })),
   }))
   const said = toolCalls.map(({ name, json }) => name + json).join('')
+  const reasoning = think(question)
   return {
     ...stamp,
     model: question.model,
+    ...(reasoning && { reasoning }),
     text: '',
     toolCalls,
     finish: 'tool_calls',
-    usage: { input: countInput(question), output: countTokens(said) },
+    usage: countUsage(question, reasoning, said),
   }
 }
 
 function speak(question: Question, stamp: Stamp): Answer {
+  const reasoning = think(question)
   const { maxTokens = Number.POSITIVE_INFINITY } = question
+  const room = Math.max(0, maxTokens - countTokens(reasoning))
   const full = cutAtStop(compose(question), question.stop)
-  const fits = countTokens(full) <= maxTokens
-  const text = fits ? full : takeTokens(full, maxTokens)
+  const fits = countTokens(full) <= room
+  const text = fits ? full : takeTokens(full, room)
   return {
     ...stamp,
     model: question.model,
+    ...(reasoning && { reasoning }),
     text,
     toolCalls: [],
     finish: fits ? 'stop' : 'length',
-    usage: { input: countInput(question), output: countTokens(text) },
+    usage: countUsage(question, reasoning, text),
   }
+}
+
+/** Empty where the question wants no thoughts. They count against the token limit, but are never cut. */
+function think({ wantsReasoning, userText }: Question): string {
+  return wantsReasoning ? `The user said: "${userText}". I will say so.` : ''
 }
 
 function compose(question: Question): string {
@@ -67,6 +91,7 @@ function cutAtStop(text: string, stop: readonly string[]): string {
   return text.slice(0, Math.min(text.length, ...ends))
 }
 
-function countInput({ texts }: Question): number {
-  return countTokens(texts.join(''))
+function countUsage({ texts }: Question, reasoning: string, said: string): Usage {
+  const thought = countTokens(reasoning)
+  return { input: countTokens(texts.join('')), output: thought + countTokens(said), reasoning: thought }
 }

@@ -14,6 +14,8 @@ export interface Question {
   readonly toolChoice: 'auto' | 'none' | 'required'
   readonly mayCallInParallel: boolean
   readonly output: Output
+  /** Whether the answer shall come with its thoughts. */
+  readonly wantsReasoning: boolean
   readonly maxTokens: number | undefined
   readonly stop: readonly string[]
 }
@@ -32,8 +34,12 @@ export type Output =
 /** What the sandbox says, whatever the vendor's format. */
 export interface Answer extends Stamp {
   readonly model: string
-  /** Empty when tools are called. */
+  /** What was thought before; only where the question wants it. */
+  readonly reasoning?: string
+  /** Empty when tools are called, and when the answer is refused. */
   readonly text: string
+  /** Why the answer is refused; `finish` is then `content_filter`. */
+  readonly refusal?: string
   readonly toolCalls: readonly ToolRequest[]
   readonly finish: FinishReason
   readonly usage: Usage

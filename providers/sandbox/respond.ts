@@ -1,15 +1,19 @@
+import { anthropic } from './anthropic/format.ts'
 import { BODY_LIMIT } from './body.ts'
+import { deepseek } from './deepseek/format.ts'
 import type { PickFault } from './fault-picker.ts'
 import type { Format } from './format.ts'
+import { gemini } from './gemini/format.ts'
 import { withoutMarkers } from './marker.ts'
-import { answerQuestion } from './mind.ts'
+import { answerQuestion, refuseQuestion } from './mind.ts'
+import { mistral } from './mistral/format.ts'
 import { openai } from './openai/format.ts'
 import type { Stamp } from './question.ts'
 import type { Received } from './recorder.ts'
 import { Refusal } from './refusal.ts'
 import { type Script, writeJson, writeRefusal, writeReply } from './script.ts'
 
-const FORMATS: readonly Format[] = [openai]
+const FORMATS: readonly Format[] = [openai, anthropic, mistral, deepseek, gemini]
 
 /** Decides how a request is answered; what goes wrong is told in the vendor's error shape. */
 export function respond(received: Received, stamp: Stamp, pickFault: PickFault): Script {
@@ -32,11 +36,12 @@ function answer(format: Format, received: Received, stamp: Stamp, pickFault: Pic
   checkSize(received.size)
   if (endpoint === 'models') return writeJson(200, format.writeModels())
 
-  const call = format.readCall(path, received.body)
+  const call = format.readCall(path, received.body, received.headers)
   const { question } = call
   const fault = pickFault(question.userText, question.model)
   const said = { ...question, userText: withoutMarkers(question.userText) }
-  return writeReply(format, call, answerQuestion(said, stamp), fault)
+  const reply = fault.refuses ? refuseQuestion(said, stamp) : answerQuestion(said, stamp)
+  return writeReply(format, call, reply, fault)
 }
 
 function checkKey(key: string): void {

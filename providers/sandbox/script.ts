@@ -54,7 +54,7 @@ function writeStream(format: Format, call: Call, answer: Answer, fault: Fault): 
       'cache-control': 'no-cache',
       ...writeRetryAfter(fault),
     },
-    chunks: events.map((event) => frame(event, fault)),
+    chunks: events.map((event) => frame(event, fault, format.newline)),
     firstByteDelay: fault.firstByteDelay,
     chunkDelay: fault.tokenDelay,
     ending: readEnding(fault),
@@ -78,8 +78,8 @@ function breakMiddle(event: SseEvent, index: number, events: readonly SseEvent[]
   return isMiddle ? { ...event, data: halve(event.data) } : event
 }
 
-function frame({ event, data }: SseEvent, { hasCrlf, hasComments }: Fault): string {
-  const newline = hasCrlf ? '\r\n' : '\n'
+function frame({ event, data }: SseEvent, { hasCrlf, hasComments }: Fault, usual = '\n'): string {
+  const newline = hasCrlf ? '\r\n' : usual
   const comment = hasComments ? `: keep-alive${newline}${newline}` : ''
   const name = event === '' ? '' : `event: ${event}${newline}`
   return `${comment}${name}data: ${data}${newline}${newline}`

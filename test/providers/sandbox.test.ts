@@ -58,6 +58,25 @@ describe('the sandbox', () => {
       expect(choices[0]!.message.content).to.contain('"first\nsecond"')
     })
 
+    it('thinks before it answers, when it is asked to', async () => {
+      const { choices, usage } = await ask('Hello', { reasoning_effort: 'low' })
+      expect(choices[0]!.message).to.include({ reasoning_content: 'The user said: "Hello". I will say so.' })
+      expect(choices[0]!.message.content).to.contain('"Hello"')
+      expect(usage!.completion_tokens_details!.reasoning_tokens).to.be.greaterThan(5)
+      const chunks = await collect(await stream('Hello', { reasoning_effort: 'low' }))
+      expect(JSON.stringify(chunks[1]!.choices[0]!.delta)).to.match(/^\{"reasoning_content":"The"/)
+      expect((await ask('Hello', { reasoning_effort: 'none' })).choices[0]!.message).not.to.have.property(
+        'reasoning_content',
+      )
+    })
+
+    it('gives thoughts their share of the token limit', async () => {
+      const { choices, usage } = await ask('Hello', { reasoning_effort: 'low', max_completion_tokens: 5 })
+      expect(choices[0]).to.have.nested.property('message.content', '')
+      expect(choices[0]).to.have.property('finish_reason', 'length')
+      expect(usage!.completion_tokens).to.equal(usage!.completion_tokens_details!.reasoning_tokens)
+    })
+
     it('gives the same answer to the same request', async () => {
       const [first, second] = await Promise.all([ask('same'), ask('same')])
       expect({ ...first, created: 0 }).to.deep.equal({ ...second, created: 0 })
@@ -503,6 +522,18 @@ describe('the sandbox', () => {
       expect(chunks).to.have.length(2)
       expect(error).to.be.instanceOf(APIError)
       expect(await fetchText('[[sandbox:error-mid=2]]', { stream: true })).not.to.contain('[DONE]')
+    })
+
+    it('refuses to answer', async () => {
+      const [{ choices }, chunks] = [
+        await ask('[[sandbox:refuse]]'),
+        await collect(await stream('[[sandbox:refuse]]')),
+      ]
+      expect(choices[0]!.message).to.include({ content: null, refusal: 'The sandbox was asked to refuse.' })
+      expect(choices[0]!.finish_reason).to.equal('content_filter')
+      const pieces = chunks.map((chunk) => chunk.choices[0]!.delta.refusal ?? '')
+      expect(pieces.join('')).to.equal('The sandbox was asked to refuse.')
+      expect(chunks.at(-1)!.choices[0]!.finish_reason).to.equal('content_filter')
     })
 
     it('fails as many times as it is told', async () => {

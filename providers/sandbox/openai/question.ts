@@ -11,6 +11,7 @@ interface Message {
 /** Reads a chat request. Throws a `Refusal` (400) that names the field at fault. */
 export function readQuestion(body: JsonObject): Question {
   const { model, messages: list, response_format: format, parallel_tool_calls: parallel } = body
+  const { reasoning_effort: effort } = body
   if (typeof model !== 'string' || model === '') throw missing('model')
   if (!Array.isArray(list) || list.length === 0) throw missing('messages')
   const messages = list.map(readMessage)
@@ -23,6 +24,7 @@ export function readQuestion(body: JsonObject): Question {
     ...readToolChoice(body.tool_choice, tools),
     mayCallInParallel: parallel !== false,
     output: readOutput(format),
+    wantsReasoning: typeof effort === 'string' && effort !== 'none',
     maxTokens: readMaxTokens(body, 'max_completion_tokens') ?? readMaxTokens(body, 'max_tokens'),
     stop: readStop(body.stop),
   }

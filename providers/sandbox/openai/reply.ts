@@ -49,33 +49,37 @@ function writeEnvelope(answer: Answer, object: string, unknownFields: readonly s
   }
 }
 
-function writeMessage({ text, toolCalls }: Answer): JsonObject {
-  const message = { role: 'assistant', refusal: null, annotations: [] }
-  if (toolCalls.length === 0) return { ...message, content: text }
+function writeMessage({ reasoning, text, refusal, toolCalls }: Answer): JsonObject {
+  const thoughts = reasoning === undefined ? {} : { reasoning_content: reasoning }
+  const message = { role: 'assistant', refusal: refusal ?? null, annotations: [], ...thoughts }
+  if (toolCalls.length === 0) return { ...message, content: refusal === undefined ? text : null }
   return { ...message, content: null, tool_calls: toolCalls.map(writeToolCall) }
 }
 
-function writeToolCall({ id, name, json }: ToolRequest): JsonObject {
+/** A call, whole. */
+export function writeToolCall({ id, name, json }: ToolRequest): JsonObject {
   return { id, type: 'function', function: { name, arguments: json } }
 }
 
-function writeDeltas({ text, toolCalls }: Answer): readonly JsonObject[] {
-  if (toolCalls.length > 0) {
-    return [{ role: 'assistant', content: null, refusal: null }, ...toolCalls.flatMap(writeToolDeltas)]
-  }
+function writeDeltas({ reasoning = '', text, refusal = '', toolCalls }: Answer): readonly JsonObject[] {
   return [
-    { role: 'assistant', content: '', refusal: null },
+    { role: 'assistant', content: toolCalls.length > 0 ? null : '', refusal: null },
+    ...splitText(reasoning).map((piece) => ({ reasoning_content: piece })),
     ...splitText(text).map((content) => ({ content })),
+    ...splitText(refusal).map((piece) => ({ refusal: piece })),
+    ...toolCalls.flatMap(writeToolDeltas),
   ]
 }
 
-function writeToolDeltas(call: ToolRequest, index: number): readonly JsonObject[] {
+/** A call as it grows: its id and name, then its arguments in pieces. */
+export function writeToolDeltas(call: ToolRequest, index: number): readonly JsonObject[] {
   const opening = { index, ...writeToolCall({ ...call, json: '' }) }
   const pieces = splitText(call.json).map((json) => ({ index, function: { arguments: json } }))
   return [opening, ...pieces].map((piece) => ({ tool_calls: [piece] }))
 }
 
-function writeUsage({ usage }: Answer): JsonObject {
+/** Token counts. */
+export function writeUsage({ usage }: Answer): JsonObject {
   const { input, output, cached = 0, reasoning = 0 } = usage
   return {
     prompt_tokens: input,

@@ -115,13 +115,13 @@ describe('reading a stream of OpenAI', () => {
     expect(openai.openStream().read(sse(bare))[0]?.parts).to.deep.equal(usage)
   })
 
-  it('reads usage that comes with the end', () => {
+  it('gives usage that comes with the end after it', () => {
     const last = { ...chunk({}, 'stop'), usage: USAGE }
     expect(partsOf(read(chunk({ content: 'Hi' }), last)).map((part) => part.type)).to.deep.equal([
       'start',
       'text',
-      'usage',
       'finish',
+      'usage',
     ])
   })
 

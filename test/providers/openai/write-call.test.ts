@@ -113,6 +113,7 @@ function entry(fields: Partial<Model>): Model {
     capabilities: { tools: true, images: true, json: 'schema' },
     reasoning: false,
     sampling: true,
+    quirks: {},
     ...fields,
   }
 }

@@ -1,19 +1,21 @@
 import { GatewayError } from '../../core/contract/errors.ts'
-import { isJsonObject } from '../../core/contract/json.ts'
 import type { ReplyEvent, ReplyPart } from '../../core/contract/reply.ts'
-import { readFailureRecord } from './read-failure.ts'
+import { readObject, readString } from '../read-fields.ts'
+import { readChoice, readFinishReason } from './read-choice.ts'
+import { readContent } from './read-content.ts'
+import { isFailure, readFailureRecord } from './read-failure.ts'
+import { readUsage } from './read-usage.ts'
 import { createToolCallReader } from './tool-calls.ts'
-import { readChoice, readContent, readFinishReason, readString, readUsage } from './wire.ts'
 
 /** Reads a chat completion. Throws a `GatewayError` when the body is anything else. */
 export function readReply(body: unknown): ReplyEvent {
-  const native = isJsonObject(body) ? body : {}
-  if (native.error != null) throw readFailureRecord(native)
+  const native = readObject(body)
+  if (isFailure(native)) throw readFailureRecord(native)
   const choice = readChoice(native)
   if (!choice)
     throw new GatewayError('provider_error', 'The provider sent a reply that is no chat completion.')
 
-  const message = isJsonObject(choice.message) ? choice.message : {}
+  const message = readObject(choice.message)
   const usage = readUsage(native.usage)
   const parts: ReplyPart[] = [
     { type: 'start', id: readString(native.id), model: readString(native.model) },

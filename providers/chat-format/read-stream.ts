@@ -1,10 +1,13 @@
 import { GatewayError } from '../../core/contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import type { ReplyEvent, ReplyPart } from '../../core/contract/reply.ts'
-import { readFailureRecord } from './read-failure.ts'
+import { parseObject, readObject, readString } from '../read-fields.ts'
+import { readChoice, readFinishReason } from './read-choice.ts'
+import { readContent } from './read-content.ts'
+import { isFailure, readFailureRecord } from './read-failure.ts'
+import { readUsage } from './read-usage.ts'
 import { createToolCallReader } from './tool-calls.ts'
-import { readChoice, readContent, readFinishReason, readString, readUsage } from './wire.ts'
 
 const NOTHING: readonly ReplyEvent[] = []
 
@@ -22,15 +25,16 @@ export function openStream(): StreamReader {
       parts.push({ type: 'start', id: readString(chunk.id), model: readString(chunk.model) })
       started = true
     }
-    const delta = choice?.delta
-    if (isJsonObject(delta)) parts.push(...readContent(delta), ...readToolCalls(delta.tool_calls))
-    const usage = readUsage(chunk.usage)
-    if (usage) parts.push({ type: 'usage', usage })
+    const delta = readObject(choice?.delta)
+    parts.push(...readContent(delta), ...readToolCalls(delta.tool_calls))
     const reason = readFinishReason(choice?.finish_reason)
     if (reason && !finished) {
       parts.push({ type: 'finish', reason })
       finished = true
     }
+    // Some vendors send it with the end. To clients it comes after.
+    const usage = readUsage(chunk.usage)
+    if (usage) parts.push({ type: 'usage', usage })
     return parts
   }
 
@@ -39,7 +43,7 @@ export function openStream(): StreamReader {
       if (data.startsWith('[DONE]')) done = true
       if (done || data === '') return NOTHING
       const chunk = parseChunk(data)
-      if (chunk.error != null) throw readFailureRecord(chunk)
+      if (isFailure(chunk)) throw readFailureRecord(chunk)
       return [{ parts: readParts(chunk), native: chunk }]
     },
     end() {
@@ -50,13 +54,7 @@ export function openStream(): StreamReader {
 }
 
 function parseChunk(data: string): JsonObject {
-  let chunk: unknown
-  let cause: unknown
-  try {
-    chunk = JSON.parse(data)
-  } catch (error) {
-    cause = error
-  }
-  if (isJsonObject(chunk)) return chunk
-  throw new GatewayError('provider_error', 'The provider sent a malformed record.', { cause })
+  const chunk = parseObject(data)
+  if (chunk) return chunk
+  throw new GatewayError('provider_error', 'The provider sent a malformed record.')
 }

@@ -2,27 +2,21 @@ import type { ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { UpstreamFailure } from '../../core/contract/provider.ts'
 import { describeFailure, type FailureCode } from '../describe-failure.ts'
+import { parseObject } from '../read-fields.ts'
 import { readRetryAfter } from '../read-retry-after.ts'
-import { impliedStatus, isQuotaError, readVendorError, type VendorError } from './vendor-error.ts'
+import { readReset } from './read-reset.ts'
+import { impliedStatus, readVendorError, type VendorError } from './vendor-error.ts'
 
-/** Reads an answer other than 2xx: https://platform.openai.com/docs/guides/error-codes */
+/** Reads an answer other than 2xx (reference 5.8). */
 export function readFailure({ provider, status, headers, body }: UpstreamFailure): GatewayError {
-  return describe(provider, status, readVendorError(parse(body)), readRetryAfter(headers))
+  const retryAfter = readRetryAfter(headers) ?? readReset(headers)
+  return describe(provider, status, readVendorError(parseObject(body)), retryAfter)
 }
 
-/** Reads an `{error}` record that came inside a 200 answer. */
+/** Reads an `error` record that came inside a 200 answer. */
 export function readFailureRecord(record: JsonObject): GatewayError {
   const error = readVendorError(record)
   return describe('The provider', impliedStatus(error), error)
-}
-
-/** Proxies in front of a vendor answer with HTML, or with nothing. */
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
 
 function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
@@ -31,21 +25,29 @@ function describe(provider: string, status: number, error: VendorError, retryAft
   return describeFailure(code, provider, said, detail(code, error, retryAfter))
 }
 
-function classify(status: number, error: VendorError): FailureCode {
-  if (status === 402 || isQuotaError(error)) return 'provider_quota_exceeded'
+function classify(status: number, { type, code, message }: VendorError): FailureCode {
+  if (status === 402 || SPENT.test(code) || (status === 400 && BROKE.test(message))) {
+    return 'provider_quota_exceeded'
+  }
   if (status === 401 || status === 403) return 'provider_authentication_error'
-  if (status === 404 && error.code === 'model_not_found') return 'model_not_found'
+  if (status === 404 && type === 'not_found_error' && /^model\b/.test(message)) return 'model_not_found'
   if (status === 408 || status === 504) return 'provider_timeout'
-  if (status === 429 || (status === 503 && error.code === 'slow_down')) return 'provider_rate_limited'
+  if (status === 429) return 'provider_rate_limited'
   return status >= 400 && status < 500 ? 'provider_refused' : 'provider_error'
 }
 
-function detail(code: FailureCode, error: VendorError, retryAfter?: number): ErrorDetails {
+/** Such as `enforced_spend_limit_reached`. */
+const SPENT = /_spend_limit_reached$/
+/** An empty account is a plain bad request; only its message tells. */
+const BROKE = /credit balance is too low|spend limit|reached your specified API usage limits/i
+const TOO_LONG = /prompt is too long|exceeds? (?:the )?(?:model's )?(?:maximum )?context/i
+
+function detail(code: FailureCode, { message }: VendorError, retryAfter?: number): ErrorDetails {
   switch (code) {
     case 'model_not_found':
-      return { param: error.param || 'model' }
+      return { param: 'model' }
     case 'provider_refused':
-      return { ...(error.param && { param: error.param }), ...readWireCode(error) }
+      return TOO_LONG.test(message) ? { wireCode: 'context_length_exceeded' } : {}
     case 'provider_quota_exceeded':
       return { headers: { 'x-should-retry': 'false' } }
     case 'provider_rate_limited':
@@ -53,9 +55,4 @@ function detail(code: FailureCode, error: VendorError, retryAfter?: number): Err
     default:
       return retryAfter === undefined ? {} : { retryAfter }
   }
-}
-
-/** A number for a code repeats the HTTP status, and says no more than ours. */
-function readWireCode({ code }: VendorError): ErrorDetails {
-  return code === '' || /^\d+$/.test(code) ? {} : { wireCode: code }
 }

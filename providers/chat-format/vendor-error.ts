@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { readString } from '../read-fields.ts'
 import { redactKeys } from '../redact-keys.ts'
-import { readString } from './wire.ts'
+import { findPlace, readMessage } from './error-message.ts'
 
 /** What a vendor says about a failure; a field it leaves out is empty. `message` holds no keys. */
 export interface VendorError {
@@ -13,12 +14,12 @@ export interface VendorError {
 /** Reads `{error:{…}}`, and what other vendors of this format send: a list of it, `{error:"…"}`, `{message}`, `{detail}`. */
 export function readVendorError(body: unknown): VendorError {
   const fields = readFields(body)
-  const message = readString(fields.message) || readString(fields.detail)
+  const message = readMessage(fields.message) || readMessage(fields.detail)
   return {
     message: redactKeys(message).slice(0, LONGEST_MESSAGE),
     type: readString(fields.type),
     code: typeof fields.code === 'number' ? String(fields.code) : readString(fields.code),
-    param: readString(fields.param),
+    param: readString(fields.param) || findPlace(fields.message ?? fields.detail),
   }
 }
 
@@ -42,6 +43,18 @@ const QUOTA_CODES = new Set([
   'credit_balance_exhausted',
   'organization_usage_limit_exceeded',
 ])
+
+/** True where the vendor has no such model: Mistral says so in `type`, DeepSeek only in words, both with status 400. */
+export function isUnknownModel({ code, type, message }: VendorError): boolean {
+  return code === 'model_not_found' || type === 'invalid_model' || message === 'Model Not Exist'
+}
+
+/** True where the prompt is too large for the model, which only OpenAI has a code for. */
+export function isTooLong({ message }: VendorError): boolean {
+  return /prompt is too long|too large for model|exceeds the maximum number of tokens|maximum context length/i.test(
+    message,
+  )
+}
 
 /** The HTTP status that an error inside a 200 answer would have had. */
 export function impliedStatus({ code, type }: VendorError): number {

@@ -1,0 +1,95 @@
+import { GatewayError } from '../../core/contract/errors.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import type { StreamReader } from '../../core/contract/provider.ts'
+import type { ReplyPart } from '../../core/contract/reply.ts'
+import { parseObject, readObject, readString } from '../read-fields.ts'
+import { readBlock, say } from './read-block.ts'
+import { readFailureRecord } from './read-failure.ts'
+import { readExplanation } from './read-reply.ts'
+import { readUsage } from './read-usage.ts'
+import { readStopReason } from './stop-reason.ts'
+import { createToolReader } from './tool-reader.ts'
+
+const NOTHING: readonly ReplyPart[] = []
+
+/** Reads the events of a message (reference 5.7). What it does not know is passed over; finish and usage come last. */
+export function openStream(): StreamReader {
+  const tools = createToolReader()
+  let usage: JsonObject = {}
+  let end: JsonObject = {}
+  let done = false
+
+  function readParts(event: JsonObject): readonly ReplyPart[] {
+    switch (event.type) {
+      case 'message_start':
+        return start(readObject(event.message))
+      case 'content_block_start':
+        return startBlock(event, readObject(event.content_block))
+      case 'content_block_delta':
+        return readDelta(event, readObject(event.delta))
+      case 'content_block_stop':
+        return tools.stop(event.index)
+      case 'message_delta':
+        return noteEnd(event)
+      case 'message_stop':
+        return finish()
+      case 'error':
+        throw readFailureRecord(event)
+      default:
+        return NOTHING
+    }
+  }
+
+  function start(message: JsonObject): readonly ReplyPart[] {
+    usage = readObject(message.usage)
+    return [{ type: 'start', id: readString(message.id), model: readString(message.model) }]
+  }
+
+  function startBlock({ index }: JsonObject, block: JsonObject): readonly ReplyPart[] {
+    return block.type === 'tool_use' ? tools.start(index, block) : readBlock(block)
+  }
+
+  function readDelta({ index }: JsonObject, delta: JsonObject): readonly ReplyPart[] {
+    switch (delta.type) {
+      case 'text_delta':
+        return say('text', delta.text)
+      case 'thinking_delta':
+        return say('reasoning', delta.thinking)
+      case 'input_json_delta':
+        return tools.grow(index, readString(delta.partial_json))
+      default:
+        return NOTHING
+    }
+  }
+
+  /** The counts are totals: each report replaces what was known, but for the fields that it leaves out. */
+  function noteEnd(event: JsonObject): readonly ReplyPart[] {
+    const known = Object.entries(readObject(event.usage)).filter(([, count]) => count !== null)
+    usage = { ...usage, ...Object.fromEntries(known) }
+    end = readObject(event.delta)
+    return NOTHING
+  }
+
+  function finish(): readonly ReplyPart[] {
+    done = true
+    return [
+      ...readExplanation(end),
+      { type: 'finish', reason: readStopReason(end.stop_reason) },
+      { type: 'usage', usage: readUsage(usage) },
+    ]
+  }
+
+  return {
+    read({ data }) {
+      if (done || data === '') return []
+      const event = parseObject(data)
+      if (!event) throw new GatewayError('provider_error', 'The provider sent a malformed record.')
+      const parts = readParts(event)
+      return parts.length === 0 ? [] : [{ parts }]
+    },
+    end() {
+      if (done) return []
+      throw new GatewayError('provider_error', 'The provider stopped before the end of its reply.')
+    },
+  }
+}

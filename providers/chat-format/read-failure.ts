@@ -1,0 +1,74 @@
+import type { ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import type { UpstreamFailure } from '../../core/contract/provider.ts'
+import { describeFailure, type FailureCode } from '../describe-failure.ts'
+import { readRetryAfter } from '../read-retry-after.ts'
+import {
+  impliedStatus,
+  isQuotaError,
+  isTooLong,
+  isUnknownModel,
+  readVendorError,
+  type VendorError,
+} from './vendor-error.ts'
+
+/** Reads an answer other than 2xx: https://platform.openai.com/docs/guides/error-codes, reference 7.4, 8.5 */
+export function readFailure({ provider, status, headers, body }: UpstreamFailure): GatewayError {
+  return describe(provider, status, readVendorError(parse(body)), readRetryAfter(headers))
+}
+
+/** True for a record that reports a failure: `{error}`, or Mistral's `{object:"error"}`. */
+export function isFailure(record: JsonObject): boolean {
+  return record.error != null || record.object === 'error'
+}
+
+/** Reads an error record that came inside a 200 answer. */
+export function readFailureRecord(record: JsonObject): GatewayError {
+  const error = readVendorError(record)
+  return describe('The provider', impliedStatus(error), error)
+}
+
+/** Proxies in front of a vendor answer with HTML, or with nothing. */
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
+  const code = classify(status, error)
+  const said = { status, code: error.code || error.type, message: error.message }
+  return describeFailure(code, provider, said, detail(code, error, retryAfter))
+}
+
+function classify(status: number, error: VendorError): FailureCode {
+  if (status === 402 || isQuotaError(error)) return 'provider_quota_exceeded'
+  if (status === 401 || status === 403) return 'provider_authentication_error'
+  if ((status === 404 || status === 400) && isUnknownModel(error)) return 'model_not_found'
+  if (status === 408 || status === 504) return 'provider_timeout'
+  if (status === 429 || (status === 503 && error.code === 'slow_down')) return 'provider_rate_limited'
+  return status >= 400 && status < 500 ? 'provider_refused' : 'provider_error'
+}
+
+function detail(code: FailureCode, error: VendorError, retryAfter?: number): ErrorDetails {
+  switch (code) {
+    case 'model_not_found':
+      return { param: error.param || 'model' }
+    case 'provider_refused':
+      return { ...(error.param && { param: error.param }), ...readWireCode(error) }
+    case 'provider_quota_exceeded':
+      return { headers: { 'x-should-retry': 'false' } }
+    case 'provider_rate_limited':
+      return { retryAfter: retryAfter ?? 1 }
+    default:
+      return retryAfter === undefined ? {} : { retryAfter }
+  }
+}
+
+/** A number for a code repeats the HTTP status, and says no more than ours. */
+function readWireCode(error: VendorError): ErrorDetails {
+  const code = isTooLong(error) ? 'context_length_exceeded' : error.code
+  return code === '' || /^\d+$/.test(code) ? {} : { wireCode: code }
+}

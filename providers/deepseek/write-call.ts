@@ -1,0 +1,83 @@
+import type { ChatRequest } from '../../core/contract/chat.ts'
+import type { Model } from '../../core/contract/model.ts'
+import type { HttpCall, Target } from '../../core/contract/provider.ts'
+import { findOmitted } from '../chat-format/find-omitted.ts'
+import { mentionJson } from '../chat-format/mention-json.ts'
+import { writeHeaders } from '../chat-format/write-headers.ts'
+import { type FunctionTool, readNamedChoice, writeTools } from '../chat-format/write-tools.ts'
+import { readNumber, readObject, readString } from '../read-fields.ts'
+import { currentName, writeThinking } from './thinking.ts'
+import { writeUserId } from './user-id.ts'
+import type { ChatBody, ResponseFormat } from './wire.ts'
+import { writeMessages } from './write-messages.ts'
+
+/** The request in DeepSeek's words, field by field (reference 3, 8). Throws a `GatewayError` for parts it cannot take. */
+export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
+  const format = writeResponseFormat(request.response_format)
+  const messages = format?.type === 'json_object' ? mentionJson(request.messages) : request.messages
+  const tools = writeTools(request.tools)?.map(withoutStrict)
+  const thinking = writeThinking(request, target)
+  const thinks = thinking.thinking?.type !== 'disabled'
+  const user = request.user ?? readString(request.safety_identifier)
+  const body: ChatBody = {
+    model: currentName(target.model),
+    messages: writeMessages(messages),
+    stream: request.stream ? true : undefined,
+    stream_options: request.stream ? { include_usage: true } : undefined,
+    temperature: request.temperature ?? undefined,
+    top_p: writeTopP(request.top_p ?? undefined, thinks, target.entry),
+    max_tokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+    stop: request.stop ?? undefined,
+    response_format: format,
+    tools,
+    tool_choice: tools && writeToolChoice(request.tool_choice),
+    logprobs: request.logprobs === true ? true : undefined,
+    top_logprobs: readNumber(request.top_logprobs),
+    ...thinking,
+    user_id: user === '' ? undefined : writeUserId(user),
+  }
+  return {
+    path: '/chat/completions',
+    headers: writeHeaders(apiKey, request.stream === true),
+    body: JSON.stringify(body),
+    omitted: findOmitted(request, body, RENAMED),
+  }
+}
+
+const RENAMED = { max_completion_tokens: ['max_tokens'], reasoning_effort: ['thinking'] }
+
+/** Strict tools are taken by the beta address only, and there all have to be (reference 8.2). */
+function withoutStrict({ function: { strict: _, ...rest } }: FunctionTool): FunctionTool {
+  return { type: 'function', function: rest }
+}
+
+/** `top_p` counts in one mode of a model, and is refused in the other (reference 8.4). */
+function writeTopP(topP: number | undefined, thinks: boolean, model: Model | undefined): number | undefined {
+  const mode = model?.quirks.top_p
+  if (topP === undefined || mode === undefined) return topP
+  if (thinks !== (mode === 'thinking')) return undefined
+  return thinks ? Math.max(topP, LEAST_WHILE_THINKING) : topP
+}
+
+const LEAST_WHILE_THINKING = 0.95
+
+function writeToolChoice(choice: ChatRequest['tool_choice']): ChatBody['tool_choice'] {
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return choice
+  return readNamedChoice(choice)
+}
+
+/** A JSON schema goes out as it is: routing sends one only to a model that was said to take it. */
+function writeResponseFormat(format: ChatRequest['response_format']): ResponseFormat | undefined {
+  switch (format?.type) {
+    case undefined:
+      return undefined
+    case 'json_object':
+      return { type: 'json_object' }
+    case 'json_schema': {
+      const schema = readObject(format.json_schema)
+      return { type: 'json_schema', json_schema: { ...schema, name: readString(schema.name) } }
+    }
+    default:
+      return { type: 'text' }
+  }
+}

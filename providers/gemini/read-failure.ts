@@ -1,0 +1,67 @@
+import type { ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import type { UpstreamFailure } from '../../core/contract/provider.ts'
+import { describeFailure, type FailureCode } from '../describe-failure.ts'
+import { readRetryAfter } from '../read-retry-after.ts'
+import { impliedStatus, readVendorError, type VendorError } from './vendor-error.ts'
+
+/** Reads an answer other than 2xx: https://ai.google.dev/gemini-api/docs/troubleshooting */
+export function readFailure({ provider, status, headers, body }: UpstreamFailure): GatewayError {
+  return describe(provider, status, readVendorError(parse(body)), readRetryAfter(headers))
+}
+
+/** Reads an `{error}` record that came inside a 200 answer. */
+export function readFailureRecord(record: JsonObject): GatewayError {
+  const error = readVendorError(record)
+  return describe('The provider', impliedStatus(error), error)
+}
+
+/** Proxies in front of a vendor answer with HTML, or with nothing. */
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
+  const code = classify(status, error)
+  const said = { status, code: error.reason || error.status, message: error.message }
+  return describeFailure(code, provider, said, detail(code, error, retryAfter ?? readDelay(error)))
+}
+
+function classify(status: number, error: VendorError): FailureCode {
+  if (status === 402 || error.quotas.some((quota) => /PerDay/i.test(quota))) return 'provider_quota_exceeded'
+  if (status === 401 || status === 403 || error.reason === 'API_KEY_INVALID') {
+    return 'provider_authentication_error'
+  }
+  if (status === 404) return 'model_not_found'
+  if (status === 408 || status === 504) return 'provider_timeout'
+  if (status === 429) return 'provider_rate_limited'
+  return status >= 400 && status < 499 ? 'provider_refused' : 'provider_error'
+}
+
+function detail(code: FailureCode, error: VendorError, retryAfter?: number): ErrorDetails {
+  switch (code) {
+    case 'model_not_found':
+      return { param: 'model' }
+    case 'provider_refused':
+      return isTooLong(error) ? { wireCode: 'context_length_exceeded', param: 'messages' } : {}
+    case 'provider_quota_exceeded':
+      return { headers: { 'x-should-retry': 'false' } }
+    case 'provider_rate_limited':
+      return { retryAfter: retryAfter ?? 1 }
+    default:
+      return retryAfter === undefined ? {} : { retryAfter }
+  }
+}
+
+/** Whole seconds, at least 1. */
+function readDelay({ retryDelay }: VendorError): number | undefined {
+  return retryDelay === undefined ? undefined : Math.max(1, Math.ceil(retryDelay))
+}
+
+function isTooLong({ message }: VendorError): boolean {
+  return /exceeds the maximum number of tokens/i.test(message)
+}

@@ -1,0 +1,71 @@
+import type { JsonObject } from '../../core/contract/json.ts'
+import { readNumber, readObject, readObjects, readString } from '../read-fields.ts'
+import { redactKeys } from '../redact-keys.ts'
+
+/** What Google says about a failure (google.rpc.Status); a field it leaves out is empty. `message` holds no keys. */
+export interface VendorError {
+  readonly message: string
+  /** Such as `INVALID_ARGUMENT`. */
+  readonly status: string
+  /** The HTTP status; undefined where it is left out. */
+  readonly code: number | undefined
+  /** From ErrorInfo, such as `API_KEY_INVALID`. */
+  readonly reason: string
+  /** From RetryInfo, in seconds. */
+  readonly retryDelay: number | undefined
+  /** From QuotaFailure: the limits that were hit, such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
+  readonly quotas: readonly string[]
+}
+
+/** Reads `{error:{…}}`, a list of it, `{error:"…"}`, or plain text. */
+export function readVendorError(body: unknown): VendorError {
+  const outer = Array.isArray(body) ? body[0] : body
+  const { error } = readObject(outer)
+  const fields = readObject(error)
+  const details = readObjects(fields.details)
+  const message = readString(fields.message) || readString(error)
+  return {
+    message: redactKeys(message).slice(0, LONGEST_MESSAGE),
+    status: readString(fields.status),
+    code: readNumber(fields.code),
+    reason: readString(findDetail(details, 'ErrorInfo').reason),
+    retryDelay: readDuration(findDetail(details, 'RetryInfo').retryDelay),
+    quotas: readObjects(findDetail(details, 'QuotaFailure').violations).map(({ quotaId }) =>
+      readString(quotaId),
+    ),
+  }
+}
+
+/** Vendors may repeat the refused input in their message. */
+const LONGEST_MESSAGE = 2000
+
+/** By the end of its type: `type.googleapis.com/google.rpc.RetryInfo`. */
+function findDetail(details: readonly JsonObject[], name: string): JsonObject {
+  return readObject(details.find((detail) => readString(detail['@type']).endsWith(`.${name}`)))
+}
+
+/** Such as `34.07s`. */
+function readDuration(value: unknown): number | undefined {
+  const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(readString(value)) ?? []
+  return seconds === undefined ? undefined : Number(seconds)
+}
+
+/** The HTTP status that an error inside a 200 answer would have had. */
+export function impliedStatus({ code, status }: VendorError): number {
+  return code !== undefined && code >= 400 && code < 600 ? code : (STATUSES.get(status) ?? 500)
+}
+
+/** https://cloud.google.com/apis/design/errors#handling_errors */
+const STATUSES = new Map([
+  ['INVALID_ARGUMENT', 400],
+  ['FAILED_PRECONDITION', 400],
+  ['OUT_OF_RANGE', 400],
+  ['UNAUTHENTICATED', 401],
+  ['PERMISSION_DENIED', 403],
+  ['NOT_FOUND', 404],
+  ['RESOURCE_EXHAUSTED', 429],
+  ['CANCELLED', 499],
+  ['INTERNAL', 500],
+  ['UNAVAILABLE', 503],
+  ['DEADLINE_EXCEEDED', 504],
+])

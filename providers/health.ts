@@ -1,0 +1,108 @@
+import {
+  BrokenCircuitError,
+  type CircuitBreakerPolicy,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  DelegateBackoff,
+  handleWhen,
+} from 'cockatiel'
+import { LRUCache } from 'lru-cache'
+import { GatewayError, type Target } from '../core/contract/index.ts'
+
+export interface HealthSettings {
+  /** Failures in a row that open a target's breaker. */
+  readonly failures: number
+  /** Milliseconds until one request may try again; doubled, up to twelve times this, while the target keeps failing. */
+  readonly open_ms: number
+}
+
+/** Which targets may be called. One breaker per provider and model; a vendor's own `retry-after` is kept to as well. */
+export interface Health {
+  /** Calls through the target's breaker; throws `model_unavailable` at once while that is open. */
+  guard<Value>(target: Target, call: () => Promise<Value>): Promise<Value>
+  isUsable(provider: string, model: string): boolean
+}
+
+interface Condition {
+  readonly breaker: CircuitBreakerPolicy
+  /** Not to be called before this, in milliseconds of `now`. */
+  restsUntil: number
+}
+
+/** The longest rest of a target that keeps failing, in first rests. */
+const LONGEST_FACTOR = 12
+
+/** Longest rest that a vendor may ask for, so that a wrong header does not shut a model off for a day. */
+const LONGEST_REST_MS = 60_000
+
+export function createHealth(settings: HealthSettings, now: () => number = Date.now): Health {
+  // Bounded, for names that are not catalogued come from callers.
+  const conditions = new LRUCache<string, Condition>({ max: 10_000 })
+
+  function conditionOf(provider: string, model: string): Condition {
+    const key = `${provider}:${model}`
+    const known = conditions.get(key)
+    if (known !== undefined) return known
+    const condition = createCondition(settings, now)
+    conditions.set(key, condition)
+    return condition
+  }
+
+  return {
+    async guard(target, call) {
+      const condition = conditionOf(target.provider, target.model)
+      // A test call is on its way: the breaker would have others wait for it, and it may hang.
+      if (condition.breaker.state === CircuitState.HalfOpen) throw unavailable(target, 0)
+      try {
+        return await condition.breaker.execute(call)
+      } catch (error) {
+        if (error instanceof BrokenCircuitError) throw unavailable(target, condition.restsUntil - now())
+        const rest = Math.min(restAskedFor(error), LONGEST_REST_MS)
+        condition.restsUntil = Math.max(condition.restsUntil, now() + rest)
+        throw error
+      }
+    },
+    isUsable(provider, model) {
+      const condition = conditions.get(`${provider}:${model}`)
+      if (condition === undefined) return true
+      return condition.restsUntil <= now() && condition.breaker.state !== CircuitState.HalfOpen
+    },
+  }
+}
+
+function createCondition({ failures, open_ms }: HealthSettings, now: () => number): Condition {
+  const condition = {
+    restsUntil: 0,
+    breaker: circuitBreaker(handleWhen(isFailure), {
+      breaker: new ConsecutiveBreaker(failures),
+      halfOpenAfter: new DelegateBackoff(({ attempt }) => {
+        const rest = open_ms * Math.min(2 ** (attempt - 1), LONGEST_FACTOR)
+        condition.restsUntil = now() + rest
+        return rest
+      }),
+    }),
+  }
+  return condition
+}
+
+/** Failures of the vendor itself; being told to slow down is none. */
+function isFailure(error: Error): boolean {
+  return error instanceof GatewayError && error.mayFailOver && error.status >= 500
+}
+
+/** Milliseconds of rest that the vendor asked for. */
+function restAskedFor(error: unknown): number {
+  if (!(error instanceof GatewayError) || !error.mayFailOver) return 0
+  return (error.details.retryAfter ?? 0) * 1000
+}
+
+function unavailable({ provider, model }: Target, restMs: number): GatewayError {
+  return new GatewayError(
+    'model_unavailable',
+    `${model} of ${provider} has been failing and is given a rest.`,
+    {
+      retryAfter: Math.max(Math.ceil(restMs / 1000), 1),
+    },
+  )
+}

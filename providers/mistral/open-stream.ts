@@ -1,0 +1,11 @@
+import type { StreamReader } from '../../core/contract/provider.ts'
+import { openStream as openChatStream } from '../chat-format/read-stream.ts'
+
+/** Reads chat completion chunks for their parts only (reference 7.3); chunks that say nothing are passed over. */
+export function openStream(): StreamReader {
+  const reader = openChatStream()
+  return {
+    read: (event) => reader.read(event).flatMap(({ parts }) => (parts.length > 0 ? [{ parts }] : [])),
+    end: reader.end,
+  }
+}

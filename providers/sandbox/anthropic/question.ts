@@ -1,0 +1,56 @@
+import type { JsonObject } from '../../../core/contract/index.ts'
+import { readObject } from '../../read-fields.ts'
+import type { Output, Question } from '../question.ts'
+import { Refusal } from '../refusal.ts'
+import { checkTurns } from './check-turns.ts'
+import { type Message, readMessages, readTexts } from './messages.ts'
+import { readToolChoice, readTools } from './tools.ts'
+
+/** Reads a message request. Throws a `Refusal` (400) that names the field at fault. */
+export function readQuestion(body: JsonObject): Question {
+  const { model, thinking, output_config, tool_choice } = body
+  if (typeof model !== 'string' || model === '') throw new Refusal(400, 'model: Field required')
+  const messages = readMessages(body.messages)
+  checkTurns(messages)
+  const tools = readTools(body.tools)
+  return {
+    model,
+    texts: [...readTexts(body.system), ...messages.flatMap(({ texts, results }) => [...results, ...texts])],
+    userText: messages.findLast(isUserText)?.texts.join('\n') ?? '',
+    toolResults: findToolResults(messages),
+    ...readToolChoice(tool_choice, tools),
+    mayCallInParallel: readObject(tool_choice).disable_parallel_tool_use !== true,
+    output: readOutput(readObject(output_config).format),
+    wantsReasoning: ['adaptive', 'enabled'].includes(String(readObject(thinking).type)),
+    maxTokens: readMaxTokens(body.max_tokens),
+    stop: readStop(body.stop_sequences),
+  }
+}
+
+/** False for tool results with no word beside them. */
+function isUserText({ role, texts, results }: Message): boolean {
+  return role === 'user' && (texts.length > 0 || results.length === 0)
+}
+
+/** The results that the conversation ends with, when the user says nothing beside them. */
+function findToolResults(messages: readonly Message[]): readonly string[] {
+  const last = messages.at(-1)
+  return last?.texts.length === 0 ? last.results : []
+}
+
+function readOutput(format: unknown): Output {
+  const { type, schema } = readObject(format)
+  return type === 'json_schema' ? { type: 'schema', schema: readObject(schema) } : { type: 'text' }
+}
+
+function readMaxTokens(value: unknown): number {
+  if (value === undefined) throw new Refusal(400, 'max_tokens: Field required')
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1) return value
+  throw new Refusal(400, 'max_tokens: Input should be a whole number of at least 1')
+}
+
+function readStop(stop: unknown): readonly string[] {
+  const sequences = (Array.isArray(stop) ? stop : []).map(String)
+  if (sequences.every((sequence) => sequence.trim() !== '')) return sequences
+  throw new Refusal(400, 'stop_sequences: each stop sequence must contain non-whitespace')
+}

@@ -1,0 +1,105 @@
+import { expect } from 'chai'
+import { bodyOf, type Fields, user, write } from './target.ts'
+
+const adaptive = { type: 'adaptive', display: 'summarized' }
+const tools = [{ type: 'function', function: { name: 'ring' } }]
+
+describe('writing reasoning_effort to Anthropic', () => {
+  it('says nothing where the request says nothing', () => {
+    for (const model of ['claude-opus-5-5', 'claude-sonnet-4-5', 'claude-next']) {
+      expect(bodyOf({ reasoning_effort: null }, model)).not.to.have.any.keys('thinking', 'output_config')
+    }
+  })
+
+  const efforts: [model: string, asked: string, written: string][] = [
+    ['claude-opus-5-5', 'minimal', 'low'],
+    ['claude-opus-5-5', 'low', 'low'],
+    ['claude-opus-5-5', 'medium', 'medium'],
+    ['claude-opus-5-5', 'xhigh', 'xhigh'],
+    ['claude-opus-5-5', 'max', 'max'],
+    ['claude-sonnet-4-6', 'high', 'high'],
+    ['claude-sonnet-4-6', 'xhigh', 'max'],
+    ['claude-opus-4-6', 'max', 'max'],
+    ['claude-next', 'high', 'high'],
+  ]
+  for (const [model, asked, written] of efforts) {
+    it(`asks ${model} for ${written} where the request says ${asked}`, () => {
+      const body = bodyOf({ reasoning_effort: asked }, model)
+      expect(body).to.deep.include({ thinking: adaptive, output_config: { effort: written } })
+    })
+  }
+
+  const none: [model: string, written: object][] = [
+    ['claude-haiku-5-5', { thinking: { type: 'disabled' } }],
+    ['claude-opus-4-6', { thinking: { type: 'disabled' } }],
+    ['claude-sonnet-5-5', { thinking: { type: 'between_tools' } }],
+    ['claude-opus-5-5', { output_config: { effort: 'low' } }],
+    ['claude-fable-5', { output_config: { effort: 'low' } }],
+    ['claude-next', { output_config: { effort: 'low' } }],
+    ['claude-sonnet-4-5', {}],
+  ]
+  for (const [model, written] of none) {
+    it(`asks ${model} for no thoughts with ${JSON.stringify(written)}`, () => {
+      const { thinking, output_config } = bodyOf({ reasoning_effort: 'none' }, model)
+      expect(JSON.parse(JSON.stringify({ thinking, output_config }))).to.deep.equal(written)
+    })
+  }
+
+  const budgets: [asked: string, limit: number | null, budget: number, max: number][] = [
+    ['low', 100, 2048, 2148],
+    ['medium', 100, 8192, 8292],
+    ['high', null, 16_384, 64_000],
+    ['xhigh', 100, 32_768, 32_868],
+    ['max', 100, 63_000, 63_100],
+    ['max', null, 63_000, 64_000],
+  ]
+  for (const [asked, limit, budget_tokens, max_tokens] of budgets) {
+    it(`gives claude-sonnet-4-5 a budget of ${budget_tokens} for ${asked}, beside the ${limit} of the answer`, () => {
+      const body = bodyOf({ reasoning_effort: asked, max_tokens: limit }, 'claude-sonnet-4-5')
+      expect(body).to.deep.include({ thinking: { type: 'enabled', budget_tokens }, max_tokens })
+      expect(body).not.to.have.property('output_config')
+    })
+  }
+
+  it('leaves sampling out beside thoughts', () => {
+    for (const model of ['claude-sonnet-4-6', 'claude-sonnet-4-5']) {
+      const call = write({ reasoning_effort: 'high', temperature: 0.5, top_p: 0.5 }, model)
+      expect(JSON.parse(call.body)).not.to.have.any.keys('temperature', 'top_p')
+      expect(call.omitted).to.deep.equal(['temperature', 'top_p'])
+    }
+    expect(bodyOf({ reasoning_effort: 'none', temperature: 0.5 })).to.include({ temperature: 0.5 })
+  })
+
+  it('gives up thoughts for a tool call that is forced', () => {
+    const forced = { reasoning_effort: 'high', tools, tool_choice: 'required' }
+    const adaptive = write(forced)
+    expect(JSON.parse(adaptive.body)).to.deep.include({ output_config: { effort: 'high' } })
+    expect(JSON.parse(adaptive.body)).not.to.have.property('thinking')
+    expect(adaptive.omitted).to.deep.equal([])
+    const budget = write({ ...forced, max_tokens: 100 }, 'claude-sonnet-4-5')
+    expect(JSON.parse(budget.body)).to.include({ max_tokens: 100 }).and.not.to.have.property('thinking')
+    expect(budget.omitted).to.deep.equal(['reasoning_effort'])
+  })
+
+  it('gives up a budget where the history ends in a tool call whose thoughts are gone', () => {
+    const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: '{}' } }
+    const past: NonNullable<Fields['messages']> = [
+      user,
+      { role: 'assistant', tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'a', content: 'done' },
+    ]
+    const fields = { reasoning_effort: 'high', tools, messages: past }
+    const budget = write(fields, 'claude-haiku-4-5')
+    expect(JSON.parse(budget.body)).not.to.have.property('thinking')
+    expect(budget.omitted).to.deep.equal(['reasoning_effort'])
+    expect(bodyOf(fields, 'claude-opus-4-6')).to.deep.include({ thinking: adaptive })
+    const later = [...past, { role: 'assistant' as const, content: 'Rung.' }, user]
+    expect(bodyOf({ ...fields, messages: later }, 'claude-haiku-4-5')).to.have.property('thinking')
+  })
+
+  it('refuses an effort that does not exist', () => {
+    expect(() => bodyOf({ reasoning_effort: 'utmost' }))
+      .to.throw('reasoning_effort must be one of: none, minimal, low, medium, high, xhigh, max.')
+      .that.deep.includes({ code: 'invalid_value', details: { param: 'reasoning_effort' } })
+  })
+})
