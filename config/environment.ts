@@ -6,13 +6,15 @@ export type Environment = Readonly<Record<string, string | undefined>>
 const VARIABLES = [
   { variable: 'HOST', setting: 'host', read: asText },
   { variable: 'PORT', setting: 'port', read: asPort },
+  { variable: 'ROUTE_PORT', setting: 'route_port', read: asPort },
   { variable: 'DATA_DIR', setting: 'data_dir', read: asText },
+  { variable: 'EVENTSTORE_URL', setting: 'eventstore_url', read: asText },
   { variable: 'ADMIN_KEY', setting: 'admin_key', read: asText },
   { variable: 'LOG_LEVEL', setting: 'log_level', read: asText },
 ] as const
 
 /** Variables of features that this version does not have: better no start than one that ignores them. */
-const UNAVAILABLE = ['EVENTSTORE_URL', 'REDIS_URL', 'WORKERS', 'ROUTE_PORT']
+const UNAVAILABLE = ['REDIS_URL', 'WORKERS']
 
 /** Puts the environment over the settings, and lists what is wrong with it. An empty variable counts as not set. */
 export function readEnvironment(

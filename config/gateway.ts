@@ -1,15 +1,25 @@
 import type { Logger } from 'pino'
-import type { Plugin } from '../core/contract/index.ts'
+import type { Plugin, Vocabulary } from '../core/contract/index.ts'
 import { createApp } from '../core/http/app.ts'
 import { serve } from '../core/http/serve.ts'
 import { setUpPlugins } from '../core/pipeline/set-up.ts'
+import { createVocabulary } from '../core/pipeline/vocabulary.ts'
 import { createAuth } from '../plugins/auth/plugin.ts'
 import { createDecorate } from '../plugins/decorate/plugin.ts'
 import { createDispatch } from '../plugins/dispatch/plugin.ts'
+import { firewallKind } from '../plugins/firewall/kind.ts'
 import { createFirewall } from '../plugins/firewall/plugin.ts'
 import { createPlan } from '../plugins/plan/plugin.ts'
+import { createRoutingKind } from '../plugins/routing/kind.ts'
 import { createRouting } from '../plugins/routing/plugin.ts'
+import type { Market } from '../plugins/routing/resolve.ts'
+import type { Desks } from '../plugins/rules/batch.ts'
+import { createRuleDesk } from '../plugins/rules/changes.ts'
+import { createRules } from '../plugins/rules/plugin.ts'
+import { createTrace } from '../plugins/trace/plugin.ts'
 import { createCatalog } from '../providers/catalog.ts'
+import { createHealth } from '../providers/health.ts'
+import { createLatency } from '../providers/latency.ts'
 import { openProviders, type Providers } from './providers.ts'
 import type { Settings } from './settings.ts'
 import { openState, type State } from './state.ts'
@@ -32,12 +42,13 @@ export async function startGateway(settings: Settings, logger: Logger): Promise<
     for (const part of opened.splice(0).toReversed()) await part.close()
   }
   try {
-    const state = await openState(settings.data_dir, logger)
+    const state = await openState(settings, logger)
     opened.push(state)
     const providers = await openProviders(settings)
     opened.push(providers)
-    const plugins = builtInPlugins(settings, state, providers)
-    const host = { log: state.log, logger }
+    const vocabulary = createVocabulary()
+    const plugins = builtInPlugins(settings, state, providers, vocabulary)
+    const host = { log: state.log, logger, vocabulary }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
 
@@ -67,12 +78,26 @@ export async function startGateway(settings: Settings, logger: Logger): Promise<
   }
 }
 
-function builtInPlugins(settings: Settings, state: State, providers: Providers): ReadonlyMap<string, Plugin> {
-  const market = {
+function builtInPlugins(
+  settings: Settings,
+  state: State,
+  providers: Providers,
+  vocabulary: Vocabulary,
+): ReadonlyMap<string, Plugin> {
+  const routingKind = createRoutingKind(vocabulary)
+  const desks: Desks = {
+    routing: (userId) => createRuleDesk(routingKind, state.rules, userId),
+    firewall: (userId) => createRuleDesk(firewallKind, state.rules, userId),
+  }
+  const health = createHealth(settings.breaker)
+  const latency = createLatency()
+  const { vendors } = providers
+  const market: Market = {
     catalog: createCatalog(settings.models),
-    configured: new Set(providers.connections.keys()),
     weights: settings.modes,
-    latencyOf: (model: { latency_ms: number }) => model.latency_ms,
+    latencyOf: latency.expect,
+    capabilitiesOf: (provider) => vendors.get(provider)?.capabilities,
+    isUsable: ({ provider, id }) => health.isUsable(provider, id),
   }
   const plugins = [
     createAuth({
@@ -81,9 +106,11 @@ function builtInPlugins(settings: Settings, state: State, providers: Providers):
       adminKey: settings.admin_key ?? undefined,
     }),
     createPlan(),
-    createFirewall(state),
-    createRouting({ ...state, market, providers: providers.known }),
-    createDispatch(providers.connections),
+    createTrace(),
+    createRules(desks, state),
+    createFirewall({ ...state, openDesk: desks.firewall }),
+    createRouting({ ...state, openDesk: desks.routing, market, providers: providers.known }),
+    createDispatch({ vendors, health, latency }),
     createDecorate(),
   ]
   return new Map(plugins.map((plugin) => [plugin.name, plugin]))

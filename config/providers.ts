@@ -1,19 +1,25 @@
-import type { Provider } from '../core/contract/index.ts'
-import { openai } from '../providers/openai/provider.ts'
+import { FORMATS, type FormatName } from '../providers/formats.ts'
 import { startSandbox } from '../providers/sandbox/server.ts'
-import { type Connection, createConnection } from '../providers/send.ts'
-import type { ProviderSettings, Settings } from './settings.ts'
-
-/** The wire formats, by the name that settings use. */
-const FORMATS: Readonly<Record<ProviderSettings['format'], Provider>> = { openai }
+import { createConnection } from '../providers/send.ts'
+import type { Vendor } from '../providers/vendors.ts'
+import type { Settings } from './settings.ts'
 
 /** Names that rules and prefixes may always use (interface: "Provider identifiers" P1 to P5). */
 const WELL_KNOWN = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
 
+/** Where the sandbox speaks each format. */
+const SANDBOX_PATHS: Readonly<Record<FormatName, string>> = {
+  openai: '/openai/v1',
+  anthropic: '/anthropic',
+  gemini: '/gemini',
+  mistral: '/mistral',
+  deepseek: '/deepseek',
+}
+
 /** The vendors of this process. */
 export interface Providers {
   /** Those that can be called. */
-  readonly connections: ReadonlyMap<string, Connection>
+  readonly vendors: ReadonlyMap<string, Vendor>
   /** Those that may be named. */
   readonly known: ReadonlySet<string>
   /** The stand-in's address; undefined when a vendor key is configured. */
@@ -25,19 +31,20 @@ export interface Providers {
 export async function openProviders({ providers, timeouts }: Settings): Promise<Providers> {
   const hasKey = Object.values(providers).some(({ api_key }) => api_key !== undefined)
   const sandbox = hasKey ? undefined : await startSandbox()
-  const connections = new Map<string, Connection>()
-  for (const [id, { format, base_url, api_key }] of Object.entries(providers)) {
+  const vendors = new Map<string, Vendor>()
+  for (const [id, { format, base_url, api_key, capabilities }] of Object.entries(providers)) {
     const apiKey = sandbox ? 'sandbox' : api_key
     if (apiKey === undefined) continue
-    const baseUrl = sandbox ? `${sandbox.url}/${format}/v1` : base_url
-    connections.set(id, createConnection({ id, provider: FORMATS[format], baseUrl, apiKey, timeouts }))
+    const baseUrl = sandbox ? sandbox.url + SANDBOX_PATHS[format] : base_url
+    const connection = createConnection({ id, provider: FORMATS[format], baseUrl, apiKey, timeouts })
+    vendors.set(id, { connection, capabilities })
   }
   return {
-    connections,
+    vendors,
     known: new Set([...WELL_KNOWN, ...Object.keys(providers)]),
     sandboxUrl: sandbox?.url,
     async close() {
-      await Promise.all([...connections.values()].map((connection) => connection.close()))
+      await Promise.all([...vendors.values()].map(({ connection }) => connection.close()))
       await sandbox?.close()
     },
   }

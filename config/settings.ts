@@ -4,6 +4,9 @@ import { isJsonObject, type JsonObject, type Model } from '../core/contract/inde
 import type { PluginEntry } from '../core/pipeline/load.ts'
 import { compileThoroughCheck, describeSchemaFault } from '../core/schema.ts'
 import type { ModeWeights } from '../plugins/routing/score.ts'
+import type { Capabilities } from '../providers/capabilities.ts'
+import type { FormatName } from '../providers/formats.ts'
+import type { HealthSettings } from '../providers/health.ts'
 import { type Environment, readEnvironment, variablePrefix } from './environment.ts'
 import { shippedFile } from './shipped-file.ts'
 
@@ -11,7 +14,10 @@ import { shippedFile } from './shipped-file.ts'
 export interface Settings {
   readonly host: string
   readonly port: number
+  readonly route_port: number
   readonly data_dir: string
+  /** Holds a password: never to be shown. */
+  readonly eventstore_url?: string | null
   readonly admin_key?: string | null
   readonly log_level: string
   readonly plugins: readonly PluginEntry[]
@@ -24,12 +30,14 @@ export interface Settings {
     readonly idle_ms: number
     readonly drain_ms: number
   }
+  readonly breaker: HealthSettings
   readonly limits: { readonly body_bytes: number }
 }
 
 export interface ProviderSettings {
-  readonly format: 'openai'
+  readonly format: FormatName
   readonly base_url: string
+  readonly capabilities: Capabilities
   /** Undefined when the provider's key variable is not set. */
   readonly api_key: string | undefined
 }
@@ -58,8 +66,15 @@ const checkModels = compileThoroughCheck<Row[]>({
 /** A settings document as its schema describes it. */
 type Document = Omit<Settings, 'plugins' | 'providers' | 'models'> & {
   readonly plugins: readonly (string | { use: string; options?: JsonObject })[]
-  readonly providers: Readonly<Record<string, { format: 'openai'; base_url: string; key_variable?: string }>>
+  readonly providers: Readonly<Record<string, ProviderRow>>
   readonly models: readonly Row[]
+}
+
+interface ProviderRow {
+  readonly format: FormatName
+  readonly base_url: string
+  readonly key_variable?: string
+  readonly capabilities?: Partial<Capabilities>
 }
 
 type Row = Omit<Model, 'aliases' | 'reasoning' | 'sampling' | 'quirks'> & Partial<Model>
@@ -120,17 +135,26 @@ function readEntry(entry: Document['plugins'][number]): PluginEntry {
 }
 
 function withKeys(providers: Document['providers'], environment: Environment): Settings['providers'] {
-  const rows = Object.entries(providers).map(([id, { format, base_url, key_variable }]) => {
+  const rows = Object.entries(providers).map(([id, { key_variable, ...row }]) => {
     const api_key = environment[key_variable ?? `${variablePrefix(id)}_API_KEY`] || undefined
-    return [id, { format, base_url, api_key }] as const
+    return [id, { ...row, api_key, capabilities: { ...FEWEST_CAPABILITIES, ...row.capabilities } }] as const
   })
   return Object.fromEntries(rows)
 }
 
+/** Of a vendor whose row does not say more. */
+const FEWEST_CAPABILITIES: Capabilities = { json: 'none', logit_bias: false, seed: false }
+
 function mergeModels(shipped: readonly Row[], own: readonly Row[]): readonly Model[] {
   const rows = new Map<string, Model>()
   for (const row of [...shipped, ...own]) {
-    rows.set(`${row.provider}:${row.id}`, { aliases: [], reasoning: false, sampling: true, quirks: {}, ...row })
+    rows.set(`${row.provider}:${row.id}`, {
+      aliases: [],
+      reasoning: false,
+      sampling: true,
+      quirks: {},
+      ...row,
+    })
   }
   return [...rows.values()]
 }

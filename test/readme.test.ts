@@ -46,7 +46,14 @@ describe('the README', () => {
     expect(second).to.include({ model: 'gpt-6-astra', routing_mode: 'quality' })
     expect(second.choices[0].message.content).to.contain('Send the contract to [address]')
     expect(second.metadata.rule_trace).to.deep.equal([
-      { rule_id: rules[1]?.data.id, name: 'Contracts get the best', action: 'set_mode', outcome: 'applied' },
+      { kind: 'firewall', rule_id: rules[0]?.data.id, name: 'No addresses', action: 'mask', outcome: 'applied' },
+      {
+        kind: 'routing',
+        rule_id: rules[1]?.data.id,
+        name: 'Contracts get the best',
+        action: 'set_mode',
+        outcome: 'applied',
+      },
     ])
   })
 })

@@ -34,6 +34,7 @@ const TABLE = {
   provider_rate_limited: { status: 429, type: 'rate_limit_error', failover: true },
   provider_error: { status: 502, type: 'api_error', failover: true },
   provider_unreachable: { status: 502, type: 'api_error', failover: true },
+  model_unavailable: { status: 503, type: 'service_unavailable_error', failover: true },
   provider_timeout: { status: 504, type: 'api_error', failover: true },
 } as const
 

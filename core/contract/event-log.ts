@@ -34,6 +34,8 @@ export type ExpectedRevision = number | 'any'
 export interface AppendOptions {
   readonly expected: ExpectedRevision
   readonly metadata: EventMetadata
+  /** Whole seconds until the events are gone for good: on expiring streams, and only there. */
+  readonly maxAge?: number
 }
 
 /** `revision` and `position` of the last event that the append wrote. */
@@ -42,7 +44,10 @@ export interface Appended {
   readonly position: Position
 }
 
-/** Events in streams, durable and in one order. Stream names are `category-id`. */
+/**
+ * Events in streams, durable and in one order. Stream names are `category-id`. Streams of the category `response` expire: they
+ * are kept apart from all others, no follower sees them, and their positions are no place to follow from.
+ */
 export interface EventLog {
   /**
    * Writes all events or none, and resolves when they are on disk.
@@ -56,6 +61,8 @@ export interface EventLog {
    * whichever process wrote it. Ends when the signal aborts.
    */
   follow(from: Position, signal: AbortSignal): AsyncIterable<RecordedEvent | 'caught-up'>
+  /** Takes an expiring stream away for good; its name is not used again. Nothing happens when there is none. */
+  remove(stream: string): Promise<void>
   /** Waits for appends under way, then lets go of the store. */
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { ChatRequest } from './chat.ts'
 import type { JsonObject } from './json.ts'
 import type { Mode } from './modes.ts'
 import type { Target } from './provider.ts'
-import type { Reply } from './reply.ts'
+import type { Reply, Usage } from './reply.ts'
 import type { RuleSet } from './rules.ts'
 
 /** One inference request on its way through the plugins: each reads what earlier ones left and adds its own. */
@@ -29,6 +29,12 @@ export interface Exchange {
   reply?: Reply
   /** Left by decorate: what the answer says about how it came about. */
   decoration?: Decoration
+  /** Models that the caller would like, best first; they go before the automatic choice. */
+  readonly preferences: readonly string[]
+  /** What the answer used, once the vendor has said so. */
+  usage?: Usage
+  /** Called once, when the answer has ended or the client has left. */
+  readonly whenEnded: (() => void)[]
   readonly warnings: Warning[]
   readonly trace: RuleTraceEntry[]
   readonly attempts: Attempt[]
@@ -53,6 +59,7 @@ export interface Warning {
 
 /** An entry of `metadata.rule_trace`: what became of one action of one rule. */
 export interface RuleTraceEntry {
+  readonly kind: 'routing' | 'firewall'
   readonly rule_id: number
   readonly name: string
   readonly action: string

@@ -38,4 +38,12 @@ export interface Model {
 export interface Quirks {
   /** False where a forced `tool_choice` is refused (anthropic). */
   readonly forced_tools?: boolean
+  /** How thinking is asked for: by `effort`, also when left out, by a `budget` of tokens (anthropic), by `prompt_mode` (mistral). */
+  readonly thinking?: 'effort' | 'budget' | 'prompt_mode'
+  /** How thinking is switched off, where it can be (anthropic, mistral). */
+  readonly thinking_off?: 'disabled' | 'between_tools'
+  /** The efforts that it takes, least first; when left out, all (anthropic), low to high (gemini) or none (mistral). */
+  readonly efforts?: readonly string[]
+  /** The one mode in which `top_p` counts (deepseek): while thinking, from 0.95 up, or in `plain` answers. */
+  readonly top_p?: 'thinking' | 'plain'
 }

@@ -6,6 +6,7 @@ import type { GatewayError } from './errors.ts'
 import type { EventLog } from './event-log.ts'
 import type { Exchange } from './exchange.ts'
 import type { JsonObject } from './json.ts'
+import type { Action, Condition } from './routing.ts'
 
 /** What the gateway adds to Koa's context. */
 export interface GatewayFields {
@@ -48,6 +49,10 @@ export interface PluginParts {
   routes?(router: GatewayRouter): void
   /** Adds endpoints that no chain guards: the plugin checks the caller itself. */
   openRoutes?(router: GatewayRouter): void
+  /** Keys that `match_json` of routing rules may hold besides the built-in ones. */
+  readonly conditions?: readonly Condition[]
+  /** Keys that `action_json` of routing rules may hold besides the built-in ones. */
+  readonly actions?: readonly Action[]
   /** The body of an error answer on these routes; the general envelope when left out. */
   errorBody?(error: GatewayError): JsonObject
   close?(): Promise<void>
@@ -56,5 +61,13 @@ export interface PluginParts {
 /** What the gateway lends to a plugin. */
 export interface Host {
   readonly log: EventLog
+  /** Conditions and actions of all plugins; complete once every plugin is set up. */
+  readonly vocabulary: Vocabulary
   readonly logger: Logger
+}
+
+/** The words of routing rules, by name. */
+export interface Vocabulary {
+  readonly conditions: ReadonlyMap<string, Condition>
+  readonly actions: ReadonlyMap<string, Action>
 }

@@ -8,6 +8,7 @@ import { sendStream } from './send-stream.ts'
 export function openExchange(dialect: Dialect, rulesOf: (userId: number) => RuleSet) {
   return async (ctx: GatewayContext, next: Next): Promise<void> => {
     const rules = rulesOf(ctx.account.userId)
+    const body = bodyOf(ctx)
     const exchange: Exchange = {
       id: ctx.requestId,
       account: ctx.account,
@@ -15,12 +16,17 @@ export function openExchange(dialect: Dialect, rulesOf: (userId: number) => Rule
       startedAt: ctx.startedAt,
       rules,
       rulesPosition: Math.max(rules.position, ctx.account.position),
-      request: dialect.readRequest(bodyOf(ctx)),
+      request: dialect.readRequest(body),
+      preferences: dialect.readPreferences?.(body) ?? [],
+      whenEnded: [],
       warnings: [],
       trace: [],
       attempts: [],
     }
     ctx.exchange = exchange
+    ctx.res.once('close', () => {
+      for (const notify of exchange.whenEnded) notify()
+    })
     await next()
   }
 }

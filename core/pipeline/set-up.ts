@@ -2,6 +2,7 @@ import type { Host, JsonObject, Plugin, PluginParts } from '../contract/index.ts
 import { compileThoroughCheck, describeSchemaFault } from '../schema.ts'
 import { checkOrder } from './arrange.ts'
 import { loadPlugin, type PluginEntry } from './load.ts'
+import type { OpenVocabulary } from './vocabulary.ts'
 
 /** A plugin at work. */
 export interface Step {
@@ -20,7 +21,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  host: Host,
+  host: Host & { vocabulary: OpenVocabulary },
 ): Promise<Pipeline> {
   const plugins: Plugin[] = []
   for (const entry of entries) plugins.push(await loadPlugin(entry, builtIns, folder))
@@ -33,7 +34,9 @@ export async function setUpPlugins(
   }
   try {
     for (const [place, plugin] of plugins.entries()) {
-      steps.push({ plugin, parts: await start(plugin, entries[place]?.options ?? {}, host) })
+      const parts = await start(plugin, entries[place]?.options ?? {}, host)
+      steps.push({ plugin, parts })
+      host.vocabulary.add(plugin.name, parts)
     }
   } catch (error) {
     await close()

@@ -1,10 +1,4 @@
-import {
-  type ChatRequest,
-  type ContentPart,
-  isJsonObject,
-  type JsonObject,
-  type Message,
-} from '../contract/index.ts'
+import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '../contract/index.ts'
 
 /** Fields that say what a part is, not what it says. */
 const STRUCTURAL = new Set([
@@ -32,32 +26,83 @@ export function mapTexts(request: ChatRequest, rewrite: (text: string) => string
 }
 
 function mapMessage(message: Message, rewrite: (text: string) => string): Message {
-  const content = mapContent(message.content, rewrite)
-  const calls = message.tool_calls
-  const tool_calls =
-    calls &&
-    mapList(calls, (call) => {
-      const args = rewrite(call.function.arguments)
-      if (args === call.function.arguments) return call
-      return { ...call, function: { ...call.function, arguments: args } }
-    })
-  if (content === message.content && tool_calls === calls) return message
-  return { ...message, ...(content !== undefined && { content }), ...(tool_calls && { tool_calls }) }
+  const isResult = message.role === 'tool' || message.role === 'function'
+  // The cast is safe: every field keeps its type.
+  return mapEntries(message, (name, field) => {
+    switch (name) {
+      case 'content':
+        return mapContent(field, isResult ? (text) => mapJsonText(text, rewrite) : rewrite)
+      case 'reasoning_content':
+      case 'refusal':
+        return typeof field === 'string' ? rewrite(field) : field
+      case 'tool_calls':
+        return Array.isArray(field) ? mapList(field, (call) => mapCall(call, rewrite)) : field
+      case 'function_call':
+        return mapFunction(field, rewrite)
+      default:
+        return field
+    }
+  }) as Message
 }
 
-function mapContent(content: Message['content'], rewrite: (text: string) => string): Message['content'] {
-  if (typeof content === 'string') return rewrite(content)
-  if (!Array.isArray(content)) return content
-  return mapList(content as readonly ContentPart[], (part) =>
-    BINARY.has(part.type) ? part : (mapFields(part, rewrite) as ContentPart),
+function mapCall(call: unknown, rewrite: (text: string) => string): unknown {
+  if (!isJsonObject(call)) return call
+  return mapEntries(call, (name, field) => (name === 'function' ? mapFunction(field, rewrite) : field))
+}
+
+function mapFunction(value: unknown, rewrite: (text: string) => string): unknown {
+  if (!isJsonObject(value)) return value
+  return mapEntries(value, (name, field) =>
+    name === 'arguments' && typeof field === 'string' ? mapJsonText(field, rewrite) : field,
   )
 }
 
+function mapContent(content: unknown, rewrite: (text: string) => string): unknown {
+  if (typeof content === 'string') return rewrite(content)
+  if (!Array.isArray(content)) return content
+  return mapList(content, (part) => (isJsonObject(part) && !isBinary(part) ? mapFields(part, rewrite) : part))
+}
+
+function isBinary({ type }: JsonObject): boolean {
+  return typeof type === 'string' && BINARY.has(type)
+}
+
+/**
+ * Rewrites a text that may be a JSON document, as tools take and give them: its string values, so that JSON's escapes hide
+ * nothing, and the text itself when that changed no value.
+ */
+function mapJsonText(text: string, rewrite: (text: string) => string): string {
+  const value = parseDocument(text)
+  const mapped = mapEvery(value, rewrite)
+  return mapped === value ? rewrite(text) : JSON.stringify(mapped)
+}
+
+function parseDocument(text: string): unknown {
+  if (!/^\s*[[{]/.test(text)) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Not a document after all, or one that was cut off: then it is a text like any other.
+    return undefined
+  }
+}
+
+/** Every string value, whatever its field is called: in a tool's own document no name is structural. */
+function mapEvery(value: unknown, rewrite: (text: string) => string): unknown {
+  if (typeof value === 'string') return rewrite(value)
+  if (Array.isArray(value)) return mapList(value, (item) => mapEvery(item, rewrite))
+  return isJsonObject(value) ? mapEntries(value, (_, field) => mapEvery(field, rewrite)) : value
+}
+
 function mapFields(value: JsonObject, rewrite: (text: string) => string): JsonObject {
+  return mapEntries(value, (name, field) => (STRUCTURAL.has(name) ? field : mapValue(field, rewrite)))
+}
+
+/** The same object when no field changed. */
+function mapEntries(value: JsonObject, rewrite: (name: string, field: unknown) => unknown): JsonObject {
   let changed: Record<string, unknown> | undefined
   for (const [name, field] of Object.entries(value)) {
-    if (STRUCTURAL.has(name)) continue
-    const mapped = mapValue(field, rewrite)
+    const mapped = rewrite(name, field)
     if (mapped === field) continue
     changed ??= { ...value }
     changed[name] = mapped

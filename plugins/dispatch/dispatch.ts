@@ -1,25 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Exchange, GatewayError, type Route, type Target } from '../../core/contract/index.ts'
-import type { Connection } from '../../providers/send.ts'
+import type { CallVendor } from './call-vendor.ts'
 
 /** Calls to vendors for one request, the first included (decisions: "failover"). */
 const MOST_ATTEMPTS = 3
 
-/** A pinned model is tried again after this, and not at all when its vendor asks for more than `most`. */
+/** A pinned model is tried again after `usual`, and not at all when its vendor asks for more than `most`. */
 const RETRY_MS = { usual: 100, most: 2000 }
 
 /**
  * Sends the request to the route's targets until one answers. Nothing was sent to the client yet: a stream has begun
  * once its first event is here. Throws the error to answer with when every try failed.
  */
-export async function dispatch(
-  exchange: Exchange,
-  route: Route,
-  connectionTo: (provider: string) => Connection,
-): Promise<void> {
+export async function dispatch(exchange: Exchange, route: Route, callVendor: CallVendor): Promise<void> {
   const failures: GatewayError[] = []
-  for (const target of tries(route)) {
-    const failure = await attempt(exchange, target, connectionTo)
+  const tried: Target[] = []
+  for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {
+    tried.push(target)
+    const failure = await attempt(exchange, target, callVendor)
     if (failure === undefined) return
     failures.push(failure)
     if (!failure.mayFailOver) throw failure
@@ -28,31 +26,27 @@ export async function dispatch(
   throw route.pinned ? failures.at(-1) : summarise(failures)
 }
 
-function tries({ pinned, targets }: Route): readonly Target[] {
-  return pinned ? [targets[0], targets[0]] : targets.slice(0, MOST_ATTEMPTS)
+/** A pinned target twice; else the best that was not tried, of a vendor that has not failed as long as there is one. */
+function nextTarget({ pinned, targets }: Route, tried: readonly Target[]): Target | undefined {
+  if (pinned) return tried.length < 2 ? targets[0] : undefined
+  if (tried.length === MOST_ATTEMPTS) return undefined
+  const untried = targets.filter((target) => !tried.includes(target))
+  return untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ?? untried[0]
 }
 
 /** One call; undefined when it succeeded and the exchange holds its reply. */
 async function attempt(
   exchange: Exchange,
   target: Target,
-  connectionTo: (provider: string) => Connection,
+  callVendor: CallVendor,
 ): Promise<GatewayError | undefined> {
   const { provider, model } = target
   const begun = performance.now()
   const record = (outcome: string) =>
     exchange.attempts.push({ provider, model, outcome, ms: Math.round(performance.now() - begun) })
   try {
-    const { reply, omitted } = await connectionTo(provider).send(exchange.request, target, exchange.signal)
+    await callVendor(exchange, target)
     record('ok')
-    exchange.target = target
-    exchange.reply = reply
-    for (const param of omitted) {
-      exchange.warnings.push({
-        code: 'parameter',
-        message: `${param} was left out: ${model} does not take it.`,
-      })
-    }
     return undefined
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error

@@ -1,14 +1,10 @@
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
-import type { Connection } from '../../providers/send.ts'
+import { createCallVendor, type DispatchServices } from './call-vendor.ts'
 import { dispatch } from './dispatch.ts'
 
 /** Sends the request where routing said, and leaves the reply on the exchange. */
-export function createDispatch(connections: ReadonlyMap<string, Connection>): Plugin {
-  const connectionTo = (provider: string): Connection => {
-    const connection = connections.get(provider)
-    if (connection !== undefined) return connection
-    throw new GatewayError('no_providers_available', `The provider ${provider} is not configured here.`)
-  }
+export function createDispatch(services: DispatchServices): Plugin {
+  const callVendor = createCallVendor(services)
   return {
     name: 'dispatch',
     after: ['routing'],
@@ -16,7 +12,7 @@ export function createDispatch(connections: ReadonlyMap<string, Connection>): Pl
       async middleware({ exchange }, next) {
         if (exchange.route === undefined)
           throw new GatewayError('internal_error', 'No plugin chose a target.')
-        await dispatch(exchange, exchange.route, connectionTo)
+        await dispatch(exchange, exchange.route, callVendor)
         await next()
       },
     }),

@@ -1,62 +1,65 @@
-import {
-  type Mode,
-  type RoutingRule,
-  type RuleSet,
-  type RuleTraceEntry,
-  readMode,
-  type Warning,
+import type {
+  Action,
+  RoutingDraft,
+  RoutingInput,
+  RuleTraceEntry,
+  Vocabulary,
 } from '../../core/contract/index.ts'
-import { SETTERS, warningText } from './actions.ts'
-import { compileConditions, type Matcher } from './conditions.ts'
-import type { RoutingInput } from './input.ts'
-
-export interface CompiledRule {
-  readonly rule: RoutingRule
-  readonly matches: Matcher
-}
-
-/** The enabled rules in evaluation order, ready to run. */
-export function compileRouting(rules: RuleSet): readonly CompiledRule[] {
-  return rules.routing
-    .filter((rule) => rule.is_enabled)
-    .map((rule) => ({ rule, matches: compileConditions(rule.match_json) }))
-}
+import { userTextsOf } from '../../core/text/texts-of.ts'
+import type { CompiledRouting, CompiledRule } from './compile.ts'
 
 /** What the matching rules ask for together. */
 export interface RuleDecision {
-  readonly provider?: string
-  readonly model?: string
-  readonly mode?: Mode
-  readonly warnings: readonly Warning[]
+  readonly draft: RoutingDraft
   readonly trace: readonly RuleTraceEntry[]
 }
 
 /** Runs all rules: the first to set a thing wins, warnings add up (interface: "Rule evaluation order" 4). */
-export function evaluateRouting(rules: readonly CompiledRule[], input: RoutingInput): RuleDecision {
-  const set = new Map<string, string>()
-  const warnings: Warning[] = []
+export function evaluateRouting(
+  compiled: CompiledRouting,
+  input: RoutingInput,
+  { actions }: Vocabulary,
+): RuleDecision {
+  const draft: RoutingDraft = { request: input.request, warnings: [] }
   const trace: RuleTraceEntry[] = []
-
-  for (const { rule, matches } of rules) {
-    if (!matches(input)) continue
-    const entry = { rule_id: rule.id, name: rule.name }
-    for (const action of SETTERS) {
-      const value = rule.action_json[action]
-      if (typeof value !== 'string') continue
-      if (set.has(action)) trace.push({ ...entry, action, outcome: 'skipped', reason: 'already_set_by_rule' })
-      else {
-        set.set(action, value)
-        trace.push({ ...entry, action, outcome: 'applied' })
-      }
-    }
-    if (rule.action_json.add_warning !== undefined) {
-      warnings.push({ code: 'routing', message: warningText(rule.action_json.add_warning) })
-      trace.push({ ...entry, action: 'add_warning', outcome: 'applied' })
-    }
+  const taken = new Set<string>()
+  for (const candidate of compiled.candidates(() => userTextsOf(input.request))) {
+    if (candidate.matchers.every((matches) => matches(input)))
+      applyActions(candidate, actions, draft, taken, trace)
   }
+  return { draft, trace }
+}
 
-  const provider = set.get('set_provider')
-  const model = set.get('set_model')
-  const mode = readMode(set.get('set_mode') ?? '')
-  return { ...(provider && { provider }), ...(model && { model }), ...(mode && { mode }), warnings, trace }
+function applyActions(
+  { rule }: CompiledRule,
+  actions: ReadonlyMap<string, Action>,
+  draft: RoutingDraft,
+  taken: Set<string>,
+  trace: RuleTraceEntry[],
+): void {
+  const record = (action: string, outcome: RuleTraceEntry['outcome'], reason?: string) =>
+    trace.push({
+      kind: 'routing',
+      rule_id: rule.id,
+      name: rule.name,
+      action,
+      outcome,
+      ...(reason && { reason }),
+    })
+
+  // In the order of the vocabulary, so that the trace of equal rules reads alike however their documents were written.
+  for (const { name, combine, apply } of actions.values()) {
+    const value = rule.action_json[name]
+    if (value === undefined) continue
+    if (combine === 'first' && taken.has(name)) {
+      record(name, 'skipped', 'already_set_by_rule')
+      continue
+    }
+    taken.add(name)
+    apply(value, draft)
+    record(name, 'applied')
+  }
+  for (const name of Object.keys(rule.action_json)) {
+    if (!actions.has(name)) record(name, 'skipped', 'unknown_action')
+  }
 }

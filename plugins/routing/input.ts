@@ -1,16 +1,15 @@
-import { type ChatRequest, isJsonObject, type JsonObject, type Mode } from '../../core/contract/index.ts'
-import { userTextsOf } from '../../core/text/texts-of.ts'
+import {
+  type Account,
+  type ChatRequest,
+  isJsonObject,
+  type JsonObject,
+  type Mode,
+  type RoutingInput,
+} from '../../core/contract/index.ts'
 
-/** What the conditions of a routing rule look at. */
-export interface RoutingInput {
-  /** The texts of the user's messages, after masking. */
-  readonly texts: readonly string[]
-  readonly metadata: JsonObject
-  readonly mode: Mode
-}
-
-export function readInput(request: ChatRequest, mode: Mode): RoutingInput {
-  return { texts: userTextsOf(request), metadata: readMetadata(request), mode }
+/** What the conditions of routing rules look at. */
+export function readInput(account: Account, request: ChatRequest, mode: Mode): RoutingInput {
+  return { account, request, metadata: readMetadata(request), mode }
 }
 
 /** The body's `metadata`, else what `user` holds when that is a JSON object. */

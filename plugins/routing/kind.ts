@@ -3,26 +3,28 @@ import {
   isJsonObject,
   type JsonObject,
   type RoutingRule,
+  type Vocabulary,
   type Warning,
 } from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/rules.ts'
 import { enabledField, type Field, nameField, priorityField, readFields } from '../rules/fields.ts'
 import type { RuleKind } from '../rules/kind.ts'
-import { createActionReader } from './actions.ts'
-import { CONDITIONS, readConditions } from './conditions.ts'
+import { createDocumentReader, type ReadDocument } from './read-document.ts'
 
 /** Routing rules: fields, validation and events (interface: "Routing rule"). */
-export function createRoutingKind(providers: ReadonlySet<string>): RuleKind<RoutingRule, RoutingContent> {
+export function createRoutingKind({
+  conditions,
+  actions,
+}: Vocabulary): RuleKind<RoutingRule, RoutingContent> {
   const fields = [
     nameField,
     enabledField,
     priorityField,
-    documentField('match_json', readConditions),
-    documentField('action_json', createActionReader(providers)),
+    documentField('match_json', createDocumentReader('a condition', conditions)),
+    documentField('action_json', createDocumentReader('an action', actions)),
   ]
   return {
     name: 'routing',
-    path: '/v1/routing-rules',
     readNew(body) {
       const missing = readFields(fields, body).missing[0]
       if (missing !== undefined) throw new GatewayError('invalid_rule', `The ${missing} field is required.`)
@@ -44,7 +46,7 @@ export function createRoutingKind(providers: ReadonlySet<string>): RuleKind<Rout
       created_at,
       updated_at,
     }),
-    remark: remarkOn,
+    remark: (rule) => remarkOn(rule, conditions),
   }
 }
 
@@ -63,16 +65,13 @@ function read(fields: readonly Field[], body: JsonObject): JsonObject {
 }
 
 /** A field that holds an object, or a text that is the JSON of one (decisions: "string form"). */
-function documentField(
-  name: string,
-  readKeys: (document: JsonObject) => { value: JsonObject } | { faults: readonly string[] },
-): Field {
+function documentField(name: string, readWords: (document: JsonObject) => ReadDocument): Field {
   return {
     name,
     required: true,
     read(value) {
       const document = typeof value === 'string' ? parse(value) : value
-      if (isJsonObject(document)) return readKeys(document)
+      if (isJsonObject(document)) return readWords(document)
       return { faults: [`The ${name} field must be an object, or a string that holds the JSON of one.`] }
     },
   }
@@ -86,9 +85,9 @@ function parse(text: string): unknown {
   }
 }
 
-function remarkOn(rule: RoutingRule): readonly Warning[] {
+function remarkOn(rule: RoutingRule, conditions: Vocabulary['conditions']): readonly Warning[] {
   return Object.entries(rule.match_json).flatMap(([name, value]) => {
-    const message = CONDITIONS[name]?.remark?.(value)
-    return message === undefined ? [] : [{ code: 'condition_never_matches', message: `${message}.` }]
+    const message = conditions.get(name)?.remark?.(value)
+    return message === undefined ? [] : [{ code: 'condition_never_matches', message }]
   })
 }

@@ -1,5 +1,6 @@
 import type { ChatRequest, Model } from '../../core/contract/index.ts'
 import { stringsOf } from '../../core/text/texts-of.ts'
+import type { Capabilities } from '../../providers/capabilities.ts'
 
 /** What a request asks of a model. Tokens are estimates: four characters each. */
 export interface Needs {
@@ -7,7 +8,7 @@ export interface Needs {
   readonly outputTokens: number
   readonly tools: boolean
   readonly images: boolean
-  readonly json: 'none' | 'object' | 'schema'
+  readonly json: number
 }
 
 /** Output that is expected where the request sets no limit. */
@@ -27,17 +28,24 @@ export function needsOf(request: ChatRequest): Needs {
   }
 }
 
-/** Why the model cannot serve the request; undefined when it can. */
-export function misses(model: Model, needs: Needs): string | undefined {
-  const { tools, images, json } = model.capabilities
-  if (needs.tools && !tools) return 'tools'
-  if (needs.images && !images) return 'images'
-  if (needs.json === 'schema' && json !== 'schema') return 'response_format'
-  if (needs.json === 'object' && json === 'none') return 'response_format'
+/** Why a model cannot serve the request; undefined when it can. Of a model that is not catalogued only its provider is known. */
+export function whatIsMissing(
+  model: Model | undefined,
+  capabilities: Capabilities | undefined,
+  needs: Needs,
+): string | undefined {
+  if (needs.json > (capabilities ? JSON_LEVELS[capabilities.json] : 0)) return 'response_format'
+  if (model === undefined) return undefined
+  if (needs.json > JSON_LEVELS[model.capabilities.json]) return 'response_format'
+  if (needs.tools && !model.capabilities.tools) return 'tools'
+  if (needs.images && !model.capabilities.images) return 'images'
   return needs.inputTokens + needs.outputTokens > model.context ? 'context' : undefined
 }
 
-function jsonNeed(format: string | undefined): Needs['json'] {
-  if (format === 'json_schema') return 'schema'
-  return format === 'json_object' ? 'object' : 'none'
+/** JSON modes, each including those below. */
+const JSON_LEVELS = { none: 0, object: 1, schema: 2 } as const
+
+function jsonNeed(format: string | undefined): number {
+  if (format === 'json_schema') return JSON_LEVELS.schema
+  return format === 'json_object' ? JSON_LEVELS.object : JSON_LEVELS.none
 }

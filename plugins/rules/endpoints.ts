@@ -1,53 +1,53 @@
-import {
-  type FirewallRule,
-  type GatewayContext,
-  GatewayError,
-  type GatewayRouter,
-  type RoutingRule,
-} from '../../core/contract/index.ts'
+import { type GatewayContext, GatewayError, type GatewayRouter } from '../../core/contract/index.ts'
 import { bodyOf } from '../../core/http/read-body.ts'
-import { createRuleCommands, type ExpectedRule, type RuleServices } from './commands.ts'
-import type { RuleKind } from './kind.ts'
+import { carryOut, type RuleServices } from './carry-out.ts'
+import type { Change, ExpectedRule, OpenDesk, Outcome } from './changes.ts'
 
 /** List, create, read, update and delete for one kind of rules (interface: "Endpoints"). */
-export function addRuleRoutes<Rule extends RoutingRule | FirewallRule, Content>(
+export function addRuleRoutes(
   router: GatewayRouter,
-  kind: RuleKind<Rule, Content>,
+  path: string,
+  openDesk: OpenDesk,
   services: RuleServices,
 ): void {
-  const commandsFor = (ctx: GatewayContext) => createRuleCommands(kind, services, ctx.account.userId)
+  const deskOf = (ctx: GatewayContext) => openDesk(ctx.account.userId)
 
-  function answerRule(ctx: GatewayContext, rule: Rule): void {
-    const warnings = kind.remark(rule)
-    ctx.set('etag', `"${rule.revision}"`)
-    ctx.body = { data: kind.show(rule), ...(warnings.length > 0 && { warnings }) }
+  async function make(ctx: GatewayContext, change: Change): Promise<void> {
+    const [outcome] = await carryOut([change], services, ctx.account.userId, authorOf(ctx))
+    if (outcome !== undefined) answer(ctx, outcome)
   }
 
-  router.get(kind.path, async (ctx) => {
-    ctx.body = { data: commandsFor(ctx).list().map(kind.show) }
+  router.get(path, async (ctx) => {
+    ctx.body = { data: deskOf(ctx).list() }
   })
-  router.post(kind.path, async (ctx) => {
-    const rule = await commandsFor(ctx).create(kind.readNew(bodyOf(ctx)), authorOf(ctx))
+  router.post(path, async (ctx) => {
+    await make(ctx, deskOf(ctx).create(bodyOf(ctx)))
     ctx.status = 201
-    answerRule(ctx, rule)
   })
-  router.get(`${kind.path}/:id`, async (ctx) => {
-    answerRule(ctx, commandsFor(ctx).find(ruleIdOf(ctx)))
+  router.get(`${path}/:id`, async (ctx) => {
+    answer(ctx, deskOf(ctx).show(ruleIdOf(ctx)))
   })
-  router.patch(`${kind.path}/:id`, async (ctx) => {
-    const commands = commandsFor(ctx)
-    const { id } = commands.find(ruleIdOf(ctx))
-    const changes = kind.readChanges(bodyOf(ctx))
-    answerRule(ctx, await commands.update(id, changes, expectedRule(ctx), authorOf(ctx)))
+  router.patch(`${path}/:id`, async (ctx) => {
+    await make(ctx, deskOf(ctx).update(ruleIdOf(ctx), bodyOf(ctx), expectedRule(ctx)))
   })
-  router.delete(`${kind.path}/:id`, async (ctx) => {
-    await commandsFor(ctx).remove(ruleIdOf(ctx), expectedRule(ctx), authorOf(ctx))
-    ctx.body = { success: true }
+  router.delete(`${path}/:id`, async (ctx) => {
+    await make(ctx, deskOf(ctx).remove(ruleIdOf(ctx), expectedRule(ctx)))
   })
 }
 
-function authorOf(ctx: GatewayContext) {
+/** Who makes a change by HTTP. */
+export function authorOf(ctx: GatewayContext) {
   return { actor: ctx.account.keyId, requestId: ctx.requestId }
+}
+
+function answer(ctx: GatewayContext, outcome: Outcome): void {
+  if (outcome.type === 'removed') {
+    ctx.body = { success: true }
+    return
+  }
+  const { shown, revision, warnings } = outcome
+  ctx.set('etag', `"${revision}"`)
+  ctx.body = { data: shown, ...(warnings.length > 0 && { warnings }) }
 }
 
 /** The id in the path; 0, which no rule has, for anything but digits. */

@@ -5,8 +5,6 @@ import type { RuleKindName } from '../../projections/rules.ts'
 /** What the two kinds of rules differ in; commands and endpoints are the same for both. */
 export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   readonly name: RuleKindName
-  /** `/v1/routing-rules` or `/v1/firewall-rules`. */
-  readonly path: string
   /** Throws a `GatewayError` in the kind's own style of validation. */
   readNew(body: JsonObject): Content
   /** Only the given fields. */

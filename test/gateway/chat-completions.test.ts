@@ -9,6 +9,9 @@ const ask = (content: string) => [{ role: 'user' as const, content }]
 // biome-ignore lint/suspicious/noExplicitAny: looked into by assertions
 const loose = (value: unknown) => value as any
 
+/** For a call that must fail. */
+const unexpected = () => expect.fail('the call succeeded')
+
 describe('chat completions with the official OpenAI client', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
@@ -23,7 +26,7 @@ describe('chat completions with the official OpenAI client', () => {
     client = gateway.openai()
   })
   after(async () => {
-    await gateway.stop()
+    await gateway?.stop()
     await sandbox.close()
   })
 
@@ -167,26 +170,26 @@ describe('chat completions with the official OpenAI client', () => {
       )
       const received = await arrival
       leaving.abort()
-      await answer.then(expect.fail, (error) => expect(error).to.be.instanceOf(OpenAI.APIUserAbortError))
+      await answer.then(unexpected, (error) => expect(error).to.be.instanceOf(OpenAI.APIUserAbortError))
       expect(await received.closed).to.equal('aborted')
     })
 
     it('reports a failure in mid-stream as an error, never as a silent end', async () => {
       const chunks = await stream('Go [[sandbox:cut=3 token-delay=20]]')
-      const error = await collect(chunks).then(expect.fail, (error) => error)
+      const error = await collect(chunks).then(unexpected, (error) => error)
       expect(error).to.be.instanceOf(OpenAI.APIError)
       expect(error.code).to.equal('provider_unreachable')
     })
 
     it('passes on an error record of the vendor as an error', async () => {
       const chunks = await stream('Go [[sandbox:error-mid=2 token-delay=20]]')
-      const error = await collect(chunks).then(expect.fail, (error) => error)
+      const error = await collect(chunks).then(unexpected, (error) => error)
       expect(error).to.be.instanceOf(OpenAI.APIError)
       expect(error.code).to.equal('provider_error')
     })
 
     it('answers with a status when the first event is an error', async () => {
-      const error = await stream('Go [[sandbox:error-first]]').then(expect.fail, (error) => error)
+      const error = await stream('Go [[sandbox:error-first]]').then(unexpected, (error) => error)
       expect(error).to.be.instanceOf(OpenAI.InternalServerError)
       expect(error.status).to.equal(502)
     })
@@ -248,16 +251,15 @@ describe('chat completions with the official OpenAI client', () => {
 
   describe('errors', () => {
     const failing = (content: string, model = 'gpt-4o') =>
-      client.chat.completions.create({ model, messages: ask(content) }).then(
-        () => expect.fail('the call succeeded'),
-        (error) => error as InstanceType<typeof OpenAI.APIError>,
-      )
+      client.chat.completions
+        .create({ model, messages: ask(content) })
+        .then(unexpected, (error) => error as InstanceType<typeof OpenAI.APIError>)
 
     it('401 is AuthenticationError', async () => {
       const stranger = gateway.openai('tr_not-a-key')
       const error = await stranger.chat.completions
         .create({ model: 'gpt-4o', messages: ask('Hi') })
-        .then(expect.fail, (error) => error)
+        .then(unexpected, (error) => error)
       expect(error).to.be.instanceOf(OpenAI.AuthenticationError)
       expect(error).to.include({ code: 'invalid_api_key', type: 'authentication_error' })
       expect(error.error.http_status).to.equal(401)
@@ -272,7 +274,7 @@ describe('chat completions with the official OpenAI client', () => {
     it('400 names the parameter', async () => {
       const error = await client.chat.completions
         .create({ model: 'gpt-4o', messages: ask('Hi'), temperature: 3 })
-        .then(expect.fail, (error) => error)
+        .then(unexpected, (error) => error)
       expect(error).to.be.instanceOf(OpenAI.BadRequestError)
       expect(error.param).to.equal('temperature')
     })
@@ -383,6 +385,6 @@ describe('chat completions with the official OpenAI client', () => {
       gateway.openai(key.body.data.key).chat.completions.create({ model: 'gpt-4o', messages: ask('Hi') })
     await chat()
     await gateway.call('DELETE', `/admin/keys/${key.body.data.id}`, undefined, admin)
-    await chat().then(expect.fail, (error) => expect(error).to.be.instanceOf(OpenAI.AuthenticationError))
+    await chat().then(unexpected, (error) => expect(error).to.be.instanceOf(OpenAI.AuthenticationError))
   })
 })

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
 
-const BUILT_IN = ['auth', 'plan', 'firewall', 'routing', 'dispatch', 'decorate']
+const BUILT_IN = ['auth', 'plan', 'trace', 'rules', 'firewall', 'routing', 'dispatch', 'decorate']
 
 /** A settings file with this list of plugins. */
 async function configure(folder: string, plugins: readonly unknown[]): Promise<string> {
@@ -24,6 +24,25 @@ const STAMP = `export default {
     routes(router) {
       router.get('/v1/stamp', async (ctx) => { ctx.body = { data: text } })
     },
+  }),
+}`
+
+const NIGHT = `export default {
+  name: 'night',
+  setup: () => ({
+    conditions: [
+      {
+        name: 'shout', schema: { type: 'boolean' }, says: 'true or false',
+        matcher: (value) => ({ request }) => (request.messages[0].content === request.messages[0].content.toUpperCase()) === value,
+      },
+      { name: 'mentions', schema: { type: 'string' }, says: 'a text', literals: (value) => [value] },
+    ],
+    actions: [
+      {
+        name: 'echo', schema: { type: 'string' }, says: 'a text', combine: 'all',
+        apply: (value, draft) => { draft.warnings.push({ code: 'echo', message: value }) },
+      },
+    ],
   }),
 }`
 
@@ -57,6 +76,36 @@ describe('plugins', () => {
     const CONFIG = await configure(folder, [...BUILT_IN, { use: '@acme/stamp', options: { text: 'packed' } }])
     const gateway = await startGateway({ CONFIG }, { cwd: folder })
     expect((await gateway.call('GET', '/v1/stamp')).body).to.deep.equal({ data: 'packed' })
+    await gateway.stop()
+  })
+
+  it('bring words of their own for routing rules', async () => {
+    const folder = await makeFolder()
+    await writeFile(path.join(folder, 'night.mjs'), NIGHT)
+    const CONFIG = await configure(folder, [...BUILT_IN, './night.mjs'])
+    const gateway = await startGateway({ CONFIG }, { cwd: folder })
+    const create = (match_json: object, action_json: object) => {
+      const rule = { name: 'r', is_enabled: true, priority: 1, match_json, action_json }
+      return gateway.call('POST', '/v1/routing-rules', rule)
+    }
+    const misspelt = await create({ shout: 'yes' }, { echo: 1 })
+    expect(misspelt.status).to.equal(422)
+    expect(misspelt.body.error.errors).to.deep.equal({
+      match_json: ['shout must be true or false.'],
+      action_json: ['echo must be a text.'],
+    })
+    expect((await create({ shout: true, mentions: 'urgent' }, { echo: 'quiet, please' })).status).to.equal(
+      201,
+    )
+    const warnings = async (content: string) => {
+      const { body } = await gateway.call('POST', '/v1/chat/completions', {
+        messages: [{ role: 'user', content }],
+      })
+      return body.metadata.warnings
+    }
+    expect(await warnings('THIS IS URGENT')).to.deep.equal([{ code: 'echo', message: 'quiet, please' }])
+    expect(await warnings('this is urgent')).to.equal(undefined)
+    expect(await warnings('THIS IS NOT')).to.equal(undefined)
     await gateway.stop()
   })
 
@@ -122,6 +171,14 @@ describe('plugins', () => {
       plugins: [...BUILT_IN, './x.mjs'],
       files: { 'x.mjs': "export default { name: 'x', setup() { throw new Error('bad licence') } }" },
       says: ['plugin "x" could not be set up: bad licence'],
+    },
+    {
+      what: 'a condition that is there already',
+      plugins: [...BUILT_IN, './x.mjs'],
+      files: {
+        'x.mjs': "export default { name: 'x', setup: () => ({ conditions: [{ name: 'contains' }] }) }",
+      },
+      says: ['plugin "x" brings the condition "contains", which is there already'],
     },
     {
       what: 'an unknown predecessor',

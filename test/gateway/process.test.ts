@@ -21,7 +21,9 @@ describe('the process', () => {
 
   it('shows order of plugins, sandbox and demo key at the first start, the key never again', async () => {
     const first = await startGateway()
-    expect(first.stderr()).to.contain('auth -> plan -> firewall -> routing -> dispatch -> decorate')
+    expect(first.stderr()).to.contain(
+      'auth -> plan -> trace -> rules -> firewall -> routing -> dispatch -> decorate',
+    )
     expect(first.stderr()).to.contain('stands in for every vendor')
     expect(first.demoKey).to.match(/^tr_[0-9A-Za-z]{43}$/)
     await first.stop()

@@ -272,6 +272,118 @@ describe('rule endpoints', () => {
     })
   })
 
+  describe('a batch', () => {
+    const batch = (user: Awaited<ReturnType<typeof newUser>>, ...operations: object[]) =>
+      user.call('POST', '/v1/rules/batch', { operations })
+
+    it('swaps two priorities at once', async () => {
+      const user = await newUser()
+      const one = (await user.call('POST', '/v1/routing-rules', routingRule({ priority: 1 }))).body.data
+      const two = (await user.call('POST', '/v1/routing-rules', routingRule({ priority: 2 }))).body.data
+      const { status, body } = await batch(
+        user,
+        { kind: 'routing', op: 'update', id: one.id, data: { priority: 2 } },
+        { kind: 'routing', op: 'update', id: two.id, data: { priority: 1 } },
+      )
+      expect(status).to.equal(200)
+      expect(body.data.map(({ priority }: { priority: number }) => priority)).to.deep.equal([2, 1])
+      const listed = await user.call('GET', '/v1/routing-rules')
+      expect(listed.body.data.map(({ id }: { id: number }) => id)).to.deep.equal([one.id, two.id])
+    })
+
+    it('creates, updates and deletes rules of both kinds and answers in order', async () => {
+      const user = await newUser()
+      const old = (await user.call('POST', '/v1/firewall-rules', firewallRule())).body.data
+      const { body } = await batch(
+        user,
+        { kind: 'routing', op: 'create', data: routingRule({ name: 'New route' }) },
+        { kind: 'firewall', op: 'delete', id: old.id },
+        { kind: 'firewall', op: 'create', data: firewallRule({ name: 'New wall' }) },
+      )
+      expect(body.data[0]).to.include({ name: 'New route', user_id: user.id })
+      expect(body.data[1]).to.deep.equal({ success: true })
+      expect(body.data[2]).to.include({ name: 'New wall' })
+      expect(body.data[0].updated_at).to.equal(body.data[2].updated_at)
+    })
+
+    it('does nothing at all when one operation is refused, and says which', async () => {
+      const user = await newUser()
+      const good = { kind: 'firewall', op: 'create', data: firewallRule() }
+      const cases: [object, number][] = [
+        [{ kind: 'firewall', op: 'create', data: firewallRule({ scope: 'both' }) }, 400],
+        [{ kind: 'routing', op: 'create', data: routingRule({ priority: 5000 }) }, 422],
+        [{ kind: 'firewall', op: 'delete', id: 999999 }, 404],
+        [{ kind: 'routing', op: 'update', data: {} }, 400],
+        [{ kind: 'routing', op: 'rename', id: 1 }, 400],
+      ]
+      for (const [bad, expected] of cases) {
+        const { status, body } = await batch(user, good, bad)
+        expect(status).to.equal(expected)
+        expect(body.error.message).to.contain('operations[1]')
+      }
+      expect((await user.call('GET', '/v1/firewall-rules')).body.data).to.deep.equal([])
+    })
+
+    it('checks revisions where they are given', async () => {
+      const user = await newUser()
+      const { id } = (await user.call('POST', '/v1/firewall-rules', firewallRule())).body.data
+      await user.call('PATCH', `/v1/firewall-rules/${id}`, { priority: 3 })
+      const update = (revision: number) =>
+        batch(user, { kind: 'firewall', op: 'update', id, revision, data: { priority: 4 } })
+      expect((await update(1)).status).to.equal(412)
+      expect((await update(2)).status).to.equal(200)
+    })
+
+    it('is for paid plans', async () => {
+      const user = await newUser('free')
+      expect((await batch(user, { kind: 'firewall', op: 'create', data: firewallRule() })).status).to.equal(
+        403,
+      )
+    })
+  })
+
+  describe('the record of a request', () => {
+    const chat = (user: Awaited<ReturnType<typeof newUser>>, content: string) =>
+      user.call('POST', '/v1/chat/completions', { model: 'gpt-4o', messages: [{ role: 'user', content }] })
+
+    it('says where it went and what the rules did', async () => {
+      const user = await newUser()
+      await user.call('POST', '/v1/routing-rules', routingRule({ action_json: { set_mode: 'cost' } }))
+      const { body } = await chat(user, 'hello')
+      const { body: record } = await user.call('GET', `/v1/requests/${body.x_request_id}`)
+      expect(record.data).to.include({ outcome: 'answered', requested_model: 'gpt-4o', model: body.model })
+      expect(record.data.rule_trace[0]).to.include({
+        kind: 'routing',
+        action: 'set_mode',
+        outcome: 'applied',
+      })
+      expect(record.data.attempts[0]).to.include({ model: body.model, outcome: 'ok' })
+    })
+
+    it('says which rule blocked it', async () => {
+      const user = await newUser()
+      const { body: rule } = await user.call('POST', '/v1/firewall-rules', firewallRule({ action: 'block' }))
+      const { headers } = await chat(user, 'a secret')
+      const { body: record } = await user.call('GET', `/v1/requests/${headers.get('x-request-id')}`)
+      expect(record.data.outcome).to.equal('failed')
+      expect(record.data.error).to.deep.include({ code: 'firewall_blocked', meta: { rule_id: rule.data.id } })
+      expect(record.data.rule_trace).to.deep.include({
+        kind: 'firewall',
+        rule_id: rule.data.id,
+        name: 'A rule',
+        action: 'block',
+        outcome: 'applied',
+      })
+    })
+
+    it('is shown to its owner only', async () => {
+      const [owner, other] = [await newUser(), await newUser()]
+      const { body } = await chat(owner, 'hello')
+      expect((await other.call('GET', `/v1/requests/${body.x_request_id}`)).status).to.equal(404)
+      expect((await owner.call('GET', '/v1/requests/req_unknown')).status).to.equal(404)
+    })
+  })
+
   describe('the plan', () => {
     it('gives the free plan 403 in the shape of each kind', async () => {
       const user = await newUser('free')
@@ -381,23 +493,25 @@ describe('rule endpoints', () => {
       ])
       const [h, l] = [high.data.id, low.data.id]
       expect(body.metadata.rule_trace).to.deep.equal([
-        { rule_id: h, name: 'A rule', action: 'set_model', outcome: 'applied' },
+        { kind: 'routing', rule_id: h, name: 'A rule', action: 'set_model', outcome: 'applied' },
         {
+          kind: 'routing',
           rule_id: h,
           name: 'A rule',
           action: 'set_mode',
           outcome: 'skipped',
           reason: 'mode_unused_model_pinned',
         },
-        { rule_id: h, name: 'A rule', action: 'add_warning', outcome: 'applied' },
+        { kind: 'routing', rule_id: h, name: 'A rule', action: 'add_warning', outcome: 'applied' },
         {
+          kind: 'routing',
           rule_id: l,
           name: 'A rule',
           action: 'set_model',
           outcome: 'skipped',
           reason: 'already_set_by_rule',
         },
-        { rule_id: l, name: 'A rule', action: 'add_warning', outcome: 'applied' },
+        { kind: 'routing', rule_id: l, name: 'A rule', action: 'add_warning', outcome: 'applied' },
       ])
     })
 

@@ -1,5 +1,6 @@
 import { type Exchange, GatewayError, type JsonObject } from '../../contract/index.ts'
 import { newId } from '../../ids.ts'
+import { noteParts } from '../note-parts.ts'
 import { createChunkWriter } from './chunks.ts'
 import { chatErrorBody } from './error-body.ts'
 import { decorate } from './write-whole.ts'
@@ -22,7 +23,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     for await (const batch of exchange.reply.batches) {
       let text = ''
       for (const event of batch) {
-        finished ||= event.parts.some((part) => part.type === 'finish')
+        finished = noteParts(exchange, event) || finished
         for (const chunk of chunksOf(event)) {
           if (held !== undefined) text += record(held)
           held = first ? decorate(chunk, exchange.decoration?.first) : chunk

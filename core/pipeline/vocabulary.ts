@@ -1,0 +1,35 @@
+import type { Action, Condition, PluginParts, Vocabulary } from '../contract/index.ts'
+
+/** A vocabulary that plugins are still adding to. */
+export interface OpenVocabulary extends Vocabulary {
+  /** Refuses a word that is there already. */
+  add(plugin: string, parts: PluginParts): void
+}
+
+export function createVocabulary(): OpenVocabulary {
+  const conditions = new Map<string, Condition>()
+  const actions = new Map<string, Action>()
+
+  function put<Word extends { name: string }>(
+    words: Map<string, Word>,
+    kind: string,
+    plugin: string,
+    word: Word,
+  ): void {
+    if (words.has(word.name)) {
+      throw new Error(
+        `plugin "${plugin}" brings the ${kind} "${word.name}", which is there already. Rename it.`,
+      )
+    }
+    words.set(word.name, word)
+  }
+
+  return {
+    conditions,
+    actions,
+    add(plugin, parts) {
+      for (const condition of parts.conditions ?? []) put(conditions, 'condition', plugin, condition)
+      for (const action of parts.actions ?? []) put(actions, 'action', plugin, action)
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import { type Exchange, GatewayError, type Target } from '../../core/contract/index.ts'
+import { noteParts } from '../../core/dialects/note-parts.ts'
+import { limitRequest } from '../../providers/capabilities.ts'
+import type { Health } from '../../providers/health.ts'
+import type { Latency } from '../../providers/latency.ts'
+import type { Vendor } from '../../providers/vendors.ts'
+
+/** Sends the exchange's request to a target and leaves the reply on the exchange; rejects with a `GatewayError`. */
+export type CallVendor = (exchange: Exchange, target: Target) => Promise<void>
+
+export interface DispatchServices {
+  readonly vendors: ReadonlyMap<string, Vendor>
+  readonly health: Health
+  readonly latency: Latency
+}
+
+export function createCallVendor({ vendors, health, latency }: DispatchServices): CallVendor {
+  return async (exchange, target) => {
+    const { connection, capabilities } = find(vendors, target.provider)
+    const { request, omitted } = limitRequest(exchange.request, capabilities)
+    const begun = performance.now()
+    const sent = await health.guard(target, () => connection.send(request, target, exchange.signal))
+    const answered = performance.now()
+
+    exchange.target = target
+    exchange.reply = sent.reply
+    for (const param of [...omitted, ...sent.omitted]) {
+      exchange.warnings.push({
+        code: 'parameter',
+        message: `${param} was left out: ${target.model} does not take it.`,
+      })
+    }
+    if (sent.reply.type === 'stream') latency.sawFirst(target, answered - begun)
+    else noteParts(exchange, sent.reply.event)
+    const from = sent.reply.type === 'stream' ? answered : begun
+    exchange.whenEnded.push(() => {
+      const to = sent.reply.type === 'stream' ? performance.now() : answered
+      latency.sawTokens(target, exchange.usage?.output ?? 0, to - from)
+    })
+  }
+}
+
+function find(vendors: ReadonlyMap<string, Vendor>, provider: string): Vendor {
+  const vendor = vendors.get(provider)
+  if (vendor !== undefined) return vendor
+  throw new GatewayError('no_providers_available', `The provider ${provider} is not configured here.`)
+}

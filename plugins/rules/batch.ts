@@ -1,0 +1,90 @@
+import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
+import { compileReader } from '../../core/schema.ts'
+import type { RuleKindName } from '../../projections/rules.ts'
+import type { Change, OpenDesk } from './changes.ts'
+
+/** A desk for each kind of rules. */
+export type Desks = Readonly<Record<RuleKindName, OpenDesk>>
+
+interface Operation {
+  readonly kind: RuleKindName
+  readonly op: 'create' | 'update' | 'delete'
+  readonly id?: number
+  /** The revision that the rule must be at; optional, as `If-Match` is. */
+  readonly revision?: number
+  readonly data?: JsonObject
+}
+
+const needs = (op: string, ...required: string[]) => ({
+  if: { properties: { op: { const: op } } },
+  // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
+  then: { required },
+})
+
+const readBatch = compileReader<{ operations: readonly Operation[] }>({
+  type: 'object',
+  required: ['operations'],
+  properties: {
+    operations: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 1000,
+      items: {
+        type: 'object',
+        required: ['kind', 'op'],
+        additionalProperties: false,
+        properties: {
+          kind: { type: 'string', enum: ['routing', 'firewall'] },
+          op: { type: 'string', enum: ['create', 'update', 'delete'] },
+          id: { type: 'integer', minimum: 1 },
+          revision: { type: 'integer', minimum: 1 },
+          data: { type: 'object' },
+        },
+        allOf: [needs('create', 'data'), needs('update', 'id', 'data'), needs('delete', 'id')],
+      },
+    },
+  },
+})
+
+/** Reads the body of `POST /v1/rules/batch`; every error names the operation that it is in. */
+export function readChanges(body: JsonObject, desks: Desks, userId: number): readonly Change[] {
+  const { operations } = readBatch(body)
+  const seen = new Set<number>()
+  return operations.map((operation, place) => {
+    const where = `operations[${place}]`
+    if (operation.id !== undefined && seen.has(operation.id)) {
+      throw new GatewayError('invalid_value', `${where}: rule ${operation.id} is in the batch already.`)
+    }
+    if (operation.id !== undefined) seen.add(operation.id)
+    const change = within(where, () => readChange(operation, desks[operation.kind], userId))
+    return { ...change, decide: (ruleId) => within(where, () => change.decide(ruleId)) }
+  })
+}
+
+function readChange(
+  { op, id = 0, revision, data = {} }: Operation,
+  openDesk: OpenDesk,
+  userId: number,
+): Change {
+  const desk = openDesk(userId)
+  switch (op) {
+    case 'create':
+      return desk.create(data)
+    case 'update':
+      return desk.update(id, data, revision ?? 'any')
+    case 'delete':
+      return desk.remove(id, revision ?? 'any')
+    default:
+      return op satisfies never
+  }
+}
+
+/** Runs a step of one operation; an error gets the operation's place before its message. */
+function within<Result>(where: string, run: () => Result): Result {
+  try {
+    return run()
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    throw new GatewayError(error.code, `${where}: ${error.message}`, error.details)
+  }
+}

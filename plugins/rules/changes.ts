@@ -1,0 +1,101 @@
+import {
+  type FirewallRule,
+  GatewayError,
+  type JsonObject,
+  type RoutingRule,
+  type Warning,
+} from '../../core/contract/index.ts'
+import type { RuleEvent } from '../../core/events/rules.ts'
+import type { Rules } from '../../projections/rules.ts'
+import type { RuleKind } from './kind.ts'
+
+/** What a change must find: the revision that the caller read, or `any`. */
+export type ExpectedRule = number | 'any'
+
+/** A change to one rule, read and checked as far as that goes without the rule's present state. */
+export interface Change {
+  /** The rule that it is about; undefined when it makes a new one, which then gets a number. */
+  readonly ruleId: number | undefined
+  /** Decides on the present state; throws a `GatewayError` to refuse. No events: nothing to do. */
+  decide(ruleId: number): readonly RuleEvent[]
+  /** What the caller gets when it is done. */
+  outcome(ruleId: number): Outcome
+}
+
+export type Outcome =
+  | {
+      readonly type: 'rule'
+      readonly shown: JsonObject
+      readonly revision: number
+      readonly warnings: readonly Warning[]
+    }
+  | { readonly type: 'removed' }
+
+/** One user's rules of one kind: looking them up, and preparing changes to them. */
+export interface RuleDesk {
+  list(): readonly JsonObject[]
+  /** 404 for an unknown id and for another user's alike. */
+  show(ruleId: number): Outcome
+  create(body: JsonObject): Change
+  update(ruleId: number, body: JsonObject, expected: ExpectedRule): Change
+  remove(ruleId: number, expected: ExpectedRule): Change
+}
+
+/** Opens a kind's desk for a user. */
+export type OpenDesk = (userId: number) => RuleDesk
+
+export function createRuleDesk<Rule extends RoutingRule | FirewallRule, Content>(
+  kind: RuleKind<Rule, Content>,
+  rules: Rules,
+  userId: number,
+): RuleDesk {
+  // The cast is safe: a kind's name says which list of the set holds its rules.
+  const list = () => rules.of(userId)[kind.name] as unknown as readonly Rule[]
+
+  function find(ruleId: number, expected: ExpectedRule = 'any'): Rule {
+    const rule = list().find((candidate) => candidate.id === ruleId)
+    if (rule === undefined) throw new GatewayError('not_found', `There is no ${kind.name} rule with this id.`)
+    if (expected === 'any' || expected === rule.revision) return rule
+    throw new GatewayError(
+      'revision_mismatch',
+      `The rule was changed meanwhile: it is at revision ${rule.revision}. Read it again, then repeat the change.`,
+    )
+  }
+
+  function show(ruleId: number): Outcome {
+    const rule = find(ruleId)
+    return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.remark(rule) }
+  }
+
+  return {
+    list: () => list().map(kind.show),
+    show,
+    create(body) {
+      const content = kind.readNew(body)
+      return { ruleId: undefined, decide: (ruleId) => [kind.created(userId, ruleId, content)], outcome: show }
+    },
+    update(ruleId, body, expected) {
+      find(ruleId)
+      const changes = kind.readChanges(body)
+      const isEmpty = Object.keys(changes).length === 0
+      return {
+        ruleId,
+        decide() {
+          find(ruleId, expected)
+          return isEmpty ? [] : [kind.updated(userId, ruleId, changes)]
+        },
+        outcome: show,
+      }
+    },
+    remove(ruleId, expected) {
+      return {
+        ruleId,
+        decide() {
+          find(ruleId, expected)
+          return [kind.deleted(userId, ruleId)]
+        },
+        outcome: () => ({ type: 'removed' }),
+      }
+    },
+  }
+}

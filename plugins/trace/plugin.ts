@@ -1,0 +1,39 @@
+import { LRUCache } from 'lru-cache'
+import { GatewayError, type Plugin } from '../../core/contract/index.ts'
+import { type RequestRecord, recordRequest } from './record.ts'
+
+/** Keeps what became of the last requests, and shows it to their owners at `GET /v1/requests/{x_request_id}`. */
+export function createTrace(): Plugin {
+  return {
+    name: 'trace',
+    after: ['auth'],
+    options: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { kept_requests: { type: 'integer', minimum: 1, default: 10_000 } },
+    },
+    setup(options) {
+      const records = new LRUCache<string, RequestRecord>({ max: Number(options.kept_requests ?? 10_000) })
+      return {
+        async middleware({ exchange }, next) {
+          try {
+            await next()
+            records.set(exchange.id, recordRequest(exchange, new Date()))
+          } catch (error) {
+            records.set(exchange.id, recordRequest(exchange, new Date(), error))
+            throw error
+          }
+        },
+        routes(router) {
+          router.get('/v1/requests/:id', async (ctx) => {
+            const record = records.get(ctx.params.id ?? '')
+            if (record?.userId !== ctx.account.userId) {
+              throw new GatewayError('not_found', 'There is no such request of yours, or it is too long ago.')
+            }
+            ctx.body = { data: record.shown }
+          })
+        },
+      }
+    },
+  }
+}
