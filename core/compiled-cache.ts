@@ -1,19 +1,35 @@
 import { LRUCache } from 'lru-cache'
-import type { RuleSet } from './contract/index.ts'
+import type { JsonObject, RuleSet } from './contract/index.ts'
+
+/** The option of plugins that compile rules: how many compiled rules are kept, over all users. */
+export const compiledCacheOptions: JsonObject = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { cached_rules: { type: 'integer', minimum: 1, default: 200_000 } },
+}
 
 /**
- * What a user's rules compile to, made on first use and kept for the users seen last. A rule change makes a new `RuleSet`, so
- * an entry that was compiled from another object is out of date.
+ * What a user's rules compile to, made on first use and kept for the users seen last, as far as their rules fit together. A
+ * rule change makes a new `RuleSet`, so an entry that was compiled from another object is out of date.
  */
 export function createCompiledCache<Compiled extends object>(
-  compile: (rules: RuleSet) => Compiled,
-  maxUsers: number,
-): (rules: RuleSet) => Compiled {
-  const cache = new LRUCache<number, { rules: RuleSet; compiled: Compiled }>({ max: maxUsers })
+  compile: (rules: RuleSet) => Promise<Compiled>,
+  options: JsonObject,
+  countRules: (rules: RuleSet) => number,
+): (rules: RuleSet) => Promise<Compiled> {
+  interface Entry {
+    readonly rules: RuleSet
+    readonly compiled: Promise<Compiled>
+  }
+  const cache = new LRUCache<number, Entry>({
+    maxSize: Number(options.cached_rules ?? 200_000),
+    sizeCalculation: ({ rules }) => 1 + countRules(rules),
+  })
   return (rules) => {
     const known = cache.get(rules.userId)
     if (known?.rules === rules) return known.compiled
     const compiled = compile(rules)
+    compiled.catch(() => cache.delete(rules.userId))
     cache.set(rules.userId, { rules, compiled })
     return compiled
   }

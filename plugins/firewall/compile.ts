@@ -1,50 +1,70 @@
-import type RE2 from 're2'
 import type { FirewallRule, RuleSet } from '../../core/contract/index.ts'
-import { matchLiterals } from '../../core/text/literal.ts'
-import { compilePattern } from './pattern.ts'
-import { expandReplacement, literalReplacement, type Replacement } from './replacement.ts'
+import { compilePatternSet } from '../../core/text/pattern-set.ts'
+import { createTimeSlice } from '../../core/time-slice.ts'
+import { compileLiteral, compilePattern, type Pattern } from './pattern/compile.ts'
+import { literalReplacement, type Replacement, readReplacement } from './pattern/replacement.ts'
 
 export const DEFAULT_REPLACEMENT = '[redacted]'
 
 /** A rule ready to run. */
 export interface CompiledRule {
   readonly rule: FirewallRule
-  matches(text: string): boolean
-  /** The text with every match replaced; empty matches are left alone. */
-  mask(text: string): string
+  readonly pattern: Pattern
+  readonly replacement: Replacement
 }
 
-/** The user's firewall in evaluation order: enabled rules of scope `prompt` whose pattern can be run. */
-export function compileFirewall(rules: RuleSet): readonly CompiledRule[] {
-  return rules.firewall
-    .filter((rule) => rule.is_enabled && rule.scope === 'prompt')
-    .map(compileRule)
-    .filter((rule) => rule !== undefined)
+/** A user's firewall, ready to run. */
+export interface CompiledFirewall {
+  /** In evaluation order: the enabled rules of scope `prompt` whose pattern can be evaluated. */
+  readonly rules: readonly CompiledRule[]
+  /** The places of the rules that may match the texts, ascending. Those of `certain` do match. */
+  findCandidates(texts: readonly string[]): Promise<Candidates>
+}
+
+export interface Candidates {
+  readonly places: readonly number[]
+  readonly certain: ReadonlySet<number>
+}
+
+/** Patterns that spell out more than this are not put into the automaton: they could slow it down for all others. */
+const MOST_POSITIONS = 300
+
+/** Compiles a user's firewall, in time slices; all its patterns become one automaton that finds the candidates. */
+export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFirewall> {
+  const slice = createTimeSlice()
+  const rules: CompiledRule[] = []
+  for (const rule of firewall) {
+    if (!rule.is_enabled || rule.scope !== 'prompt') continue
+    const compiled = compileRule(rule)
+    if (compiled !== undefined) rules.push(compiled)
+    if (slice.isOver()) await slice.pause()
+  }
+
+  const places = [...rules.keys()]
+  const indexed = places.filter((place) => isIndexed(rules[place]?.pattern))
+  const others = places.filter((place) => !isIndexed(rules[place]?.pattern))
+  const set = compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
+  return {
+    rules,
+    async findCandidates(texts) {
+      const found = await set.find(texts)
+      // The automaton gave up: each rule is looked at by itself, for none may be skipped.
+      if (found === undefined) return { places, certain: new Set() }
+      const matched = [...found].map((index) => indexed[index] ?? -1)
+      const certain = matched.filter((place) => rules[place]?.pattern.engine === 're2')
+      return { places: [...matched, ...others].sort((a, b) => a - b), certain: new Set(certain) }
+    },
+  }
 }
 
 function compileRule(rule: FirewallRule): CompiledRule | undefined {
   const text = rule.replacement ?? DEFAULT_REPLACEMENT
-  if (rule.type === 'substring')
-    return runnable(rule, matchLiterals([rule.pattern], 'g'), literalReplacement(text))
-  const pattern = compilePattern(rule.pattern)
-  return 'regex' in pattern ? runnable(rule, pattern.regex, expandReplacement(text)) : undefined
+  const isLiteral = rule.type === 'substring'
+  const pattern = isLiteral ? compileLiteral(rule.pattern) : compilePattern(rule.pattern)
+  if ('error' in pattern) return undefined
+  return { rule, pattern, replacement: isLiteral ? literalReplacement(text) : readReplacement(text) }
 }
 
-function runnable(rule: FirewallRule, regex: RE2, replacement: Replacement): CompiledRule {
-  return {
-    rule,
-    matches: (text) => text.search(regex) !== -1,
-    mask: (text) =>
-      text.replace(regex, (match: string, ...rest: unknown[]) =>
-        match === '' ? '' : replacement(match, groupsOf(rest)),
-      ),
-  }
-}
-
-/** The groups among a replacer's arguments: all before the offset, which is the first number. */
-function groupsOf(rest: readonly unknown[]): readonly (string | undefined)[] {
-  return rest.slice(
-    0,
-    rest.findIndex((argument) => typeof argument === 'number'),
-  ) as (string | undefined)[]
+function isIndexed(pattern: Pattern | undefined): boolean {
+  return pattern?.automaton !== undefined && pattern.positions <= MOST_POSITIONS
 }

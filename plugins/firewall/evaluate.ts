@@ -1,36 +1,100 @@
-import type { ChatRequest, FirewallRule, Warning } from '../../core/contract/index.ts'
+import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { mapTexts } from '../../core/text/map-texts.ts'
-import { textsOf } from '../../core/text/texts-of.ts'
-import type { CompiledRule } from './compile.ts'
+import { stringsOf, textsOf } from '../../core/text/texts-of.ts'
+import { createTimeSlice } from '../../core/time-slice.ts'
+import type { Candidates, CompiledFirewall, CompiledRule } from './compile.ts'
+import { type Budget, createBudget } from './pattern/budget.ts'
 
-/** What the firewall made of a request: refused by a rule, or let through, perhaps masked, with warnings. */
-export type FirewallOutcome =
-  | { readonly type: 'blocked'; readonly by: FirewallRule }
-  | { readonly type: 'passed'; readonly request: ChatRequest; readonly warnings: readonly Warning[] }
+/** What the firewall made of a request: refused by a rule, or let through, perhaps masked. */
+export interface FirewallOutcome {
+  /** As the vendor may get it. */
+  readonly request: ChatRequest
+  readonly blockedBy: FirewallRule | undefined
+  readonly warnings: readonly Warning[]
+  readonly trace: readonly RuleTraceEntry[]
+  /** Patterns that took longer than the request's budget and so counted as no match. */
+  readonly overruns: readonly string[]
+}
+
+/** After so many masks the rules that are left are looked at one by one: searching again for each would cost more. */
+const MOST_SEARCHES = 16
 
 /**
  * Runs the rules one after the other (interface: "Firewall action behavior"): a mask changes the text that later rules see,
  * the first block that matches ends it.
  */
-export function evaluateFirewall(rules: readonly CompiledRule[], request: ChatRequest): FirewallOutcome {
+export async function evaluateFirewall(
+  firewall: CompiledFirewall,
+  request: ChatRequest,
+  budget = createBudget(),
+): Promise<FirewallOutcome> {
+  const slice = createTimeSlice()
   const warnings: Warning[] = []
-  let current = request
-  let texts = rules.length > 0 ? textsOf(current) : []
-  for (const { rule, matches, mask } of rules) {
-    if (!texts.some(matches)) continue
-    switch (rule.action) {
-      case 'block':
-        return { type: 'blocked', by: rule }
-      case 'warn':
-        warnings.push({ code: 'firewall', message: `Firewall rule "${rule.name}" triggered.` })
-        break
-      case 'mask':
-        current = mapTexts(current, mask)
-        texts = textsOf(current)
-        break
-      default:
-        rule.action satisfies never
-    }
+  const trace: RuleTraceEntry[] = []
+  const outcome = (blockedBy?: FirewallRule): FirewallOutcome => {
+    return { request: current, blockedBy, warnings, trace, overruns: budget.overruns }
   }
-  return { type: 'passed', request: current, warnings }
+
+  let current = request
+  if (firewall.rules.length === 0) return outcome()
+  let texts = textsOf(current)
+  let candidates = await firewall.findCandidates(texts)
+  let searches = 1
+
+  for (let index = 0; index < candidates.places.length; index++) {
+    const place = candidates.places[index] ?? 0
+    const candidate = firewall.rules[place]
+    if (candidate === undefined) continue
+    if (!candidates.certain.has(place) && !(await isFound(candidate, texts, budget))) continue
+    const { rule } = candidate
+    const entry = { kind: 'firewall', rule_id: rule.id, name: rule.name, action: rule.action } as const
+    if (rule.action === 'mask') {
+      const masked = await maskTexts(candidate, current, budget)
+      if (masked === current) {
+        trace.push({ ...entry, outcome: 'skipped', reason: 'nothing_to_mask' })
+        continue
+      }
+      current = masked
+      texts = textsOf(current)
+      const later = ++searches > MOST_SEARCHES ? everyRule(firewall) : await firewall.findCandidates(texts)
+      candidates = { ...later, places: later.places.filter((other) => other > place) }
+      index = -1
+    }
+    trace.push({ ...entry, outcome: 'applied' })
+    if (rule.action === 'block') return outcome(rule)
+    if (rule.action === 'warn') {
+      warnings.push({ code: 'firewall', message: `Firewall rule "${rule.name}" triggered.` })
+    }
+    if (slice.isOver()) await slice.pause()
+  }
+  return outcome()
+}
+
+async function isFound(
+  { pattern }: CompiledRule,
+  texts: readonly string[],
+  budget: Budget,
+): Promise<boolean> {
+  for (const text of texts) {
+    if (pattern.isQuick(text) ? pattern.test(text, budget) : await pattern.testApart(text, budget))
+      return true
+  }
+  return false
+}
+
+/** The request with every match in its texts replaced; the same object when nothing was. */
+async function maskTexts(
+  { pattern, replacement }: CompiledRule,
+  request: ChatRequest,
+  budget: Budget,
+): Promise<ChatRequest> {
+  const done = new Map<string, string>()
+  for (const text of stringsOf(request)) {
+    if (!pattern.isQuick(text)) done.set(text, await pattern.replaceApart(text, replacement, budget))
+  }
+  return mapTexts(request, (text) => done.get(text) ?? pattern.replace(text, replacement, budget))
+}
+
+function everyRule({ rules }: CompiledFirewall): Candidates {
+  return { places: [...rules.keys()], certain: new Set() }
 }

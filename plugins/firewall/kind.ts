@@ -2,7 +2,7 @@ import { type FirewallRule, GatewayError, type JsonObject, type Warning } from '
 import type { FirewallContent } from '../../core/events/rules.ts'
 import { enabledField, nameField, priorityField, readFields, schemaField } from '../rules/fields.ts'
 import type { RuleKind } from '../rules/kind.ts'
-import { compilePattern } from './pattern.ts'
+import { compilePattern } from './pattern/compile.ts'
 
 const oneOf = (name: string, ...values: string[]) =>
   schemaField(name, { type: 'string', enum: values }, `one of ${values.join(', ')}`)
@@ -12,7 +12,7 @@ const FIELDS = [
   enabledField,
   oneOf('scope', 'prompt', 'response'),
   oneOf('type', 'substring', 'regex'),
-  schemaField('pattern', { type: 'string', minLength: 1 }, 'a string of at least one character'),
+  schemaField('pattern', { type: 'string', minLength: 1, maxLength: 10_000 }, 'a string of 1 to 10000 characters'),
   oneOf('action', 'block', 'mask', 'warn'),
   schemaField('replacement', { type: ['string', 'null'] }, 'a string or null', false),
   priorityField,
@@ -21,7 +21,6 @@ const FIELDS = [
 /** Firewall rules: fields, validation and events (interface: "Firewall rule"). */
 export const firewallKind: RuleKind<FirewallRule, FirewallContent> = {
   name: 'firewall',
-  path: '/v1/firewall-rules',
   readNew(body) {
     // The cast is safe: every required field was read by its schema.
     return { replacement: null, ...read(body, true) } as FirewallContent
@@ -30,9 +29,25 @@ export const firewallKind: RuleKind<FirewallRule, FirewallContent> = {
   created: (userId, ruleId, content) => ({ type: 'FirewallRuleCreated', data: { userId, ruleId, content } }),
   updated: (userId, ruleId, changes) => ({ type: 'FirewallRuleUpdated', data: { userId, ruleId, changes } }),
   deleted: (userId, ruleId) => ({ type: 'FirewallRuleDeleted', data: { userId, ruleId } }),
-  show({ revision: _, ...rule }) {
+  show(rule) {
+    const { id, user_id, name, is_enabled, scope, type, pattern, action, replacement, priority } = rule
+    const { created_at, updated_at } = rule
     const error = patternError(rule)
-    return error === undefined ? rule : { ...rule, pattern_error: error }
+    return {
+      id,
+      user_id,
+      name,
+      is_enabled,
+      scope,
+      type,
+      pattern,
+      action,
+      replacement,
+      priority,
+      created_at,
+      updated_at,
+      ...(error !== undefined && { pattern_error: error }),
+    }
   },
   remark(rule) {
     const warnings: Warning[] = []

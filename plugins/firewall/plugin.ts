@@ -1,45 +1,48 @@
-import { createCompiledCache } from '../../core/compiled-cache.ts'
-import { GatewayError, type JsonObject, type Plugin } from '../../core/contract/index.ts'
+import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-cache.ts'
+import { type FirewallRule, GatewayError, type JsonObject, type Plugin } from '../../core/contract/index.ts'
 import { envelope } from '../../core/http/answer-errors.ts'
-import type { RuleServices } from '../rules/commands.ts'
+import type { RuleServices } from '../rules/carry-out.ts'
+import type { OpenDesk } from '../rules/changes.ts'
 import { addRuleRoutes } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
 import { evaluateFirewall } from './evaluate.ts'
-import { firewallKind } from './kind.ts'
+import { startApart } from './pattern/apart.ts'
 
 /** The user's firewall rules: blocks, masks or warns before anything goes to a vendor, and serves `/v1/firewall-rules`. */
-export function createFirewall(services: RuleServices): Plugin {
+export function createFirewall(services: RuleServices & { openDesk: OpenDesk }): Plugin {
   return {
     name: 'firewall',
     after: ['auth', 'plan'],
-    options: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { cached_users: { type: 'integer', minimum: 1, default: 1000 } },
-    },
-    setup(options) {
-      const compiled = createCompiledCache(compileFirewall, Number(options.cached_users ?? 1000))
+    options: compiledCacheOptions,
+    setup(options, { logger }) {
+      const compiled = createCompiledCache(compileFirewall, options, ({ firewall }) => firewall.length)
+      startApart()
       return {
         async middleware({ exchange }, next) {
-          const outcome = evaluateFirewall(compiled(exchange.rules), exchange.request)
-          if (outcome.type === 'blocked') {
-            throw new GatewayError(
-              'firewall_blocked',
-              `Request blocked by firewall rule "${outcome.by.name}".`,
-              {
-                meta: { rule_id: outcome.by.id },
-              },
-            )
-          }
+          const outcome = await evaluateFirewall(await compiled(exchange.rules), exchange.request)
           exchange.request = outcome.request
           exchange.warnings.push(...outcome.warnings)
+          exchange.trace.push(...outcome.trace)
+          if (outcome.overruns.length > 0) {
+            const { id: requestId, account } = exchange
+            logger.warn(
+              { requestId, user: account.userId, patterns: outcome.overruns },
+              'firewall patterns ran over',
+            )
+          }
+          if (outcome.blockedBy !== undefined) throw blocked(outcome.blockedBy)
           await next()
         },
-        routes: (router) => addRuleRoutes(router, firewallKind, services),
+        routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services.openDesk, services),
         errorBody,
       }
     },
   }
+}
+
+function blocked({ id, name }: FirewallRule): GatewayError {
+  const message = `Request blocked by firewall rule "${name}".`
+  return new GatewayError('firewall_blocked', message, { meta: { rule_id: id } })
 }
 
 /** 400 and 403 on firewall endpoints carry only a message (interface: "Errors"). */

@@ -10,11 +10,14 @@ export interface CompiledRule {
 /** A user's enabled routing rules, ready to run. */
 export interface CompiledRouting {
   /** In evaluation order, the rules whose texts are found in these: only they need their other conditions looked at. */
-  candidates(texts: () => readonly string[]): readonly CompiledRule[]
+  candidates(texts: () => readonly string[]): Promise<readonly CompiledRule[]>
 }
 
 /** Compiles the conditions once per rule change; all literals of all rules become one automaton. */
-export function compileRouting({ routing }: RuleSet, { conditions }: Vocabulary): CompiledRouting {
+export async function compileRouting(
+  { routing }: RuleSet,
+  { conditions }: Vocabulary,
+): Promise<CompiledRouting> {
   const lists: (readonly string[])[] = []
   const rules = routing
     .filter((rule) => rule.is_enabled)
@@ -35,9 +38,9 @@ export function compileRouting({ routing }: RuleSet, { conditions }: Vocabulary)
   const find = compileSearch(lists)
   const withoutSearch = rules.filter(({ searches }) => searches.length === 0)
   return {
-    candidates(texts) {
+    async candidates(texts) {
       if (lists.length === 0) return rules
-      const found = find(texts())
+      const found = await find(texts())
       if (found.size === 0) return withoutSearch
       return rules.filter(({ searches }) => searches.every((search) => found.has(search)))
     },
@@ -47,12 +50,12 @@ export function compileRouting({ routing }: RuleSet, { conditions }: Vocabulary)
 /** Finds which lists of literals have a member in the texts; an empty list never has. */
 function compileSearch(
   lists: readonly (readonly string[])[],
-): (texts: readonly string[]) => ReadonlySet<number> {
+): (texts: readonly string[]) => Promise<ReadonlySet<number>> {
   const places = [...lists.keys()].filter((place) => lists[place]?.length)
   const listAt = (place: number) => lists[place] ?? []
   const set = compilePatternSet(places.map((place) => literalSource(listAt(place))))
-  return (texts) => {
-    const found = set?.find(texts)
+  return async (texts) => {
+    const found = await set.find(texts)
     if (found === undefined) return new Set(places.filter((place) => isFound(listAt(place), texts)))
     return new Set([...found].map((index) => places[index] ?? -1))
   }

@@ -15,15 +15,15 @@ export interface RuleDecision {
 }
 
 /** Runs all rules: the first to set a thing wins, warnings add up (interface: "Rule evaluation order" 4). */
-export function evaluateRouting(
+export async function evaluateRouting(
   compiled: CompiledRouting,
   input: RoutingInput,
   { actions }: Vocabulary,
-): RuleDecision {
+): Promise<RuleDecision> {
   const draft: RoutingDraft = { request: input.request, warnings: [] }
   const trace: RuleTraceEntry[] = []
   const taken = new Set<string>()
-  for (const candidate of compiled.candidates(() => userTextsOf(input.request))) {
+  for (const candidate of await compiled.candidates(() => userTextsOf(input.request))) {
     if (candidate.matchers.every((matches) => matches(input)))
       applyActions(candidate, actions, draft, taken, trace)
   }

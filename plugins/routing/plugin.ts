@@ -1,4 +1,4 @@
-import { createCompiledCache } from '../../core/compiled-cache.ts'
+import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-cache.ts'
 import type { GatewayError, JsonObject, Plugin, RuleSet } from '../../core/contract/index.ts'
 import { envelope } from '../../core/http/answer-errors.ts'
 import type { RuleServices } from '../rules/carry-out.ts'
@@ -9,8 +9,9 @@ import { compileRouting } from './compile.ts'
 import { conditions } from './conditions.ts'
 import { evaluateRouting } from './evaluate.ts'
 import { readInput } from './input.ts'
+import type { Market } from './market.ts'
 import { readRequested } from './requested.ts'
-import { type Market, resolveRoute } from './resolve.ts'
+import { resolveRoute } from './resolve.ts'
 
 export interface RoutingServices extends RuleServices {
   readonly market: Market
@@ -25,20 +26,16 @@ export function createRouting(services: RoutingServices): Plugin {
   return {
     name: 'routing',
     after: ['auth', 'plan'],
-    options: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { cached_users: { type: 'integer', minimum: 1, default: 1000 } },
-    },
+    options: compiledCacheOptions,
     setup(options, { vocabulary }) {
       const compile = (rules: RuleSet) => compileRouting(rules, vocabulary)
-      const compiled = createCompiledCache(compile, Number(options.cached_users ?? 1000))
+      const compiled = createCompiledCache(compile, options, ({ routing }) => routing.length)
       return {
         async middleware({ exchange }, next) {
           const requested = readRequested(exchange.request.model, providers)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = readInput(exchange.account, exchange.request, mode)
-          const decision = evaluateRouting(compiled(exchange.rules), input, vocabulary)
+          const decision = await evaluateRouting(await compiled(exchange.rules), input, vocabulary)
           const { route, warnings, trace } = resolveRoute(requested, decision, exchange.preferences, market)
           exchange.request = decision.draft.request
           exchange.route = route

@@ -1,0 +1,66 @@
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { startWorker } from '../../../core/log/start-worker.ts'
+
+/** A run of RE2: a test, or with a template (as JavaScript writes it) a replacement of all matches. */
+export interface ApartJob {
+  readonly source: string
+  readonly text: string
+  readonly template: string | undefined
+}
+
+/** What the thread is given at its start. */
+export interface ApartData {
+  readonly port: MessagePort
+  /** 1 when the thread is free. */
+  readonly signal: Int32Array
+}
+
+/** Starts the thread ahead of its first use, which would otherwise have to do without. */
+export function startApart(): void {
+  thread ??= start()
+}
+
+/**
+ * Runs RE2 on a thread of its own, waiting for at most `milliseconds`; undefined when that was not enough. While the
+ * thread is not free (it starts on first use, and a run that was given up goes on to its end) `otherwise` does the work.
+ */
+export function runApart<Result extends string | boolean>(
+  job: ApartJob,
+  milliseconds: number,
+  otherwise: () => Result | undefined,
+): Result | undefined {
+  thread ??= start()
+  const { port, signal } = thread
+  if (Atomics.load(signal, 0) !== FREE) return otherwise()
+  // The answer of a run that was given up.
+  receiveMessageOnPort(port)
+  Atomics.store(signal, 0, BUSY)
+  port.postMessage(job)
+  Atomics.wait(signal, 0, BUSY, milliseconds)
+  if (Atomics.load(signal, 0) === BUSY) return undefined
+  // The thread answers a template with a text and all else with a boolean.
+  return receiveMessageOnPort(port)?.message as Result | undefined
+}
+
+const BUSY = 0
+const FREE = 1
+
+let thread: ApartData | undefined
+
+function start(): ApartData {
+  const { port1, port2 } = new MessageChannel()
+  const signal = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  const worker = startWorker('./apart-worker', import.meta.url, {
+    name: 'patterns',
+    workerData: { port: port2, signal } satisfies ApartData,
+    transferList: [port2],
+  })
+  worker.unref()
+  // Its exit follows, and the next use starts another.
+  worker.on('error', () => {})
+  worker.once('exit', () => {
+    port1.close()
+    thread = undefined
+  })
+  return { port: port1, signal }
+}

@@ -1,0 +1,117 @@
+import { PatternFault } from './fault.ts'
+import { complementRanges, rangesOf, single } from './ranges.ts'
+import type { Range, SetItem } from './syntax.ts'
+
+/** The set of `\d`, `\W` and their like; ASCII unless `unicode`, as in PHP without and with `u`. */
+export function shorthandSet(letter: string, unicode: boolean): readonly SetItem[] {
+  const name = letter.toLowerCase()
+  const items = (unicode ? UNICODE_SHORTHANDS[name] : undefined) ?? SHORTHANDS[name] ?? []
+  return letter === name ? items : complementSet(items)
+}
+
+/** The set of a POSIX class such as `alpha`, which `caseless` widens where PHP does. */
+export function posixSet(
+  name: string,
+  negated: boolean,
+  mode: { readonly unicode: boolean; readonly caseless: boolean },
+): readonly SetItem[] {
+  const isCase = name === 'upper' || name === 'lower'
+  const named = isCase && mode.caseless && !mode.unicode ? 'alpha' : name
+  const items = (mode.unicode ? UNICODE_POSIX[named] : undefined) ?? POSIX[named]
+  if (items === undefined) throw new PatternFault(`[:${name}:] is no POSIX class`)
+  return negated ? complementSet(items) : items
+}
+
+/** Characters in one of these general categories; the one-letter ones hold their subcategories. */
+export function categorySet(...names: readonly string[]): readonly SetItem[] {
+  return names.map((property) => ({ property, negated: false }))
+}
+
+/** Everything outside a set, where that is a plain union again. */
+export function complementSet(items: readonly SetItem[]): readonly SetItem[] {
+  if (items === UNICODE_WORD) return UNICODE_NON_WORD
+  if (items.every((item) => 'from' in item)) return complementRanges(items)
+  const [first] = items
+  if (items.length === 1 && first !== undefined && 'property' in first)
+    return [{ ...first, negated: !first.negated }]
+  const names = items.map((item) => ('property' in item && !item.negated ? item.property : ''))
+  const all = [...(names.includes('L') ? ['L'] : LETTER_KINDS), ...OTHER_CATEGORIES]
+  if (!names.every((name) => all.includes(name)))
+    throw new PatternFault('this negated class cannot be evaluated with the modifier u')
+  return categorySet(...all.filter((category) => !names.includes(category)))
+}
+
+const LETTER_KINDS = ['Lu', 'Ll', 'Lt', 'Lm', 'Lo']
+const OTHER_CATEGORIES = ['M', 'N', 'P', 'S', 'Z', 'C']
+
+const DIGIT = rangesOf('09')
+const ALPHA = rangesOf('AZ', 'az')
+const WORD = rangesOf('09', 'AZ', '_', 'az')
+const SPACE = rangesOf('\t\r', ' ')
+const HORIZONTAL = rangesOf(
+  ...['\t', ' ', '\u00a0', '\u1680', '\u180e', '\u2000\u200a', '\u202f', '\u205f', '\u3000'],
+)
+const VERTICAL = rangesOf('\n\r', '\u0085', '\u2028\u2029')
+const UNICODE_SPACE = [...HORIZONTAL, ...VERTICAL]
+const UNICODE_WORD: readonly SetItem[] = [...categorySet('L', 'N'), ...rangesOf('_')]
+/** `Pc` is written out without the underscore. */
+const UNICODE_NON_WORD: readonly SetItem[] = [
+  ...categorySet('M', 'Pd', 'Ps', 'Pe', 'Pi', 'Pf', 'Po', 'S', 'Z', 'C'),
+  ...rangesOf('\u203f\u2040', '\u2054', '\ufe33\ufe34', '\ufe4d\ufe4f', '\uff3f'),
+]
+
+const SHORTHANDS: Readonly<Record<string, readonly SetItem[]>> = {
+  d: DIGIT,
+  w: WORD,
+  s: SPACE,
+  h: HORIZONTAL,
+  v: VERTICAL,
+  n: rangesOf('\n'),
+}
+
+const UNICODE_SHORTHANDS: Readonly<Record<string, readonly SetItem[]>> = {
+  d: categorySet('Nd'),
+  w: UNICODE_WORD,
+  s: UNICODE_SPACE,
+}
+
+const POSIX: Readonly<Record<string, readonly SetItem[]>> = {
+  alpha: ALPHA,
+  lower: rangesOf('az'),
+  upper: rangesOf('AZ'),
+  alnum: [...DIGIT, ...ALPHA],
+  ascii: rangesOf('\u0000\u007f'),
+  blank: rangesOf('\t', ' '),
+  cntrl: rangesOf('\u0000\u001f', '\u007f'),
+  digit: DIGIT,
+  graph: rangesOf('!~'),
+  print: rangesOf(' ~'),
+  punct: rangesOf('!/', ':@', '[`', '{~'),
+  space: SPACE,
+  word: WORD,
+  xdigit: rangesOf('09', 'AF', 'af'),
+}
+
+/** `Cf` without the marks that PCRE does not count as graphic. */
+const GRAPHIC_FORMATS: readonly Range[] = [
+  ...rangesOf('\u00ad', '\u0600\u0605', '\u06dd', '\u070f', '\u0890\u0891', '\u08e2', '\u200b\u200f'),
+  ...rangesOf('\u202a\u202e', '\u2060\u2064', '\u206a\u206f', '\ufeff', '\ufff9\ufffb'),
+  ...rangesOf('\u{110bd}', '\u{110cd}', '\u{13430}\u{1343f}', '\u{1bca0}\u{1bca3}', '\u{1d173}\u{1d17a}'),
+  ...rangesOf('\u{e0001}', '\u{e0020}\u{e007f}'),
+]
+const GRAPHIC: readonly SetItem[] = [...categorySet('L', 'M', 'N', 'P', 'S'), ...GRAPHIC_FORMATS]
+
+const UNICODE_POSIX: Readonly<Record<string, readonly SetItem[]>> = {
+  alpha: categorySet('L'),
+  lower: categorySet('Ll'),
+  upper: categorySet('Lu'),
+  alnum: categorySet('L', 'N'),
+  blank: HORIZONTAL,
+  cntrl: categorySet('Cc'),
+  digit: categorySet('Nd'),
+  graph: GRAPHIC,
+  print: [...GRAPHIC, ...categorySet('Zs')],
+  punct: [...categorySet('P'), ...'$+<=>^`|~'.split('').map((symbol) => single(symbol.charCodeAt(0)))],
+  space: UNICODE_SPACE,
+  word: UNICODE_WORD,
+}

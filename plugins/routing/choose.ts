@@ -1,0 +1,101 @@
+import {
+  type ChatRequest,
+  GatewayError,
+  type Mode,
+  type Model,
+  type Route,
+  type Target,
+} from '../../core/contract/index.ts'
+import type { Market } from './market.ts'
+import { needsOf, whatIsMissing } from './needs.ts'
+import { rankModels } from './score.ts'
+
+/** A route to one model that somebody named. */
+export function pin(target: Target, mode: Mode, reason: string, request: ChatRequest, market: Market): Route {
+  const capabilities = market.capabilitiesOf(target.provider)
+  if (capabilities === undefined) throw notConfigured(target.provider)
+  if (
+    request.response_format &&
+    whatIsMissing(target.entry, capabilities, needsOf(request)) === 'response_format'
+  ) {
+    const message = `${target.model} cannot honour this response_format. Choose another model or leave it out.`
+    throw new GatewayError('unsupported_parameter', message, { param: 'response_format' })
+  }
+  const candidates = () => findCandidates(request, market).able
+  return { mode, targets: [target], pinned: true, candidates, reason: sentence(reason, target), score: 1 }
+}
+
+/** What an automatic choice is made on. */
+export interface Choice {
+  readonly request: ChatRequest
+  /** Names of models to put first. */
+  readonly preferences: readonly string[]
+  /** The only provider to choose from. */
+  readonly provider?: string
+}
+
+/** A route over every model that can serve the request, best first for the mode (decisions: "automatic choice"). */
+export function choose(mode: Mode, why: string, choice: Choice, market: Market): Route {
+  const { able, needs } = findCandidates(choice.request, market, choice.provider)
+  const ranked = rankModels(able.filter(market.isUsable), needs, market.weights[mode], market.latencyOf)
+  const preferred = choice.preferences.flatMap((name) => ranked.filter(({ model }) => isNamed(model, name)))
+  const [best, ...others] = new Set([...preferred, ...ranked])
+  if (best === undefined) throw allAreResting()
+  const targets: Route['targets'] = [targetOf(best.model), ...others.map(({ model }) => targetOf(model))]
+  const reason = sentence(preferred.length > 0 ? 'the caller prefers it' : why, targets[0])
+  return { mode, targets, pinned: false, candidates: () => able, reason, score: best.score }
+}
+
+/** The target of a model's name. With a provider, a name that is not catalogued is passed to it as it stands. */
+export function findTarget(name: string, provider: string | undefined, { catalog }: Market): Target {
+  const entry = catalog.find(name, provider)
+  if (entry !== undefined) return { ...targetOf(entry), ...(name !== entry.id && { alias: name }) }
+  if (provider !== undefined) return { provider, model: name }
+  throw new GatewayError('model_not_found', `The model ${name} does not exist here.`, { param: 'model' })
+}
+
+/** The models that can serve the request, not empty; throws when there are none. */
+function findCandidates(request: ChatRequest, { catalog, capabilitiesOf }: Market, provider?: string) {
+  const needs = needsOf(request)
+  const missing = (model: Model) => whatIsMissing(model, capabilitiesOf(model.provider), needs)
+  const offered = catalog.models.filter(
+    (model) => capabilitiesOf(model.provider) && (provider === undefined || model.provider === provider),
+  )
+  if (offered.length === 0) throw notConfigured(provider)
+  const able = offered.filter((model) => missing(model) === undefined)
+  if (able.length === 0) throw nobodyIsAble(offered.map(missing))
+  return { able, needs }
+}
+
+/** Seconds after which a provider may have been configured or come back. */
+const RETRY_SECONDS = 5
+
+function notConfigured(provider: string | undefined): GatewayError {
+  const who = provider === undefined ? 'No provider is' : `The provider ${provider} is not`
+  return new GatewayError('no_providers_available', `${who} configured here.`, { retryAfter: RETRY_SECONDS })
+}
+
+function allAreResting(): GatewayError {
+  const message = 'Every model that could serve this request has been failing and is given a rest. Try again.'
+  return new GatewayError('no_providers_available', message, { retryAfter: RETRY_SECONDS })
+}
+
+function nobodyIsAble(missing: readonly (string | undefined)[]): GatewayError {
+  const what = [...new Set(missing)].join(', ')
+  return new GatewayError(
+    'unsupported_parameter',
+    `No model that may be used can serve this request: ${what}.`,
+  )
+}
+
+function isNamed(model: Model, name: string): boolean {
+  return [model.id, `${model.provider}:${model.id}`, ...model.aliases].includes(name)
+}
+
+function targetOf(model: Model): Target {
+  return { provider: model.provider, model: model.id, entry: model }
+}
+
+function sentence(why: string, { provider, model }: Target): string {
+  return `${why[0]?.toUpperCase()}${why.slice(1)}: ${model} of ${provider}.`
+}
