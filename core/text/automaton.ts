@@ -17,7 +17,8 @@ export function buildAutomaton(sources: readonly string[]): Automaton | undefine
 /** The places of the patterns that are found in any of the texts; undefined when the automaton gave up. */
 export function searchTexts(automaton: Automaton, texts: readonly string[]): readonly number[] | undefined {
   try {
-    return texts.flatMap((text) => automaton.match(text))
+    const [first = ''] = texts
+    return texts.length === 1 ? automaton.match(first) : texts.flatMap((text) => automaton.match(text))
   } catch {
     // Out of memory on this text. That is no answer, and must not read as "no match".
     return undefined

@@ -101,7 +101,9 @@ function mapFields(value: JsonObject, rewrite: (text: string) => string): JsonOb
 /** The same object when no field changed. */
 function mapEntries(value: JsonObject, rewrite: (name: string, field: unknown) => unknown): JsonObject {
   let changed: Record<string, unknown> | undefined
-  for (const [name, field] of Object.entries(value)) {
+  // Half the cost of Object.entries, on every message of every request; what was parsed from JSON inherits nothing.
+  for (const name in value) {
+    const field = value[name]
     const mapped = rewrite(name, field)
     if (mapped === field) continue
     changed ??= { ...value }

@@ -1,4 +1,5 @@
-import { buildAutomaton, searchTexts } from './automaton.ts'
+import { createTimeSlice } from '../time-slice.ts'
+import { type Automaton, buildAutomaton, searchTexts } from './automaton.ts'
 import { searchApart } from './search-apart.ts'
 
 /** Many patterns in one automaton. */
@@ -11,35 +12,68 @@ export interface PatternSet {
 }
 
 /**
- * Patterns × characters above which the search is made on another thread. The automaton is built as texts need it, and an
- * awkward text may need a new state for every character: up to some nanoseconds for each pattern.
+ * Patterns × characters. The automaton is built as texts need it, and an awkward text may need a new state for every
+ * character, at some nanoseconds for each pattern: above `most` the search is made on another thread, below `least` it is
+ * quick whatever the clock of a busy machine says.
  */
-const MOST_WORK_HERE = 25_000_000
+const WORK = { least: 250_000, most: 25_000_000 }
 
 /** A search that held this thread for longer sends its successors to the other one, for a while. */
 const SLOW_MS = 5
 const SLOW_FOR_MS = 60_000
 
-/** Compiles patterns in RE2's syntax, flags inlined. */
-export function compilePatternSet(sources: readonly string[]): PatternSet {
-  if (sources.length === 0) return { find: async () => new Set() }
-  const automaton = buildAutomaton(sources)
+/** So many patterns compile in some 10 ms; larger sets are several automata, made one after the other. */
+const CHUNK = 1000
+
+const NOTHING: ReadonlySet<number> = new Set()
+
+/** Compiles patterns in RE2's syntax, flags inlined, in time slices. */
+export async function compilePatternSet(sources: readonly string[]): Promise<PatternSet> {
+  if (sources.length === 0) return { find: async () => NOTHING }
+  const automata = await buildAutomata(sources)
   let slowUntil = 0
 
-  function searchHere(texts: readonly string[]): readonly number[] | undefined {
+  function searchHere(texts: readonly string[], work: number): readonly number[] | undefined {
     const begun = performance.now()
-    const found = automaton && searchTexts(automaton, texts)
+    const found = automata && searchAll(automata, texts)
     const ended = performance.now()
-    if (ended - begun > SLOW_MS) slowUntil = ended + SLOW_FOR_MS
+    if (work > WORK.least && ended - begun > SLOW_MS) slowUntil = ended + SLOW_FOR_MS
     return found
   }
 
   return {
     async find(texts) {
-      const length = texts.reduce((sum, text) => sum + text.length, 0)
-      const isHeavy = sources.length * length > MOST_WORK_HERE || performance.now() < slowUntil
-      const found = isHeavy ? await searchApart(sources, texts) : searchHere(texts)
-      return found && new Set(found)
+      let length = 0
+      for (const text of texts) length += text.length
+      const work = sources.length * length
+      const isHeavy = work > WORK.most || (work > WORK.least && performance.now() < slowUntil)
+      const found = isHeavy ? await searchApart(sources, texts) : searchHere(texts, work)
+      return found?.length === 0 ? NOTHING : found && new Set(found)
     },
   }
+}
+
+/** One automaton for each chunk; undefined when one of them cannot be made. */
+async function buildAutomata(sources: readonly string[]): Promise<readonly Automaton[] | undefined> {
+  const slice = createTimeSlice()
+  const automata: Automaton[] = []
+  for (let from = 0; from < sources.length; from += CHUNK) {
+    const automaton = buildAutomaton(sources.slice(from, from + CHUNK))
+    if (automaton === undefined) return undefined
+    automata.push(automaton)
+    if (slice.isOver()) await slice.pause()
+  }
+  return automata
+}
+
+function searchAll(automata: readonly Automaton[], texts: readonly string[]): readonly number[] | undefined {
+  const [only] = automata
+  if (only !== undefined && automata.length === 1) return searchTexts(only, texts)
+  const places: number[] = []
+  for (const [chunk, automaton] of automata.entries()) {
+    const found = searchTexts(automaton, texts)
+    if (found === undefined) return undefined
+    for (const place of found) places.push(chunk * CHUNK + place)
+  }
+  return places
 }

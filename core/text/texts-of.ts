@@ -6,10 +6,11 @@ import { mapTexts } from './map-texts.ts'
  * encoding, so that neither form hides what the other shows (decisions: "Input that rules look at").
  */
 export function textsOf(request: ChatRequest): readonly string[] {
-  const encodings = request.messages
-    .filter(({ content }) => Array.isArray(content))
-    .map(({ content }) => JSON.stringify(content, hideBinary))
-  return [...stringsOf(request), ...encodings]
+  const texts = stringsOf(request)
+  for (const { content } of request.messages) {
+    if (Array.isArray(content)) texts.push(JSON.stringify(content, hideBinary))
+  }
+  return texts
 }
 
 /** The texts of the user's own messages: what the routing condition `contains` looks at. */
@@ -18,7 +19,7 @@ export function userTextsOf(request: ChatRequest): readonly string[] {
 }
 
 /** Each string that goes to the model, once. */
-export function stringsOf(request: ChatRequest): readonly string[] {
+export function stringsOf(request: ChatRequest): string[] {
   const strings: string[] = []
   mapTexts(request, (text) => {
     strings.push(text)

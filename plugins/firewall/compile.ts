@@ -43,13 +43,15 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
   const places = [...rules.keys()]
   const indexed = places.filter((place) => isIndexed(rules[place]?.pattern))
   const others = places.filter((place) => !isIndexed(rules[place]?.pattern))
-  const set = compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
+  const noMatch: Candidates = { places: others, certain: new Set() }
+  const set = await compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
   return {
     rules,
     async findCandidates(texts) {
       const found = await set.find(texts)
       // The automaton gave up: each rule is looked at by itself, for none may be skipped.
       if (found === undefined) return { places, certain: new Set() }
+      if (found.size === 0) return noMatch
       const matched = [...found].map((index) => indexed[index] ?? -1)
       const certain = matched.filter((place) => rules[place]?.pattern.engine === 're2')
       return { places: [...matched, ...others].sort((a, b) => a - b), certain: new Set(certain) }

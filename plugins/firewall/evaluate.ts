@@ -28,7 +28,6 @@ export async function evaluateFirewall(
   request: ChatRequest,
   budget = createBudget(),
 ): Promise<FirewallOutcome> {
-  const slice = createTimeSlice()
   const warnings: Warning[] = []
   const trace: RuleTraceEntry[] = []
   const outcome = (blockedBy?: FirewallRule): FirewallOutcome => {
@@ -39,6 +38,8 @@ export async function evaluateFirewall(
   if (firewall.rules.length === 0) return outcome()
   let texts = textsOf(current)
   let candidates = await firewall.findCandidates(texts)
+  if (candidates.places.length === 0) return outcome()
+  const slice = createTimeSlice()
   let searches = 1
 
   for (let index = 0; index < candidates.places.length; index++) {

@@ -12,7 +12,11 @@ const FIELDS = [
   enabledField,
   oneOf('scope', 'prompt', 'response'),
   oneOf('type', 'substring', 'regex'),
-  schemaField('pattern', { type: 'string', minLength: 1, maxLength: 10_000 }, 'a string of 1 to 10000 characters'),
+  schemaField(
+    'pattern',
+    { type: 'string', minLength: 1, maxLength: 10_000 },
+    'a string of 1 to 10000 characters',
+  ),
   oneOf('action', 'block', 'mask', 'warn'),
   schemaField('replacement', { type: ['string', 'null'] }, 'a string or null', false),
   priorityField,

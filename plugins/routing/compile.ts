@@ -35,7 +35,7 @@ export async function compileRouting(
       return { rule, matchers, searches }
     })
 
-  const find = compileSearch(lists)
+  const find = await compileSearch(lists)
   const withoutSearch = rules.filter(({ searches }) => searches.length === 0)
   return {
     async candidates(texts) {
@@ -48,12 +48,12 @@ export async function compileRouting(
 }
 
 /** Finds which lists of literals have a member in the texts; an empty list never has. */
-function compileSearch(
+async function compileSearch(
   lists: readonly (readonly string[])[],
-): (texts: readonly string[]) => Promise<ReadonlySet<number>> {
+): Promise<(texts: readonly string[]) => Promise<ReadonlySet<number>>> {
   const places = [...lists.keys()].filter((place) => lists[place]?.length)
   const listAt = (place: number) => lists[place] ?? []
-  const set = compilePatternSet(places.map((place) => literalSource(listAt(place))))
+  const set = await compilePatternSet(places.map((place) => literalSource(listAt(place))))
   return async (texts) => {
     const found = await set.find(texts)
     if (found === undefined) return new Set(places.filter((place) => isFound(listAt(place), texts)))

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import RE2 from 're2'
 import { canBacktrack, createBacktracking } from './backtracking.ts'
 import type { Budget } from './budget.ts'
@@ -50,7 +51,7 @@ const MOST_INSTRUCTIONS = 10_000
  * evaluated is no error of the caller: it counts as no match, and the reason reads on from "… counts as no match: ".
  */
 export function compilePattern(pattern: string): Pattern | NotEvaluable {
-  return tryCompile(pattern, () => {
+  return tryCompile('regex', pattern, () => {
     const { body, modifiers } = readDelimiters(pattern)
     const root = expandCalls(parsePattern(body, modifiers))
     checkPattern(root)
@@ -60,10 +61,24 @@ export function compilePattern(pattern: string): Pattern | NotEvaluable {
 
 /** A literal text, found in any case. */
 export function compileLiteral(text: string): Pattern | NotEvaluable {
-  return tryCompile(text, () => sequence([...text].map((letter) => anyCase(letter.codePointAt(0) ?? 0))))
+  return tryCompile('literal', text, () =>
+    sequence([...text].map((letter) => anyCase(letter.codePointAt(0) ?? 0))),
+  )
 }
 
-function tryCompile(name: string, read: () => Node): Pattern | NotEvaluable {
+/** Patterns used last, by kind and text: after a rule change only what changed is compiled. */
+const compiled = new LRUCache<string, Pattern | NotEvaluable>({ max: 20_000 })
+
+function tryCompile(kind: 'regex' | 'literal', name: string, read: () => Node): Pattern | NotEvaluable {
+  const key = `${kind} ${name}`
+  const known = compiled.get(key)
+  if (known !== undefined) return known
+  const pattern = compileAnew(name, read)
+  compiled.set(key, pattern)
+  return pattern
+}
+
+function compileAnew(name: string, read: () => Node): Pattern | NotEvaluable {
   try {
     if (name.length > LONGEST) throw new PatternFault(`it is longer than ${LONGEST} characters`)
     return createPattern(name, read())

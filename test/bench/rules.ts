@@ -1,0 +1,75 @@
+/** What firewall rules cost by their number: `npm run bench:rules`. Figures of one run are for comparing with each other only. */
+import { compileFirewall } from '../../plugins/firewall/compile.ts'
+import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
+import { firewallRule, ruleSet } from '../support/rules.ts'
+
+const LOREM =
+  'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt 12345 ada@example.com. '
+const prompt = (length: number) => LOREM.repeat(Math.ceil(length / LOREM.length)).slice(0, length)
+const request = (content: string) => ({ messages: [{ role: 'user' as const, content }] })
+
+/** Patterns as people write them, none of which matches. */
+function patterns(count: number, salt = ''): string[] {
+  const shapes = [
+    (n: number | string) => `\\bsecret[-_ ]?${n}\\b`,
+    (n: number | string) => `[a-z0-9._%+-]+@corp${n}\\.com`,
+    (n: number | string) => `\\d{3}-\\d{2}-1${n}`,
+    (n: number | string) => `ignore (all )?previous instructions ${n}`,
+    (n: number | string) => `AKIA${n}[0-9A-Z]{12}`,
+    (n: number | string) => `proj(ect)?\\s*x${n}`,
+    (n: number | string) => `hidden${n}.*door`,
+    (n: number | string) => `https?://[^ ]*evil${n}\\.`,
+  ]
+  return Array.from({ length: count }, (_, n) => shapes[n % shapes.length]?.(`${n}${salt}`) ?? '')
+}
+
+const compile = (count: number, salt = '') =>
+  compileFirewall(ruleSet(patterns(count, salt).map((pattern) => firewallRule({ type: 'regex', pattern }))))
+
+/** Median microseconds of a call, over several rounds. */
+async function measure(work: () => unknown, times: number): Promise<number> {
+  const rounds: number[] = []
+  for (let round = 0; round < 9; round++) {
+    const begun = performance.now()
+    for (let time = 0; time < times; time++) await work()
+    rounds.push(((performance.now() - begun) / times) * 1000)
+  }
+  return rounds.sort((a, b) => a - b)[4] ?? 0
+}
+
+const rows: [string, string][] = []
+const small = request(prompt(1024))
+const costs = new Map<number, number>()
+for (const count of [0, 10, 100, 1000, 5000]) {
+  const firewall = await compile(count)
+  costs.set(count, await measure(() => evaluateFirewall(firewall, small), 2000))
+  rows.push([`${count} regexes, 1 KB`, `${costs.get(count)?.toFixed(1)} µs`])
+}
+const cost = (count: number) => costs.get(count) ?? 0
+rows.push(['1,000 ÷ 10 (at most 5)', (cost(1000) / cost(10)).toFixed(2)])
+rows.push(['5,000 ÷ 10 (at most 8)', (cost(5000) / cost(10)).toFixed(2)])
+
+const single = patterns(1000).map((pattern) => new RegExp(pattern, 'i'))
+const text = prompt(1024)
+const oneByOne = await measure(() => single.some((regex) => regex.test(text)), 20)
+rows.push(['1,000 RegExp one by one ÷ ours (at least 300)', (oneByOne / cost(1000)).toFixed(0)])
+
+const large = request(prompt(100 * 1024))
+const thousand = await compile(1000)
+rows.push([
+  '1,000 regexes, 100 KB (under 3 ms)',
+  `${((await measure(() => evaluateFirewall(thousand, large), 20)) / 1000).toFixed(2)} ms`,
+])
+
+let salt = 0
+for (const count of [1000, 5000]) {
+  const anew = await measure(() => compile(count, `x${salt++}x`), 1)
+  const again = await measure(() => compile(count), 1)
+  rows.push([
+    `compiling ${count} new rules${count === 1000 ? ' (under 50 ms)' : ''}`,
+    `${(anew / 1000).toFixed(1)} ms`,
+  ])
+  rows.push([`compiling ${count} rules after one changed`, `${(again / 1000).toFixed(1)} ms`])
+}
+for (const [what, figure] of rows) process.stdout.write(`${what.padEnd(50)}${figure}\n`)
+process.exit()
