@@ -51,7 +51,8 @@ export interface Appended {
 export interface EventLog {
   /**
    * Writes all events or none, and resolves when they are on disk.
-   * Rejects with `WrongRevision` when the stream is not at `expected`, with `LogUnavailable` when nothing could be written.
+   * Rejects with `WrongRevision` when the stream is not at `expected`, with `LogUnavailable` when nothing could be written,
+   * or when that is not known: see `maybeWritten`.
    */
   append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended>
   /** The events of one stream in order, from a revision on; nothing for a stream that does not exist. */
@@ -82,13 +83,27 @@ export class WrongRevision extends Error {
   }
 }
 
-/** The log could not write or read; nothing was written. `full` when the disk is. */
+/**
+ * The log could not write or read. `full`: the disk is. `maybeWritten`: the answer to an append was lost, so whether its events are
+ * in the log is not known; otherwise they are not. `passing`: the same may succeed in a moment.
+ */
 export class LogUnavailable extends Error {
   readonly full: boolean
+  readonly maybeWritten: boolean
+  readonly passing: boolean
 
-  constructor(message: string, options: { cause?: unknown; full?: boolean } = {}) {
+  constructor(message: string, options: LogUnavailableOptions = {}) {
     super(message, { cause: options.cause })
     this.name = 'LogUnavailable'
     this.full = options.full ?? false
+    this.maybeWritten = options.maybeWritten ?? false
+    this.passing = options.passing ?? false
   }
+}
+
+interface LogUnavailableOptions {
+  readonly cause?: unknown
+  readonly full?: boolean
+  readonly maybeWritten?: boolean
+  readonly passing?: boolean
 }

@@ -10,12 +10,13 @@ import {
   type RecordedEvent,
   WrongRevision,
 } from '../contract/event-log.ts'
+import { checkMaxAge, isExpiring } from '../events/expiring.ts'
 import { Bell } from './bell.ts'
 import type { Page, Row } from './sqlite-protocol.ts'
 import { SqliteThread } from './sqlite-thread.ts'
 
 export interface SqliteLogOptions {
-  /** Holds the file `events.db`; created when it is missing. */
+  /** Holds the files `events.db` and, for what expires, `responses.db`; created when it is missing. */
   readonly directory: string
   /** How long a write waits for other processes at the same file, in milliseconds. */
   readonly busyTimeout?: number
@@ -27,14 +28,17 @@ export interface SqliteLogOptions {
 export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog> {
   const { directory, busyTimeout = 5000, maxPages } = options
   await createDirectory(directory)
-  const thread = new SqliteThread()
+  const history = new SqliteThread('./sqlite-worker')
+  const expiring = new SqliteThread('./expiring-worker')
+  const open = (thread: SqliteThread, file: string) =>
+    thread.ask({ type: 'open', file: join(directory, file), busyTimeout, maxPages })
   try {
-    await thread.ask({ type: 'open', file: join(directory, 'events.db'), busyTimeout, maxPages })
+    await Promise.all([open(history, 'events.db'), open(expiring, 'responses.db')])
   } catch (error) {
-    await thread.terminate()
+    await Promise.all([history.terminate(), expiring.terminate()])
     throw error
   }
-  return new SqliteLog(thread)
+  return new SqliteLog(history, expiring)
 }
 
 async function createDirectory(directory: string): Promise<void> {
@@ -45,26 +49,31 @@ async function createDirectory(directory: string): Promise<void> {
   }
 }
 
+/** What expires has a file and a thread of its own: however much it is, the history is read, synced and copied as without it. */
 class SqliteLog implements EventLog {
-  readonly #thread: SqliteThread
-  #closed: Promise<void> | undefined
+  readonly #history: SqliteThread
+  readonly #expiring: SqliteThread
+  #closed: Promise<unknown> | undefined
 
-  constructor(thread: SqliteThread) {
-    this.#thread = thread
+  constructor(history: SqliteThread, expiring: SqliteThread) {
+    this.#history = history
+    this.#expiring = expiring
   }
 
   async append(
     stream: string,
     events: readonly NewEvent[],
-    { expected, metadata }: AppendOptions,
+    { expected, metadata, maxAge }: AppendOptions,
   ): Promise<Appended> {
     if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
-    const answer = await this.#thread.ask({
+    checkMaxAge(stream, maxAge)
+    const answer = await this.#threadOf(stream).ask({
       type: 'append',
       stream,
       expected,
       events: events.map(({ type, data }) => [type, JSON.stringify(data)] as const),
       metadata: JSON.stringify(metadata),
+      maxAge,
     })
     if (answer.type === 'wrong-revision') throw new WrongRevision(stream, Number(expected), answer.actual)
     return { revision: answer.revision, position: answer.position }
@@ -74,7 +83,7 @@ class SqliteLog implements EventLog {
     let next = from
     let page: Page
     do {
-      page = await this.#thread.ask({ type: 'read-stream', stream, from: next })
+      page = await this.#threadOf(stream).ask({ type: 'read-stream', stream, from: next })
       for (const row of page.rows) {
         const event = readRow(row)
         yield event
@@ -90,10 +99,13 @@ class SqliteLog implements EventLog {
     const wake = () => bell.ring()
     const ended = () => signal.aborted || this.#closed !== undefined
     signal.addEventListener('abort', wake)
-    this.#thread.follow(bell)
+    this.#history.follow(bell)
     try {
+      let next = this.#readLog(position)
       while (!ended()) {
-        const { rows, more } = await this.#thread.ask({ type: 'read-log', after: position })
+        const { rows, more } = await next
+        // The worker fetches while the follower works on what it has.
+        if (more) next = this.#readLog(rows.at(-1)?.[0] ?? position)
         for (const row of rows) {
           if (ended()) return
           const event = readRow(row)
@@ -104,16 +116,33 @@ class SqliteLog implements EventLog {
         if (!caughtUp) yield 'caught-up'
         caughtUp = true
         await bell.heard()
+        next = this.#readLog(position)
       }
     } finally {
       signal.removeEventListener('abort', wake)
-      this.#thread.unfollow(bell)
+      this.#history.unfollow(bell)
     }
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#thread.close()
-    return this.#closed
+  async remove(stream: string): Promise<void> {
+    if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
+    await this.#threadOf(stream).ask({ type: 'remove', stream })
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= Promise.all([this.#history.close(), this.#expiring.close()])
+    await this.#closed
+  }
+
+  #readLog(after: Position): Promise<Page> {
+    const page = this.#history.ask({ type: 'read-log', after })
+    // Whoever leaves early does not want to know.
+    page.catch(() => undefined)
+    return page
+  }
+
+  #threadOf(stream: string): SqliteThread {
+    return isExpiring(stream) ? this.#expiring : this.#history
   }
 }
 

@@ -1,7 +1,13 @@
 import type { ExpectedRevision, Position } from '../contract/event-log.ts'
 
-/** What the log asks of its worker thread, `open` first. Events travel as JSON text: the worker never parses them. */
-export type Ask = OpenAsk | AppendAsk | ReadStreamAsk | ReadLogAsk | CloseAsk
+/**
+ * What the log asks of a worker thread, `open` first. Events travel as JSON text: the worker never parses them. Only the
+ * history is asked for `read-log`, and only the expiring store to `remove`.
+ */
+export type Ask = OpenAsk | AppendAsk | StoreAsk | CloseAsk
+
+/** What the store itself answers. */
+export type StoreAsk = ReadStreamAsk | ReadLogAsk | RemoveAsk
 
 export interface OpenAsk {
   readonly type: 'open'
@@ -16,6 +22,8 @@ export interface AppendAsk {
   readonly expected: ExpectedRevision
   readonly events: readonly (readonly [type: string, data: string])[]
   readonly metadata: string
+  /** Seconds; only on the expiring store. */
+  readonly maxAge: number | undefined
 }
 
 /** The events of one stream from a revision on. */
@@ -31,6 +39,11 @@ export interface ReadLogAsk {
   readonly after: Position
 }
 
+export interface RemoveAsk {
+  readonly type: 'remove'
+  readonly stream: string
+}
+
 /** Commits the appends that came before it, then lets go of the file. */
 export interface CloseAsk {
   readonly type: 'close'
@@ -42,6 +55,7 @@ export interface Answers {
   append: AppendedAnswer | WrongRevisionAnswer
   'read-stream': Page
   'read-log': Page
+  remove: Done
   close: Done
 }
 

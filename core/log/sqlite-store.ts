@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3'
+import { closeFile, type FileLayout, openFile, takePage } from './sqlite-file.ts'
 import type {
   AppendAsk,
   AppendedAnswer,
@@ -10,27 +10,23 @@ import type {
   WrongRevisionAnswer,
 } from './sqlite-protocol.ts'
 
-const SCHEMA_VERSION = 1
-
-const SCHEMA = `
-  CREATE TABLE events (
-    position INTEGER PRIMARY KEY AUTOINCREMENT,
-    stream TEXT NOT NULL,
-    revision INTEGER NOT NULL,
-    type TEXT NOT NULL,
-    data TEXT NOT NULL,
-    metadata TEXT NOT NULL,
-    UNIQUE (stream, revision)
-  ) STRICT`
+const LAYOUT: FileLayout = {
+  version: 1,
+  schema: `
+    CREATE TABLE events (
+      position INTEGER PRIMARY KEY AUTOINCREMENT,
+      stream TEXT NOT NULL,
+      revision INTEGER NOT NULL,
+      type TEXT NOT NULL,
+      data TEXT NOT NULL,
+      metadata TEXT NOT NULL,
+      UNIQUE (stream, revision)
+    ) STRICT`,
+}
 
 const COLUMNS = 'position, stream, revision, type, data, metadata'
 
-const PAGE_ROWS = 2000
-
-/** A page ends early at this many characters: a few thousand large events must not stand in memory together. */
-const PAGE_CHARACTERS = 4 * 1024 * 1024
-
-/** The log's file. Every method blocks until the disk answered, and throws what SQLite throws. */
+/** The history's file. Every method blocks until the disk answered, and throws what SQLite throws. */
 export interface SqliteStore {
   /** Writes in one transaction, so with one sync; an append at the wrong revision is left out and its neighbours are not. */
   append(asks: readonly AppendAsk[]): (AppendedAnswer | WrongRevisionAnswer)[]
@@ -42,42 +38,8 @@ export interface SqliteStore {
 }
 
 /** Opens the file and creates it where there is none; throws when a newer version of the program wrote it. */
-export function openSqliteStore({ file, busyTimeout, maxPages }: OpenAsk): SqliteStore {
-  const database = new Database(file, { timeout: busyTimeout })
-  try {
-    prepareFile(database)
-    if (maxPages !== undefined) database.pragma(`max_page_count = ${maxPages}`)
-    return prepareStore(database)
-  } catch (error) {
-    database.close()
-    throw error
-  }
-}
-
-function prepareFile(database: Database.Database): void {
-  const isNew = readSchemaVersion(database) < SCHEMA_VERSION
-  database.pragma('journal_mode = WAL')
-  database.pragma('synchronous = FULL')
-  if (isNew) database.transaction(createSchema).immediate(database)
-}
-
-function createSchema(database: Database.Database): void {
-  // Another process may have been faster since the version was read.
-  if (readSchemaVersion(database) === SCHEMA_VERSION) return
-  database.exec(SCHEMA)
-  database.pragma(`user_version = ${SCHEMA_VERSION}`)
-}
-
-/** 0 for a new file. */
-function readSchemaVersion(database: Database.Database): number {
-  const version = Number(database.pragma('user_version', { simple: true }))
-  if (version <= SCHEMA_VERSION) return version
-  throw new Error(
-    `${database.name} was written by a newer version of Signalbox: its schema is ${version}, this version knows ${SCHEMA_VERSION}`,
-  )
-}
-
-function prepareStore(database: Database.Database): SqliteStore {
+export function openSqliteStore(ask: OpenAsk): SqliteStore {
+  const database = openFile(ask, LAYOUT)
   const lastRevision = database
     .prepare<[string], number | null>('SELECT max(revision) FROM events WHERE stream = ?')
     .pluck()
@@ -113,24 +75,6 @@ function prepareStore(database: Database.Database): SqliteStore {
     readStream: ({ stream, from }) => takePage(selectStream.iterate(stream, from)),
     readLog: ({ after }) => takePage(selectLog.iterate(after)),
     version: () => dataVersion.get(),
-    close() {
-      try {
-        // Closing the last connection does this too; with other processes at the file it would be left to them.
-        database.pragma('wal_checkpoint(PASSIVE)')
-      } finally {
-        database.close()
-      }
-    },
+    close: () => closeFile(database),
   }
-}
-
-function takePage(found: Iterable<Row>): Page {
-  const rows: Row[] = []
-  let characters = 0
-  for (const row of found) {
-    rows.push(row)
-    characters += row[4].length + row[5].length
-    if (rows.length >= PAGE_ROWS || characters >= PAGE_CHARACTERS) return { type: 'page', rows, more: true }
-  }
-  return { type: 'page', rows, more: false }
 }

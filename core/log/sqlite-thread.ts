@@ -9,15 +9,17 @@ interface Pending {
   reject(error: LogUnavailable): void
 }
 
-/** The main thread's end of the worker. The process stays alive while something is asked or followed, not longer. */
+/** The main thread's end of a worker. The process stays alive while something is asked or followed, not longer. */
 export class SqliteThread {
-  readonly #worker: Worker = startWorker('./sqlite-worker', import.meta.url, { name: 'event-log' })
+  readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
   readonly #followers = new Set<Bell>()
   #lastId = 0
   #ended: LogUnavailable | undefined
 
-  constructor() {
+  /** `script` is the module of the worker, beside this one. */
+  constructor(script: './sqlite-worker' | './expiring-worker') {
+    this.#worker = startWorker(script, import.meta.url, { name: script.slice(2) })
     this.#worker.on('message', (message: FromWorker) => this.#receive(message))
     this.#worker.on('error', (cause) => this.#die(cause))
     this.#worker.on('exit', () => this.#die())
@@ -86,9 +88,10 @@ export class SqliteThread {
   }
 
   #die(cause?: unknown): void {
-    const death = new LogUnavailable('the thread of the event log has died', { cause })
-    this.#ended ??= death
-    for (const { reject } of this.#pending.values()) reject(death)
+    const message = 'the thread of the event log has died'
+    this.#ended ??= new LogUnavailable(message, { cause })
+    for (const { reject } of this.#pending.values())
+      reject(new LogUnavailable(message, { cause, maybeWritten: true }))
     this.#pending.clear()
     this.#ringAll()
   }

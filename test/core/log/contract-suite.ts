@@ -345,6 +345,79 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
       })
     })
 
+    describe('a stream that expires', () => {
+      const store = (stream: string, maxAge = 3600) =>
+        log.append(stream, [numbered(1)], { expected: -1, metadata, maxAge })
+
+      it('is read like any other, also after the log was closed', async () => {
+        await store('response-1')
+        log = await opened.reopen()
+
+        const [event] = await collect(log.read('response-1'))
+
+        expect(event).to.deep.include({ stream: 'response-1', revision: 0, data: { n: 1 }, metadata })
+      })
+
+      it('lets exactly one of several appends with the same expected revision win', async () => {
+        const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => store('response-1')))
+
+        expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
+      })
+
+      it('is gone after its time', async () => {
+        await store('response-1', 1)
+        const begun = Date.now()
+
+        while ((await collect(log.read('response-1'))).length > 0) {
+          expect(Date.now() - begun).to.be.lessThan(5000)
+        }
+
+        expect(Date.now() - begun).to.be.greaterThan(900)
+      })
+
+      it('can be taken away before, and its neighbours stay', async () => {
+        await store('response-1')
+        await store('response-2')
+
+        await log.remove('response-1')
+
+        expect(await collect(log.read('response-1'))).to.deep.equal([])
+        expect(await collect(log.read('response-2'))).to.have.length(1)
+      })
+
+      it('can be taken away when it is not there', async () => {
+        await log.remove('response-1')
+      })
+
+      it('needs a time, and no other stream may have one', async () => {
+        const forEver = log.append('response-1', [numbered(1)], { expected: -1, metadata })
+        const passing = log.append('user-1', [numbered(1)], { expected: -1, metadata, maxAge: 1 })
+
+        expect(await rejection(forEver))
+          .to.have.property('message')
+          .that.includes('needs a maxAge')
+        expect(await rejection(passing))
+          .to.have.property('message')
+          .that.includes('kept for ever')
+        expect(await rejection(log.remove('user-1')))
+          .to.have.property('message')
+          .that.includes('kept for ever')
+      })
+
+      it('is not followed', async () => {
+        await store('response-1')
+        await append('user-1', 7)
+        const leaving = new AbortController()
+        const follower = new Follower(log.follow(0, leaving.signal))
+
+        expect(await follower.take(2)).to.deep.equal([7, 'caught-up'])
+        await store('response-2')
+        await append('user-1', 8)
+        expect(await follower.take(1)).to.deep.equal([8])
+        leaving.abort()
+      })
+    })
+
     describe('close', () => {
       it('keeps everything for the next time', async () => {
         const before = await append('user-1', 1, 2)

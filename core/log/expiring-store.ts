@@ -1,0 +1,111 @@
+import { closeFile, type FileLayout, openFile, takePage } from './sqlite-file.ts'
+import type {
+  AppendAsk,
+  AppendedAnswer,
+  OpenAsk,
+  Page,
+  ReadStreamAsk,
+  Row,
+  WrongRevisionAnswer,
+} from './sqlite-protocol.ts'
+
+/** `expires` is in milliseconds since 1970. Freed pages go back to the disk, which SQLite must know before the first table. */
+const LAYOUT: FileLayout = {
+  version: 1,
+  before: ['auto_vacuum = INCREMENTAL'],
+  schema: `
+    CREATE TABLE events (
+      position INTEGER PRIMARY KEY AUTOINCREMENT,
+      stream TEXT NOT NULL,
+      revision INTEGER NOT NULL,
+      type TEXT NOT NULL,
+      data TEXT NOT NULL,
+      metadata TEXT NOT NULL,
+      expires INTEGER NOT NULL,
+      UNIQUE (stream, revision)
+    ) STRICT;
+    CREATE INDEX expiries ON events (expires)`,
+}
+
+const COLUMNS = 'position, stream, revision, type, data, metadata'
+
+/** Events that a sweep takes away at a time: appends that arrive meanwhile wait no longer than this takes. */
+const SWEEP_ROWS = 50
+
+/** Pages of 4 KiB that go back to the disk at a time. */
+const TIDY_PAGES = 1000
+
+/** The file of what expires. Every method blocks until the disk answered, and throws what SQLite throws. */
+export interface ExpiringStore {
+  /** Writes in one transaction, so with one sync. */
+  append(asks: readonly AppendAsk[]): (AppendedAnswer | WrongRevisionAnswer)[]
+  /** Without what has expired, swept or not. */
+  readStream(ask: ReadStreamAsk): Page
+  remove(stream: string): void
+  /** Takes away some of what has expired; true when there may be more. */
+  sweep(): boolean
+  /** Gives freed room back to the disk, and clears the last copies of what was taken away; true when there is more to do. */
+  tidy(): boolean
+  close(): void
+}
+
+/** Opens the file and creates it where there is none. `now` gives milliseconds since 1970. */
+export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): ExpiringStore {
+  const database = openFile(ask, LAYOUT)
+  // What was taken away is overwritten, not only forgotten.
+  database.pragma('secure_delete = ON')
+  const lastRevision = database
+    .prepare<[string], number | null>('SELECT max(revision) FROM events WHERE stream = ?')
+    .pluck()
+  const insert = database.prepare<[string, number, string, string, string, number]>(
+    'INSERT INTO events (stream, revision, type, data, metadata, expires) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  const selectStream = database
+    .prepare<[string, number, number], Row>(
+      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? AND expires > ? ORDER BY revision`,
+    )
+    .raw()
+  const deleteStream = database.prepare<[string]>('DELETE FROM events WHERE stream = ?')
+  const deleteExpired = database.prepare<[number]>(
+    `DELETE FROM events WHERE position IN (SELECT position FROM events WHERE expires <= ? LIMIT ${SWEEP_ROWS})`,
+  )
+
+  const freePages = database.prepare<[], number>('PRAGMA freelist_count').pluck()
+  let isTidy = false
+
+  function write({ stream, expected, events, metadata, maxAge = 0 }: AppendAsk) {
+    const actual = lastRevision.get(stream) ?? -1
+    if (expected !== 'any' && expected !== actual) return { type: 'wrong-revision', actual } as const
+    const expires = now() + maxAge * 1000
+    let revision = actual
+    let position = 0
+    for (const [type, data] of events) {
+      revision += 1
+      position = Number(insert.run(stream, revision, type, data, metadata, expires).lastInsertRowid)
+    }
+    return { type: 'appended', revision, position } as const
+  }
+
+  const writeAll = database.transaction((asks: readonly AppendAsk[]) => asks.map(write))
+
+  return {
+    append: (asks) => writeAll.immediate(asks),
+    readStream: ({ stream, from }) => takePage(selectStream.iterate(stream, from, now())),
+    remove(stream) {
+      if (deleteStream.run(stream).changes > 0) isTidy = false
+    },
+    sweep() {
+      const { changes } = deleteExpired.run(now())
+      if (changes > 0) isTidy = false
+      return changes === SWEEP_ROWS
+    },
+    tidy() {
+      if (isTidy) return false
+      database.pragma(`incremental_vacuum(${TIDY_PAGES})`)
+      isTidy = Number(freePages.get()) === 0
+      if (isTidy) database.pragma('wal_checkpoint(TRUNCATE)')
+      return !isTidy
+    },
+    close: () => closeFile(database),
+  }
+}

@@ -1,0 +1,35 @@
+import { Histogram, type Registry } from 'prom-client'
+import { type EventLog, WrongRevision } from '../contract/event-log.ts'
+import { isExpiring } from '../events/expiring.ts'
+
+/** Makes of a log one that acts the same, and tells the metrics how long appends take and what becomes of them. */
+export function createAppendMeter(metrics: Registry): (log: EventLog) => EventLog {
+  const duration = new Histogram({
+    name: 'signalbox_event_log_append_duration_seconds',
+    help: 'Appends to the event log until they are on disk, by what became of them.',
+    labelNames: ['streams', 'outcome'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+    registers: [metrics],
+  })
+  return (log) => ({
+    async append(stream, events, options) {
+      const startedAt = performance.now()
+      const note = (outcome: string) => {
+        const seconds = (performance.now() - startedAt) / 1000
+        duration.observe({ streams: isExpiring(stream) ? 'responses' : 'history', outcome }, seconds)
+      }
+      try {
+        const appended = await log.append(stream, events, options)
+        note('written')
+        return appended
+      } catch (error) {
+        note(error instanceof WrongRevision ? 'conflict' : 'failed')
+        throw error
+      }
+    },
+    read: (stream, from) => log.read(stream, from),
+    follow: (from, signal) => log.follow(from, signal),
+    remove: (stream) => log.remove(stream),
+    close: () => log.close(),
+  })
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import Database from 'better-sqlite3'
+
+/** An event as the server holds it. Positions grow by the size of what is written, as in the real log. */
+export interface StoredEvent {
+  readonly position: number
+  readonly stream: string
+  readonly revision: number
+  readonly id: string
+  readonly type: string
+  readonly contentType: string
+  readonly data: Uint8Array
+  readonly metadata: Uint8Array
+  readonly created: number
+}
+
+export type ProposedEvent = Pick<StoredEvent, 'id' | 'type' | 'contentType' | 'data' | 'metadata'>
+
+/** What a writer expects of the stream: its last revision, or one of these. */
+export type Expected = number | 'any' | 'no-stream' | 'stream-exists'
+
+export type WriteResult =
+  | { readonly type: 'written'; readonly revision: number; readonly position: number }
+  | { readonly type: 'wrong-revision'; readonly actual: number }
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS events (
+    position INTEGER PRIMARY KEY,
+    stream TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    contentType TEXT NOT NULL,
+    data BLOB NOT NULL,
+    metadata BLOB NOT NULL,
+    created INTEGER NOT NULL,
+    UNIQUE (stream, revision)
+  );
+  CREATE INDEX IF NOT EXISTS ids ON events (stream, id)`
+
+/** The size of a record besides its content. */
+const RECORD_BYTES = 90
+
+/** All streams, in SQLite. Emits `written` after each write. */
+export class Store extends EventEmitter {
+  readonly #database: Database.Database
+  #next: number
+
+  constructor(file: string) {
+    super()
+    this.#database = new Database(file)
+    this.#database.pragma('journal_mode = WAL')
+    this.#database.pragma('synchronous = OFF')
+    this.#database.exec(SCHEMA)
+    const [last] = this.readAll(Number.MAX_SAFE_INTEGER, 'backwards', 1)
+    this.#next = last ? last.position + sizeOf(last) : RECORD_BYTES
+    this.setMaxListeners(0)
+  }
+
+  append(stream: string, expected: Expected, events: readonly ProposedEvent[]): WriteResult {
+    const again = this.#findSame(stream, expected, events)
+    if (again) return again
+    const actual = this.#lastRevision(stream)
+    if (!isAsExpected(expected, actual)) return { type: 'wrong-revision', actual }
+    const write = this.#database.transaction(() => {
+      let position = 0
+      events.forEach((event, index) => {
+        position = this.#next
+        this.#insert({ ...event, stream, position, revision: actual + 1 + index, created: Date.now() })
+        this.#next += sizeOf(event)
+      })
+      return position
+    })
+    const position = write.immediate()
+    this.emit('written')
+    return { type: 'written', revision: actual + events.length, position }
+  }
+
+  /** Forwards from the revision on, or backwards from it; at most `count`. */
+  readStream(
+    stream: string,
+    from: number,
+    direction: 'forwards' | 'backwards',
+    count: number,
+  ): StoredEvent[] {
+    const [compare, order] = direction === 'forwards' ? ['>=', 'ASC'] : ['<=', 'DESC']
+    const { oldest, first } = this.#limits(stream)
+    const sql = `SELECT * FROM events WHERE stream = ? AND revision ${compare} ? AND revision >= ? AND created >= ?
+      ORDER BY revision ${order} LIMIT ?`
+    return this.#database
+      .prepare<unknown[], StoredEvent>(sql)
+      .all(stream, from, Math.min(first, Number.MAX_SAFE_INTEGER), oldest, count)
+  }
+
+  /** As the server's soft delete does it: what was written so far is not read any more. */
+  delete(stream: string): void {
+    const data = Buffer.from(JSON.stringify({ $tb: Number.MAX_SAFE_INTEGER }))
+    const event = { id: randomUUID(), type: '$metadata', contentType: 'application/json', data }
+    this.append(`$$${stream}`, 'any', [{ ...event, metadata: new Uint8Array() }])
+  }
+
+  /** Forwards from the position on, or backwards from before it; at most `count`. */
+  readAll(from: number, direction: 'forwards' | 'backwards', count: number): StoredEvent[] {
+    const [compare, order] = direction === 'forwards' ? ['>=', 'ASC'] : ['<', 'DESC']
+    const sql = `SELECT * FROM events WHERE position ${compare} ? ORDER BY position ${order} LIMIT ?`
+    return this.#database.prepare<unknown[], StoredEvent>(sql).all(from, count)
+  }
+
+  exists(stream: string): boolean {
+    return this.#lastRevision(stream) >= this.#limits(stream).first
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #insert(event: StoredEvent): void {
+    this.#database
+      .prepare(
+        `INSERT INTO events VALUES
+          (@position, @stream, @revision, @id, @type, @contentType, @data, @metadata, @created)`,
+      )
+      .run(event)
+  }
+
+  #lastRevision(stream: string): number {
+    const sql = 'SELECT max(revision) FROM events WHERE stream = ?'
+    return this.#database.prepare<unknown[], number | null>(sql).pluck().get(stream) ?? -1
+  }
+
+  /** What the stream's metadata leaves of it: when its oldest event may have been written, and its first revision. */
+  #limits(stream: string): { oldest: number; first: number } {
+    const sql = 'SELECT data FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1'
+    const data = this.#database.prepare<unknown[], Buffer>(sql).pluck().get(`$$${stream}`)
+    const { $maxAge = Number.POSITIVE_INFINITY, $tb = 0 } = data ? JSON.parse(data.toString()) : {}
+    return { oldest: Math.max(0, Date.now() - $maxAge * 1000), first: $tb }
+  }
+
+  /** An append that is already in the stream, at the revision that the writer expects, counts as written by it. */
+  #findSame(stream: string, expected: Expected, events: readonly ProposedEvent[]): WriteResult | undefined {
+    const sql = 'SELECT revision FROM events WHERE stream = ? AND id = ?'
+    const first = this.#database.prepare<unknown[], number>(sql).pluck().get(stream, events[0]?.id)
+    if (first === undefined || !isAsExpected(expected, first - 1)) return undefined
+    const held = this.readStream(stream, first, 'forwards', events.length)
+    if (held.length < events.length || held.some(({ id }, index) => id !== events[index]?.id))
+      return undefined
+    const last = held.at(-1)
+    return last && { type: 'written', revision: last.revision, position: last.position }
+  }
+}
+
+function isAsExpected(expected: Expected, actual: number): boolean {
+  if (expected === 'any') return true
+  if (expected === 'no-stream') return actual === -1
+  if (expected === 'stream-exists') return actual >= 0
+  return actual === expected
+}
+
+function sizeOf({ data, metadata }: Pick<StoredEvent, 'data' | 'metadata'>): number {
+  return RECORD_BYTES + data.length + metadata.length
+}
