@@ -6,7 +6,7 @@ const random24 = customAlphabet(BASE62, 24)
 const random43 = customAlphabet(BASE62, 43)
 
 /** A new identifier: the prefix, then 24 characters of base62 from a CSPRNG (decisions: "ids"). */
-export function newId(prefix: 'req_' | 'chatcmpl-' | 'key_'): string {
+export function newId(prefix: 'req_' | 'chatcmpl-' | 'tr_req_' | 'key_'): string {
   return prefix + random24()
 }
 

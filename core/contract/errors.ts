@@ -22,6 +22,7 @@ const TABLE = {
   body_too_large: { status: 413, type: 'invalid_request_error' },
   validation_failed: { status: 422, type: 'validation_error' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
+  rate_limit_unavailable: { status: 503, type: 'service_unavailable_error' },
   internal_error: { status: 500, type: 'api_error' },
   no_providers_available: { status: 503, type: 'service_unavailable_error' },
   shutting_down: { status: 503, type: 'service_unavailable_error' },

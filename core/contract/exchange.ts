@@ -1,6 +1,8 @@
 import type { Account } from './accounts.ts'
 import type { ChatRequest } from './chat.ts'
+import type { ErrorCode, GatewayError } from './errors.ts'
 import type { JsonObject } from './json.ts'
+import type { Model } from './model.ts'
 import type { Mode } from './modes.ts'
 import type { Target } from './provider.ts'
 import type { Reply, Usage } from './reply.ts'
@@ -31,8 +33,12 @@ export interface Exchange {
   decoration?: Decoration
   /** Models that the caller would like, best first; they go before the automatic choice. */
   readonly preferences: readonly string[]
+  /** Request fields that the caller left out and the endpoint filled in: leaving them out again needs no warning. */
+  readonly defaulted: readonly string[]
   /** What the answer used, once the vendor has said so. */
   usage?: Usage
+  /** Why a stream broke off after it had begun. */
+  fault?: GatewayError
   /** Called once, when the answer has ended or the client has left. */
   readonly whenEnded: (() => void)[]
   readonly warnings: Warning[]
@@ -45,6 +51,8 @@ export interface Route {
   /** Never empty. A pinned route has one target. */
   readonly targets: readonly [Target, ...Target[]]
   readonly pinned: boolean
+  /** Every model that could have served the request, for comparing costs. */
+  candidates(): readonly Model[]
   /** One sentence that says what decided. */
   readonly reason: string
   /** 0 to 1: the winner's score; 1 for a pinned target. */
@@ -67,11 +75,14 @@ export interface RuleTraceEntry {
   readonly reason?: string
 }
 
-/** One call to a vendor. `outcome` is `ok` or the code of the error. */
+/** One call to a vendor. */
 export interface Attempt {
-  readonly provider: string
-  readonly model: string
-  readonly outcome: string
+  readonly target: Target
+  /** `ok`, the code of the error, or `cancelled` when the client left meanwhile. */
+  readonly outcome: 'ok' | 'cancelled' | ErrorCode
+  /** `performance.now()` when it was sent. */
+  readonly startedAt: number
+  /** Until the whole reply, the first events of a stream, or the failure. */
   readonly ms: number
 }
 

@@ -1,32 +1,13 @@
-import type Router from '@koa/router'
-import type { DefaultState, Next, ParameterizedContext } from 'koa'
 import type { Logger } from 'pino'
-import type { Account } from './accounts.ts'
+import type { Registry } from 'prom-client'
+import type { GatewayMiddleware, GatewayRouter } from './context.ts'
+import type { Dialect } from './dialect.ts'
+import type { RequestObserver } from './ended-request.ts'
 import type { GatewayError } from './errors.ts'
 import type { EventLog } from './event-log.ts'
 import type { Exchange } from './exchange.ts'
 import type { JsonObject } from './json.ts'
 import type { Action, Condition } from './routing.ts'
-
-/** What the gateway adds to Koa's context. */
-export interface GatewayFields {
-  /** `req_…`, on every answer as `x-request-id`. */
-  readonly requestId: string
-  /** `performance.now()` at arrival. */
-  readonly startedAt: number
-  /** Aborts when the client leaves before the answer ended. */
-  readonly signal: AbortSignal
-  /** Set by `auth`. */
-  account: Account
-  /** Set on inference endpoints, once the body was read; that is before the first plugin that reads requests. */
-  exchange: Exchange
-}
-
-export type GatewayContext = ParameterizedContext<DefaultState, GatewayFields>
-
-export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => Promise<void>
-
-export type GatewayRouter = Router<DefaultState, GatewayFields>
 
 /** A step of the chain, with what it needs to be placed right. The listed order in the configuration is the running order. */
 export interface Plugin {
@@ -45,6 +26,13 @@ export interface Plugin {
 
 export interface PluginParts {
   readonly middleware?: GatewayMiddleware
+  /**
+   * What the plugin makes of an inference request before it is sent, as a change to the exchange and nothing else. It runs in front of
+   * the plugin's middleware, and when a request is simulated. Throwing refuses the request.
+   */
+  decide?(exchange: Exchange): Promise<void>
+  /** Inference endpoints by their path, each in a client's format: `POST` there runs the `inference` chain. */
+  readonly dialects?: Readonly<Record<string, Dialect>>
   /** Adds endpoints for authenticated users; the `management` chain runs before them. */
   routes?(router: GatewayRouter): void
   /** Adds endpoints that no chain guards: the plugin checks the caller itself. */
@@ -53,6 +41,8 @@ export interface PluginParts {
   readonly conditions?: readonly Condition[]
   /** Keys that `action_json` of routing rules may hold besides the built-in ones. */
   readonly actions?: readonly Action[]
+  /** Hears of every request on every address when its answer has ended, also of those that no chain saw. */
+  readonly observeRequest?: RequestObserver
   /** The body of an error answer on these routes; the general envelope when left out. */
   errorBody?(error: GatewayError): JsonObject
   close?(): Promise<void>
@@ -63,7 +53,11 @@ export interface Host {
   readonly log: EventLog
   /** Conditions and actions of all plugins; complete once every plugin is set up. */
   readonly vocabulary: Vocabulary
+  /** Runs what all plugins decide about a request, in their order; complete once every plugin is set up. */
+  decide(exchange: Exchange): Promise<void>
   readonly logger: Logger
+  /** Where metrics are registered; `/metrics` shows them. Labels take values from closed sets only. */
+  readonly metrics: Registry
 }
 
 /** The words of routing rules, by name. */

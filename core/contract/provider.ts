@@ -7,6 +7,8 @@ import type { ReplyEvent } from './reply.ts'
 export interface Target {
   readonly provider: string
   readonly model: string
+  /** The name by which the model was asked for, where that is another. */
+  readonly alias?: string
   readonly entry?: Model
 }
 
@@ -27,6 +29,8 @@ export interface SseEvent {
 
 /** Reads one vendor stream, record by record. It keeps state: one reader per reply. */
 export interface StreamReader {
+  /** True once the vendor has said that the reply is complete. Left out where only the end of the bytes says so. */
+  readonly done?: boolean | undefined
   /** Throws a `GatewayError` on a record that reports a failure. */
   read(event: SseEvent): readonly ReplyEvent[]
   /** Called at the end of the bytes. Throws a `GatewayError` when the vendor stopped before it was done. */

@@ -35,6 +35,8 @@ export interface RuleSet {
   readonly userId: number
   /** Position of the user's last rule event; 0 when there is none. */
   readonly position: Position
+  /** Set on one that is not the user's present set: what is compiled from it is not kept. */
+  readonly transient?: true
   readonly routing: readonly RoutingRule[]
   readonly firewall: readonly FirewallRule[]
 }

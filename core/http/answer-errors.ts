@@ -6,10 +6,10 @@ export type ErrorBody = (error: GatewayError) => JsonObject
 
 /** The general envelope (interface: "Errors"). */
 export function envelope(error: GatewayError): JsonObject {
-  const { errors } = error.details
-  return {
-    error: { message: error.message, type: error.type, http_status: error.status, ...(errors && { errors }) },
-  }
+  const { message, type, status } = error
+  const { errors, retryAfter } = error.details
+  const more = { ...(errors && { errors }), ...(retryAfter !== undefined && { retry_after: retryAfter }) }
+  return { error: { message, type, http_status: status, ...more } }
 }
 
 /** Turns what is thrown further down into an answer of the given shape. The innermost shape answers. */
@@ -42,10 +42,12 @@ function readError(thrown: unknown): GatewayError {
 }
 
 function logError(cause: LogUnavailable): GatewayError {
-  return cause.full
-    ? new GatewayError('event_log_full', 'The event log has no room left. Nothing was changed.', { cause })
-    : new GatewayError('event_log_unavailable', 'The event log is away. Nothing was changed. Try again.', {
-        cause,
-        retryAfter: 1,
-      })
+  if (cause.full)
+    return new GatewayError('event_log_full', 'The event log has no room left. Nothing was changed.', {
+      cause,
+    })
+  const message = cause.maybeWritten
+    ? 'The event log is away, and it is not known whether the change was made. Look before you repeat it.'
+    : 'The event log is away. Nothing was changed. Try again.'
+  return new GatewayError('event_log_unavailable', message, { cause, retryAfter: 1 })
 }

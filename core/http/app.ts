@@ -1,51 +1,84 @@
 import Router from '@koa/router'
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import { GatewayError, type GatewayMiddleware, type GatewayRouter, type RuleSet } from '../contract/index.ts'
+import {
+  type Account,
+  type Dialect,
+  GatewayError,
+  type GatewayMiddleware,
+  type GatewayRouter,
+} from '../contract/index.ts'
 import { chat } from '../dialects/chat/dialect.ts'
-import type { Dialect } from '../dialects/dialect.ts'
+import { route } from '../dialects/route/dialect.ts'
 import { chainFor } from '../pipeline/chain.ts'
 import type { Step } from '../pipeline/set-up.ts'
 import { answerErrors, envelope } from './answer-errors.ts'
+import type { Pinned } from './exchange.ts'
 import { identify } from './identify.ts'
 import { answerIn, openExchange } from './inference.ts'
 import { logRequests } from './log-requests.ts'
+import { observeRequests } from './observe-requests.ts'
 import { addProbes } from './probes.ts'
 import { createBodyReader } from './read-body.ts'
 
 export interface AppParts {
   readonly steps: readonly Step[]
-  readonly rulesOf: (userId: number) => RuleSet
+  readonly pin: (account: Account) => Pinned
   readonly bodyLimit: number
   readonly logger: Logger
   readonly whyNotReady: () => string | undefined
+  /** Whether the event log is followed or away. */
+  readonly logState: () => string
 }
 
 /** The application of the main address: probes, inference endpoints, and the endpoints that plugins bring. */
-export function createApp({ steps, rulesOf, bodyLimit, logger, whyNotReady }: AppParts): Koa {
-  const readBody = createBodyReader(bodyLimit)
+export function createApp(parts: AppParts): Koa {
+  const { steps, logger } = parts
+  const readBody = createBodyReader(parts.bodyLimit)
   const router: GatewayRouter = new Router()
+  addProbes(router, parts)
+  router.post('/v1/chat/completions', ...inference(chat, parts))
+  for (const [path, dialect] of steps.flatMap(({ parts }) => Object.entries(parts.dialects ?? {})))
+    router.post(path, ...inference(dialect, parts))
 
-  addProbes(router, whyNotReady)
-
-  const inference = (dialect: Dialect): GatewayMiddleware[] => [
-    answerErrors(logger, dialect.errorBody),
-    ...chainFor('inference', steps, [readBody, openExchange(dialect, rulesOf)]),
-    answerIn(dialect),
-  ]
-  router.post('/v1/chat/completions', ...inference(chat))
-
-  const app = new Koa()
-  app.use(identify as Koa.Middleware)
-  app.use(logRequests(logger) as Koa.Middleware)
-  app.use(answerErrors(logger) as Koa.Middleware)
-  app.use(router.routes() as Koa.Middleware)
+  const app = openApp(parts, router)
   for (const { parts } of steps) {
     const shape = answerErrors(logger, parts.errorBody ?? envelope)
     mount(app, parts.openRoutes, [shape, readBody])
     mount(app, parts.routes, [shape, ...chainFor('management', steps, [readBody])])
   }
   app.use(refuseUnserved)
+  return app
+}
+
+/** The application of the direct-routing address: probes and `POST /route`. */
+export function createRouteApp(parts: AppParts): Koa {
+  const router: GatewayRouter = new Router()
+  addProbes(router, parts)
+  router.post('/route', ...inference(route, parts))
+  const app = openApp(parts, router)
+  app.use(refuseUnserved)
+  return app
+}
+
+/** One inference endpoint: the dialect's errors around the plugins' chain around the answer. */
+function inference(dialect: Dialect, { steps, pin, bodyLimit, logger }: AppParts): GatewayMiddleware[] {
+  const readRequest = [createBodyReader(bodyLimit), openExchange(dialect, pin)]
+  return [
+    answerErrors(logger, dialect.errorBody),
+    ...chainFor('inference', steps, readRequest),
+    answerIn(dialect),
+  ]
+}
+
+/** What every request of an address meets first. */
+function openApp({ steps, logger }: AppParts, router: GatewayRouter): Koa {
+  const app = new Koa()
+  const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
+  app.use(identify as Koa.Middleware)
+  app.use(observeRequests(observers, logger) as Koa.Middleware)
+  app.use(answerErrors(logger) as Koa.Middleware)
+  app.use(router.routes() as Koa.Middleware)
   return app
 }
 

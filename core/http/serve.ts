@@ -28,12 +28,17 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
+/** How often connections are looked for whose last answer has ended; only while stopping. */
+const SWEEP_MS = 50
+
 function stop(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     // A connection that is kept alive would hold the server open: each is closed with its last answer.
     server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+    const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
     const cut = setTimeout(() => server.closeAllConnections(), graceMs)
     server.close(() => {
+      clearInterval(sweep)
       clearTimeout(cut)
       resolve()
     })

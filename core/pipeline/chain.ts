@@ -1,25 +1,43 @@
 import type { GatewayMiddleware } from '../contract/index.ts'
 import type { Step } from './set-up.ts'
 
+type Kind = 'inference' | 'management'
+
 /**
  * The middleware for one kind of request, in the listed order. `readRequest` comes before the first plugin that needs more
  * than headers, so nothing of a body is read before the caller is known.
  */
 export function chainFor(
-  kind: 'inference' | 'management',
+  kind: Kind,
   steps: readonly Step[],
   readRequest: readonly GatewayMiddleware[],
 ): GatewayMiddleware[] {
-  const concerned = steps.filter(({ plugin }) => [kind, 'all'].includes(plugin.applies ?? 'inference'))
-  const firstReader = concerned.findIndex(({ plugin }) => plugin.needs !== 'headers')
-  const cut = firstReader === -1 ? concerned.length : firstReader
+  const firstReader = steps.findIndex((step) => needsRequest(kind, step))
+  const cut = firstReader === -1 ? steps.length : firstReader
+  const middlewareOf = (step: Step) => [...decisionOf(kind, step), ...ownMiddlewareOf(kind, step)]
   return [
-    ...concerned.slice(0, cut).flatMap(middlewareOf),
+    ...steps.slice(0, cut).flatMap(middlewareOf),
     ...readRequest,
-    ...concerned.slice(cut).flatMap(middlewareOf),
+    ...steps.slice(cut).flatMap(middlewareOf),
   ]
 }
 
-function middlewareOf({ parts }: Step): GatewayMiddleware[] {
-  return parts.middleware ? [parts.middleware] : []
+function needsRequest(kind: Kind, step: Step): boolean {
+  if (decisionOf(kind, step).length > 0) return true
+  return ownMiddlewareOf(kind, step).length > 0 && step.plugin.needs !== 'headers'
+}
+
+function decisionOf(kind: Kind, { parts }: Step): GatewayMiddleware[] {
+  if (kind !== 'inference' || parts.decide === undefined) return []
+  const { decide } = parts
+  const middleware: GatewayMiddleware = async ({ exchange }, next) => {
+    await decide(exchange)
+    await next()
+  }
+  return [middleware]
+}
+
+function ownMiddlewareOf(kind: Kind, { plugin, parts }: Step): GatewayMiddleware[] {
+  const applies = [kind, 'all'].includes(plugin.applies ?? 'inference')
+  return applies && parts.middleware ? [parts.middleware] : []
 }

@@ -21,7 +21,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  host: Host & { vocabulary: OpenVocabulary },
+  lent: Omit<Host, 'decide'> & { vocabulary: OpenVocabulary },
 ): Promise<Pipeline> {
   const plugins: Plugin[] = []
   for (const entry of entries) plugins.push(await loadPlugin(entry, builtIns, folder))
@@ -29,6 +29,12 @@ export async function setUpPlugins(
   for (const [place, plugin] of plugins.entries()) checkOptions(plugin, entries[place]?.options ?? {})
 
   const steps: Step[] = []
+  const host: Host = {
+    ...lent,
+    async decide(exchange) {
+      for (const { parts } of steps) await parts.decide?.(exchange)
+    },
+  }
   const close = async () => {
     for (const { parts } of steps.toReversed()) await parts.close?.()
   }
@@ -36,7 +42,7 @@ export async function setUpPlugins(
     for (const [place, plugin] of plugins.entries()) {
       const parts = await start(plugin, entries[place]?.options ?? {}, host)
       steps.push({ plugin, parts })
-      host.vocabulary.add(plugin.name, parts)
+      lent.vocabulary.add(plugin.name, parts)
     }
   } catch (error) {
     await close()

@@ -8,9 +8,19 @@ export interface ChunkFrame {
   readonly created: number
 }
 
-/** Makes the chunks of one stream from a vendor's events; one writer per stream. */
-export function createChunkWriter(frame: ChunkFrame, wantsUsage: boolean) {
+export interface ChunkWriter {
+  chunksOf(event: ReplyEvent): readonly JsonObject[]
+  /** The chunk that tells the usage, for after all others; undefined where the client did not ask for it. */
+  usageChunk(): JsonObject | undefined
+}
+
+/**
+ * Makes the chunks of one stream from a vendor's events; one writer per stream. Vendors tell the usage on a chunk of its
+ * own, on the last one or on several: clients get what was told last, once.
+ */
+export function createChunkWriter(frame: ChunkFrame, wantsUsage: boolean): ChunkWriter {
   let model = ''
+  let usageChunk: JsonObject | undefined
 
   function chunkOf(delta: JsonObject, finish: string | null = null): JsonObject {
     return {
@@ -41,23 +51,29 @@ export function createChunkWriter(frame: ChunkFrame, wantsUsage: boolean) {
       case 'finish':
         return chunkOf({}, part.reason)
       case 'usage':
-        return wantsUsage ? { ...chunkOf({}), choices: [], usage: usageOf(part.usage) } : undefined
+        usageChunk = { ...chunkOf({}), choices: [], usage: usageOf(part.usage) }
+        return undefined
       default:
         part satisfies never
         return undefined
     }
   }
 
-  /** A vendor's own chunk under this stream's id, without the usage that the client did not ask for. */
+  /** A vendor's own chunk under this stream's id, without its usage. */
   function adopt(native: JsonObject): JsonObject | undefined {
-    if (wantsUsage || native.usage === undefined) return { ...native, id: frame.id }
-    if (Array.isArray(native.choices) && native.choices.length === 0) return undefined
-    const { usage: _, ...rest } = native
-    return { ...rest, id: frame.id }
+    if (native.usage === undefined) return { ...native, id: frame.id }
+    const { usage, ...rest } = native
+    const chunk = { ...rest, id: frame.id, ...(wantsUsage && { usage: null }) }
+    if (usage === null) return chunk
+    usageChunk = { ...chunk, choices: [], usage }
+    return Array.isArray(native.choices) && native.choices.length === 0 ? undefined : chunk
   }
 
-  return (event: ReplyEvent): readonly JsonObject[] => {
-    const chunks = event.native ? [adopt(event.native)] : event.parts.map(chunkOfPart)
-    return chunks.filter((chunk) => chunk !== undefined)
+  return {
+    chunksOf({ native, parts }) {
+      const chunks = native ? [adopt(native)] : parts.map(chunkOfPart)
+      return chunks.filter((chunk) => chunk !== undefined)
+    },
+    usageChunk: () => (wantsUsage ? usageChunk : undefined),
   }
 }

@@ -1,6 +1,7 @@
 import { type Exchange, GatewayError, type JsonObject } from '../../contract/index.ts'
 import { newId } from '../../ids.ts'
 import { noteParts } from '../note-parts.ts'
+import { streamFault } from '../stream-fault.ts'
 import { createChunkWriter } from './chunks.ts'
 import { chatErrorBody } from './error-body.ts'
 import { decorate } from './write-whole.ts'
@@ -14,7 +15,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     throw new GatewayError('internal_error', 'There is no stream to write.')
   const wantsUsage = exchange.request.stream_options?.include_usage === true
   const frame = { id: newId('chatcmpl-'), created: Math.floor(Date.now() / 1000) }
-  const chunksOf = createChunkWriter(frame, wantsUsage)
+  const { chunksOf, usageChunk } = createChunkWriter(frame, wantsUsage)
   let first = true
   let finished = false
   let held: JsonObject | undefined
@@ -36,22 +37,18 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
       }
       if (text !== '') yield text
     }
-    const last = held ? record(decorate(held, exchange.decoration?.last())) : ''
-    yield `${last}data: [DONE]\n\n`
+    const usage = usageChunk()
+    const before = held && usage ? record(held) : ''
+    const last = usage ?? held
+    yield `${before}${last ? record(decorate(last, exchange.decoration?.last())) : ''}data: [DONE]\n\n`
   } catch (error) {
     if (exchange.signal.aborted) return
     const last = held ? record(held) : ''
-    yield `${last}${record(chatErrorBody(streamFault(error)))}`
+    exchange.fault = streamFault(error)
+    yield `${last}${record(chatErrorBody(exchange.fault))}`
   }
 }
 
 function record(data: JsonObject): string {
   return `data: ${JSON.stringify(data)}\n\n`
-}
-
-function streamFault(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error
-  return new GatewayError('internal_error', 'The gateway failed in the middle of the answer.', {
-    cause: error,
-  })
 }

@@ -1,0 +1,24 @@
+import type Router from '@koa/router'
+import type { DefaultState, Next, ParameterizedContext } from 'koa'
+import type { Account } from './accounts.ts'
+import type { Exchange } from './exchange.ts'
+
+/** What the gateway adds to Koa's context. */
+export interface GatewayFields {
+  /** `req_…`, on every answer as `x-request-id`. */
+  readonly requestId: string
+  /** `performance.now()` at arrival. */
+  readonly startedAt: number
+  /** Aborts when the client leaves before the answer ended. */
+  readonly signal: AbortSignal
+  /** Set by `auth`. */
+  account: Account
+  /** Set on inference endpoints, once the body was read; that is before the first plugin that reads requests. */
+  exchange: Exchange
+}
+
+export type GatewayContext = ParameterizedContext<DefaultState, GatewayFields>
+
+export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => Promise<void>
+
+export type GatewayRouter = Router<DefaultState, GatewayFields>

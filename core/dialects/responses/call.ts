@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ResponseForm } from '../../events/responses.ts'
+import type { ResponsesBody } from './request.ts'
+
+/** What is known about a call besides its exchange. */
+export interface Call {
+  readonly body: ResponsesBody
+  /** The 24 characters that `resp_…` shares with the call's `req_…`: either id leads to the response. */
+  readonly seed: string
+  /** Unix seconds. */
+  readonly createdAt: number
+  readonly form: ResponseForm
+  /** How many of the canonical messages the call itself brought: the last ones. */
+  readonly inputCount: number
+  /** How many come before those from earlier turns. */
+  readonly earlierCount: number
+}
+
+/** The seed in `resp_…` or `req_…`; undefined for what is neither. */
+export function readSeed(id: string): string | undefined {
+  return /^(?:resp|req)_([0-9A-Za-z]{24})$/.exec(id)?.[1]
+}
+
+/** Whether the client speaks OpenAI's form of the Responses API rather than the interface's own. */
+export function isOpenAiClient(headers: IncomingHttpHeaders): boolean {
+  return (
+    headers['openai-beta'] !== undefined ||
+    headers['x-stainless-lang'] !== undefined ||
+    KNOWN_CLIENTS.test(headers['user-agent'] ?? '')
+  )
+}
+
+/** SDKs and agents that parse OpenAI's answers. */
+const KNOWN_CLIENTS = /openai|ai-sdk|litellm|codex/i
+
+/** The form of the answer (decisions: "content type of output text"). Streams are always OpenAI's. */
+export function chooseForm({ input, stream }: ResponsesBody, headers: IncomingHttpHeaders): ResponseForm {
+  return typeof input !== 'string' || stream === true || isOpenAiClient(headers) ? 'openai' : 'interface'
+}

@@ -1,0 +1,108 @@
+import {
+  type ContentPart,
+  GatewayError,
+  isJsonObject,
+  type Message,
+  type ToolCall,
+} from '../../contract/index.ts'
+import { readContent, readTexts } from './read-content.ts'
+import type { Item } from './request.ts'
+
+/** An assistant's turn: what it thought, said and called come as items of their own and make one message. */
+interface Turn {
+  reasoning: string
+  content: string | readonly ContentPart[] | undefined
+  calls: ToolCall[]
+}
+
+/** Input or output items as canonical messages. `param` is what error messages call the list. */
+export function readItems(items: readonly Item[], param: string): readonly Message[] {
+  const messages: Message[] = []
+  let turn: Turn | undefined
+
+  const flush = () => {
+    if (turn) messages.push(messageOf(turn))
+    turn = undefined
+  }
+  /** The turn that goes on, or the next when this one is beyond what comes. */
+  const take = (isBeyond: (turn: Turn) => boolean): Turn => {
+    if (turn && isBeyond(turn)) flush()
+    turn ??= { reasoning: '', content: undefined, calls: [] }
+    return turn
+  }
+
+  for (const [place, item] of items.entries()) {
+    const where = `${param}[${place}]`
+    switch (item.type ?? 'message') {
+      case 'message': {
+        const content = readContent(item.content, where)
+        if (item.role === 'assistant') {
+          take(({ content, calls }) => content !== undefined || calls.length > 0).content = content
+        } else {
+          flush()
+          messages.push({ role: readRole(item.role), content })
+        }
+        break
+      }
+      case 'reasoning':
+        take(({ content, calls }) => content !== undefined || calls.length > 0).reasoning +=
+          readThoughts(item)
+        break
+      case 'function_call':
+        take(() => false).calls.push(readCall(item))
+        break
+      case 'function_call_output':
+        flush()
+        messages.push({
+          role: 'tool',
+          tool_call_id: String(item.call_id),
+          content: readContent(item.output, where),
+        })
+        break
+      default:
+        throw refuse(where, item)
+    }
+  }
+  flush()
+  return messages
+}
+
+function messageOf({ reasoning, content, calls }: Turn): Message {
+  return {
+    role: 'assistant',
+    content: joinTexts(content) ?? null,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+}
+
+/** Vendors differ in what parts they take from an assistant; all take text. */
+function joinTexts(content: Turn['content']): Turn['content'] {
+  if (!Array.isArray(content) || content.some(({ type }) => type !== 'text')) return content
+  return content.map(({ text }) => text).join('')
+}
+
+function readRole(role: unknown): Message['role'] {
+  return role === 'system' || role === 'developer' ? role : 'user'
+}
+
+function readCall({ call_id, name, arguments: json, extra_content }: Item): ToolCall {
+  return {
+    id: String(call_id),
+    type: 'function',
+    function: { name: String(name), arguments: String(json) },
+    ...(isJsonObject(extra_content) && { extra_content }),
+  }
+}
+
+function readThoughts({ summary, content }: Item): string {
+  return readTexts(content) || readTexts(summary)
+}
+
+function refuse(where: string, { type, id }: Item): GatewayError {
+  const message =
+    type === 'item_reference'
+      ? `${where} refers to ${id}, which is not stored here, or no longer.`
+      : `${where} is of type ${type}, which is not supported.`
+  return new GatewayError('invalid_value', message, { param: where })
+}

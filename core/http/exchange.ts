@@ -1,0 +1,34 @@
+import type { Account, Dialect, Exchange, GatewayContext, JsonObject, RuleSet } from '../contract/index.ts'
+
+/** Who asks, and by which rules, at one moment. */
+export interface Pinned {
+  readonly account: Account
+  readonly rules: RuleSet
+}
+
+/** What of a dialect is about requests. */
+export type RequestReader = Pick<Dialect, 'readRequest' | 'readPreferences' | 'defaults'>
+
+/** The exchange of a request that nobody has looked at yet. Throws 400 naming the parameter at fault. */
+export async function createExchange(
+  reader: RequestReader,
+  body: JsonObject,
+  ctx: GatewayContext,
+  { account, rules }: Pinned,
+): Promise<Exchange> {
+  return {
+    id: ctx.requestId,
+    account,
+    signal: ctx.signal,
+    startedAt: ctx.startedAt,
+    rules,
+    rulesPosition: Math.max(rules.position, account.position),
+    request: await reader.readRequest(body, ctx),
+    preferences: reader.readPreferences?.(body) ?? [],
+    defaulted: (reader.defaults ?? []).filter((name) => body[name] === undefined),
+    whenEnded: [],
+    warnings: [],
+    trace: [],
+    attempts: [],
+  }
+}

@@ -1,0 +1,56 @@
+import type { Next } from 'koa'
+import type { Logger } from 'pino'
+import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/index.ts'
+
+/** Tells the observers of every request when its answer has ended, also of one that was refused. */
+export function observeRequests(observers: readonly RequestObserver[], logger: Logger) {
+  return async (ctx: GatewayContext, next: Next): Promise<void> => {
+    const closed = new Promise((resolve) => ctx.res.once('close', resolve))
+    try {
+      await next()
+    } finally {
+      // Not before the chain has ended: when the client leaves it still notes what became of the call to the vendor.
+      void closed.then(() => tell(observers, describe(ctx), logger))
+    }
+  }
+}
+
+/** An observer that throws keeps nobody else from hearing. */
+function tell(observers: readonly RequestObserver[], request: EndedRequest, logger: Logger): void {
+  for (const observe of observers) {
+    try {
+      observe(request)
+    } catch (err) {
+      logger.error({ err, requestId: request.id }, 'a request could not be observed')
+    }
+  }
+}
+
+function describe(ctx: GatewayContext): EndedRequest {
+  // Both are set only once a request came that far.
+  const { account, exchange }: Partial<Pick<GatewayContext, 'account' | 'exchange'>> = ctx
+  return {
+    id: ctx.requestId,
+    method: ctx.method,
+    path: ctx.path,
+    endpoint: endpointOf(ctx),
+    status: ctx.status,
+    left: ctx.signal.aborted,
+    startedAt: ctx.startedAt,
+    endedAt: performance.now(),
+    account,
+    exchange,
+  }
+}
+
+interface MatchedRoute {
+  readonly path: string | RegExp
+  readonly methods: readonly string[]
+}
+
+/** The pattern of the route that served the request, if one did. */
+function endpointOf(ctx: GatewayContext): string | undefined {
+  // The router leaves there what matched, of which Koa's types know nothing.
+  const { matched = [] } = ctx as { matched?: readonly MatchedRoute[] }
+  return matched.find(({ methods }) => methods.includes(ctx.method))?.path.toString()
+}

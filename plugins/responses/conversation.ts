@@ -1,0 +1,67 @@
+import { GatewayError, isJsonObject, type JsonObject, type Message } from '../../core/contract/index.ts'
+import { readSeed } from '../../core/dialects/responses/call.ts'
+import { readItems } from '../../core/dialects/responses/read-items.ts'
+import type { Item, ResponsesBody } from '../../core/dialects/responses/request.ts'
+import type { StoredResponse } from '../../core/events/responses.ts'
+
+/** Finds one of the caller's responses by its seed. */
+export type FindResponse = (seed: string) => Promise<StoredResponse | undefined>
+
+/**
+ * Everything said in the turns up to a response, oldest first. Every turn is stored by itself, and expires by itself: 400 when
+ * one of them is gone. Instructions are not inherited.
+ */
+export async function loadConversation(
+  { previous_response_id }: ResponsesBody,
+  find: FindResponse,
+): Promise<readonly Message[]> {
+  const turns: (readonly Message[])[] = []
+  for (let id: unknown = previous_response_id; typeof id === 'string'; ) {
+    const stored = await find(readSeed(id) ?? '')
+    if (stored === undefined || !isAnswered(stored)) throw notFound(id, previous_response_id)
+    turns.push([...stored.input, ...readItems(outputOf(stored), 'output')])
+    id = stored.response.previous_response_id
+  }
+  return turns.reverse().flat()
+}
+
+/** The body with the stored items in place of the references to them. */
+export async function resolveReferences(body: ResponsesBody, find: FindResponse): Promise<ResponsesBody> {
+  const { input } = body
+  if (typeof input === 'string' || !input.some(isReference)) return body
+  return {
+    ...body,
+    input: await Promise.all(input.map((item) => (isReference(item) ? resolve(item, find) : item))),
+  }
+}
+
+/** True when the model brought the response to an end, so that it can be replayed and continued. */
+export function isAnswered({ response }: StoredResponse): boolean {
+  return response.status === 'completed' || response.status === 'incomplete'
+}
+
+function isReference(item: Item): boolean {
+  return item.type === 'item_reference'
+}
+
+/** An item's id holds the seed of its response. What is not found stays a reference, which is refused when it is read. */
+async function resolve(reference: Item, find: FindResponse): Promise<Item> {
+  const seed = /^[a-z]+_([0-9A-Za-z]{24})\d+$/.exec(String(reference.id))?.[1]
+  const stored = seed === undefined ? undefined : await find(seed)
+  return (stored && outputOf(stored).find(({ id }) => id === reference.id)) ?? reference
+}
+
+function outputOf({ response }: StoredResponse): readonly (JsonObject & Item)[] {
+  return Array.isArray(response.output) ? response.output.filter(isJsonObject) : []
+}
+
+function notFound(id: string, asked: string | null | undefined): GatewayError {
+  const message =
+    id === asked
+      ? `There is no completed response ${id} of yours to continue.`
+      : `The conversation of ${asked} cannot be continued: its earlier response ${id} is gone.`
+  return new GatewayError('invalid_value', message, {
+    param: 'previous_response_id',
+    wireCode: 'previous_response_not_found',
+  })
+}

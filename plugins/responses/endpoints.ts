@@ -1,0 +1,71 @@
+import { type GatewayContext, GatewayError, type GatewayRouter } from '../../core/contract/index.ts'
+import { isOpenAiClient, readSeed } from '../../core/dialects/responses/call.ts'
+import { replayRecords } from '../../core/dialects/responses/records.ts'
+import { shapeResponse } from '../../core/dialects/responses/shape.ts'
+import { writeItems } from '../../core/dialects/responses/write-items.ts'
+import type { StoredResponse } from '../../core/events/responses.ts'
+import { sendStream } from '../../core/http/send-stream.ts'
+import { compileReader } from '../../core/schema.ts'
+import type { Calls } from './calls.ts'
+import { isAnswered } from './conversation.ts'
+import { listItems } from './list-items.ts'
+import type { ResponseStore } from './store.ts'
+
+const readReplay = compileReader<{ readonly stream?: boolean | null }>({
+  type: 'object',
+  properties: { stream: { type: ['boolean', 'null'] } },
+})
+
+/** A response that was found, with its seed. */
+interface Found extends StoredResponse {
+  readonly seed: string
+}
+
+/** Replay, and what else is done with stored responses. Each takes the response's id, or the request id of its call. */
+export function addResponseRoutes(router: GatewayRouter, store: ResponseStore, calls: Calls): void {
+  async function find(ctx: GatewayContext & { params: Readonly<Record<string, string>> }): Promise<Found> {
+    const id = ctx.params.id ?? ''
+    const seed = readSeed(id) ?? ''
+    const stored = seed === '' ? undefined : await store.find(seed, ctx.account.userId)
+    if (stored !== undefined) return { ...stored, seed }
+    if (calls.isRunning(seed, ctx.account.userId)) throw conflict(`${id} is still being answered.`)
+    throw new GatewayError('not_found', `There is no response ${id} of yours, or no longer.`)
+  }
+
+  router.post('/v1/responses/:id', async (ctx) => {
+    const { stream } = readReplay(ctx.request.body ?? {})
+    replay(ctx, await find(ctx), stream === true)
+  })
+  router.get('/v1/responses/:id', async (ctx) => {
+    const found = await find(ctx)
+    if (ctx.query.stream === 'true') replay(ctx, found, true)
+    else ctx.body = shapeResponse(found.response, formFor(ctx, found))
+  })
+  router.delete('/v1/responses/:id', async (ctx) => {
+    const { seed, response } = await find(ctx)
+    await store.remove(seed)
+    ctx.body = { id: response.id, object: 'response', deleted: true }
+  })
+  router.get('/v1/responses/:id/input_items', async (ctx) => {
+    const { seed, input } = await find(ctx)
+    ctx.body = listItems(writeItems(input, seed), ctx.query)
+  })
+}
+
+/** The answer of the call once more, under the id of this request. */
+function replay(ctx: GatewayContext, found: Found, stream: boolean): void {
+  if (!isAnswered(found))
+    throw conflict(`${found.response.id} was not completed: there is nothing to replay.`)
+  const response = { ...found.response, x_request_id: ctx.requestId }
+  if (stream) sendStream(ctx, replayRecords(found.seed, response, found.pace))
+  else ctx.body = shapeResponse(response, formFor(ctx, found))
+}
+
+function formFor({ headers }: GatewayContext, { form }: Found) {
+  return isOpenAiClient(headers) ? 'openai' : form
+}
+
+/** Trying again does not help. */
+function conflict(message: string): GatewayError {
+  return new GatewayError('conflict', message, { headers: { 'x-should-retry': 'false' } })
+}

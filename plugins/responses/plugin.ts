@@ -1,0 +1,36 @@
+import type { Plugin } from '../../core/contract/index.ts'
+import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
+import { createCalls } from './calls.ts'
+import { createResponsesDialect } from './dialect.ts'
+import { addResponseRoutes } from './endpoints.ts'
+import { createKeeper } from './keeper.ts'
+import { createResponseStore } from './store.ts'
+
+const DAY_SECONDS = 24 * 60 * 60
+
+/** The Responses API: answers `POST /v1/responses`, keeps responses for `keepDays`, replays them. */
+export function createResponses(keepDays: number): Plugin {
+  return {
+    name: 'responses',
+    after: ['auth'],
+    setup(_, { log, logger }) {
+      const store = createResponseStore(log, Math.ceil(keepDays * DAY_SECONDS))
+      const calls = createCalls()
+      const keeper = createKeeper(store, logger)
+      return {
+        async middleware(ctx, next) {
+          const call = calls.of(ctx)
+          try {
+            await next()
+          } catch (error) {
+            if (call !== undefined) await keeper.noteFailure(ctx.exchange, call, error)
+            throw error
+          }
+        },
+        dialects: { '/v1/responses': createResponsesDialect(store, calls, keeper) },
+        routes: (router) => addResponseRoutes(router, store, calls),
+        errorBody: chatErrorBody,
+      }
+    },
+  }
+}
