@@ -1,11 +1,13 @@
-import type { Account, Plan, Position, RecordedEvent } from '../core/contract/index.ts'
-import type { DomainEvent } from '../core/events/codec.ts'
+import type { Account, Plan, Position, RecordedEvent, RequestLimit } from '../core/contract/index.ts'
+import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
+import type { SavedProjection } from './projection.ts'
 
 /** A user as administrators see it. `revision` is that of the user's stream. */
 export interface User {
   readonly id: number
   readonly name: string
   readonly plan: Plan
+  readonly requestsPerMinute?: RequestLimit
   readonly createdAt: string
   readonly keys: readonly Key[]
   readonly revision: number
@@ -20,9 +22,7 @@ export interface Key {
 }
 
 /** All users and keys, in memory. */
-export interface Accounts {
-  /** Applies one event; events that are not about users are passed over. */
-  apply(event: DomainEvent, record: RecordedEvent): void
+export interface Accounts extends SavedProjection {
   /** The account behind a key's SHA-256 (hex); undefined for an unknown or revoked key. */
   byKeyHash(hash: string): Account | undefined
   user(id: number): User | undefined
@@ -46,7 +46,9 @@ export function createAccounts(): Accounts {
   }
 
   return {
+    name: 'accounts',
     apply(event, record) {
+      if (isRuleEvent(event)) return
       const user = evolveUser(users.get(subjectOf(event)), event, record)
       if (user !== undefined) put(user)
     },
@@ -54,7 +56,16 @@ export function createAccounts(): Accounts {
     user: (id) => users.get(id),
     ownerOfKey: (keyId) => users.get(ownersByKey.get(keyId) ?? 0),
     users: () => [...users.values()].sort((a, b) => a.id - b.id),
+    save: () => writeUsers([...users.values()]),
+    load(lines) {
+      for (const line of lines) put(JSON.parse(line.toString()))
+    },
   }
+}
+
+/** Users are never changed, only replaced, so the list is the state at one moment. */
+function* writeUsers(users: readonly User[]): Generator<string> {
+  for (const user of users) yield JSON.stringify(user)
 }
 
 /** The user after the event; undefined when the event is not about a known user. */
@@ -69,6 +80,10 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
   switch (event.type) {
     case 'PlanChanged':
       return { ...user, ...seen, plan: event.data.plan }
+    case 'RequestLimitChanged': {
+      const { requestsPerMinute: _, ...rest } = user
+      return { ...rest, ...seen, ...limitIn(event.data) }
+    }
     case 'KeyIssued': {
       const { keyId, hash } = event.data
       return { ...user, ...seen, keys: [...user.keys, { id: keyId, hash, createdAt: at, revokedAt: null }] }
@@ -87,5 +102,11 @@ function subjectOf(event: DomainEvent): number {
 }
 
 function accountOf(user: User, key: Key): Account {
-  return { userId: user.id, name: user.name, plan: user.plan, keyId: key.id, position: user.position }
+  const { id: userId, name, plan, position } = user
+  return { userId, name, plan, keyId: key.id, position, ...limitIn(user) }
+}
+
+/** The user's own limit, where there is one. */
+function limitIn({ requestsPerMinute }: { requestsPerMinute?: RequestLimit }) {
+  return requestsPerMinute === undefined ? {} : { requestsPerMinute }
 }

@@ -1,3 +1,4 @@
+import { LogUnavailable } from '../core/contract/index.ts'
 import { IDS_STREAM } from '../core/events/ids.ts'
 import type { Ids } from './ids.ts'
 import type { Author, Writer } from './writer.ts'
@@ -23,7 +24,7 @@ export function createIdSource(ids: Ids, writer: Writer): IdSource {
     }
     const written = writer.write({ stream: IDS_STREAM, revision: ids.revision, decide }, author)
     running = written.catch(() => undefined)
-    await written
+    await written.catch(forgive)
     return first
   }
 
@@ -38,4 +39,10 @@ export function createIdSource(ids: Ids, writer: Writer): IdSource {
       return (await waiting.first) + offset
     },
   }
+}
+
+/** Numbers that were taken and are not used are not seen: for the caller nothing was changed either way. */
+function forgive(error: unknown): never {
+  if (!(error instanceof LogUnavailable) || !error.maybeWritten) throw error
+  throw new LogUnavailable(error.message, { cause: error, passing: error.passing })
 }

@@ -1,9 +1,7 @@
-import type { RecordedEvent } from '../core/contract/index.ts'
-import type { DomainEvent } from '../core/events/codec.ts'
+import type { SavedProjection } from './projection.ts'
 
 /** Which numbers are taken for users and rules. */
-export interface Ids {
-  apply(event: DomainEvent, record: RecordedEvent): void
+export interface Ids extends SavedProjection {
   /** The lowest number that was never handed out. */
   next(): number
   /** Revision of the stream `ids`; -1 before the first number. */
@@ -14,6 +12,7 @@ export function createIds(): Ids {
   let next = 1
   let revision = -1
   return {
+    name: 'ids',
     apply(event, record) {
       if (event.type !== 'IdsReserved') return
       next = Math.max(next, event.data.first + event.data.count)
@@ -21,5 +20,9 @@ export function createIds(): Ids {
     },
     next: () => next,
     revision: () => revision,
+    save: () => [JSON.stringify([next, revision])],
+    load(lines) {
+      for (const line of lines) [next, revision] = JSON.parse(line.toString())
+    },
   }
 }

@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type EventLog, LogUnavailable, type Position, type RecordedEvent } from '../core/contract/index.ts'
-import { type DomainEvent, decodeEvent } from '../core/events/codec.ts'
+import { decodeEvent } from '../core/events/codec.ts'
+import type { Projection } from './projection.ts'
+import { Waiters } from './waiters.ts'
 
-export interface Projection {
-  apply(event: DomainEvent, record: RecordedEvent): void
-}
+/** `catching-up` until what was in the log at the start is applied; then `following`, or `away` while the log is. */
+export type LiveState = 'catching-up' | 'following' | 'away'
+
+/** Hears of an applied event, and of the time from its metadata's `time` until then. */
+export type AppliedListener = (record: RecordedEvent, delayMs: number) => void
 
 /** Projections that follow the log. */
 export interface Live {
@@ -13,42 +17,75 @@ export interface Live {
   readonly caughtUp: Promise<void>
   /** Rejects when an event cannot be applied: the process must not go on with half a state. Never resolves before `close`. */
   readonly ended: Promise<void>
+  state(): LiveState
   position(): Position
-  /** Resolves when the condition holds, looking again after every applied event. */
-  until(condition: () => boolean): Promise<void>
+  /** The newest event that was applied or skipped here; undefined before the first since the start. */
+  newest(): RecordedEvent | undefined
+  /** Events taken from the log since the start. */
+  taken(): number
+  /** Those of them that only a newer node can read. */
+  skipped(): number
+  /** Calls the listener for every event that is applied from now on, but not for those that were in the log at the start. */
+  onApplied(listener: AppliedListener): void
+  /**
+   * Resolves when the condition holds, looking again after every event. Rejects with `LogUnavailable` when that takes longer
+   * than `patience`, in milliseconds.
+   */
+  until(condition: () => boolean, patience?: number): Promise<void>
   close(): Promise<void>
 }
 
 const RETRY_MS = { first: 100, most: 5000 }
 
-/** Applies every event of the log to the projections, one after the other, and comes back when the log was away. */
-export function followLog(log: EventLog, projections: readonly Projection[], logger: Logger): Live {
+/** Applies every event after `from` to the projections, one after the other, and comes back when the log was away. */
+export function followLog(
+  log: EventLog,
+  projections: readonly Projection[],
+  logger: Logger,
+  from: Position = 0,
+): Live {
   const stop = new AbortController()
-  const waiters = new Set<{ condition: () => boolean; resolve: () => void }>()
-  let position: Position = 0
+  const waiters = new Waiters()
+  const listeners: AppliedListener[] = []
+  const counts = { taken: 0, skipped: 0 }
+  let state: LiveState = 'catching-up'
+  let isCaughtUp = false
+  let newest: RecordedEvent | undefined
 
-  function apply(record: RecordedEvent): void {
+  function take(record: RecordedEvent): void {
     const event = decodeEvent(record)
-    if (event !== undefined) for (const projection of projections) projection.apply(event, record)
-    position = record.position
-    for (const waiter of waiters) {
-      if (!waiter.condition()) continue
-      waiters.delete(waiter)
-      waiter.resolve()
-    }
+    if (event === undefined) counts.skipped += 1
+    else for (const projection of projections) projection.apply(event, record)
+    counts.taken += 1
+    newest = record
+    if (event !== undefined && isCaughtUp) tell(record)
+    waiters.look()
+  }
+
+  function tell(record: RecordedEvent): void {
+    // Clocks of other machines may be ahead of ours.
+    const delay = Math.max(0, Date.now() - Date.parse(record.metadata.time))
+    for (const listener of listeners) listener(record, delay)
   }
 
   async function follow(markCaughtUp: () => void): Promise<void> {
     let delay = RETRY_MS.first
     while (!stop.signal.aborted) {
       try {
-        for await (const record of log.follow(position, stop.signal)) {
+        for await (const item of log.follow(newest?.position ?? from, stop.signal)) {
           delay = RETRY_MS.first
-          if (record === 'caught-up') markCaughtUp()
-          else apply(record)
+          if (item !== 'caught-up') take(item)
+          else {
+            if (state === 'away') logger.info('the event log is back')
+            state = 'following'
+            isCaughtUp = true
+            markCaughtUp()
+          }
         }
+        if (!stop.signal.aborted) throw new LogUnavailable('the event log has ended')
       } catch (error) {
         if (!(error instanceof LogUnavailable)) throw error
+        state = 'away'
         logger.warn({ err: error }, 'the event log is away; following it again soon')
         await sleep(delay, undefined, { signal: stop.signal }).catch(() => undefined)
         delay = Math.min(delay * 2, RETRY_MS.most)
@@ -65,11 +102,13 @@ export function followLog(log: EventLog, projections: readonly Projection[], log
   return {
     caughtUp,
     ended,
-    position: () => position,
-    until(condition) {
-      if (condition()) return Promise.resolve()
-      return new Promise((resolve) => waiters.add({ condition, resolve }))
-    },
+    state: () => state,
+    position: () => newest?.position ?? from,
+    newest: () => newest,
+    taken: () => counts.taken,
+    skipped: () => counts.skipped,
+    onApplied: (listener) => listeners.push(listener),
+    until: (condition, patience) => waiters.wait(condition, patience),
     async close() {
       stop.abort()
       await ended

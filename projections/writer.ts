@@ -1,7 +1,14 @@
 import type { Clock } from '../core/clock.ts'
-import { type Appended, type EventLog, GatewayError, WrongRevision } from '../core/contract/index.ts'
+import {
+  type Appended,
+  type EventLog,
+  GatewayError,
+  LogUnavailable,
+  WrongRevision,
+} from '../core/contract/index.ts'
 import { type DomainEvent, describeWrite, encodeEvent } from '../core/events/codec.ts'
 import type { Live } from './live.ts'
+import { Queues } from './queues.ts'
 
 /** Who asked for a change: a key id, `admin`, `cli` or `system`, and the request it came with. */
 export interface Author {
@@ -20,45 +27,59 @@ export interface Command {
 export interface Writer {
   /**
    * Decides, appends at the revision decided on, and resolves when this node's projections show the change.
-   * When somebody else was quicker, it decides again on the new state.
+   * When somebody else was quicker, it decides again on the new state. Rejects with `LogUnavailable` while the log is away.
    */
   write(command: Command, author: Author): Promise<Appended | undefined>
 }
 
 const MOST_TRIES = 50
 
-export function createWriter(log: EventLog, live: Live, clock: Clock): Writer {
+/** How long this node may take to see what is in the log already, in milliseconds. */
+const PATIENCE = 5000
+
+export function createWriter(
+  log: Pick<EventLog, 'append'>,
+  live: Live,
+  clock: Clock,
+  patience = PATIENCE,
+): Writer {
   /** Writes to one stream queue up here, so that writers on this node never run into each other. */
-  const queues = new Map<string, Promise<unknown>>()
+  const queues = new Queues()
 
   async function attempt(command: Command, author: Author): Promise<Appended | undefined> {
     for (let tries = 1; ; tries++) {
+      if (live.state() === 'away') throw new LogUnavailable('the event log is away', { passing: true })
       const expected = command.revision()
       const events = command.decide()
       if (events.length === 0) return undefined
       const metadata = describeWrite(author.actor, clock(), author.requestId)
       try {
         const appended = await log.append(command.stream, events.map(encodeEvent), { expected, metadata })
-        await live.until(() => live.position() >= appended.position)
+        await show(appended)
         return appended
       } catch (error) {
         if (!(error instanceof WrongRevision)) throw error
         if (tries === MOST_TRIES) throw new GatewayError('conflict', 'Too many changes at once. Try again.')
-        await live.until(() => command.revision() >= error.actual)
+        await live.until(() => command.revision() >= error.actual, patience)
       }
     }
   }
 
+  async function show({ position }: Appended): Promise<void> {
+    try {
+      await live.until(() => live.position() >= position, patience)
+    } catch (cause) {
+      throw new LogUnavailable(
+        'the change is in the event log, which went away before this node saw it there',
+        {
+          cause,
+          maybeWritten: true,
+        },
+      )
+    }
+  }
+
   return {
-    write(command, author) {
-      const before = queues.get(command.stream) ?? Promise.resolve()
-      const result = before.then(() => attempt(command, author))
-      const settled = result.catch(() => undefined)
-      queues.set(command.stream, settled)
-      void settled.then(() => {
-        if (queues.get(command.stream) === settled) queues.delete(command.stream)
-      })
-      return result
-    },
+    write: (command, author) => queues.run(command.stream, () => attempt(command, author)),
   }
 }

@@ -1,6 +1,7 @@
 import type { EventMetadata, NewEvent, RecordedEvent } from '../contract/index.ts'
 import type { IdEvent } from './ids.ts'
 import type { RuleEvent } from './rules.ts'
+import { UPCASTS, type Upcasts, upcast } from './upcasts.ts'
 import type { UserEvent } from './users.ts'
 
 /** Everything that can happen, as one union by `type`. */
@@ -12,6 +13,7 @@ export const SCHEMA = 1
 const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   UserCreated: true,
   PlanChanged: true,
+  RequestLimitChanged: true,
   KeyIssued: true,
   KeyRevoked: true,
   RoutingRuleCreated: true,
@@ -33,9 +35,20 @@ export function describeWrite(actor: string, time: string, requestId?: string): 
   return { actor, time, schema: SCHEMA, ...(requestId !== undefined && { requestId }) }
 }
 
-/** The domain event in a record, or undefined for a type or shape that only a newer node knows. */
-export function decodeEvent(record: RecordedEvent): DomainEvent | undefined {
-  if (!Object.hasOwn(TYPES, record.type) || record.metadata.schema > SCHEMA) return undefined
+/** What a record says; undefined for a type or shape that only a newer node knows. Old shapes are read as today's. */
+export function decodeEvent(record: RecordedEvent, upcasts: Upcasts = UPCASTS): DomainEvent | undefined {
+  const { schema } = record.metadata
+  if (schema > SCHEMA) return undefined
+  const { type, data } = schema < SCHEMA ? upcast(record, schema, SCHEMA, upcasts) : record
+  if (!Object.hasOwn(TYPES, type)) return undefined
   // The cast is safe: only encodeEvent writes these types, and the schema version says in which shape.
-  return { type: record.type, data: record.data } as unknown as DomainEvent
+  return { type, data } as unknown as DomainEvent
+}
+
+/** Every type of event that this code reads. */
+export const EVENT_TYPES: readonly string[] = Object.keys(TYPES)
+
+/** True for what happens to rules: it is in a user's `rules-` stream, everything else about the user in the `user-` stream. */
+export function isRuleEvent(event: DomainEvent): event is RuleEvent {
+  return 'ruleId' in event.data
 }

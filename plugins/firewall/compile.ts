@@ -17,6 +17,8 @@ export interface CompiledRule {
 export interface CompiledFirewall {
   /** In evaluation order: the enabled rules of scope `prompt` whose pattern can be evaluated. */
   readonly rules: readonly CompiledRule[]
+  /** How many others are left out because their pattern cannot be evaluated. */
+  readonly unusable: number
   /** The places of the rules that may match the texts, ascending. Those of `certain` do match. */
   findCandidates(texts: readonly string[]): Promise<Candidates>
 }
@@ -33,10 +35,12 @@ const MOST_POSITIONS = 300
 export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFirewall> {
   const slice = createTimeSlice()
   const rules: CompiledRule[] = []
+  let unusable = 0
   for (const rule of firewall) {
     if (!rule.is_enabled || rule.scope !== 'prompt') continue
     const compiled = compileRule(rule)
-    if (compiled !== undefined) rules.push(compiled)
+    if (compiled === undefined) unusable += 1
+    else rules.push(compiled)
     if (slice.isOver()) await slice.pause()
   }
 
@@ -47,6 +51,7 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
   const set = await compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
   return {
     rules,
+    unusable,
     async findCandidates(texts) {
       const found = await set.find(texts)
       // The automaton gave up: each rule is looked at by itself, for none may be skipped.

@@ -46,13 +46,20 @@ export async function evaluateFirewall(
     const place = candidates.places[index] ?? 0
     const candidate = firewall.rules[place]
     if (candidate === undefined) continue
-    if (!candidates.certain.has(place) && !(await isFound(candidate, texts, budget))) continue
     const { rule } = candidate
     const entry = { kind: 'firewall', rule_id: rule.id, name: rule.name, action: rule.action } as const
+    const overruns = budget.overruns.length
+    const ranOver = () => budget.overruns.length > overruns
+    const skip = (reason: string) => trace.push({ ...entry, outcome: 'skipped', reason })
+
+    if (!candidates.certain.has(place) && !(await isFound(candidate, texts, budget))) {
+      if (ranOver()) skip('over_budget')
+      continue
+    }
     if (rule.action === 'mask') {
       const masked = await maskTexts(candidate, current, budget)
       if (masked === current) {
-        trace.push({ ...entry, outcome: 'skipped', reason: 'nothing_to_mask' })
+        skip(ranOver() ? 'over_budget' : 'nothing_to_mask')
         continue
       }
       current = masked

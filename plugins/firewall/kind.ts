@@ -30,8 +30,14 @@ export const firewallKind: RuleKind<FirewallRule, FirewallContent> = {
     return { replacement: null, ...read(body, true) } as FirewallContent
   },
   readChanges: (body) => read(body, false),
-  created: (userId, ruleId, content) => ({ type: 'FirewallRuleCreated', data: { userId, ruleId, content } }),
-  updated: (userId, ruleId, changes) => ({ type: 'FirewallRuleUpdated', data: { userId, ruleId, changes } }),
+  created: (userId, ruleId, content, more) => ({
+    type: 'FirewallRuleCreated',
+    data: { userId, ruleId, content, ...more },
+  }),
+  updated: (userId, ruleId, changes, more) => ({
+    type: 'FirewallRuleUpdated',
+    data: { userId, ruleId, changes, ...more },
+  }),
   deleted: (userId, ruleId) => ({ type: 'FirewallRuleDeleted', data: { userId, ruleId } }),
   show(rule) {
     const { id, user_id, name, is_enabled, scope, type, pattern, action, replacement, priority } = rule

@@ -1,29 +1,47 @@
 import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-cache.ts'
-import { type FirewallRule, GatewayError, type JsonObject, type Plugin } from '../../core/contract/index.ts'
+import {
+  type FirewallRule,
+  GatewayError,
+  type JsonObject,
+  type Plugin,
+  type RuleSet,
+} from '../../core/contract/index.ts'
+import { countLookups } from '../../core/count-lookups.ts'
 import { envelope } from '../../core/http/answer-errors.ts'
-import type { RuleServices } from '../rules/carry-out.ts'
-import type { OpenDesk } from '../rules/changes.ts'
-import { addRuleRoutes } from '../rules/endpoints.ts'
+import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
 import { evaluateFirewall } from './evaluate.ts'
 import { startApart } from './pattern/apart.ts'
+import { createPatternCounters } from './pattern-counters.ts'
 
 /** The user's firewall rules: blocks, masks or warns before anything goes to a vendor, and serves `/v1/firewall-rules`. */
-export function createFirewall(services: RuleServices & { openDesk: OpenDesk }): Plugin {
+export function createFirewall(services: RuleEndpointServices): Plugin {
   return {
     name: 'firewall',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options, { logger }) {
-      const compiled = createCompiledCache(compileFirewall, options, ({ firewall }) => firewall.length)
+    setup(options, { logger, metrics }) {
+      const { noteUnusable, noteOverruns } = createPatternCounters(metrics)
+      const compile = async (rules: RuleSet) => {
+        const firewall = await compileFirewall(rules)
+        noteUnusable(firewall.unusable)
+        return firewall
+      }
+      const compiled = createCompiledCache(
+        compile,
+        options,
+        ({ firewall }) => firewall.length,
+        countLookups(metrics, 'firewall'),
+      )
       startApart()
       return {
-        async middleware({ exchange }, next) {
+        async decide(exchange) {
           const outcome = await evaluateFirewall(await compiled(exchange.rules), exchange.request)
           exchange.request = outcome.request
           exchange.warnings.push(...outcome.warnings)
           exchange.trace.push(...outcome.trace)
           if (outcome.overruns.length > 0) {
+            noteOverruns(outcome.overruns.length)
             const { id: requestId, account } = exchange
             logger.warn(
               { requestId, user: account.userId, patterns: outcome.overruns },
@@ -31,9 +49,8 @@ export function createFirewall(services: RuleServices & { openDesk: OpenDesk }):
             )
           }
           if (outcome.blockedBy !== undefined) throw blocked(outcome.blockedBy)
-          await next()
         },
-        routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services.openDesk, services),
+        routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services),
         errorBody,
       }
     },

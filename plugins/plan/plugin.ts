@@ -11,11 +11,11 @@ export function createPlan(): Plugin {
     after: ['auth'],
     applies: 'all',
     setup: () => ({
+      async decide(exchange) {
+        if (exchange.account.plan === 'free') suspendRules(exchange)
+      },
       async middleware(ctx, next) {
-        if (ctx.account.plan === 'free') {
-          refusePaidEndpoint(ctx)
-          if (ctx.exchange !== undefined) suspendRules(ctx.exchange)
-        }
+        if (ctx.account.plan === 'free') refusePaidEndpoint(ctx)
         await next()
       },
     }),

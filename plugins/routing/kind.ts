@@ -32,8 +32,14 @@ export function createRoutingKind({
       return read(fields, body) as unknown as RoutingContent
     },
     readChanges: (body) => read(fields, body),
-    created: (userId, ruleId, content) => ({ type: 'RoutingRuleCreated', data: { userId, ruleId, content } }),
-    updated: (userId, ruleId, changes) => ({ type: 'RoutingRuleUpdated', data: { userId, ruleId, changes } }),
+    created: (userId, ruleId, content, more) => ({
+      type: 'RoutingRuleCreated',
+      data: { userId, ruleId, content, ...more },
+    }),
+    updated: (userId, ruleId, changes, more) => ({
+      type: 'RoutingRuleUpdated',
+      data: { userId, ruleId, changes, ...more },
+    }),
     deleted: (userId, ruleId) => ({ type: 'RoutingRuleDeleted', data: { userId, ruleId } }),
     show: ({ id, user_id, name, is_enabled, priority, match_json, action_json, created_at, updated_at }) => ({
       id,

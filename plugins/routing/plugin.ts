@@ -1,9 +1,8 @@
 import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-cache.ts'
 import type { GatewayError, JsonObject, Plugin, RuleSet } from '../../core/contract/index.ts'
+import { countLookups } from '../../core/count-lookups.ts'
 import { envelope } from '../../core/http/answer-errors.ts'
-import type { RuleServices } from '../rules/carry-out.ts'
-import type { OpenDesk } from '../rules/changes.ts'
-import { addRuleRoutes } from '../rules/endpoints.ts'
+import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { createActions } from './actions.ts'
 import { compileRouting } from './compile.ts'
 import { conditions } from './conditions.ts'
@@ -13,25 +12,29 @@ import type { Market } from './market.ts'
 import { readRequested } from './requested.ts'
 import { resolveRoute } from './resolve.ts'
 
-export interface RoutingServices extends RuleServices {
+export interface RoutingServices extends RuleEndpointServices {
   readonly market: Market
-  readonly openDesk: OpenDesk
   /** Every provider that may be named in a rule or as a prefix. */
   readonly providers: ReadonlySet<string>
 }
 
 /** Where the request goes: the user's routing rules, else what it asks for; serves `/v1/routing-rules`. */
 export function createRouting(services: RoutingServices): Plugin {
-  const { market, providers, openDesk } = services
+  const { market, providers } = services
   return {
     name: 'routing',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options, { vocabulary }) {
+    setup(options, { vocabulary, metrics }) {
       const compile = (rules: RuleSet) => compileRouting(rules, vocabulary)
-      const compiled = createCompiledCache(compile, options, ({ routing }) => routing.length)
+      const compiled = createCompiledCache(
+        compile,
+        options,
+        ({ routing }) => routing.length,
+        countLookups(metrics, 'routing'),
+      )
       return {
-        async middleware({ exchange }, next) {
+        async decide(exchange) {
           const requested = readRequested(exchange.request.model, providers)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = readInput(exchange.account, exchange.request, mode)
@@ -41,9 +44,8 @@ export function createRouting(services: RoutingServices): Plugin {
           exchange.route = route
           exchange.warnings.push(...warnings)
           exchange.trace.push(...trace)
-          await next()
         },
-        routes: (router) => addRuleRoutes(router, '/v1/routing-rules', openDesk, services),
+        routes: (router) => addRuleRoutes(router, '/v1/routing-rules', services),
         conditions,
         actions: createActions(providers),
         errorBody,

@@ -42,11 +42,12 @@ function findRoute(
   market: Market,
 ): Route {
   const { request, model, provider } = draft
-  const mode = draft.mode ?? (requested.type === 'auto' ? requested.mode : 'balance')
+  const requestedMode = requested.type === 'auto' ? requested.mode : 'balance'
+  const mode = draft.mode ?? requestedMode
   if (model !== undefined) {
     return pin(
       findTarget(model, provider, market),
-      mode,
+      requestedMode,
       `a routing rule set the model ${model}`,
       request,
       market,

@@ -1,4 +1,5 @@
 import type { Mode, Model } from '../../core/contract/index.ts'
+import { costOf } from '../../core/cost.ts'
 import type { Needs } from './needs.ts'
 
 /** How much cost, quality and latency count, in any unit: only their ratio matters. */
@@ -26,9 +27,8 @@ export function rankModels(
   weights: Weights,
   latencyOf: (model: Model) => number,
 ): readonly Scored[] {
-  const cost = scaleBetween(
-    candidates.map((model) => Math.log(estimateCost(model, needs) + Number.MIN_VALUE)),
-  )
+  const usage = { input: needs.inputTokens, output: needs.outputTokens }
+  const cost = scaleBetween(candidates.map((model) => Math.log(costOf(model, usage) + Number.MIN_VALUE)))
   const latency = scaleBetween(candidates.map((model) => Math.log(latencyOf(model))))
   const quality = scaleBetween(candidates.map((model) => -model.quality))
   const total = weights.cost + weights.quality + weights.latency
@@ -40,12 +40,12 @@ export function rankModels(
         weights.latency * (latency[place] ?? 0)
       return { model, score: sum / total }
     })
-    .sort((a, b) => b.score - a.score || (a.model.id < b.model.id ? -1 : 1))
+    .sort((a, b) => b.score - a.score || compare(a.model.id, b.model.id))
 }
 
-/** USD for a request of that size. */
-export function estimateCost(model: Model, needs: Pick<Needs, 'inputTokens' | 'outputTokens'>): number {
-  return (needs.inputTokens * model.price.input + needs.outputTokens * model.price.output) / 1e6
+function compare(one: string, other: string): number {
+  if (one === other) return 0
+  return one < other ? -1 : 1
 }
 
 /** 1 for the lowest figure, 0 for the highest, 1 for all when they are equal. */

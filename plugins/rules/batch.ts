@@ -2,6 +2,7 @@ import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
 import { compileReader } from '../../core/schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import type { Change, OpenDesk } from './changes.ts'
+import { within } from './within.ts'
 
 /** A desk for each kind of rules. */
 export type Desks = Readonly<Record<RuleKindName, OpenDesk>>
@@ -76,15 +77,5 @@ function readChange(
       return desk.remove(id, revision ?? 'any')
     default:
       return op satisfies never
-  }
-}
-
-/** Runs a step of one operation; an error gets the operation's place before its message. */
-function within<Result>(where: string, run: () => Result): Result {
-  try {
-    return run()
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    throw new GatewayError(error.code, `${where}: ${error.message}`, error.details)
   }
 }

@@ -3,10 +3,11 @@ import {
   GatewayError,
   type JsonObject,
   type RoutingRule,
+  type RuleSet,
   type Warning,
 } from '../../core/contract/index.ts'
 import type { RuleEvent } from '../../core/events/rules.ts'
-import type { Rules } from '../../projections/rules.ts'
+import type { RuleKindName } from '../../projections/rules.ts'
 import type { RuleKind } from './kind.ts'
 
 /** What a change must find: the revision that the caller read, or `any`. */
@@ -41,25 +42,22 @@ export interface RuleDesk {
   remove(ruleId: number, expected: ExpectedRule): Change
 }
 
-/** Opens a kind's desk for a user. */
-export type OpenDesk = (userId: number) => RuleDesk
+/** Opens a kind's desk for a user, over the user's rules as they are unless others are given. */
+export type OpenDesk = (userId: number, rules?: () => RuleSet) => RuleDesk
 
 export function createRuleDesk<Rule extends RoutingRule | FirewallRule, Content>(
   kind: RuleKind<Rule, Content>,
-  rules: Rules,
+  rules: () => RuleSet,
   userId: number,
 ): RuleDesk {
   // The cast is safe: a kind's name says which list of the set holds its rules.
-  const list = () => rules.of(userId)[kind.name] as unknown as readonly Rule[]
+  const list = () => rules()[kind.name] as unknown as readonly Rule[]
 
   function find(ruleId: number, expected: ExpectedRule = 'any'): Rule {
     const rule = list().find((candidate) => candidate.id === ruleId)
-    if (rule === undefined) throw new GatewayError('not_found', `There is no ${kind.name} rule with this id.`)
-    if (expected === 'any' || expected === rule.revision) return rule
-    throw new GatewayError(
-      'revision_mismatch',
-      `The rule was changed meanwhile: it is at revision ${rule.revision}. Read it again, then repeat the change.`,
-    )
+    if (rule === undefined) throw noSuchRule(kind.name)
+    checkRevision(rule.revision, expected)
+    return rule
   }
 
   function show(ruleId: number): Outcome {
@@ -98,4 +96,18 @@ export function createRuleDesk<Rule extends RoutingRule | FirewallRule, Content>
       }
     },
   }
+}
+
+/** 412 when the rule is not at the revision that the caller read. */
+export function checkRevision(actual: number, expected: ExpectedRule): void {
+  if (expected === 'any' || expected === actual) return
+  throw new GatewayError(
+    'revision_mismatch',
+    `The rule was changed meanwhile: it is at revision ${actual}. Read it again, then repeat the change.`,
+  )
+}
+
+/** The answer for an unknown id and for another user's. */
+export function noSuchRule(kind: RuleKindName): GatewayError {
+  return new GatewayError('not_found', `There is no ${kind} rule with this id.`)
 }

@@ -1,16 +1,29 @@
-import { type GatewayContext, GatewayError, type GatewayRouter } from '../../core/contract/index.ts'
+import type { GatewayContext, GatewayRouter } from '../../core/contract/index.ts'
 import { bodyOf } from '../../core/http/read-body.ts'
+import { readMoment } from '../../core/moment.ts'
+import type { Past } from '../../projections/past.ts'
 import { carryOut, type RuleServices } from './carry-out.ts'
-import type { Change, ExpectedRule, OpenDesk, Outcome } from './changes.ts'
+import type { Change, OpenDesk, RuleDesk } from './changes.ts'
+import { answer, authorOf, expectedRule, ruleIdOf } from './rule-request.ts'
+
+export interface RuleEndpointServices extends RuleServices {
+  readonly openDesk: OpenDesk
+  readonly past: Past
+}
 
 /** List, create, read, update and delete for one kind of rules (interface: "Endpoints"). */
-export function addRuleRoutes(
-  router: GatewayRouter,
-  path: string,
-  openDesk: OpenDesk,
-  services: RuleServices,
-): void {
+export function addRuleRoutes(router: GatewayRouter, path: string, services: RuleEndpointServices): void {
+  const { openDesk, past } = services
   const deskOf = (ctx: GatewayContext) => openDesk(ctx.account.userId)
+
+  /** The desk as it was at the moment that the caller names, else as it is. */
+  async function deskAsOf(ctx: GatewayContext): Promise<RuleDesk> {
+    const { userId } = ctx.account
+    const { as_of } = ctx.query
+    if (as_of === undefined) return openDesk(userId)
+    const rules = await past.rulesOf(userId, readMoment(as_of, 'as_of'))
+    return openDesk(userId, () => rules)
+  }
 
   async function make(ctx: GatewayContext, change: Change): Promise<void> {
     const [outcome] = await carryOut([change], services, ctx.account.userId, authorOf(ctx))
@@ -18,14 +31,16 @@ export function addRuleRoutes(
   }
 
   router.get(path, async (ctx) => {
-    ctx.body = { data: deskOf(ctx).list() }
+    const desk = await deskAsOf(ctx)
+    ctx.body = { data: desk.list() }
   })
   router.post(path, async (ctx) => {
     await make(ctx, deskOf(ctx).create(bodyOf(ctx)))
     ctx.status = 201
   })
   router.get(`${path}/:id`, async (ctx) => {
-    answer(ctx, deskOf(ctx).show(ruleIdOf(ctx)))
+    const desk = await deskAsOf(ctx)
+    answer(ctx, desk.show(ruleIdOf(ctx)))
   })
   router.patch(`${path}/:id`, async (ctx) => {
     await make(ctx, deskOf(ctx).update(ruleIdOf(ctx), bodyOf(ctx), expectedRule(ctx)))
@@ -33,36 +48,4 @@ export function addRuleRoutes(
   router.delete(`${path}/:id`, async (ctx) => {
     await make(ctx, deskOf(ctx).remove(ruleIdOf(ctx), expectedRule(ctx)))
   })
-}
-
-/** Who makes a change by HTTP. */
-export function authorOf(ctx: GatewayContext) {
-  return { actor: ctx.account.keyId, requestId: ctx.requestId }
-}
-
-function answer(ctx: GatewayContext, outcome: Outcome): void {
-  if (outcome.type === 'removed') {
-    ctx.body = { success: true }
-    return
-  }
-  const { shown, revision, warnings } = outcome
-  ctx.set('etag', `"${revision}"`)
-  ctx.body = { data: shown, ...(warnings.length > 0 && { warnings }) }
-}
-
-/** The id in the path; 0, which no rule has, for anything but digits. */
-function ruleIdOf(ctx: GatewayContext & { params: { id?: string } }): number {
-  const id = ctx.params.id ?? ''
-  return /^\d{1,15}$/.test(id) ? Number(id) : 0
-}
-
-/** `If-Match` with the ETag of the rule that the caller read; optional. */
-function expectedRule(ctx: GatewayContext): ExpectedRule {
-  const header = ctx.headers['if-match']
-  if (header === undefined || header.trim() === '*') return 'any'
-  const revision = header.match(/^\s*(?:W\/)?"(\d+)"\s*$/)?.[1]
-  if (revision === undefined) {
-    throw new GatewayError('revision_mismatch', 'If-Match must be the ETag of the rule, such as "3", or *.')
-  }
-  return Number(revision)
 }

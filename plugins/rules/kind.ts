@@ -1,5 +1,5 @@
 import type { FirewallRule, JsonObject, RoutingRule, Warning } from '../../core/contract/index.ts'
-import type { RuleEvent } from '../../core/events/rules.ts'
+import type { Reverting, Reviving, RuleEvent } from '../../core/events/rules.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 
 /** What the two kinds of rules differ in; commands and endpoints are the same for both. */
@@ -9,8 +9,9 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   readNew(body: JsonObject): Content
   /** Only the given fields. */
   readChanges(body: JsonObject): Partial<Content>
-  created(userId: number, ruleId: number, content: Content): RuleEvent
-  updated(userId: number, ruleId: number, changes: Partial<Content>): RuleEvent
+  /** `reviving` when the rule was deleted and comes back. */
+  created(userId: number, ruleId: number, content: Content, reviving?: Reviving): RuleEvent
+  updated(userId: number, ruleId: number, changes: Partial<Content>, reverting?: Reverting): RuleEvent
   deleted(userId: number, ruleId: number): RuleEvent
   /** The rule as the API shows it. */
   show(rule: Rule): JsonObject

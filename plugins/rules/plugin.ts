@@ -2,7 +2,7 @@ import type { Plugin } from '../../core/contract/index.ts'
 import { bodyOf } from '../../core/http/read-body.ts'
 import { type Desks, readChanges } from './batch.ts'
 import { carryOut, type RuleServices } from './carry-out.ts'
-import { authorOf } from './endpoints.ts'
+import { authorOf } from './rule-request.ts'
 
 /** What concerns both kinds of rules at once: `POST /v1/rules/batch`, several changes that happen together or not at all. */
 export function createRules(desks: Desks, services: RuleServices): Plugin {

@@ -27,7 +27,7 @@ export function recordRequest(exchange: Exchange, time: Date, error?: unknown): 
       routing_reason: route?.reason ?? null,
       provider: target?.provider ?? null,
       model: target?.model ?? null,
-      attempts: attempts satisfies readonly Attempt[],
+      attempts: attempts.map(showAttempt),
       rules_position: exchange.rulesPosition,
       rule_trace: exchange.trace,
       warnings: exchange.warnings,
@@ -35,8 +35,14 @@ export function recordRequest(exchange: Exchange, time: Date, error?: unknown): 
   }
 }
 
-function describeError(error: unknown): JsonObject {
+function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
+  return { provider: target.provider, model: target.model, outcome, ms: Math.round(ms) }
+}
+
+/** Why a request was refused, for its owner to read. */
+export function describeError(error: unknown): JsonObject {
   if (!(error instanceof GatewayError)) return { code: 'internal_error', http_status: 500 }
   const { code, status, message, details } = error
-  return { code, http_status: status, message, ...(details.meta && { meta: details.meta }) }
+  const { param, meta } = details
+  return { code, http_status: status, message, ...(param && { param }), ...(meta && { meta }) }
 }

@@ -1,0 +1,39 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
+import type { RuleKind } from '../rules/kind.ts'
+import type { Kinds } from './kinds.ts'
+
+/** What the server sets says nothing about what a rule does. */
+const SERVER_FIELDS = ['id', 'user_id', 'created_at', 'updated_at', 'revision']
+
+/** Rules added, changed (field by field) and removed on the way from one state to the other, for both kinds. */
+export function diffRules(from: RuleSet, to: RuleSet, kinds: Kinds): JsonObject {
+  return {
+    routing: diffKind(from.routing, to.routing, kinds.routing),
+    firewall: diffKind(from.firewall, to.firewall, kinds.firewall),
+  }
+}
+
+function diffKind<Rule extends RoutingRule | FirewallRule, Content>(
+  from: readonly Rule[],
+  to: readonly Rule[],
+  { show }: RuleKind<Rule, Content>,
+): JsonObject {
+  const earlier = new Map(from.map((rule) => [rule.id, rule]))
+  const later = new Set(to.map(({ id }) => id))
+  return {
+    added: to.filter(({ id }) => !earlier.has(id)).map(show),
+    changed: to.flatMap((rule) => {
+      const changes = diffFields({ ...earlier.get(rule.id) }, { ...rule })
+      const isChanged = earlier.has(rule.id) && Object.keys(changes).length > 0
+      return isChanged ? [{ id: rule.id, name: rule.name, changes }] : []
+    }),
+    removed: from.filter(({ id }) => !later.has(id)).map(show),
+  }
+}
+
+function diffFields(from: JsonObject, to: JsonObject): JsonObject {
+  const fields = Object.keys({ ...from, ...to }).filter((field) => !SERVER_FIELDS.includes(field))
+  const changed = fields.filter((field) => !isDeepStrictEqual(from[field], to[field]))
+  return Object.fromEntries(changed.map((field) => [field, { from: from[field], to: to[field] }]))
+}

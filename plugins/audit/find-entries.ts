@@ -1,0 +1,89 @@
+import type { GatewayContext } from '../../core/contract/index.ts'
+import { type Moment, readMoment } from '../../core/moment.ts'
+import { badParameter, readQuery } from './read-query.ts'
+import { SUBJECTS, type TrailEntry } from './trail.ts'
+
+/** What the caller wants to see of the trail. */
+export interface AuditQuery {
+  /** Both ends are included. */
+  readonly since: Moment | undefined
+  readonly until: Moment | undefined
+  readonly actor: string | undefined
+  readonly kind: string | undefined
+  readonly limit: number
+  /** Only what is older than this position. */
+  readonly below: number
+}
+
+export interface AuditPage {
+  /** Newest first. */
+  readonly entries: readonly TrailEntry[]
+  readonly next: string | null
+}
+
+const LIMIT = { usual: 50, most: 500 }
+
+/** Reads `?since&until&actor&kind&limit&cursor`; 400 names the parameter at fault. */
+export function readAuditQuery(ctx: GatewayContext): AuditQuery {
+  const { since, until, actor, kind, limit, cursor } = readQuery(ctx, [
+    'since',
+    'until',
+    'actor',
+    'kind',
+    'limit',
+    'cursor',
+  ])
+  if (kind !== undefined && !(SUBJECTS as readonly string[]).includes(kind)) {
+    throw badParameter('kind', `kind must be one of ${SUBJECTS.join(', ')}.`)
+  }
+  return {
+    since: since === undefined ? undefined : readMoment(since, 'since'),
+    until: until === undefined ? undefined : readMoment(until, 'until'),
+    actor,
+    kind,
+    limit: limit === undefined ? LIMIT.usual : readLimit(limit),
+    below: cursor === undefined ? Number.POSITIVE_INFINITY : readCursor(cursor),
+  }
+}
+
+/** A page of the trail. What is added meanwhile is newer than any cursor, so pages never shift. */
+export function findEntries(trail: readonly TrailEntry[], query: AuditQuery): AuditPage {
+  const found = trail.filter((entry) => matches(entry, query)).toReversed()
+  const entries = found.slice(0, query.limit)
+  const last = entries.at(-1)
+  return { entries, next: last && found.length > entries.length ? writeCursor(last) : null }
+}
+
+function matches({ record, kind }: TrailEntry, query: AuditQuery): boolean {
+  const { position, metadata } = record
+  return (
+    position < query.below &&
+    (query.kind === undefined || kind === query.kind) &&
+    (query.actor === undefined || metadata.actor === query.actor) &&
+    (query.since === undefined || compare(record, query.since) >= 0) &&
+    (query.until === undefined || compare(record, query.until) <= 0)
+  )
+}
+
+/** Below 0 when the event is earlier than the moment, above when it is later. */
+function compare({ position, metadata }: TrailEntry['record'], moment: Moment): number {
+  if (moment.type === 'position') return position - moment.position
+  return Number(metadata.time > moment.time) - Number(metadata.time < moment.time)
+}
+
+function readLimit(text: string): number {
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (limit >= 1 && limit <= LIMIT.most) return limit
+  throw badParameter('limit', `limit must be a whole number from 1 to ${LIMIT.most}.`)
+}
+
+/** Opaque to callers, so that what is in it may change. */
+function writeCursor({ record }: TrailEntry): string {
+  return Buffer.from(`below:${record.position}`).toString('base64url')
+}
+
+function readCursor(cursor: string): number {
+  const position = /^below:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1]
+  if (position !== undefined) return Number(position)
+  throw badParameter('cursor', 'cursor must be the next_cursor of an earlier answer.')
+}

@@ -1,0 +1,105 @@
+import {
+  type EventLog,
+  GatewayError,
+  type Position,
+  type RecordedEvent,
+  type RuleSet,
+} from '../core/contract/index.ts'
+import { type DomainEvent, decodeEvent, isRuleEvent } from '../core/events/codec.ts'
+import { rulesStream } from '../core/events/rules.ts'
+import { userStream } from '../core/events/users.ts'
+import type { Moment } from '../core/moment.ts'
+import { createAccounts, type User } from './accounts.ts'
+import type { Live } from './live.ts'
+import { arrange, type Book, emptyBook, evolveBook } from './rule-book.ts'
+
+/** What happened; `event` is undefined for a type or shape that only a newer node knows. */
+export interface PastEvent {
+  readonly record: RecordedEvent
+  readonly event: DomainEvent | undefined
+}
+
+/** A user as they were: undefined before there was one. `book` holds their rules and is the caller's to change. */
+export interface PastUser {
+  readonly user: User | undefined
+  readonly book: Book
+}
+
+/** What has been, read from the log when it is asked for. */
+export interface Past {
+  /** Everything that happened to a user, their keys and their rules, in log order; up to a moment where one is given. */
+  eventsOf(userId: number, moment?: Moment): Promise<readonly PastEvent[]>
+  /** Throws 400 for a moment that has not come. */
+  rulesOf(userId: number, moment: Moment): Promise<RuleSet>
+}
+
+export function createPast(log: EventLog, live: Live, milliseconds: () => number = Date.now): Past {
+  async function eventsOf(userId: number, moment?: Moment): Promise<readonly PastEvent[]> {
+    const events = await readEvents(log, userId)
+    if (moment === undefined) return events
+    refuseFuture(moment, live.position(), milliseconds(), events)
+    return upTo(events, moment)
+  }
+
+  return {
+    eventsOf,
+    async rulesOf(userId, moment) {
+      return lookBack(userId, foldUser(userId, await eventsOf(userId, moment)).book)
+    },
+  }
+}
+
+/** The user that the events make, by the same steps as those of the running gateway. */
+export function foldUser(userId: number, events: readonly PastEvent[]): PastUser {
+  const accounts = createAccounts()
+  const book = emptyBook()
+  for (const { event, record } of events) {
+    if (event === undefined) continue
+    if (isRuleEvent(event)) evolveBook(book, event, record)
+    else accounts.apply(event, record)
+  }
+  return { user: accounts.user(userId), book }
+}
+
+/** A past book as a set of rules. */
+export function lookBack(userId: number, book: Book): RuleSet {
+  return { ...arrange(userId, book), transient: true }
+}
+
+/** The events up to a moment; for a time that is up to the last one that is not later. */
+export function upTo(events: readonly PastEvent[], moment: Moment): readonly PastEvent[] {
+  return events.slice(0, 1 + events.findLastIndex(({ record }) => isReached(record, moment)))
+}
+
+function isReached({ position, metadata }: RecordedEvent, moment: Moment): boolean {
+  return moment.type === 'position' ? position <= moment.position : metadata.time <= moment.time
+}
+
+async function readEvents(log: EventLog, userId: number): Promise<readonly PastEvent[]> {
+  const events: PastEvent[] = []
+  for (const stream of [userStream(userId), rulesStream(userId)]) {
+    for await (const record of log.read(stream)) events.push({ record, event: decodeEvent(record) })
+  }
+  return events.sort((a, b) => a.record.position - b.record.position)
+}
+
+/**
+ * What is in the log has come, even where this node's projections or its clock are behind. A clock of milliseconds is behind
+ * by up to one.
+ */
+function refuseFuture(
+  moment: Moment,
+  position: Position,
+  milliseconds: number,
+  events: readonly PastEvent[],
+): void {
+  if (moment.type === 'position') {
+    if (moment.position <= Math.max(position, ...events.slice(-1).map(({ record }) => record.position)))
+      return
+  } else {
+    if (moment.time <= new Date(milliseconds + 1).toISOString().replace('Z', '000Z')) return
+    if (events.some(({ record }) => moment.time <= record.metadata.time)) return
+  }
+  const message = `${moment.param} has not come yet: give a position or a time of the past.`
+  throw new GatewayError('invalid_value', message, { param: moment.param })
+}

@@ -1,0 +1,28 @@
+import { LogUnavailable } from '../core/contract/index.ts'
+
+/** Tasks that wait for each other when they have a name in common. */
+export class Queues {
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  /** Runs the task when those before it have ended. */
+  run<Result>(name: string, task: () => Promise<Result>): Promise<Result> {
+    const result = this.#run(this.#last.get(name), task)
+    this.#last.set(name, result)
+    const leave = () => {
+      if (this.#last.get(name) === result) this.#last.delete(name)
+    }
+    result.then(leave, leave)
+    return result
+  }
+
+  async #run<Result>(before: Promise<unknown> | undefined, task: () => Promise<Result>): Promise<Result> {
+    await before?.catch(failAlike)
+    return task()
+  }
+}
+
+/** While the log is away, each waiting for an answer of its own would add up to no bound at all. */
+function failAlike(error: unknown): void {
+  if (!(error instanceof LogUnavailable) || error.full) return
+  throw new LogUnavailable(error.message, { cause: error, passing: true })
+}

@@ -1,0 +1,78 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createTimeSlice } from '../../core/time-slice.ts'
+import { snapshotName } from './folder.ts'
+import { linesOf, type Snapshot } from './format.ts'
+
+const BATCH_BYTES = 256 * 1024
+
+/** How long the event loop is held at a time, in milliseconds. */
+const SLICE_MS = 2
+
+/** Writes the snapshot so that it is in the folder whole or not at all, whatever happens meanwhile. Gives its path. */
+export async function writeSnapshot(folder: string, snapshot: Snapshot): Promise<string> {
+  await mkdir(folder, { recursive: true })
+  const path = join(folder, snapshotName(snapshot.header.position, snapshot.header.shape))
+  const unfinished = `${path}.${randomUUID()}.tmp`
+  try {
+    await writeWhole(unfinished, (file) => writeLines(file, snapshot))
+    await rename(unfinished, path)
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw error
+  }
+  await syncFolder(folder)
+  return path
+}
+
+async function writeWhole(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await write(file)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function writeLines(file: FileHandle, snapshot: Snapshot): Promise<void> {
+  const hash = createHash('sha256')
+  const slice = createTimeSlice(SLICE_MS)
+  const batch = Buffer.allocUnsafeSlow(BATCH_BYTES)
+  let used = 0
+
+  async function write(bytes: Buffer): Promise<void> {
+    hash.update(bytes)
+    await file.writeFile(bytes)
+  }
+  async function flush(): Promise<void> {
+    await write(batch.subarray(0, used))
+    used = 0
+  }
+  async function add(line: string | Buffer): Promise<void> {
+    const bytes = Buffer.byteLength(line) + 1
+    if (used + bytes > BATCH_BYTES) await flush()
+    if (bytes > BATCH_BYTES) return write(Buffer.from(`${line}\n`))
+    used += typeof line === 'string' ? batch.write(line, used) : line.copy(batch, used)
+    used += batch.write('\n', used)
+  }
+
+  await add(JSON.stringify(snapshot.header))
+  for (const line of linesOf(snapshot)) {
+    await add(line)
+    if (slice.isOver()) await slice.pause()
+  }
+  await flush()
+  await file.writeFile(`${hash.digest('hex')}\n`)
+}
+
+/** The new name is on disk only when the folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,79 @@
+import { expect } from 'chai'
+import type { GatewayContext, GatewayMiddleware, PluginParts } from '../../../core/contract/index.ts'
+import { chainFor } from '../../../core/pipeline/chain.ts'
+import type { Step } from '../../../core/pipeline/set-up.ts'
+
+describe('the chain of plugins', () => {
+  let ran: string[]
+
+  beforeEach(() => {
+    ran = []
+  })
+
+  const mark =
+    (name: string): GatewayMiddleware =>
+    async (_, next) => {
+      ran.push(name)
+      await next()
+    }
+
+  const deciding = (name: string) => ({
+    decide: async () => {
+      ran.push(name)
+    },
+  })
+
+  function step(plugin: Pick<Step['plugin'], 'applies' | 'needs'>, parts: PluginParts): Step {
+    return { plugin: { name: 'a plugin', setup: () => parts, ...plugin }, parts }
+  }
+
+  async function run(kind: 'inference' | 'management', ...steps: Step[]): Promise<readonly string[]> {
+    const chain = chainFor(kind, steps, [mark('body')])
+    // Nothing of the context is looked at here.
+    const ctx = { exchange: {} } as GatewayContext
+    const runFrom = async (place: number): Promise<void> => {
+      await chain[place]?.(ctx, () => runFrom(place + 1))
+    }
+    await runFrom(0)
+    return ran
+  }
+
+  it('runs middleware in the listed order, and reads the body before the first that needs it', async () => {
+    const steps = [
+      step({ needs: 'headers' }, { middleware: mark('first') }),
+      step({}, { middleware: mark('second') }),
+      step({ needs: 'headers' }, { middleware: mark('third') }),
+    ]
+    expect(await run('inference', ...steps)).to.deep.equal(['first', 'body', 'second', 'third'])
+  })
+
+  it('reads the body at the end when nobody needs it', async () => {
+    expect(await run('inference', step({ needs: 'headers' }, { middleware: mark('first') }))).to.deep.equal([
+      'first',
+      'body',
+    ])
+  })
+
+  it('leaves out middleware for requests of the other kind', async () => {
+    const steps = [
+      step({ applies: 'inference' }, { middleware: mark('inference') }),
+      step({ applies: 'management' }, { middleware: mark('management') }),
+      step({ applies: 'all' }, { middleware: mark('all') }),
+    ]
+    expect(await run('management', ...steps)).to.deep.equal(['body', 'management', 'all'])
+  })
+
+  it('decides in front of the middleware of the same plugin, with the body read', async () => {
+    const steps = [step({ needs: 'headers' }, { ...deciding('decision'), middleware: mark('middleware') })]
+    expect(await run('inference', ...steps)).to.deep.equal(['body', 'decision', 'middleware'])
+  })
+
+  it('decides about inference requests only, whatever the middleware applies to', async () => {
+    const steps = [
+      step({ applies: 'management' }, { ...deciding('decision'), middleware: mark('middleware') }),
+    ]
+    expect(await run('inference', ...steps)).to.deep.equal(['body', 'decision'])
+    ran = []
+    expect(await run('management', ...steps)).to.deep.equal(['body', 'middleware'])
+  })
+})

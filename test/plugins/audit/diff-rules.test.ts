@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import { createVocabulary } from '../../../core/pipeline/vocabulary.ts'
+import { diffRules } from '../../../plugins/audit/diff-rules.ts'
+import { firewallKind } from '../../../plugins/firewall/kind.ts'
+import { createRoutingKind } from '../../../plugins/routing/kind.ts'
+import { firewallRule, routingRule, ruleSet } from '../../support/rules.ts'
+
+const kinds = { routing: createRoutingKind(createVocabulary()), firewall: firewallKind }
+const nothing = { added: [], changed: [], removed: [] }
+
+describe('the difference between two states of the rules', () => {
+  it('is nothing when only what the server sets differs', () => {
+    const before = ruleSet(
+      [firewallRule({ id: 2 })],
+      [routingRule({ id: 3, match_json: { task: 'a', mode: 'cost' } })],
+    )
+    const after = ruleSet(
+      [firewallRule({ id: 2, revision: 5, updated_at: 'later' })],
+      [routingRule({ id: 3, match_json: { mode: 'cost', task: 'a' }, revision: 2 })],
+    )
+    expect(diffRules(before, after, kinds)).to.deep.equal({ routing: nothing, firewall: nothing })
+  })
+
+  it('shows rules that came and rules that went as the API shows them', () => {
+    const [old, fresh] = [firewallRule({ id: 2 }), firewallRule({ id: 3 })]
+    expect(diffRules(ruleSet([old]), ruleSet([fresh]), kinds)).to.deep.equal({
+      routing: nothing,
+      firewall: { added: [firewallKind.show(fresh)], changed: [], removed: [firewallKind.show(old)] },
+    })
+  })
+
+  it('shows changes field by field, under the later name', () => {
+    const before = routingRule({ id: 2, name: 'Old', match_json: { contains: ['a'] } })
+    const after = routingRule({ id: 2, name: 'New', match_json: { contains: ['a', 'b'] }, is_enabled: false })
+    const changes = {
+      name: { from: 'Old', to: 'New' },
+      is_enabled: { from: true, to: false },
+      match_json: { from: { contains: ['a'] }, to: { contains: ['a', 'b'] } },
+    }
+    expect(diffRules(ruleSet([], [before]), ruleSet([], [after]), kinds)).to.deep.equal({
+      routing: { added: [], changed: [{ id: 2, name: 'New', changes }], removed: [] },
+      firewall: nothing,
+    })
+  })
+})

@@ -1,0 +1,40 @@
+import { ADMIN_KEY, type Answer, type RunningGateway } from './gateway.ts'
+
+/** A user of their own, so that tests do not see each other's rules. */
+export interface TestUser {
+  readonly id: number
+  readonly keyId: string
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** `POST /route` on the direct-routing address. */
+  route(body: unknown): Promise<Answer>
+  setPlan(plan: string): Promise<Answer>
+  issueKey(): Promise<{ id: string; key: string }>
+  revokeKey(id: string): Promise<Answer>
+}
+
+export async function newUser(gateway: RunningGateway, plan = 'paid'): Promise<TestUser> {
+  const admin = { authorization: `Bearer ${ADMIN_KEY}` }
+  const user = await gateway.call('POST', '/admin/users', { name: 'someone', plan }, admin)
+  const id: number = user.body.data.id
+  const issueKey = async () =>
+    (await gateway.call('POST', `/admin/users/${id}/keys`, undefined, admin)).body.data
+  const { id: keyId, key } = await issueKey()
+  const authorization = `Bearer ${key}`
+  return {
+    id,
+    keyId,
+    call: (method, path, body, headers = {}) =>
+      gateway.call(method, path, body, { authorization, ...headers }),
+    async route(body) {
+      const response = await fetch(`${gateway.routeUrl}/route`, {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      return { status: response.status, headers: response.headers, body: await response.json() }
+    },
+    setPlan: (plan) => gateway.call('PATCH', `/admin/users/${id}`, { plan }, admin),
+    issueKey,
+    revokeKey: (id) => gateway.call('DELETE', `/admin/keys/${id}`, undefined, admin),
+  }
+}

@@ -1,0 +1,80 @@
+import type { RecordedEvent } from '../../core/contract/index.ts'
+import { type DomainEvent, encodeEvent, isRuleEvent } from '../../core/events/codec.ts'
+import { rulesStream } from '../../core/events/rules.ts'
+import { userStream } from '../../core/events/users.ts'
+import type { PastEvent } from '../../projections/past.ts'
+
+/** What happened to user 1, at the positions 10, 20, 30, …, one event a minute from 10:01 on, by `key_a`. */
+export function given(...events: readonly DomainEvent[]): readonly PastEvent[] {
+  return events.map((event, index) => ({ event, record: recordOf(event, index + 1) }))
+}
+
+/** The time of the nth event. */
+export function minute(n: number): string {
+  return `2026-11-20T10:${String(n).padStart(2, '0')}:00.000000Z`
+}
+
+export const created = (ruleId: number, more: object = {}): DomainEvent => ({
+  type: 'RoutingRuleCreated',
+  data: { userId: 1, ruleId, content: { ...CONTENT, ...more } },
+})
+
+export const updated = (ruleId: number, changes: object): DomainEvent => ({
+  type: 'RoutingRuleUpdated',
+  data: { userId: 1, ruleId, changes },
+})
+
+export const deleted = (ruleId: number): DomainEvent => ({
+  type: 'RoutingRuleDeleted',
+  data: { userId: 1, ruleId },
+})
+
+export const walled = (ruleId: number): DomainEvent => ({
+  type: 'FirewallRuleCreated',
+  data: {
+    userId: 1,
+    ruleId,
+    content: {
+      name: 'A wall',
+      is_enabled: true,
+      priority: 0,
+      scope: 'prompt',
+      type: 'substring',
+      pattern: 'secret',
+      action: 'mask',
+      replacement: null,
+    },
+  },
+})
+
+export const userCreated: DomainEvent = {
+  type: 'UserCreated',
+  data: { userId: 1, name: 'Ada', plan: 'paid' },
+}
+
+export const planChanged = (plan: 'free' | 'paid'): DomainEvent => ({
+  type: 'PlanChanged',
+  data: { userId: 1, plan },
+})
+
+export const keyIssued = (keyId: string): DomainEvent => ({
+  type: 'KeyIssued',
+  data: { userId: 1, keyId, hash: 'f'.repeat(64) },
+})
+
+export const keyRevoked = (keyId: string): DomainEvent => ({
+  type: 'KeyRevoked',
+  data: { userId: 1, keyId },
+})
+
+const CONTENT = { name: 'A route', is_enabled: true, priority: 0, match_json: {}, action_json: {} }
+
+function recordOf(event: DomainEvent, n: number): RecordedEvent {
+  return {
+    ...encodeEvent(event),
+    stream: isRuleEvent(event) ? rulesStream(1) : userStream(1),
+    revision: n,
+    position: n * 10,
+    metadata: { actor: 'key_a', requestId: `req_${n}`, time: minute(n), schema: 1 },
+  }
+}
