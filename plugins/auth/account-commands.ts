@@ -1,4 +1,4 @@
-import { GatewayError, type Plan } from '../../core/contract/index.ts'
+import { GatewayError, type Plan, type RequestLimit } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/users.ts'
 import { newApiKey, newId } from '../../core/ids.ts'
@@ -7,10 +7,16 @@ import type { IdSource } from '../../projections/id-source.ts'
 import type { Author, Writer } from '../../projections/writer.ts'
 import { hashKey } from './api-key.ts'
 
+/** Left out: the plan stays; the limit is the plan's from now on. */
+export interface UserChange {
+  readonly plan?: Plan
+  readonly requestsPerMinute?: RequestLimit
+}
+
 /** What administrators do with users and keys; each resolves when this node's projections show it. */
 export interface AccountCommands {
   createUser(name: string, plan: Plan, author: Author): Promise<User>
-  changePlan(userId: number, plan: Plan, author: Author): Promise<User>
+  changeUser(userId: number, change: UserChange, author: Author): Promise<User>
   /** The key is given out here and never again. */
   issueKey(userId: number, author: Author): Promise<{ id: string; key: string }>
   revokeKey(keyId: string, author: Author): Promise<void>
@@ -34,10 +40,8 @@ export function createAccountCommands(accounts: Accounts, ids: IdSource, writer:
       const userId = await ids.reserve(1, author)
       return write(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
     },
-    async changePlan(userId, plan, author) {
-      const decide = (): readonly DomainEvent[] =>
-        find(userId).plan === plan ? [] : [{ type: 'PlanChanged', data: { userId, plan } }]
-      return write(userId, decide, author)
+    async changeUser(userId, change, author) {
+      return write(userId, () => decideChange(find(userId), change), author)
     },
     async issueKey(userId, author) {
       const id = newId('key_')
@@ -58,4 +62,15 @@ export function createAccountCommands(accounts: Accounts, ids: IdSource, writer:
       await write(owner.id, decide, author)
     },
   }
+}
+
+function decideChange(user: User, { plan, requestsPerMinute }: UserChange): readonly DomainEvent[] {
+  const userId = user.id
+  const events: DomainEvent[] = []
+  if (plan !== undefined && plan !== user.plan) events.push({ type: 'PlanChanged', data: { userId, plan } })
+  if (requestsPerMinute !== user.requestsPerMinute) {
+    const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute }
+    events.push({ type: 'RequestLimitChanged', data: { userId, ...limit } })
+  }
+  return events
 }

@@ -1,18 +1,17 @@
-import { timingSafeEqual } from 'node:crypto'
 import {
   type GatewayContext,
   GatewayError,
-  type GatewayMiddleware,
   type GatewayRouter,
   type JsonObject,
   PLANS,
   type Plan,
+  type RequestLimit,
 } from '../../core/contract/index.ts'
 import { bodyOf } from '../../core/http/read-body.ts'
 import { compileReader } from '../../core/schema.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
-import { hashKey, readBearer } from './api-key.ts'
+import { requireAdminKey } from './require-admin-key.ts'
 
 const plan = { type: 'string', enum: PLANS }
 const name = { type: 'string', minLength: 1, maxLength: 128 }
@@ -24,11 +23,11 @@ const readNewUser = compileReader<{ name: string; plan: Plan }>({
   properties: { name, plan },
 })
 
-const readUserChange = compileReader<{ plan?: Plan }>({
+const readUserChange = compileReader<{ plan?: Plan; requests_per_minute?: RequestLimit }>({
   type: 'object',
   additionalProperties: false,
   minProperties: 1,
-  properties: { plan },
+  properties: { plan, requests_per_minute: { type: ['integer', 'null'], minimum: 1 } },
 })
 
 /** `/admin/*`: users and keys, for the bearer of the admin key. */
@@ -49,11 +48,10 @@ export function addAdminRoutes(
     ctx.body = { data: showUser(await commands.createUser(name, plan, authorOf(ctx))) }
   })
   router.patch('/admin/users/:id', guard, async (ctx) => {
-    const change = readUserChange(bodyOf(ctx))
+    const { requests_per_minute, ...change } = readUserChange(bodyOf(ctx))
+    const limit = requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }
     const user = findUser(accounts, ctx.params.id)
-    ctx.body = {
-      data: showUser(change.plan ? await commands.changePlan(user.id, change.plan, authorOf(ctx)) : user),
-    }
+    ctx.body = { data: showUser(await commands.changeUser(user.id, { ...change, ...limit }, authorOf(ctx))) }
   })
   router.post('/admin/users/:id/keys', guard, async (ctx) => {
     const user = findUser(accounts, ctx.params.id)
@@ -64,17 +62,6 @@ export function addAdminRoutes(
     await commands.revokeKey(ctx.params.id ?? '', authorOf(ctx))
     ctx.body = { success: true }
   })
-}
-
-function requireAdminKey(adminKey: string): GatewayMiddleware {
-  const expected = Buffer.from(hashKey(adminKey))
-  return async (ctx, next) => {
-    const given = readBearer(ctx.headers.authorization)
-    if (given === undefined || !timingSafeEqual(Buffer.from(hashKey(given)), expected)) {
-      throw new GatewayError('invalid_api_key', 'Send the admin key as "Authorization: Bearer <ADMIN_KEY>".')
-    }
-    await next()
-  }
 }
 
 function authorOf(ctx: GatewayContext) {
@@ -93,5 +80,7 @@ function showUser(user: User): JsonObject {
     created_at: createdAt,
     revoked_at: revokedAt,
   }))
-  return { id: user.id, name: user.name, plan: user.plan, created_at: user.createdAt, keys }
+  const { id, name, plan, requestsPerMinute, createdAt } = user
+  const limit = requestsPerMinute === undefined ? {} : { requests_per_minute: requestsPerMinute }
+  return { id, name, plan, ...limit, created_at: createdAt, keys }
 }

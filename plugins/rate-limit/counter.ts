@@ -1,0 +1,13 @@
+/** Counts the requests of each user in windows; a window begins with a user's first request after the last one ended. */
+export interface RequestCounter {
+  /** Counts one request. Rejects when the store is away: nobody knows then whether it was counted. */
+  count(userId: number): Promise<Count>
+  close(): Promise<void>
+}
+
+export interface Count {
+  /** Requests in this window, this one and refused ones included. */
+  readonly used: number
+  /** Milliseconds until the window ends. */
+  readonly resetMs: number
+}

@@ -1,0 +1,85 @@
+import type { Logger } from 'pino'
+import { type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
+import type { Count, RequestCounter } from './counter.ts'
+import { setLimitHeaders, wholeSeconds } from './headers.ts'
+import { createMemoryCounter } from './memory-counter.ts'
+import { createOutcomeCounter, type LimitOutcome } from './outcomes.ts'
+import { openRedisCounter } from './redis-counter.ts'
+import { limitOf, type RateLimitSettings } from './settings.ts'
+
+const WINDOW_SECONDS = 60
+
+/** Requests per minute and user, on everything that needs an API key (interface: "Limits"). */
+export function createRateLimit(settings: RateLimitSettings, redisUrl: string | undefined): Plugin {
+  return {
+    name: 'rate-limit',
+    after: ['auth'],
+    applies: 'all',
+    needs: 'headers',
+    async setup(_, { logger, metrics }) {
+      const counter = await openCounter(settings, redisUrl, logger)
+      const note = createOutcomeCounter(metrics)
+      return {
+        async middleware(ctx, next) {
+          const outcome = await judge(ctx, counter, settings)
+          note(ctx.account.plan, outcome.type)
+          if (outcome.refusal !== undefined) throw outcome.refusal
+          await next()
+        },
+        close: counter.close,
+      }
+    },
+  }
+}
+
+function openCounter(
+  { redis_timeout_ms }: RateLimitSettings,
+  url: string | undefined,
+  logger: Logger,
+): RequestCounter | Promise<RequestCounter> {
+  if (url === undefined) return createMemoryCounter(WINDOW_SECONDS)
+  return openRedisCounter({ url, timeoutMs: redis_timeout_ms, windowSeconds: WINDOW_SECONDS }, logger)
+}
+
+interface Outcome {
+  readonly type: LimitOutcome
+  readonly refusal?: GatewayError
+}
+
+/** Counts the request and says on the answer what is left. */
+async function judge(
+  ctx: GatewayContext,
+  counter: RequestCounter,
+  settings: RateLimitSettings,
+): Promise<Outcome> {
+  const { account } = ctx
+  const limit = limitOf(account, settings)
+  if (limit === null) return { type: 'unlimited' }
+  const count = await tryCount(counter, account.userId)
+  if (count === undefined) {
+    if (settings.without_redis[account.plan] === 'open') return { type: 'open' }
+    return { type: 'closed', refusal: uncounted() }
+  }
+  setLimitHeaders(ctx, limit, count)
+  return count.used > limit ? { type: 'refused', refusal: overLimit(limit, count) } : { type: 'allowed' }
+}
+
+/** Undefined when the store is away; it says so in the log by itself, once and not per request. */
+async function tryCount(counter: RequestCounter, userId: number): Promise<Count | undefined> {
+  try {
+    return await counter.count(userId)
+  } catch {
+    return undefined
+  }
+}
+
+function overLimit(limit: number, { resetMs }: Count): GatewayError {
+  const retryAfter = wholeSeconds(resetMs)
+  const message = `Over the limit of ${limit} requests per minute. Try again in ${retryAfter} seconds.`
+  return new GatewayError('rate_limit_exceeded', message, { retryAfter })
+}
+
+function uncounted(): GatewayError {
+  const message = 'Requests cannot be counted at the moment, so none is let through. Try again.'
+  return new GatewayError('rate_limit_unavailable', message, { retryAfter: 1 })
+}

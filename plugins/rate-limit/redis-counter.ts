@@ -1,0 +1,33 @@
+import type { Logger } from 'pino'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import type { RequestCounter } from './counter.ts'
+import { limiterOptions } from './limiter-options.ts'
+import { openRedis } from './redis.ts'
+
+export interface RedisCounterOptions {
+  /** May hold a password. */
+  readonly url: string
+  /** How long a request waits for an answer of Redis. */
+  readonly timeoutMs: number
+  readonly windowSeconds: number
+}
+
+/** Counts in Redis, for all processes that share it. Resolves when Redis is there, or has failed to answer once. */
+export async function openRedisCounter(
+  options: RedisCounterOptions,
+  logger: Logger,
+): Promise<RequestCounter> {
+  const redis = await openRedis(options.url, options.timeoutMs, logger)
+  const limiter = new RateLimiterRedis({ ...limiterOptions(options.windowSeconds), storeClient: redis })
+  return {
+    async count(userId) {
+      const { consumedPoints, msBeforeNext } = await limiter.consume(userId)
+      return { used: consumedPoints, resetMs: msBeforeNext }
+    },
+    async close() {
+      // Who closes the connection need not be told that it is closed.
+      redis.removeAllListeners('close')
+      redis.disconnect()
+    },
+  }
+}
