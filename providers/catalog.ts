@@ -7,9 +7,14 @@ export interface Catalog {
   find(name: string, provider?: string): Model | undefined
 }
 
-export function createCatalog(models: readonly Model[]): Catalog {
+/** Of several providers that offer a model, one that is configured is found first. */
+export function createCatalog(
+  models: readonly Model[],
+  isConfigured: (provider: string) => boolean = () => true,
+): Catalog {
   const byName = new Map<string, Model[]>()
-  for (const model of models) {
+  const isAway = ({ provider }: Model) => Number(!isConfigured(provider))
+  for (const model of models.toSorted((a, b) => isAway(a) - isAway(b))) {
     for (const name of [model.id, ...model.aliases]) byName.set(name, [...(byName.get(name) ?? []), model])
   }
   return {

@@ -8,7 +8,7 @@ import {
   handleWhen,
 } from 'cockatiel'
 import { LRUCache } from 'lru-cache'
-import { GatewayError, type Target } from '../core/contract/index.ts'
+import { GatewayError, type Model, type Target } from '../core/contract/index.ts'
 
 export interface HealthSettings {
   /** Failures in a row that open a target's breaker. */
@@ -21,10 +21,21 @@ export interface HealthSettings {
 export interface Health {
   /** Calls through the target's breaker; throws `model_unavailable` at once while that is open. */
   guard<Value>(target: Target, call: () => Promise<Value>): Promise<Value>
-  isUsable(provider: string, model: string): boolean
+  isUsable(model: Model): boolean
+  /** Of every target that was called, those without a catalogued model too. */
+  breakers(): Iterable<Breaker>
+}
+
+export const BREAKER_STATES = ['closed', 'open', 'half_open'] as const
+
+export interface Breaker {
+  readonly provider: string
+  /** `half_open`: the rest is over, and one request may try, or is trying. */
+  readonly state: (typeof BREAKER_STATES)[number]
 }
 
 interface Condition {
+  readonly provider: string
   readonly breaker: CircuitBreakerPolicy
   /** Not to be called before this, in milliseconds of `now`. */
   restsUntil: number
@@ -37,21 +48,23 @@ const LONGEST_FACTOR = 12
 const LONGEST_REST_MS = 60_000
 
 export function createHealth(settings: HealthSettings, now: () => number = Date.now): Health {
-  // Bounded, for names that are not catalogued come from callers.
-  const conditions = new LRUCache<string, Condition>({ max: 10_000 })
+  const ofModels = new Map<Model, Condition>()
+  // Names that are not catalogued come from callers.
+  const ofNames = new LRUCache<string, Condition>({ max: 10_000 })
 
-  function conditionOf(provider: string, model: string): Condition {
-    const key = `${provider}:${model}`
-    const known = conditions.get(key)
+  function conditionOf({ provider, model, entry }: Target): Condition {
+    const name = `${provider}:${model}`
+    const known = entry === undefined ? ofNames.get(name) : ofModels.get(entry)
     if (known !== undefined) return known
-    const condition = createCondition(settings, now)
-    conditions.set(key, condition)
+    const condition = createCondition(provider, settings, now)
+    if (entry === undefined) ofNames.set(name, condition)
+    else ofModels.set(entry, condition)
     return condition
   }
 
   return {
     async guard(target, call) {
-      const condition = conditionOf(target.provider, target.model)
+      const condition = conditionOf(target)
       // A test call is on its way: the breaker would have others wait for it, and it may hang.
       if (condition.breaker.state === CircuitState.HalfOpen) throw unavailable(target, 0)
       try {
@@ -63,16 +76,25 @@ export function createHealth(settings: HealthSettings, now: () => number = Date.
         throw error
       }
     },
-    isUsable(provider, model) {
-      const condition = conditions.get(`${provider}:${model}`)
+    isUsable(model) {
+      const condition = ofModels.get(model)
       if (condition === undefined) return true
       return condition.restsUntil <= now() && condition.breaker.state !== CircuitState.HalfOpen
+    },
+    *breakers() {
+      for (const { provider, breaker, restsUntil } of [...ofModels.values(), ...ofNames.values()])
+        yield { provider, state: stateOf(breaker.state, restsUntil > now()) }
     },
   }
 }
 
-function createCondition({ failures, open_ms }: HealthSettings, now: () => number): Condition {
+function createCondition(
+  provider: string,
+  { failures, open_ms }: HealthSettings,
+  now: () => number,
+): Condition {
   const condition = {
+    provider,
     restsUntil: 0,
     breaker: circuitBreaker(handleWhen(isFailure), {
       breaker: new ConsecutiveBreaker(failures),
@@ -86,14 +108,20 @@ function createCondition({ failures, open_ms }: HealthSettings, now: () => numbe
   return condition
 }
 
-/** Failures of the vendor itself; being told to slow down is none. */
-function isFailure(error: Error): boolean {
-  return error instanceof GatewayError && error.mayFailOver && error.status >= 500
+function stateOf(state: CircuitState, rests: boolean): Breaker['state'] {
+  if (state === CircuitState.Closed) return 'closed'
+  return state === CircuitState.Open && rests ? 'open' : 'half_open'
 }
 
-/** Milliseconds of rest that the vendor asked for. */
+/** Failures of the vendor itself and of our account there; being told to slow down is none. */
+function isFailure(error: Error): boolean {
+  return error instanceof GatewayError && error.status >= 500
+}
+
+/** Milliseconds of rest that the vendor asked for; without a budget, the longest: it is filled up by people. */
 function restAskedFor(error: unknown): number {
   if (!(error instanceof GatewayError) || !error.mayFailOver) return 0
+  if (error.code === 'provider_quota_exceeded') return LONGEST_REST_MS
   return (error.details.retryAfter ?? 0) * 1000
 }
 

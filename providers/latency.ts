@@ -1,12 +1,13 @@
-import { LRUCache } from 'lru-cache'
 import type { Model, Target } from '../core/contract/index.ts'
 
 /** How quick the targets have been lately. */
 export interface Latency {
   /** A stream's first event came after `firstMs`. */
   sawFirst(target: Target, firstMs: number): void
-  /** `tokens` of output came in `ms`. */
-  sawTokens(target: Target, tokens: number, ms: number): void
+  /** After that, `tokens` of output came in `ms`. */
+  sawRest(target: Target, tokens: number, ms: number): void
+  /** A whole answer of `tokens` took `ms`. */
+  sawWhole(target: Target, tokens: number, ms: number): void
   /** Milliseconds to a short answer: the catalogue's figure at first, then more and more what was seen. */
   expect(model: Model): number
 }
@@ -24,15 +25,14 @@ interface Averages {
 
 /** Exponentially weighted averages per target of time to first token and time per token. */
 export function createLatency(): Latency {
-  // Bounded, for names that are not catalogued come from callers.
-  const seen = new LRUCache<string, Averages>({ max: 10_000 })
+  const seen = new Map<Model, Averages>()
 
-  function averagesOf({ provider, model, entry }: Target): Averages | undefined {
+  /** Of models that are not catalogued, whose names come from callers, nothing is kept. */
+  function averagesOf({ entry }: Target): Averages | undefined {
     if (entry === undefined) return undefined
-    const key = `${provider}:${model}`
-    const known = seen.get(key) ?? priorOf(entry)
-    seen.set(key, known)
-    return known
+    const averages = seen.get(entry) ?? priorOf(entry)
+    seen.set(entry, averages)
+    return averages
   }
 
   return {
@@ -40,13 +40,21 @@ export function createLatency(): Latency {
       const averages = averagesOf(target)
       if (averages !== undefined) averages.firstMs += WEIGHT * (firstMs - averages.firstMs)
     },
-    sawTokens(target, tokens, ms) {
+    sawRest(target, tokens, ms) {
       const averages = averagesOf(target)
       if (averages === undefined || tokens < 1) return
       averages.msPerToken += WEIGHT * (ms / tokens - averages.msPerToken)
     },
+    sawWhole(target, tokens, ms) {
+      const averages = averagesOf(target)
+      if (averages === undefined || tokens < 1) return
+      // Nobody saw the first token come: both figures were off by the same factor.
+      const factor = ms / (averages.firstMs + tokens * averages.msPerToken)
+      averages.firstMs *= 1 + WEIGHT * (factor - 1)
+      averages.msPerToken *= 1 + WEIGHT * (factor - 1)
+    },
     expect(model) {
-      const { firstMs, msPerToken } = seen.get(`${model.provider}:${model.id}`) ?? priorOf(model)
+      const { firstMs, msPerToken } = seen.get(model) ?? priorOf(model)
       return Math.max(firstMs + SHORT_ANSWER * msPerToken, 1)
     },
   }

@@ -5,9 +5,13 @@ import { createSseReader } from '../core/stream/read-sse.ts'
 import { explainNetworkError } from './network-error.ts'
 import type { Watch } from './watch.ts'
 
+/** How long a vendor may take to close a stream that is complete; its connection then serves the next request. */
+const CLOSING_MS = 500
+
 /**
  * The events of a vendor's stream, those of one network read as one batch, at the consumer's pace. Bytes that complete
- * no event, such as comments, give no batch, but count as a sign of life once the stream has begun.
+ * no event, such as comments, give no batch, but count as a sign of life: once the stream has begun, and before that
+ * for `queueMs`. What happens to the connection after a complete reply is no failure.
  */
 export async function* readBatches(
   provider: string,
@@ -15,8 +19,10 @@ export async function* readBatches(
   reader: StreamReader,
   watch: Watch,
   idleMs: number,
+  queueMs: number,
 ): AsyncGenerator<readonly ReplyEvent[]> {
   const sse = createSseReader()
+  const opened = performance.now()
   let begun = false
   let batch: ReplyEvent[] = []
   try {
@@ -28,7 +34,8 @@ export async function* readBatches(
         yield batch
         batch = []
       }
-      if (begun) watch.expect(idleMs)
+      if (reader.done) watch.expect(CLOSING_MS)
+      else if (begun || performance.now() - opened < queueMs) watch.expect(idleMs)
     }
     for (const event of sse.end()) batch.push(...reader.read(event))
     batch.push(...reader.end())
@@ -39,7 +46,7 @@ export async function* readBatches(
     watch.end()
     // What came before a failure is delivered, unless it would be the first batch: then another target can still answer.
     if (begun && batch.length > 0) yield batch
-    throw explained
+    if (!reader.done) throw explained
   } finally {
     watch.end()
   }

@@ -33,9 +33,10 @@ export interface Connection {
   readonly id: string
   /**
    * Sends a request and awaits a whole reply, or the first events of a stream: until then every failure rejects, and
-   * another target may be tried. Rejects with a `GatewayError`, or with the signal's own reason.
+   * another target may be tried. Rejects with a `GatewayError`, or with the signal's own reason. With `queues`, a stream
+   * is waited for past its time while the vendor sends comments, as those do that let requests queue.
    */
-  send(request: ChatRequest, target: Target, signal: AbortSignal): Promise<Sent>
+  send(request: ChatRequest, target: Target, signal: AbortSignal, queues?: boolean): Promise<Sent>
   /** Takes no more requests, and resolves when those under way have ended. */
   close(): Promise<void>
 }
@@ -45,6 +46,9 @@ export interface Sent {
   /** Request fields that the target cannot take and that were left out. */
   readonly omitted: readonly string[]
 }
+
+/** DeepSeek lets a request queue for so long (reference 8.3). */
+const LONGEST_QUEUE_MS = 600_000
 
 const LARGEST_REPLY = 64 * 1024 * 1024
 const LARGEST_FAILURE = 64 * 1024
@@ -63,14 +67,21 @@ export function createConnection(options: ConnectionOptions): Connection {
     keepAliveTimeout: 30_000,
   })
 
-  async function send(request: ChatRequest, target: Target, signal: AbortSignal): Promise<Sent> {
+  async function send(
+    request: ChatRequest,
+    target: Target,
+    signal: AbortSignal,
+    queues = false,
+  ): Promise<Sent> {
     signal.throwIfAborted()
     const call = provider.writeCall(request, target, apiKey)
     const watch = startWatch(id, signal, timeouts.first_byte_ms)
     try {
       const response = await post(call, watch.signal)
       if (response.statusCode < 200 || response.statusCode > 299) throw await readFailure(response, watch)
-      const reply = await (request.stream ? readStream(response, watch) : readWhole(response.body, watch))
+      const reply = request.stream
+        ? await readStream(response, watch, queues ? LONGEST_QUEUE_MS : 0)
+        : await readWhole(response.body, watch)
       return { reply, omitted: call.omitted }
     } catch (error) {
       const explained = explainNetworkError(error, id, watch.signal)
@@ -105,11 +116,16 @@ export function createConnection(options: ConnectionOptions): Connection {
     return { type: 'whole', event: provider.readReply(parse(text)) }
   }
 
-  async function readStream(response: Dispatcher.ResponseData, watch: Watch): Promise<Reply> {
+  async function readStream(
+    response: Dispatcher.ResponseData,
+    watch: Watch,
+    queueMs: number,
+  ): Promise<Reply> {
     if (!isEventStream(response)) {
       throw new GatewayError('provider_error', `${id} answered a request for a stream with something else.`)
     }
-    const source = readBatches(id, response.body, provider.openStream(), watch, timeouts.idle_ms)
+    const { idle_ms } = timeouts
+    const source = readBatches(id, response.body, provider.openStream(), watch, idle_ms, queueMs)
     const batches = await peek(source)
     if (!batches) throw new GatewayError('provider_error', `${id} sent an empty stream.`)
     return { type: 'stream', batches }

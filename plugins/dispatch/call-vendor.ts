@@ -19,24 +19,29 @@ export function createCallVendor({ vendors, health, latency }: DispatchServices)
     const { connection, capabilities } = find(vendors, target.provider)
     const { request, omitted } = limitRequest(exchange.request, capabilities)
     const begun = performance.now()
-    const sent = await health.guard(target, () => connection.send(request, target, exchange.signal))
+    // A pinned request has nowhere else to go, so it may queue at its vendor.
+    const queues = exchange.route?.pinned
+    const sent = await health.guard(target, () => connection.send(request, target, exchange.signal, queues))
     const answered = performance.now()
 
     exchange.target = target
     exchange.reply = sent.reply
     for (const param of [...omitted, ...sent.omitted]) {
+      if (exchange.defaulted.includes(param)) continue
       exchange.warnings.push({
         code: 'parameter',
         message: `${param} was left out: ${target.model} does not take it.`,
       })
     }
-    if (sent.reply.type === 'stream') latency.sawFirst(target, answered - begun)
-    else noteParts(exchange, sent.reply.event)
-    const from = sent.reply.type === 'stream' ? answered : begun
-    exchange.whenEnded.push(() => {
-      const to = sent.reply.type === 'stream' ? performance.now() : answered
-      latency.sawTokens(target, exchange.usage?.output ?? 0, to - from)
-    })
+    if (sent.reply.type === 'stream') {
+      latency.sawFirst(target, answered - begun)
+      exchange.whenEnded.push(() =>
+        latency.sawRest(target, exchange.usage?.output ?? 0, performance.now() - answered),
+      )
+    } else {
+      noteParts(exchange, sent.reply.event)
+      latency.sawWhole(target, exchange.usage?.output ?? 0, answered - begun)
+    }
   }
 }
 

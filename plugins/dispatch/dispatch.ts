@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Exchange, GatewayError, type Route, type Target } from '../../core/contract/index.ts'
+import {
+  type Attempt,
+  type Exchange,
+  GatewayError,
+  type Route,
+  type Target,
+} from '../../core/contract/index.ts'
 import type { CallVendor } from './call-vendor.ts'
 
 /** Calls to vendors for one request, the first included (decisions: "failover"). */
@@ -20,10 +26,15 @@ export async function dispatch(exchange: Exchange, route: Route, callVendor: Cal
     const failure = await attempt(exchange, target, callVendor)
     if (failure === undefined) return
     failures.push(failure)
-    if (!failure.mayFailOver) throw failure
+    if (!failure.mayFailOver && !isOthersChance(failure, route)) throw failure
     if (route.pinned && failures.length === 1) await waitForRetry(failure, exchange.signal)
   }
   throw route.pinned ? failures.at(-1) : summarise(failures)
+}
+
+/** What one vendor lacks, the key for it or the model, another may have; who pinned the model must hear of it. */
+function isOthersChance({ code }: GatewayError, { pinned }: Route): boolean {
+  return !pinned && (code === 'provider_authentication_error' || code === 'model_not_found')
 }
 
 /** A pinned target twice; else the best that was not tried, of a vendor that has not failed as long as there is one. */
@@ -40,18 +51,18 @@ async function attempt(
   target: Target,
   callVendor: CallVendor,
 ): Promise<GatewayError | undefined> {
-  const { provider, model } = target
-  const begun = performance.now()
-  const record = (outcome: string) =>
-    exchange.attempts.push({ provider, model, outcome, ms: Math.round(performance.now() - begun) })
+  const startedAt = performance.now()
+  const record = (outcome: Attempt['outcome']) =>
+    exchange.attempts.push({ target, outcome, startedAt, ms: performance.now() - startedAt })
   try {
     await callVendor(exchange, target)
     record('ok')
     return undefined
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    record(error.code)
-    return error
+    const failure = error instanceof GatewayError ? error : undefined
+    record(failure?.code ?? (exchange.signal.aborted ? 'cancelled' : 'internal_error'))
+    if (failure === undefined) throw error
+    return failure
   }
 }
 

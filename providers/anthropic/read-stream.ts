@@ -80,6 +80,9 @@ export function openStream(): StreamReader {
   }
 
   return {
+    get done() {
+      return done
+    },
     read({ data }) {
       if (done || data === '') return []
       const event = parseObject(data)

@@ -39,6 +39,9 @@ export function openStream(): StreamReader {
   }
 
   return {
+    get done() {
+      return done
+    },
     read({ data }) {
       if (data.startsWith('[DONE]')) done = true
       if (done || data === '') return NOTHING

@@ -6,11 +6,13 @@ import { readNumber, readObject } from '../read-fields.ts'
 export function readUsage(value: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const cached = readCached(value)
+  const cacheWrite = readNumber(readObject(value.prompt_tokens_details).cache_write_tokens)
   const reasoning = readNumber(readObject(value.completion_tokens_details).reasoning_tokens)
   return {
     input: readNumber(value.prompt_tokens) ?? 0,
     output: readNumber(value.completion_tokens) ?? 0,
     ...(cached !== undefined && { cached }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
   }
 }

@@ -7,7 +7,7 @@ type Thinking = Pick<ChatBody, 'thinking' | 'reasoning_effort'>
 
 /**
  * Whether and how hard the model thinks (reference 8.1): as DeepSeek's own `thinking` or `reasoning_effort` says, else as
- * the retired name says that the request uses, else nothing is sent, and the model thinks.
+ * the retired name says that was asked for, else nothing is sent, and the model thinks.
  */
 export function writeThinking(request: ChatRequest, target: Target): Thinking {
   const { type } = readObject(request.thinking)
@@ -15,7 +15,7 @@ export function writeThinking(request: ChatRequest, target: Target): Thinking {
   if (type === 'disabled' || effort === 'none') return OFF
   if (effort != null) return { ...ON, reasoning_effort: EFFORTS[effort] ?? 'high' }
   if (type === 'enabled') return ON
-  return RETIRED.get(nameOf(request, target)) ?? {}
+  return RETIRED.get(target.alias ?? target.model) ?? {}
 }
 
 /** The name to send: the retired ones live on in their successor. */
@@ -40,10 +40,4 @@ const EFFORTS: Readonly<Record<string, Effort>> = {
   high: 'high',
   xhigh: 'high',
   max: 'max',
-}
-
-/** The name that led to the target: what the request says where that is an alias of it, else the target's own. */
-function nameOf({ model = '' }: ChatRequest, { provider, model: own, entry }: Target): string {
-  const asked = model.startsWith(`${provider}:`) ? model.slice(provider.length + 1) : model
-  return entry?.aliases.includes(asked) ? asked : own
 }

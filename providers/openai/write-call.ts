@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../core/contract/chat.ts'
+import type { ChatRequest, Message, ToolCall } from '../../core/contract/chat.ts'
 import type { Model } from '../../core/contract/model.ts'
 import type { HttpCall, Target } from '../../core/contract/provider.ts'
 import { writeHeaders } from '../chat-format/write-headers.ts'
@@ -6,6 +6,9 @@ import { writeHeaders } from '../chat-format/write-headers.ts'
 /** The client's request as it stands, but for the model's name, the usage report and what the model cannot take. */
 export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
   const body: Record<string, unknown> = { ...request, model: target.model }
+  body.messages = withoutForeignFields(request.messages)
+  // OpenAI takes metadata only with what it stores; here rules match it.
+  if (request.store !== true) body.metadata = undefined
   if (request.stream) body.stream_options = { ...request.stream_options, include_usage: true }
   if (target.entry?.reasoning) renameTokenLimit(body)
   const omitted = target.entry ? omitUnsupported(body, target.entry) : []
@@ -31,12 +34,27 @@ const SAMPLING = [
   'logprobs',
   'top_logprobs',
   'logit_bias',
-] as const
+]
+
+/**
+ * What answers of other vendors carry and clients give back (thoughts, Gemini's signatures): OpenAI would refuse the
+ * request for it. The same list when there is none of it.
+ */
+function withoutForeignFields(messages: readonly Message[]): readonly Message[] {
+  const isForeign = ({ reasoning_content, tool_calls }: Message) =>
+    reasoning_content !== undefined || tool_calls?.some(({ extra_content }) => extra_content !== undefined)
+  return messages.some(isForeign) ? messages.map(withoutForeign) : messages
+}
+
+function withoutForeign({ reasoning_content: _, ...message }: Message): Message {
+  const tool_calls = message.tool_calls?.map(({ extra_content: _, ...call }) => call as ToolCall)
+  return { ...message, ...(tool_calls && { tool_calls }) } as Message
+}
 
 /** Setting a field to undefined leaves it out of the JSON, and keeps the object's shape. */
 function omitUnsupported(body: Record<string, unknown>, model: Model): readonly string[] {
-  if (model.sampling) return []
-  const omitted = SAMPLING.filter((field) => body[field] != null)
-  for (const field of SAMPLING) body[field] = undefined
+  const refused = [...(model.sampling ? [] : SAMPLING), ...(model.reasoning ? [] : ['reasoning_effort'])]
+  const omitted = refused.filter((field) => body[field] != null)
+  for (const field of refused) body[field] = undefined
   return omitted
 }

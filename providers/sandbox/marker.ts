@@ -68,8 +68,8 @@ export function withoutMarkers(text: string): string {
 
 type Words = ReadonlyMap<string, string>
 
-/** Reads what a marker holds, such as `status=429 retry-after=2`. */
-function readFault(text: string): Fault {
+/** Reads what a marker holds, such as `status=429 retry-after=2`. Throws a `Refusal` when it makes no sense. */
+export function readFault(text: string): Fault {
   const words = readWords(text)
   return {
     status: readNumber(words, 'status', 400, 599),

@@ -22,6 +22,8 @@ export interface Sandbox {
   readonly requests: readonly RecordedRequest[]
   /** The first request that arrives after this call and satisfies the predicate. */
   next(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
+  /** What befalls requests without a marker from now on, in the words of one; nothing when the text is empty. */
+  setFault(words: string): void
   /** Stops listening and ends open connections at once. */
   close(): Promise<void>
 }
@@ -30,10 +32,10 @@ export interface Sandbox {
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { host = '127.0.0.1', port = 0, record = 0 } = options
   const recorder = createRecorder(record)
-  const pickFault = createFaultPicker()
+  const faults = createFaultPicker()
   const server = createServer(
     { headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 30_000 },
-    (request, response) => void serve(request, response, { recorder, pickFault }),
+    (request, response) => void serve(request, response, { recorder, pickFault: faults.pick }),
   )
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -45,6 +47,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
     requests: recorder.requests,
     next: recorder.next,
+    setFault: faults.setFault,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -536,6 +536,24 @@ describe('the sandbox', () => {
       expect(chunks.at(-1)!.choices[0]!.finish_reason).to.equal('content_filter')
     })
 
+    it('may befall every request that has no marker of its own', async () => {
+      const other = await startSandbox()
+      const say = (content: string) =>
+        connect(other).chat.completions.create({ model: 'gpt-test', messages: [{ role: 'user', content }] })
+      const statusOf = (content: string) =>
+        say(content).then(
+          () => 200,
+          (error) => error.status,
+        )
+      other.setFault('status=503')
+      expect(await statusOf('Hello')).to.equal(503)
+      expect(await statusOf('[[sandbox:status=429]]')).to.equal(429)
+      other.setFault('')
+      expect(await statusOf('Hello')).to.equal(200)
+      expect(() => other.setFault('explode')).to.throw('explode')
+      await other.close()
+    })
+
     it('fails as many times as it is told', async () => {
       const text = '[[sandbox:status=500 times=2]]'
       expect(await fail(ask(text))).to.include({ status: 500 })

@@ -406,6 +406,26 @@ describe('sending to a vendor', () => {
       await closed
     })
 
+    it('has longer for the first event of a request that may queue, as long as comments say so', async () => {
+      connection = connect({ timeouts: { first_byte_ms: 100, idle_ms: 100 } })
+      answer = (_, given) => {
+        const response = stream(given)
+        const timer = sendEvery(20, response, ': keep-alive\n\n')
+        setTimeout(() => {
+          clearInterval(timer)
+          response.end(record(chunk('late', 'stop')))
+        }, 300)
+      }
+      const sent = await connection.send(streamed, target, never, true)
+      expect(textOf(await collect(batchesOf(sent)))).to.equal('late')
+    })
+
+    it('has no longer when a request that may queue hears nothing', async () => {
+      connection = connect({ timeouts: { first_byte_ms: 50 } })
+      answer = (_, response) => stream(response)
+      expect(await connection.send(streamed, target, never, true).catch((thrown) => thrown)).to.include(late)
+    })
+
     it('has so long between two events', async () => {
       connection = connect({ timeouts: { idle_ms: 100 } })
       answer = (_, response) => stream(response, chunk('Hi'))
@@ -433,6 +453,25 @@ describe('sending to a vendor', () => {
       }
       expect(textOf(await collect(batchesOf(await send(streamed))))).to.equal('Hi!')
     })
+
+    for (const [name, end] of [
+      ['hangs', () => {}],
+      ['resets the connection', (response: ServerResponse) => response.socket?.resetAndDestroy()],
+    ] as const) {
+      it(`is not blamed when it ${name} after [DONE]`, async () => {
+        let response: ServerResponse | undefined
+        answer = (_, given) => {
+          response = stream(given, chunk('Hi', 'stop'))
+          response.write('data: [DONE]\n\n')
+        }
+        const events: ReplyEvent[] = []
+        for await (const batch of batchesOf(await send(streamed))) {
+          events.push(...batch)
+          if (response) end(response)
+        }
+        expect(textOf(events)).to.equal('Hi')
+      })
+    }
 
     it('is not blamed for a slow reader', async () => {
       connection = connect({ timeouts: { first_byte_ms: 50, idle_ms: 50 } })

@@ -10,11 +10,17 @@ import OpenAI from 'openai'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/config/signalbox.js', import.meta.url))
 
+const UNLIMITED = fileURLToPath(new URL('../fixtures/unlimited.yaml', import.meta.url))
+
 export const ADMIN_KEY = 'an-admin-key-for-tests'
+
+/** Of every gateway that a test starts, unless the test says otherwise; `CONFIG: ''` is for the settings as shipped. */
+const OWN = { PORT: '0', ROUTE_PORT: '0', ADMIN_KEY, CONFIG: UNLIMITED }
 
 /** The real process, as `npm start` runs it, on a port of its own. */
 export interface RunningGateway {
   readonly url: string
+  readonly routeUrl: string
   readonly dataDir: string
   readonly process: ChildProcess
   /** Everything written to stderr so far: banner and log. */
@@ -44,7 +50,7 @@ export async function startGateway(
   const dataDir = options.dataDir ?? (await makeFolder())
   const child = spawn(process.execPath, [PROGRAM, 'start'], {
     cwd: options.cwd,
-    env: { ...cleanEnvironment(), PORT: '0', DATA_DIR: dataDir, ADMIN_KEY, ...environment },
+    env: { ...cleanEnvironment(), ...OWN, DATA_DIR: dataDir, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let stderr = ''
@@ -55,11 +61,14 @@ export async function startGateway(
   const exited = once(child, 'exit') as Promise<[number | null]>
   const first = await Promise.race([once(lines, 'line'), exited.then(() => undefined)])
   if (first === undefined) throw new Error(`the gateway did not start:\n${stderr}`)
-  const { base_url: url } = JSON.parse(first[0])
+  const { base_url: url, route_base_url: routeUrl } = JSON.parse(first[0])
+  // The banner with the key was written before that line, but to another pipe.
+  while (!stderr.includes('Signalbox serves at')) await once(child.stderr, 'data')
   const demoKey = options.demoKey ?? stderr.match(/SIGNALBOX_KEY=(\S+)/)?.[1] ?? ''
 
   return {
     url,
+    routeUrl,
     dataDir,
     process: child,
     demoKey,
@@ -72,6 +81,12 @@ export async function startGateway(
       return code
     },
   }
+}
+
+/** Starts the program and leaves it running. */
+export function spawnSignalbox(args: readonly string[], environment: Record<string, string>) {
+  const env = { ...cleanEnvironment(), ...environment }
+  return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 /** Runs the command line to its end, whatever its exit code. */

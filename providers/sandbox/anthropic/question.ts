@@ -20,7 +20,7 @@ export function readQuestion(body: JsonObject): Question {
     toolResults: findToolResults(messages),
     ...readToolChoice(tool_choice, tools),
     mayCallInParallel: readObject(tool_choice).disable_parallel_tool_use !== true,
-    output: readOutput(readObject(output_config).format),
+    output: readOutput(readObject(output_config).format, readTexts(body.system)),
     wantsReasoning: ['adaptive', 'enabled'].includes(String(readObject(thinking).type)),
     maxTokens: readMaxTokens(body.max_tokens),
     stop: readStop(body.stop_sequences),
@@ -38,9 +38,11 @@ function findToolResults(messages: readonly Message[]): readonly string[] {
   return last?.texts.length === 0 ? last.results : []
 }
 
-function readOutput(format: unknown): Output {
+/** There is no mode for JSON without a schema, but a model that is told to answer in it does. */
+function readOutput(format: unknown, system: readonly string[]): Output {
   const { type, schema } = readObject(format)
-  return type === 'json_schema' ? { type: 'schema', schema: readObject(schema) } : { type: 'text' }
+  if (type === 'json_schema') return { type: 'schema', schema: readObject(schema) }
+  return system.some((text) => /\bJSON object\b/.test(text)) ? { type: 'json' } : { type: 'text' }
 }
 
 function readMaxTokens(value: unknown): number {

@@ -101,6 +101,14 @@ describe('reading a whole reply of OpenAI', () => {
     expect(openai.readReply(strange).parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
   })
 
+  it('counts what was written to the cache, where the vendor says so', () => {
+    const prompt_tokens_details = { cached_tokens: 8, cache_write_tokens: 4 }
+    const told = { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details }
+    const { parts } = openai.readReply({ choices: [{ message: {} }], usage: told })
+    const usage = { input: 12, output: 5, cached: 8, cacheWrite: 4 }
+    expect(parts).to.deep.include({ type: 'usage', usage })
+  })
+
   it('does without usage', () => {
     const { usage, ...rest } = completion
     expect(openai.readReply(rest).parts.map((part) => part.type)).to.deep.equal(['start', 'text', 'finish'])

@@ -79,6 +79,35 @@ describe('writing a call to OpenAI', () => {
     expect(call.omitted).to.deep.equal(['temperature', 'top_p', 'logit_bias'])
   })
 
+  it('leaves reasoning_effort out for a model that does not reason', () => {
+    const call = openai.writeCall({ ...request, reasoning_effort: 'low' }, plain, 'sk-key')
+    expect(JSON.parse(call.body)).not.to.have.property('reasoning_effort')
+    expect(call.omitted).to.deep.equal(['reasoning_effort'])
+  })
+
+  it("leaves out of the history what other vendors' answers carried", () => {
+    const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
+    const foreign = { ...call, extra_content: { google: { thought_signature: 'x' } } }
+    const history: ChatRequest = {
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: null, reasoning_content: 'hm', tool_calls: [foreign] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'ok' },
+      ],
+    }
+    expect(bodyOf(history, plain).messages).to.deep.equal([
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'ok' },
+    ])
+  })
+
+  it('sends metadata only with what is to be stored', () => {
+    const tagged = { ...request, metadata: { team: 'red' } }
+    expect(bodyOf(tagged, plain)).not.to.have.property('metadata')
+    expect(bodyOf({ ...tagged, store: true }, plain)).to.deep.include({ metadata: { team: 'red' } })
+  })
+
   it('leaves everything in for a model that is not in the catalogue', () => {
     const call = openai.writeCall(
       { ...request, temperature: 1, max_tokens: 20 },

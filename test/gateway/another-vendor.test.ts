@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises'
+import { expect } from 'chai'
+import { parse } from 'yaml'
+import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { withSettings } from '../support/settings.ts'
+
+/** The settings that docs/vendors.md shows for another vendor, as they stand. */
+async function readShownSettings(): Promise<string> {
+  const page = await readFile(new URL('../../docs/vendors.md', import.meta.url), 'utf8')
+  return page.split('## Another vendor')[1]?.match(/```yaml\n(.*?)```/s)?.[1] ?? ''
+}
+
+describe('another vendor that speaks the format of OpenAI, as a row of configuration', () => {
+  let sandbox: Sandbox
+  let gateway: RunningGateway
+
+  before(async () => {
+    sandbox = await startSandbox({ record: 50 })
+    gateway = await startGateway({
+      ...(await withSettings(await readShownSettings())),
+      ACME_TOKEN: 'key-at-acme',
+      ACME_BASE_URL: `${sandbox.url}/openai/v1`,
+    })
+  })
+  after(async () => {
+    await gateway?.stop()
+    await sandbox.close()
+  })
+
+  const ask = (model: string, more: object = {}) =>
+    gateway.call('POST', '/v1/chat/completions', {
+      model,
+      messages: [{ role: 'user', content: 'Weather?' }],
+      ...more,
+    })
+
+  it('shows settings of one provider and one model', async () => {
+    const { providers, models } = parse(await readShownSettings())
+    expect(providers.acme).to.include({ format: 'openai', key_variable: 'ACME_TOKEN' })
+    expect(models).to.have.length(1)
+  })
+
+  it('is called with its own key, by prefix and by the name of its model', async () => {
+    for (const model of ['acme:loco-1', 'loco-1']) {
+      const { status, body } = await ask(model)
+      expect(status).to.equal(200)
+      expect(body).to.include({ provider: 'acme', model: 'loco-1' })
+      expect(sandbox.requests.at(-1)?.headers.authorization).to.equal('Bearer key-at-acme')
+      expect(sandbox.requests.at(-1)?.body).to.include({ model: 'loco-1' })
+    }
+  })
+
+  it('is passed names that are not catalogued as they stand', async () => {
+    const { body } = await ask('acme:loco-2:preview')
+    expect(body).to.include({ provider: 'acme', model: 'loco-2:preview' })
+  })
+
+  it('streams', async () => {
+    const stream = await gateway
+      .openai()
+      .chat.completions.stream({ model: 'loco-1', messages: [{ role: 'user', content: 'Hi' }] })
+    const { choices } = await stream.finalChatCompletion()
+    expect(choices[0]?.message.content).to.contain('loco-1')
+  })
+
+  it('is chosen automatically, here where nobody else has a key', async () => {
+    const { body } = await ask('auto:cost')
+    expect(body).to.include({ provider: 'acme', model: 'loco-1', routing_mode: 'cost' })
+  })
+
+  it('may be set by a rule, unlike a vendor that nobody configured', async () => {
+    const rule = { name: 'To Acme', is_enabled: true, priority: 0, match_json: { task: 'acme' } }
+    const create = (set_provider: string) =>
+      gateway.call('POST', '/v1/routing-rules', { ...rule, action_json: { set_provider } })
+    expect((await create('acme')).status).to.equal(201)
+    expect((await create('nobody')).status).to.equal(422)
+    const { body } = await ask('gpt-4o', { metadata: { task: 'acme' } })
+    expect(body.provider).to.equal('acme')
+  })
+
+  it('is asked for what its capabilities have, and not for more', async () => {
+    const object = await ask('loco-1', { response_format: { type: 'json_object' }, seed: 7 })
+    expect(object.status).to.equal(200)
+    expect(object.body.metadata.warnings).to.deep.equal([
+      { code: 'parameter', message: 'seed was left out: loco-1 does not take it.' },
+    ])
+    expect(sandbox.requests.at(-1)?.body).to.not.have.property('seed')
+    const schema = { name: 'weather', schema: { type: 'object', properties: {} } }
+    const refused = await ask('loco-1', { response_format: { type: 'json_schema', json_schema: schema } })
+    expect(refused.status).to.equal(400)
+    expect(refused.body.error).to.include({ code: 'unsupported_parameter', param: 'response_format' })
+  })
+
+  it('is listed with its model', async () => {
+    const { body } = await gateway.call('GET', '/v1/models/loco-1')
+    expect(body).to.include({ id: 'loco-1', owned_by: 'acme', provider: 'acme' })
+  })
+
+  it('does not bring in vendors that have no key', async () => {
+    expect((await ask('gpt-4o')).status).to.equal(503)
+  })
+})

@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { startLoad, type Tally } from '../support/load.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { MODELS, VENDORS, vendorsAt } from '../support/vendors.ts'
+
+/** How long faults are in force altogether. `CHAOS_SECONDS=60` is the long run; recoveries come on top. */
+const SECONDS = Number(process.env.CHAOS_SECONDS ?? 5)
+
+const EVERY_MS = 5
+
+/** Every way in which a vendor fails. */
+const FAULTS = [
+  'status=500',
+  'status=503',
+  'status=529',
+  'status=401',
+  'error-first',
+  'malformed',
+  'hang',
+  'first-byte=2000',
+  'cut=0',
+  'cut=4 token-delay=2',
+  'eof=4 token-delay=2',
+  'error-mid=4 token-delay=2',
+  // Last, for they lead to the longest rests.
+  'status=429 retry-after=1',
+  'status=402',
+]
+
+describe(`chaos: each vendor fails in each way under steady load (${SECONDS} s, CHAOS_SECONDS)`, () => {
+  const sandboxes = new Map<string, Sandbox>()
+
+  before(async () => {
+    for (const vendor of VENDORS) sandboxes.set(vendor, await startSandbox())
+  })
+  after(() => Promise.all([...sandboxes.values()].map((sandbox) => sandbox.close())))
+
+  for (const vendor of VENDORS) {
+    it(`${vendor} fails, and requests are answered all the same`, async function () {
+      this.timeout(SECONDS * 1000 + 60_000)
+      const sandbox = sandboxes.get(vendor)!
+      const gateway = await startGateway({ ...addresses(), ...(await withSettings(favouring(vendor))) })
+      const load = startLoad(gateway.openai(), await readProviders(gateway), EVERY_MS)
+      const met: string[] = []
+      let tally: Tally
+      try {
+        for (const fault of FAULTS) {
+          // Once the vendor is asked again, so that this fault is met whatever rest the one before led to.
+          await heard(sandbox)
+          sandbox.setFault(fault)
+          sandbox.next().then(() => met.push(fault))
+          await delay((SECONDS * 1000) / VENDORS.length / FAULTS.length)
+          sandbox.setFault('')
+        }
+      } finally {
+        tally = await load.stop()
+        await gateway.stop('SIGKILL')
+      }
+
+      process.stdout.write(`      ${describeTally(tally)}\n`)
+      expect(met).to.deep.equal(FAULTS)
+      expect(tally.hung, 'hung').to.equal(0)
+      expect(tally.silent, 'ended without a word').to.equal(0)
+      expect(tally.mixed).to.deep.equal([])
+      expect(tally.failed.length / tally.sent, tally.failed.join('\n')).to.be.at.most(0.005)
+    })
+  }
+
+  function addresses(): Record<string, string> {
+    const each = [...sandboxes].map(([vendor, sandbox]) => vendorsAt(sandbox, [vendor]))
+    return Object.assign({}, ...each)
+  }
+})
+
+/** Resolves with the vendor's next request. */
+async function heard(sandbox: Sandbox): Promise<void> {
+  const waiting = new AbortController()
+  const tooLate = delay(10_000, undefined, waiting).then(() => expect.fail('the vendor is not asked again'))
+  await Promise.race([sandbox.next(), tooLate])
+  waiting.abort()
+}
+
+/** One vendor's model wins as long as it is well; what the gateway waits for is cut short, and nobody is limited. */
+function favouring(vendor: string): string {
+  return `
+${UNLIMITED}
+timeouts: { connect_ms: 500, first_byte_ms: 500, idle_ms: 500 }
+breaker: { failures: 5, open_ms: 10 }
+models:
+  - id: ${MODELS[vendor]}
+    provider: ${vendor}
+    context: 200000
+    max_output: 8000
+    price: { input: 0.001, output: 0.001 }
+    quality: 100
+    latency_ms: 10
+    capabilities: { tools: true, images: true, json: object }
+`
+}
+
+async function readProviders(gateway: RunningGateway): Promise<ReadonlyMap<string, string>> {
+  const { body } = await gateway.call('GET', '/v1/models')
+  return new Map(body.data.map(({ id, provider }: Record<string, string>) => [id, provider]))
+}
+
+function describeTally({ sent, failed, broken, silent, hung, mixed }: Tally): string {
+  const share = (100 * (1 - failed.length / sent)).toFixed(2)
+  return `${sent} requests, ${share} % answered or begun, ${failed.length} failed, ${broken} broke off after they had begun, ${hung} hung, ${silent} silent, ${mixed.length} mixed`
+}

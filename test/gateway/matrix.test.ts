@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { ABILITIES, SWITCHED_ON } from '../support/matrix/abilities.ts'
+import type { Bench, Case } from '../support/matrix/bench.ts'
+import { FAILURES } from '../support/matrix/failures.ts'
+import { readShownTable, showTable, writeTable } from '../support/matrix/table.ts'
+import { withSettings } from '../support/settings.ts'
+import { MODELS, VENDORS, vendorsAt } from '../support/vendors.ts'
+
+/** So many failures are asked for that a breaker would open. */
+const PATIENT = `
+breaker: { failures: 1000, open_ms: 1 }
+`
+
+/** JSON mode for the three vendors whose shipped capabilities have none. */
+const CAPABLE = `
+providers:
+  anthropic: { capabilities: { json: schema } }
+  gemini: { capabilities: { json: schema } }
+  mistral: { capabilities: { json: schema } }
+`
+
+/** What the cell shows, or the error that it met. */
+type Outcome = { readonly cell: string; readonly error?: unknown }
+
+describe('the matrix of vendors and abilities, through the gateway with the official client', () => {
+  let sandbox: Sandbox
+  const gateways: RunningGateway[] = []
+  const table = new Map<string, Map<string, Outcome>>()
+
+  before(async function () {
+    this.timeout(60_000)
+    sandbox = await startSandbox({ record: 1000 })
+    await fill(PATIENT, { ...ABILITIES, ...FAILURES })
+    await fill(CAPABLE, SWITCHED_ON)
+  })
+  after(async () => {
+    process.stdout.write(`\n${writeTable(shown())}\n`)
+    await Promise.all(gateways.map((gateway) => gateway.stop()))
+    await sandbox.close()
+  })
+
+  /** The vendors side by side, the cases of each one after the other, with a gateway of these settings. */
+  async function fill(settings: string, cases: Readonly<Record<string, Case>>): Promise<void> {
+    const gateway = await startGateway({ ...vendorsAt(sandbox), ...(await withSettings(settings)) })
+    gateways.push(gateway)
+    for (const name of Object.keys(cases)) table.set(name, new Map())
+    await Promise.all(
+      VENDORS.map(async (provider) => {
+        const model = `${provider}:${MODELS[provider]}`
+        const bench = { client: gateway.openai(), sandbox, provider, model }
+        for (const [name, run] of Object.entries(cases)) {
+          table.get(name)?.set(provider, await outcomeOf(run, bench))
+        }
+      }),
+    )
+  }
+
+  function shown() {
+    const cells = (outcomes: ReadonlyMap<string, Outcome>) =>
+      new Map(VENDORS.map((vendor) => [vendor, outcomes.get(vendor)?.cell ?? '–']))
+    return new Map([...table].map(([name, outcomes]) => [name, cells(outcomes)]))
+  }
+
+  for (const name of Object.keys({ ...ABILITIES, ...FAILURES, ...SWITCHED_ON })) {
+    for (const vendor of VENDORS) {
+      it(`${name}: ${vendor}`, () => {
+        const outcome = table.get(name)?.get(vendor)
+        if (outcome?.error !== undefined) throw outcome.error
+        expect(outcome).to.not.equal(undefined)
+      })
+    }
+  }
+
+  it('is what docs/vendors.md shows (UPDATE_DOCS=1 writes it there)', async () => {
+    if (process.env.UPDATE_DOCS) await showTable(writeTable(shown()))
+    expect(await readShownTable()).to.equal(writeTable(shown()))
+  })
+})
+
+async function outcomeOf(run: Case, bench: Bench): Promise<Outcome> {
+  let timer: NodeJS.Timeout | undefined
+  const outOfTime = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('out of time')), 10_000)
+  })
+  try {
+    return { cell: await Promise.race([run(bench), outOfTime]) }
+  } catch (error) {
+    return { cell: 'FAILS', error }
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,74 @@
+import type { ChatRequest, Mode, Model, RoutingRule } from '../../core/contract/index.ts'
+import { createVocabulary } from '../../core/pipeline/vocabulary.ts'
+import { createActions } from '../../plugins/routing/actions.ts'
+import { compileRouting } from '../../plugins/routing/compile.ts'
+import { conditions } from '../../plugins/routing/conditions.ts'
+import { evaluateRouting } from '../../plugins/routing/evaluate.ts'
+import { readInput } from '../../plugins/routing/input.ts'
+import type { Market } from '../../plugins/routing/market.ts'
+import { readRequested } from '../../plugins/routing/requested.ts'
+import { type Resolution, resolveRoute } from '../../plugins/routing/resolve.ts'
+import type { ModeWeights } from '../../plugins/routing/score.ts'
+import type { Capabilities } from '../../providers/capabilities.ts'
+import { createCatalog } from '../../providers/catalog.ts'
+
+/** As shipped (decisions: "mode weights"). */
+export const WEIGHTS: ModeWeights = {
+  balance: { cost: 40, quality: 40, latency: 20 },
+  cost: { cost: 80, quality: 10, latency: 10 },
+  quality: { cost: 10, quality: 80, latency: 10 },
+  latency: { cost: 10, quality: 10, latency: 80 },
+}
+
+/** A market of these models, all well, of configured providers that take everything, but for what is said. */
+export function market(models: readonly Model[], said: Partial<Market> = {}): Market {
+  const everything: Capabilities = { json: 'schema', logit_bias: true, seed: true }
+  return {
+    catalog: createCatalog(models),
+    weights: WEIGHTS,
+    latencyOf: ({ latency_ms }) => latency_ms,
+    capabilitiesOf: (provider) => (provider === 'away' ? undefined : everything),
+    isUsable: () => true,
+    ...said,
+  }
+}
+
+export function ask(said: Partial<ChatRequest> = {}): ChatRequest {
+  return { messages: [{ role: 'user', content: 'Which track?' }], ...said }
+}
+
+/** Every provider that tests may name; `away` is not configured. */
+export const PROVIDERS: ReadonlySet<string> = new Set(['acme', 'other', 'away'])
+
+/** Sends a request through the rules and on to a route, as the routing plugin does. */
+export async function routeFor(
+  from: Market,
+  request: ChatRequest,
+  rules: readonly { match?: object; action: object }[] = [],
+  preferences: readonly string[] = [],
+): Promise<Resolution> {
+  const vocabulary = createVocabulary()
+  vocabulary.add('routing', { conditions, actions: createActions(PROVIDERS) })
+  const routing = rules.map(({ match = {}, action }, index) => rule(index + 1, match, action))
+  const compiled = await compileRouting({ userId: 1, position: 0, routing, firewall: [] }, vocabulary)
+  const requested = readRequested(request.model, PROVIDERS)
+  const mode: Mode = requested.type === 'auto' ? requested.mode : 'balance'
+  const account = { userId: 1, name: 'demo', plan: 'paid' as const, keyId: 'key', position: 0 }
+  const input = readInput(account, request, mode)
+  return resolveRoute(requested, await evaluateRouting(compiled, input, vocabulary), preferences, from)
+}
+
+function rule(id: number, match: object, action: object): RoutingRule {
+  return {
+    id,
+    user_id: 1,
+    name: `rule ${id}`,
+    is_enabled: true,
+    priority: 0,
+    match_json: { ...match },
+    action_json: { ...action },
+    created_at: '',
+    updated_at: '',
+    revision: 1,
+  }
+}

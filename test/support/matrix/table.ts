@@ -1,0 +1,33 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+
+/** What a test run found: for each case, the cell of each vendor. */
+export type Table = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+const PAGE = fileURLToPath(new URL('../../../docs/vendors.md', import.meta.url))
+const START = '<!-- matrix -->\n'
+const END = '<!-- /matrix -->'
+
+/** The table in Markdown. */
+export function writeTable(table: Table): string {
+  const [first] = table.values()
+  const vendors = [...(first?.keys() ?? [])]
+  const rows = [...table].map(([name, cells]) => [name, ...vendors.map((vendor) => cells.get(vendor) ?? '–')])
+  return [['ability', ...vendors], ['---', ...vendors.map(() => ':-:')], ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |\n`)
+    .join('')
+}
+
+/** The table that docs/vendors.md shows, as `writeTable` writes it, however it is aligned there. */
+export async function readShownTable(): Promise<string> {
+  const page = await readFile(PAGE, 'utf8')
+  const shown = page.split(START)[1]?.split(END)[0] ?? ''
+  return shown.trimStart().replaceAll(/ +/g, ' ').replaceAll(/:-+:/g, ':-:').replaceAll(/-{3,}/g, '---')
+}
+
+/** Puts the table into docs/vendors.md. */
+export async function showTable(text: string): Promise<void> {
+  const page = await readFile(PAGE, 'utf8')
+  const [before, rest = END] = page.split(START)
+  await writeFile(PAGE, `${before}${START}${text}${END}${rest.split(END)[1]}`)
+}

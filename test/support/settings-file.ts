@@ -1,0 +1,10 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { makeFolder } from './gateway.ts'
+
+/** A settings file for `CONFIG` with this text; gives its path. */
+export async function writeSettings(yaml: string): Promise<string> {
+  const file = path.join(await makeFolder(), 'settings.yaml')
+  await writeFile(file, yaml)
+  return file
+}

@@ -1,0 +1,9 @@
+import { writeSettings } from './settings-file.ts'
+
+/** Environment of a gateway with these settings, in YAML. */
+export async function withSettings(yaml: string): Promise<{ CONFIG: string }> {
+  return { CONFIG: await writeSettings(yaml) }
+}
+
+/** For tests that ask more often than a user may. */
+export const UNLIMITED = 'rate_limits: { requests_per_minute: { free: null, paid: null } }\n'
