@@ -2,8 +2,11 @@ import type { Gateway } from './gateway.ts'
 
 /** What a person at the terminal wants to know when the gateway has started. */
 export function describeStart(gateway: Gateway, demoKey: string | undefined): string {
-  const { baseUrl, plugins, sandboxUrl } = gateway
-  const lines = [`Signalbox serves at ${baseUrl}`, `plugins: ${plugins.join(' -> ')}`]
+  const { baseUrl, routeBaseUrl, plugins, sandboxUrl } = gateway
+  const lines = [
+    `Signalbox serves at ${baseUrl}, direct routing at ${routeBaseUrl}/route`,
+    `plugins: ${plugins.join(' -> ')}`,
+  ]
   if (sandboxUrl !== undefined) {
     lines.push(`no vendor key is configured: the sandbox at ${sandboxUrl} stands in for every vendor`)
   }

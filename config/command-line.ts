@@ -1,8 +1,12 @@
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { isPlan } from '../core/contract/index.ts'
+import { type EventLog, isPlan } from '../core/contract/index.ts'
+import { exportLog } from './commands/export-log.ts'
+import { verifyLog } from './commands/verify-log.ts'
 import type { Environment } from './environment.ts'
 import { createLogger } from './logger.ts'
-import { readSettings } from './settings.ts'
+import { openLog } from './open-log.ts'
+import { readSettings, type Settings } from './settings.ts'
 import { runGateway } from './start.ts'
 import { openState, type State } from './state.ts'
 
@@ -16,7 +20,9 @@ const USAGE = `Usage:
   signalbox users list                            list users and their keys
   signalbox users plan USER PLAN                  put a user on another plan
   signalbox keys add USER                         print another key for a user
-  signalbox keys revoke KEY                       refuse a key from now on, by its id`
+  signalbox keys revoke KEY                       refuse a key from now on, by its id
+  signalbox log export [--after POSITION]         write every event as a line of JSON
+  signalbox log verify                            check events, rebuilt state and snapshots`
 
 const AUTHOR = { actor: 'cli' }
 
@@ -40,6 +46,10 @@ export async function runCommand(args: readonly string[], environment: Environme
       return withState(environment, (state) => addKey(state, operands[0]))
     case 'keys revoke':
       return withState(environment, (state) => revokeKey(state, operands[0]))
+    case 'log export':
+      return withLog(environment, (log) => exportLog(log, readNumber(values.after), process.stdout))
+    case 'log verify':
+      return withLog(environment, verify)
     default:
       throw new UsageError(USAGE)
   }
@@ -47,7 +57,8 @@ export async function runCommand(args: readonly string[], environment: Environme
 
 function readArguments(args: readonly string[]) {
   try {
-    const options = { name: { type: 'string' }, plan: { type: 'string' } } as const
+    const text = { type: 'string' } as const
+    const options = { name: text, plan: text, after: text }
     return parseArgs({ args: [...args], allowPositionals: true, options })
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
@@ -56,12 +67,32 @@ function readArguments(args: readonly string[]) {
 
 async function withState(environment: Environment, run: (state: State) => Promise<void>): Promise<void> {
   const settings = readSettings(environment)
-  const state = await openState(settings.data_dir, createLogger(settings.log_level))
+  const state = await openState(settings, createLogger(settings.log_level))
   try {
     await run(state)
   } finally {
     await state.close()
   }
+}
+
+async function withLog(
+  environment: Environment,
+  run: (log: EventLog, settings: Settings) => Promise<void>,
+): Promise<void> {
+  const settings = readSettings(environment)
+  const log = await openLog(settings)
+  try {
+    await run(log, settings)
+  } finally {
+    await log.close()
+  }
+}
+
+async function verify(log: EventLog, { data_dir }: Settings): Promise<void> {
+  const { facts, faults } = await verifyLog(log, join(data_dir, 'snapshots'))
+  for (const fact of facts) print(fact)
+  if (faults.length > 0) throw new Error(faults.join('\n'))
+  print('Nothing is wrong.')
 }
 
 async function addUser({ accountCommands }: State, name = '', plan = ''): Promise<void> {
@@ -80,12 +111,12 @@ async function listUsers({ accounts }: State): Promise<void> {
 
 async function changePlan({ accountCommands }: State, user = '', plan = ''): Promise<void> {
   if (!isPlan(plan)) throw new UsageError(USAGE)
-  const changed = await accountCommands.changePlan(readUserId(user), plan, AUTHOR)
+  const changed = await accountCommands.changeUser(readNumber(user), { plan }, AUTHOR)
   print(JSON.stringify({ id: changed.id, name: changed.name, plan: changed.plan }))
 }
 
 async function addKey({ accountCommands }: State, user = ''): Promise<void> {
-  print(JSON.stringify(await accountCommands.issueKey(readUserId(user), AUTHOR)))
+  print(JSON.stringify(await accountCommands.issueKey(readNumber(user), AUTHOR)))
 }
 
 async function revokeKey({ accountCommands }: State, keyId = ''): Promise<void> {
@@ -94,7 +125,7 @@ async function revokeKey({ accountCommands }: State, keyId = ''): Promise<void> 
   print(JSON.stringify({ id: keyId, revoked: true }))
 }
 
-function readUserId(text: string): number {
+function readNumber(text = '0'): number {
   if (!/^\d+$/.test(text)) throw new UsageError(USAGE)
   return Number(text)
 }

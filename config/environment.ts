@@ -9,12 +9,17 @@ const VARIABLES = [
   { variable: 'ROUTE_PORT', setting: 'route_port', read: asPort },
   { variable: 'DATA_DIR', setting: 'data_dir', read: asText },
   { variable: 'EVENTSTORE_URL', setting: 'eventstore_url', read: asText },
+  { variable: 'REDIS_URL', setting: 'redis_url', read: asText },
+  { variable: 'METRICS_PORT', setting: 'metrics_port', read: asPort },
   { variable: 'ADMIN_KEY', setting: 'admin_key', read: asText },
   { variable: 'LOG_LEVEL', setting: 'log_level', read: asText },
 ] as const
 
+/** Every variable that sets something, besides CONFIG and those of the providers. */
+export const VARIABLE_NAMES: readonly string[] = VARIABLES.map(({ variable }) => variable)
+
 /** Variables of features that this version does not have: better no start than one that ignores them. */
-const UNAVAILABLE = ['REDIS_URL', 'WORKERS']
+const UNAVAILABLE = ['WORKERS']
 
 /** Puts the environment over the settings, and lists what is wrong with it. An empty variable counts as not set. */
 export function readEnvironment(

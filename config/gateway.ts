@@ -1,32 +1,44 @@
 import type { Logger } from 'pino'
+import { Registry } from 'prom-client'
 import type { Plugin, Vocabulary } from '../core/contract/index.ts'
-import { createApp } from '../core/http/app.ts'
+import { createApp, createRouteApp } from '../core/http/app.ts'
 import { serve } from '../core/http/serve.ts'
+import { createAppendMeter } from '../core/log/measure-appends.ts'
 import { setUpPlugins } from '../core/pipeline/set-up.ts'
 import { createVocabulary } from '../core/pipeline/vocabulary.ts'
+import type { Kinds } from '../plugins/audit/kinds.ts'
+import { createAudit } from '../plugins/audit/plugin.ts'
 import { createAuth } from '../plugins/auth/plugin.ts'
 import { createDecorate } from '../plugins/decorate/plugin.ts'
 import { createDispatch } from '../plugins/dispatch/plugin.ts'
 import { firewallKind } from '../plugins/firewall/kind.ts'
 import { createFirewall } from '../plugins/firewall/plugin.ts'
+import { createMetrics } from '../plugins/metrics/plugin.ts'
+import { createModels } from '../plugins/models/plugin.ts'
 import { createPlan } from '../plugins/plan/plugin.ts'
+import { createRateLimit } from '../plugins/rate-limit/plugin.ts'
+import { createResponses } from '../plugins/responses/plugin.ts'
 import { createRoutingKind } from '../plugins/routing/kind.ts'
+import type { Market } from '../plugins/routing/market.ts'
 import { createRouting } from '../plugins/routing/plugin.ts'
-import type { Market } from '../plugins/routing/resolve.ts'
 import type { Desks } from '../plugins/rules/batch.ts'
 import { createRuleDesk } from '../plugins/rules/changes.ts'
 import { createRules } from '../plugins/rules/plugin.ts'
 import { createTrace } from '../plugins/trace/plugin.ts'
+import { createPast } from '../projections/past.ts'
+import { createPin } from '../projections/pin.ts'
 import { createCatalog } from '../providers/catalog.ts'
 import { createHealth } from '../providers/health.ts'
 import { createLatency } from '../providers/latency.ts'
 import { openProviders, type Providers } from './providers.ts'
 import type { Settings } from './settings.ts'
-import { openState, type State } from './state.ts'
+import { openLastingState, type State } from './state.ts'
 
 /** A gateway that serves. */
 export interface Gateway {
   readonly baseUrl: string
+  /** Where `POST /route` is. */
+  readonly routeBaseUrl: string
   /** Plugin names in running order. */
   readonly plugins: readonly string[]
   readonly sandboxUrl: string | undefined
@@ -35,40 +47,53 @@ export interface Gateway {
   stop(): Promise<void>
 }
 
-/** Wires everything together, in the order in which it is needed, and listens once it can serve. */
-export async function startGateway(settings: Settings, logger: Logger): Promise<Gateway> {
+/**
+ * Wires everything together, in the order in which it is needed, and listens once it can serve: when the event log is away, once it
+ * is back. Rejects when the signal aborts before.
+ */
+export async function startGateway(
+  settings: Settings,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
   const closeAll = async () => {
     for (const part of opened.splice(0).toReversed()) await part.close()
   }
   try {
-    const state = await openState(settings, logger)
+    const metrics = new Registry()
+    const state = await openLastingState(settings, logger, signal, createAppendMeter(metrics))
     opened.push(state)
     const providers = await openProviders(settings)
     opened.push(providers)
     const vocabulary = createVocabulary()
     const plugins = builtInPlugins(settings, state, providers, vocabulary)
-    const host = { log: state.log, logger, vocabulary }
+    const host = { log: state.log, logger, vocabulary, metrics }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
 
     let draining = false
-    const app = createApp({
+    const parts = {
       steps: pipeline.steps,
-      rulesOf: state.rules.of,
+      pin: createPin(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
       logger,
       whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
-    })
-    const listener = await serve(app, settings.host, settings.port)
+      logState: state.live.state,
+    }
+    const main = await serve(createApp(parts), settings.host, settings.port)
+    opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
+    const direct = await serve(createRouteApp(parts), settings.host, settings.route_port)
+    opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     return {
-      baseUrl: listener.url,
+      baseUrl: main.url,
+      routeBaseUrl: direct.url,
       plugins: pipeline.steps.map(({ plugin }) => plugin.name),
       sandboxUrl: providers.sandboxUrl,
       state,
       async stop() {
         draining = true
-        await listener.stop(settings.timeouts.drain_ms)
+        await Promise.all([main.stop(settings.timeouts.drain_ms), direct.stop(settings.timeouts.drain_ms)])
         await closeAll()
       },
     }
@@ -84,34 +109,53 @@ function builtInPlugins(
   providers: Providers,
   vocabulary: Vocabulary,
 ): ReadonlyMap<string, Plugin> {
-  const routingKind = createRoutingKind(vocabulary)
+  const kinds: Kinds = { routing: createRoutingKind(vocabulary), firewall: firewallKind }
+  const rulesNow = (userId: number) => () => state.rules.of(userId)
   const desks: Desks = {
-    routing: (userId) => createRuleDesk(routingKind, state.rules, userId),
-    firewall: (userId) => createRuleDesk(firewallKind, state.rules, userId),
+    routing: (userId, rules) => createRuleDesk(kinds.routing, rules ?? rulesNow(userId), userId),
+    firewall: (userId, rules) => createRuleDesk(kinds.firewall, rules ?? rulesNow(userId), userId),
   }
+  const past = createPast(state.log, state.live)
   const health = createHealth(settings.breaker)
   const latency = createLatency()
   const { vendors } = providers
   const market: Market = {
-    catalog: createCatalog(settings.models),
+    catalog: createCatalog(settings.models, (provider) => vendors.has(provider)),
     weights: settings.modes,
     latencyOf: latency.expect,
     capabilitiesOf: (provider) => vendors.get(provider)?.capabilities,
-    isUsable: ({ provider, id }) => health.isUsable(provider, id),
+    isUsable: health.isUsable,
   }
+  const adminKey = settings.admin_key ?? undefined
   const plugins = [
     createAuth({
       accounts: state.accounts,
       commands: state.accountCommands,
-      adminKey: settings.admin_key ?? undefined,
+      adminKey,
     }),
+    createRateLimit(settings.rate_limits, settings.redis_url ?? undefined),
     createPlan(),
     createTrace(),
-    createRules(desks, state),
-    createFirewall({ ...state, openDesk: desks.firewall }),
-    createRouting({ ...state, openDesk: desks.routing, market, providers: providers.known }),
+    createFirewall({ ...state, past, openDesk: desks.firewall }),
+    createRouting({ ...state, past, openDesk: desks.routing, market, providers: providers.known }),
     createDispatch({ vendors, health, latency }),
     createDecorate(),
+    createRules(desks, state),
+    createResponses(settings.responses.keep_days),
+    createModels(market),
+    createAudit({ ...state, past, desks, kinds, pin: createPin(state.accounts, state.rules) }),
+    createMetrics({
+      live: state.live,
+      health,
+      providers: providers.known,
+      adminKey,
+      address: metricsAddress(settings),
+    }),
   ]
   return new Map(plugins.map((plugin) => [plugin.name, plugin]))
+}
+
+/** Where the metrics have a place of their own. */
+function metricsAddress({ host, metrics_port }: Settings) {
+  return typeof metrics_port === 'number' ? { host, port: metrics_port } : undefined
 }

@@ -3,6 +3,7 @@ import { parse } from 'yaml'
 import { isJsonObject, type JsonObject, type Model } from '../core/contract/index.ts'
 import type { PluginEntry } from '../core/pipeline/load.ts'
 import { compileThoroughCheck, describeSchemaFault } from '../core/schema.ts'
+import type { RateLimitSettings } from '../plugins/rate-limit/settings.ts'
 import type { ModeWeights } from '../plugins/routing/score.ts'
 import type { Capabilities } from '../providers/capabilities.ts'
 import type { FormatName } from '../providers/formats.ts'
@@ -18,6 +19,10 @@ export interface Settings {
   readonly data_dir: string
   /** Holds a password: never to be shown. */
   readonly eventstore_url?: string | null
+  /** Holds a password: never to be shown. */
+  readonly redis_url?: string | null
+  /** Without it the metrics are on the main address, for the bearer of the admin key. */
+  readonly metrics_port?: number | null
   readonly admin_key?: string | null
   readonly log_level: string
   readonly plugins: readonly PluginEntry[]
@@ -31,6 +36,9 @@ export interface Settings {
     readonly drain_ms: number
   }
   readonly breaker: HealthSettings
+  readonly snapshots: { readonly every_events: number }
+  readonly responses: { readonly keep_days: number }
+  readonly rate_limits: RateLimitSettings
   readonly limits: { readonly body_bytes: number }
 }
 

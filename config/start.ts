@@ -10,12 +10,19 @@ import { readSettings } from './settings.ts'
 export async function runGateway(environment: Environment): Promise<void> {
   const settings = readSettings(environment)
   const logger = createLogger(settings.log_level)
-  const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
+  const stopping = new AbortController()
+  const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() =>
+    stopping.abort(),
+  )
 
-  const gateway = await startGateway(settings, logger)
+  const gateway = await startGateway(settings, logger, stopping.signal).catch((error) => {
+    if (!stopping.signal.aborted) throw error
+  })
+  if (gateway === undefined) return
   const demoKey = await createDemoUser(gateway.state)
   process.stderr.write(`${describeStart(gateway, demoKey)}\n`)
-  process.stdout.write(`${JSON.stringify({ ready: true, base_url: gateway.baseUrl })}\n`)
+  const ready = { ready: true, base_url: gateway.baseUrl, route_base_url: gateway.routeBaseUrl }
+  process.stdout.write(`${JSON.stringify(ready)}\n`)
 
   await Promise.race([stopped, gateway.state.live.ended])
   logger.info('stopping: running requests may end')

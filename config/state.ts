@@ -1,14 +1,19 @@
+import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { createClock } from '../core/clock.ts'
 import type { EventLog } from '../core/contract/index.ts'
-import { openSqliteLog } from '../core/log/sqlite-log.ts'
 import { type AccountCommands, createAccountCommands } from '../plugins/auth/account-commands.ts'
-import { type Accounts, createAccounts } from '../projections/accounts.ts'
+import type { Accounts } from '../projections/accounts.ts'
+import { listProjections } from '../projections/all.ts'
 import { createIdSource, type IdSource } from '../projections/id-source.ts'
-import { createIds } from '../projections/ids.ts'
 import { followLog, type Live } from '../projections/live.ts'
-import { createRules, type Rules } from '../projections/rules.ts'
+import type { Rules } from '../projections/rules.ts'
+import { keepSnapshots } from '../projections/snapshots/keeper.ts'
+import { restoreProjections } from '../projections/snapshots/restore.ts'
 import { createWriter, type Writer } from '../projections/writer.ts'
+import { type LogSettings, openLog } from './open-log.ts'
+import { openPatiently, unlessAborted } from './patience.ts'
+import type { Settings } from './settings.ts'
 
 /** The event log and everything that is rebuilt from it: what the gateway and the command line both work on. */
 export interface State {
@@ -22,28 +27,57 @@ export interface State {
   close(): Promise<void>
 }
 
-/** Opens the log and resolves when the projections have caught up with it. */
-export async function openState(dataDir: string, logger: Logger): Promise<State> {
-  const log = await openSqliteLog({ directory: dataDir })
-  const accounts = createAccounts()
-  const rules = createRules()
-  const takenIds = createIds()
-  const live = followLog(log, [accounts, rules, takenIds], logger)
-  await live.caughtUp
-  const writer = createWriter(log, live, createClock())
-  const ids = createIdSource(takenIds, writer)
-  const accountCommands = createAccountCommands(accounts, ids, writer)
-  return {
-    log,
-    live,
-    accounts,
-    rules,
-    ids,
-    writer,
-    accountCommands,
-    async close() {
-      await live.close()
-      await log.close()
-    },
+export type StateSettings = LogSettings & Pick<Settings, 'snapshots'>
+
+/** Opens the log and resolves when the projections have caught up with it. Rejects when the log is away. */
+export function openState(settings: StateSettings, logger: Logger): Promise<State> {
+  return open(settings, logger)
+}
+
+/**
+ * As `openState`, for a process that stays: waits for a log that is away until the signal aborts, takes snapshots, and works with the
+ * log as `equip` makes it.
+ */
+export function openLastingState(
+  settings: StateSettings,
+  logger: Logger,
+  signal: AbortSignal,
+  equip: (log: EventLog) => EventLog,
+): Promise<State> {
+  return openPatiently(() => open(settings, logger, signal, equip), logger, signal)
+}
+
+async function open(
+  settings: StateSettings,
+  logger: Logger,
+  lasting?: AbortSignal,
+  equip = (log: EventLog) => log,
+): Promise<State> {
+  const folder = join(settings.data_dir, 'snapshots')
+  const log = equip(await openLog(settings))
+  const opened: { close(): Promise<void> }[] = [log]
+  const close = async () => {
+    for (const part of opened.splice(0).toReversed()) await part.close()
+  }
+  try {
+    const { projections, position } = await restoreProjections(folder, log, logger)
+    const list = listProjections(projections)
+    const live = followLog(log, list, logger, position)
+    opened.push(live)
+    await unlessAborted(live.caughtUp, lasting)
+    if (lasting !== undefined) {
+      const everyEvents = settings.snapshots.every_events
+      const keeper = keepSnapshots(live, list, { folder, everyEvents, logger })
+      // The last snapshot is taken when nothing is applied any more.
+      opened.splice(1, 0, keeper)
+    }
+    const { accounts, rules } = projections
+    const writer = createWriter(log, live, createClock())
+    const ids = createIdSource(projections.ids, writer)
+    const accountCommands = createAccountCommands(accounts, ids, writer)
+    return { log, live, accounts, rules, ids, writer, accountCommands, close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }

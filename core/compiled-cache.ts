@@ -16,6 +16,7 @@ export function createCompiledCache<Compiled extends object>(
   compile: (rules: RuleSet) => Promise<Compiled>,
   options: JsonObject,
   countRules: (rules: RuleSet) => number,
+  noteLookup: (isHit: boolean) => void,
 ): (rules: RuleSet) => Promise<Compiled> {
   interface Entry {
     readonly rules: RuleSet
@@ -26,8 +27,11 @@ export function createCompiledCache<Compiled extends object>(
     sizeCalculation: ({ rules }) => 1 + countRules(rules),
   })
   return (rules) => {
+    if (rules.transient) return compile(rules)
     const known = cache.get(rules.userId)
-    if (known?.rules === rules) return known.compiled
+    const isHit = known?.rules === rules
+    noteLookup(isHit)
+    if (isHit) return known.compiled
     const compiled = compile(rules)
     compiled.catch(() => cache.delete(rules.userId))
     cache.set(rules.userId, { rules, compiled })

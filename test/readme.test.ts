@@ -33,7 +33,7 @@ describe('the README', () => {
     }
 
     const first = JSON.parse(await run(ask))
-    expect(first).to.include({ model: 'gpt-4.1-nano', provider: 'openai', routing_mode: 'cost' })
+    expect(first).to.include({ model: 'ministral-3b-2512', provider: 'mistral', routing_mode: 'cost' })
     expect(first.choices[0].message.content).to.contain('ada@example.com')
 
     const rules = (await run(makeRules))
@@ -43,10 +43,16 @@ describe('the README', () => {
     expect(rules.map(({ data }) => data.name)).to.deep.equal(['No addresses', 'Contracts get the best'])
 
     const second = JSON.parse(await run(askAgain))
-    expect(second).to.include({ model: 'gpt-6-astra', routing_mode: 'quality' })
+    expect(second).to.include({ model: 'claude-fable-5-2', routing_mode: 'quality' })
     expect(second.choices[0].message.content).to.contain('Send the contract to [address]')
     expect(second.metadata.rule_trace).to.deep.equal([
-      { kind: 'firewall', rule_id: rules[0]?.data.id, name: 'No addresses', action: 'mask', outcome: 'applied' },
+      {
+        kind: 'firewall',
+        rule_id: rules[0]?.data.id,
+        name: 'No addresses',
+        action: 'mask',
+        outcome: 'applied',
+      },
       {
         kind: 'routing',
         rule_id: rules[1]?.data.id,

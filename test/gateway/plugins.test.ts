@@ -3,7 +3,21 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
 
-const BUILT_IN = ['auth', 'plan', 'trace', 'rules', 'firewall', 'routing', 'dispatch', 'decorate']
+const BUILT_IN = [
+  'auth',
+  'rate-limit',
+  'plan',
+  'trace',
+  'responses',
+  'firewall',
+  'routing',
+  'dispatch',
+  'decorate',
+  'rules',
+  'models',
+  'audit',
+  'metrics',
+]
 
 /** A settings file with this list of plugins. */
 async function configure(folder: string, plugins: readonly unknown[]): Promise<string> {
@@ -54,7 +68,7 @@ describe('plugins', () => {
     const stamp = { use: './stamp.mjs', options: { text: 'seen' } }
     const CONFIG = await configure(folder, [auth, stamp, ...rest])
     const gateway = await startGateway({ CONFIG }, { cwd: folder })
-    expect(gateway.stderr()).to.contain('auth -> stamp -> plan')
+    expect(gateway.stderr()).to.contain('auth -> stamp -> rate-limit')
     const chat = await gateway.call('POST', '/v1/chat/completions', {
       messages: [{ role: 'user', content: 'x' }],
     })
@@ -130,7 +144,7 @@ describe('plugins', () => {
     {
       what: 'a missing predecessor',
       plugins: BUILT_IN.filter((name) => name !== 'auth'),
-      says: ['plugin "plan" needs "auth", which is not listed'],
+      says: ['plugin "rate-limit" needs "auth", which is not listed'],
     },
     {
       what: 'options that its schema refuses',

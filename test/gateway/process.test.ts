@@ -22,7 +22,7 @@ describe('the process', () => {
   it('shows order of plugins, sandbox and demo key at the first start, the key never again', async () => {
     const first = await startGateway()
     expect(first.stderr()).to.contain(
-      'auth -> plan -> trace -> rules -> firewall -> routing -> dispatch -> decorate',
+      'auth -> rate-limit -> plan -> trace -> responses -> firewall -> routing -> dispatch -> decorate -> rules -> models -> audit -> metrics',
     )
     expect(first.stderr()).to.contain('stands in for every vendor')
     expect(first.demoKey).to.match(/^tr_[0-9A-Za-z]{43}$/)
@@ -56,8 +56,9 @@ describe('the process', () => {
     }
     expect(text).to.contain('A slow one')
     expect(await exited).to.equal(0)
-    await fetch(`${gateway.url}/healthz`).then(expect.fail, (error) =>
-      expect(error.message).to.contain('fetch failed'),
+    await fetch(`${gateway.url}/healthz`).then(
+      () => expect.fail('it answered'),
+      (error) => expect(error.message).to.contain('fetch failed'),
     )
   })
 
@@ -131,11 +132,11 @@ describe('settings', () => {
     const { code, stdout, stderr } = await runSignalbox(['start'], {
       CONFIG: config,
       PORT: 'eighty',
-      REDIS_URL: 'redis://x',
+      WORKERS: '4',
     })
     expect(code).to.equal(1)
     expect(stdout).to.equal('')
-    for (const fault of ['PORT must be', 'REDIS_URL', 'port must be >= 0', 'plugins must', 'no_such']) {
+    for (const fault of ['PORT must be', 'WORKERS', 'port must be >= 0', 'plugins must', 'no_such']) {
       expect(stderr).to.contain(fault)
     }
   })

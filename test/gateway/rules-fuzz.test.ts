@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { createRandom, type Random } from '../support/random.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
 
 /** Another seed looks elsewhere; the failing one is in the test's name. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20261120)
@@ -23,7 +24,11 @@ describe(`rules under random input (seed ${SEED})`, function () {
 
   before(async () => {
     sandbox = await startSandbox({ record: 5 })
-    gateway = await startGateway({ OPENAI_API_KEY: 'key', OPENAI_BASE_URL: `${sandbox.url}/openai/v1` })
+    gateway = await startGateway({
+      ...(await withSettings(UNLIMITED)),
+      OPENAI_API_KEY: 'key',
+      OPENAI_BASE_URL: `${sandbox.url}/openai/v1`,
+    })
   })
   after(async () => {
     await gateway?.stop()

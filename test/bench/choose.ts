@@ -1,0 +1,50 @@
+import { readSettings } from '../../config/settings.ts'
+import type { ChatRequest } from '../../core/contract/index.ts'
+import { choose } from '../../plugins/routing/choose.ts'
+import { needsOf } from '../../plugins/routing/needs.ts'
+import { createHealth } from '../../providers/health.ts'
+import { createLatency } from '../../providers/latency.ts'
+import { market } from '../support/market.ts'
+
+/** Prints what an automatic choice costs: `npx tsx test/bench/choose.ts`. Its budget is 50 µs among 50 models. */
+async function measure(): Promise<void> {
+  const { models, modes } = readSettings({})
+  const latency = createLatency()
+  const health = createHealth({ failures: 5, open_ms: 5000 })
+  for (const entry of models) {
+    const target = { provider: entry.provider, model: entry.id, entry }
+    latency.sawFirst(target, 500)
+    await health.guard(target, async () => {})
+  }
+  const shop = market(models, {
+    weights: modes,
+    latencyOf: latency.expect,
+    isUsable: health.isUsable,
+  })
+  const short = ask('Which track does the night train leave from?')
+  const long = ask('Which track? '.repeat(3000))
+
+  report(`choose among ${models.length} models, short request`, () => choose('balance', 'best', short, shop))
+  report('of which reading its needs', () => needsOf(short.request))
+  report(`choose among ${models.length} models, 39,000 characters`, () =>
+    choose('balance', 'best', long, shop),
+  )
+  report('of which reading its needs', () => needsOf(long.request))
+}
+
+function ask(content: string) {
+  const request: ChatRequest = { messages: [{ role: 'user', content }] }
+  return { request, preferences: [] }
+}
+
+const RUNS = 20_000
+
+function report(what: string, run: () => unknown): void {
+  for (let warm = 0; warm < RUNS / 2; warm++) run()
+  const begun = performance.now()
+  for (let count = 0; count < RUNS; count++) run()
+  const microseconds = ((performance.now() - begun) * 1000) / RUNS
+  process.stdout.write(`${what}: ${microseconds.toFixed(1)} µs\n`)
+}
+
+await measure()

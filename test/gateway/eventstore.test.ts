@@ -1,0 +1,252 @@
+import { once } from 'node:events'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect } from 'chai'
+import { openEventStoreLog } from '../../core/log/eventstore-log.ts'
+import { readToEnd } from '../../core/log/read-to-end.ts'
+import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
+import {
+  ADMIN_KEY,
+  makeFolder,
+  type RunningGateway,
+  runSignalbox,
+  spawnSignalbox,
+  startGateway,
+} from '../support/gateway.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
+
+/** Two answers that stay out take 10 s; a server that is gone is noticed at once. */
+const MOST_MS = 11_000
+
+const asAdmin = { authorization: `Bearer ${ADMIN_KEY}` }
+
+describe('a gateway on EventStoreDB, when the server is away', () => {
+  let file: string
+  let server: EventStore
+  let environment: Record<string, string>
+  let gateway: RunningGateway
+
+  before(async () => {
+    file = path.join(await makeFolder(), 'events.db')
+    server = await startEventStore({ file })
+    environment = { ...(await withSettings(UNLIMITED)), EVENTSTORE_URL: server.connectionString }
+    gateway = await startGateway(environment)
+  })
+
+  after(async () => {
+    await gateway.stop()
+    await server.stop()
+  })
+
+  /** Comes back at the same port with the same events. */
+  const restart = async () => {
+    server = await startEventStore({ port: server.port, file })
+  }
+
+  const readiness = async () => (await gateway.call('GET', '/readyz')).body.event_log
+  const becomes = async (state: string) => {
+    while ((await readiness()) !== state);
+  }
+
+  it('serves with the keys and rules it knows, refuses changes, says so, and goes on when it is back', async function () {
+    this.timeout(60_000)
+    const { body: created } = await gateway.call('POST', '/v1/firewall-rules', rule('known-word', 'block'))
+    await server.stop()
+    await becomes('away')
+
+    expect((await gateway.call('GET', '/readyz')).status).to.equal(200)
+    expect((await ask(gateway, 'hello')).status).to.equal(200)
+    expect((await ask(gateway, 'known-word')).status).to.equal(403)
+    expect((await ask(gateway, 'hello', { authorization: 'Bearer tr_unknown' })).status).to.equal(401)
+    expect((await gateway.call('GET', '/v1/firewall-rules')).body.data).to.have.length(1)
+
+    const changes = [
+      gateway.call('POST', '/v1/firewall-rules', rule('new', 'warn')),
+      gateway.call('PATCH', `/v1/firewall-rules/${created.data.id}`, { action: 'warn' }),
+      gateway.call('DELETE', `/v1/firewall-rules/${created.data.id}`),
+      gateway.call('POST', '/v1/rules/batch', {
+        operations: [{ kind: 'firewall', op: 'delete', id: created.data.id }],
+      }),
+      gateway.call('POST', '/admin/users', { name: 'Ada', plan: 'free' }, asAdmin),
+      gateway.call('PATCH', '/admin/users/1', { plan: 'free' }, asAdmin),
+      gateway.call('POST', '/admin/users/1/keys', undefined, asAdmin),
+    ]
+    for (const { status, headers, body } of await Promise.all(changes)) {
+      expect(status).to.equal(503)
+      expect(headers.get('retry-after')).to.equal('1')
+      expect(body.error.message).to.contain('Nothing was changed')
+    }
+
+    await restart()
+    await becomes('following')
+    expect((await gateway.call('POST', '/v1/firewall-rules', rule('after', 'warn'))).status).to.equal(201)
+    expect(await patternsOf(gateway)).to.deep.equal(['after', 'known-word'])
+  })
+
+  it('answers in bounded time when the server does not answer at all, however many wait', async function () {
+    this.timeout(60_000)
+    server.delay(60_000)
+    const [{ id }] = (await gateway.call('GET', '/v1/firewall-rules')).body.data
+    const change = (n: number) => gateway.call('PATCH', `/v1/firewall-rules/${id}`, { priority: n })
+    const started = performance.now()
+
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => change(n)))
+
+    for (const { status, headers } of answers) {
+      expect(status).to.equal(503)
+      expect(headers.get('retry-after')).to.equal('1')
+    }
+    expect(performance.now() - started).to.be.lessThan(2 * MOST_MS)
+    const messages = answers.map(({ body }) => body.error.message)
+    expect(messages.filter((message) => message.includes('not known whether'))).to.have.length(1)
+    expect(messages.filter((message) => message.includes('Nothing was changed'))).to.have.length(19)
+    server.delay(0)
+  })
+
+  it('loses nothing and applies nothing twice when it is killed under load and brought back', async function () {
+    this.timeout(120_000)
+    await becomes('following')
+    const other = await startGateway(environment, { demoKey: gateway.demoKey })
+    const acknowledged = new Set<string>()
+    const doubtful = new Set<string>()
+    let writing = true
+    let refused = 0
+
+    async function write(writer: number): Promise<void> {
+      const node = writer % 2 === 0 ? gateway : other
+      for (let n = 0; writing; n++) {
+        const pattern = `outage ${writer} ${n}`
+        const { status, body } = await node.call('POST', '/v1/firewall-rules', rule(pattern, 'warn'))
+        if (status === 201) acknowledged.add(pattern)
+        else {
+          refused += 1
+          expect(status).to.equal(503)
+          if (!body.error.message.includes('Nothing was changed')) doubtful.add(pattern)
+          await readiness()
+        }
+      }
+    }
+
+    const writers = Array.from({ length: 8 }, (_, writer) => write(writer))
+    for (let outage = 0; outage < 3; outage++) {
+      const [written, failed] = [acknowledged.size + 30, refused + 8]
+      while (acknowledged.size < written) await readiness()
+      await server.stop()
+      while (refused < failed) expect((await ask(gateway, 'hello')).status).to.equal(200)
+      await restart()
+    }
+    const enough = acknowledged.size + 30
+    while (acknowledged.size < enough) await readiness()
+    writing = false
+    await Promise.all(writers)
+
+    for (const node of [gateway, other]) {
+      const patterns = await settled(node)
+      expect(new Set(patterns).size).to.equal(patterns.length)
+      for (const pattern of acknowledged) expect(patterns).to.include(pattern)
+      for (const pattern of patterns.filter((text) => text.startsWith('outage')))
+        expect(acknowledged.has(pattern) || doubtful.has(pattern), pattern).to.equal(true)
+    }
+    await expectGapless()
+    await other.stop()
+
+    /** The rules when the node has seen what the log holds. */
+    async function settled(node: RunningGateway): Promise<string[]> {
+      const log = await openEventStoreLog({ connectionString: server.connectionString })
+      let created = 0
+      let deleted = 0
+      for await (const { type } of readToEnd(log)) {
+        if (type === 'FirewallRuleCreated') created += 1
+        if (type === 'FirewallRuleDeleted') deleted += 1
+      }
+      await log.close()
+      while ((await patternsOf(node)).length !== created - deleted);
+      return patternsOf(node)
+    }
+  })
+
+  async function expectGapless(): Promise<void> {
+    const next = new Map<string, number>()
+    const log = await openEventStoreLog({ connectionString: server.connectionString })
+    for await (const { stream, revision } of readToEnd(log)) {
+      expect(revision).to.equal(next.get(stream) ?? 0)
+      next.set(stream, revision + 1)
+    }
+    await log.close()
+  }
+
+  it('waits at its start until the server is there', async function () {
+    this.timeout(60_000)
+    await server.stop()
+    let isReady = false
+    const starting = startGateway(environment, { demoKey: gateway.demoKey }).then((started) => {
+      isReady = true
+      return started
+    })
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect(isReady).to.equal(false)
+    await restart()
+    const started = await starting
+
+    expect((await ask(started, 'known-word')).status).to.equal(403)
+    expect(started.stderr()).to.contain('starting when it is back')
+    await started.stop()
+    await becomes('following')
+  })
+
+  it('starts from its snapshot and what came after', async () => {
+    const dataDir = await makeFolder()
+    const first = await startGateway(environment, { dataDir, demoKey: gateway.demoKey })
+    await first.stop()
+    expect(first.stderr()).to.contain('a snapshot is taken')
+    const { status } = await gateway.call('POST', '/v1/firewall-rules', rule('came-after', 'block'))
+    expect(status).to.equal(201)
+    const second = await startGateway(environment, { dataDir, demoKey: gateway.demoKey })
+
+    expect(await patternsOf(second)).to.deep.equal(await patternsOf(gateway))
+    expect((await ask(second, 'came-after')).status).to.equal(403)
+    await second.stop()
+    const { code, stdout } = await runSignalbox(['log', 'verify'], { ...environment, DATA_DIR: dataDir })
+    expect(stdout.match(/is the state that the events lead to/g)).to.have.length(2)
+    expect(code).to.equal(0)
+  })
+
+  it('fails a command in bounded time, with a sentence', async () => {
+    await server.stop()
+
+    const { code, stderr } = await runSignalbox(['users', 'list'], environment)
+
+    expect(code).to.equal(1)
+    expect(stderr).to.contain('the event log server cannot be reached')
+    await restart()
+  })
+
+  it('ends a start that is told to stop while it waits', async () => {
+    const nobody = { ...environment, EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' }
+    const child = spawnSignalbox(['start'], nobody)
+    for await (const line of createInterface(child.stderr)) {
+      if (line.includes('starting when it is back')) child.kill('SIGTERM')
+    }
+
+    expect(child.exitCode ?? (await once(child, 'exit'))[0]).to.equal(0)
+  })
+})
+
+const rule = (pattern: string, action: string) => ({
+  name: pattern,
+  is_enabled: true,
+  scope: 'prompt',
+  type: 'substring',
+  pattern,
+  action,
+  priority: 0,
+})
+
+function ask(gateway: RunningGateway, content: string, headers: Record<string, string> = {}) {
+  return gateway.call('POST', '/v1/chat/completions', { messages: [{ role: 'user', content }] }, headers)
+}
+
+async function patternsOf(gateway: RunningGateway): Promise<string[]> {
+  const { body } = await gateway.call('GET', '/v1/firewall-rules')
+  return body.data.map(({ pattern }: { pattern: string }) => pattern).toSorted()
+}

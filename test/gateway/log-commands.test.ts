@@ -1,0 +1,160 @@
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { expect } from 'chai'
+import { makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
+
+describe('the command line', () => {
+  let dataDir: string
+  let key: string
+
+  beforeEach(async () => {
+    dataDir = await makeFolder()
+    const added = await runSignalbox(['users', 'add', '--name', 'Ada', '--plan', 'paid'], {
+      DATA_DIR: dataDir,
+    })
+    key = JSON.parse(added.stdout).key
+  })
+
+  const run = (...args: string[]) => runSignalbox(['log', ...args], { DATA_DIR: dataDir })
+  const alter = (sql: string) => {
+    const database = new Database(path.join(dataDir, 'events.db'))
+    database.exec(sql)
+    database.close()
+  }
+
+  describe('"log export"', () => {
+    it('writes every event as a line of JSON, without any key', async () => {
+      const { code, stdout } = await run('export')
+
+      const events = stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      expect(code).to.equal(0)
+      expect(events.map(({ type }) => type)).to.deep.equal(['IdsReserved', 'UserCreated', 'KeyIssued'])
+      expect(events[1]).to.have.all.keys('position', 'stream', 'revision', 'type', 'data', 'metadata')
+      expect(events[1]).to.deep.include({
+        position: 2,
+        stream: 'user-1',
+        revision: 0,
+        data: { userId: 1, name: 'Ada', plan: 'paid' },
+      })
+      expect(events[1].metadata).to.include({ actor: 'cli', schema: 1 })
+      expect(stdout).not.to.contain(key)
+    })
+
+    it('goes on after a position', async () => {
+      const { stdout } = await run('export', '--after', '2')
+
+      expect(JSON.parse(stdout)).to.include({ position: 3, type: 'KeyIssued' })
+    })
+
+    it('writes nothing for an empty log, and refuses a position that is none', async () => {
+      const empty = await runSignalbox(['log', 'export'], { DATA_DIR: await makeFolder() })
+      expect(empty).to.include({ code: 0, stdout: '' })
+      expect((await run('export', '--after', 'yesterday')).code).to.equal(2)
+    })
+  })
+
+  describe('"log verify"', () => {
+    it('says what it has read, and that nothing is wrong', async () => {
+      const { code, stdout, stderr } = await run('verify')
+
+      expect(stderr).to.equal('')
+      expect(stdout).to.equal(
+        '3 events in 2 streams, the newest at position 3.\nTwo rebuilds led to the same state.\nNothing is wrong.\n',
+      )
+      expect(code).to.equal(0)
+    })
+
+    it('counts what only a newer version can read, which is not wrong', async () => {
+      alter(
+        `INSERT INTO events SELECT NULL, stream, 2, 'InventedLater', data, metadata FROM events WHERE position = 3`,
+      )
+
+      const { code, stdout } = await run('verify')
+
+      expect(stdout).to.contain('1 events that only a newer version can read: InventedLater of schema 1.')
+      expect(code).to.equal(0)
+    })
+
+    it('finds a gap in the revisions', async () => {
+      alter('DELETE FROM events WHERE position = 2')
+
+      const { code, stderr } = await run('verify')
+
+      expect(stderr).to.equal('Event 1 of user-1, at position 3, should be event 0 of its stream.\n')
+      expect(code).to.equal(1)
+    })
+
+    it('finds an event in the stream of another user, and a number that was given twice', async () => {
+      alter(
+        `INSERT INTO events SELECT NULL, 'user-2', 0, type, data, metadata FROM events WHERE position = 2`,
+      )
+
+      const { code, stderr } = await run('verify')
+
+      expect(stderr).to.contain('Event 0 of user-2, at position 4, belongs into user-1.')
+      expect(stderr).to.contain(
+        'Event 0 of user-2, at position 4, gives the number 1, which was given before.',
+      )
+      expect(code).to.equal(1)
+    })
+
+    describe('with snapshots', () => {
+      let snapshot: string
+
+      beforeEach(async () => {
+        const gateway = await startGateway({}, { dataDir, demoKey: key })
+        const { body } = await gateway.call('POST', '/v1/routing-rules', {
+          name: 'a rule',
+          is_enabled: true,
+          priority: 0,
+          match_json: {},
+          action_json: { set_mode: 'cost' },
+        })
+        const rule = `/v1/routing-rules/${body.data.id}`
+        await gateway.call('DELETE', rule)
+        expect((await gateway.call('POST', `${rule}/revert`, { revision: 1 })).status).to.equal(200)
+        await gateway.stop()
+        const [name] = await readdir(path.join(dataDir, 'snapshots'))
+        snapshot = path.join(dataDir, 'snapshots', name ?? '')
+      })
+
+      it('compares them with what the events lead to', async () => {
+        const { code, stdout } = await run('verify')
+
+        expect(stdout).to.contain(`Snapshot ${path.basename(snapshot)} is the state that the events lead to.`)
+        expect(code).to.equal(0)
+      })
+
+      it('finds one that is damaged', async () => {
+        await writeFile(snapshot, (await readFile(snapshot, 'utf8')).replace('a rule', 'a lie!'))
+
+        const { code, stderr } = await run('verify')
+
+        expect(stderr).to.contain(`Snapshot ${path.basename(snapshot)} is damaged`)
+        expect(code).to.equal(1)
+      })
+
+      it('finds one that holds another state than the events lead to', async () => {
+        alter(`UPDATE events SET data = replace(data, 'Ada', 'Eve')`)
+
+        const { code, stderr } = await run('verify')
+
+        expect(stderr).to.contain('is not the state that the events lead to')
+        expect(code).to.equal(1)
+      })
+
+      it('leaves one of another version alone', async () => {
+        await rename(snapshot, snapshot.replace(/-[0-9a-f]{16}/, '-0123456789abcdef'))
+
+        const { code, stdout } = await run('verify')
+
+        expect(stdout).to.contain('is of another version and was not compared')
+        expect(code).to.equal(0)
+      })
+    })
+  })
+})
