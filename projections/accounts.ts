@@ -70,27 +70,32 @@ function* writeUsers(users: readonly User[]): Generator<string> {
 
 /** The user after the event; undefined when the event is not about a known user. */
 function evolveUser(user: User | undefined, event: DomainEvent, record: RecordedEvent): User | undefined {
-  const seen = { revision: record.revision, position: record.position }
+  const { revision, position } = record
   const at = record.metadata.time
   if (event.type === 'UserCreated') {
     const { userId, name, plan } = event.data
-    return { id: userId, name, plan, createdAt: at, keys: [], ...seen }
+    return { id: userId, name, plan, createdAt: at, keys: [], revision, position }
   }
   if (user === undefined) return undefined
   switch (event.type) {
     case 'PlanChanged':
-      return { ...user, ...seen, plan: event.data.plan }
+      return { ...user, revision, position, plan: event.data.plan }
     case 'RequestLimitChanged': {
       const { requestsPerMinute: _, ...rest } = user
-      return { ...rest, ...seen, ...limitIn(event.data) }
+      return { ...rest, revision, position, ...limitIn(event.data) }
     }
     case 'KeyIssued': {
       const { keyId, hash } = event.data
-      return { ...user, ...seen, keys: [...user.keys, { id: keyId, hash, createdAt: at, revokedAt: null }] }
+      return {
+        ...user,
+        revision,
+        position,
+        keys: [...user.keys, { id: keyId, hash, createdAt: at, revokedAt: null }],
+      }
     }
     case 'KeyRevoked': {
       const keys = user.keys.map((key) => (key.id === event.data.keyId ? { ...key, revokedAt: at } : key))
-      return { ...user, ...seen, keys }
+      return { ...user, revision, position, keys }
     }
     default:
       return undefined

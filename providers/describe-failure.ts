@@ -10,6 +10,16 @@ export interface Said {
   readonly message: string
 }
 
+/** What the vendor's own format adds: the field at fault, a finer code, how long to wait. */
+export interface Particulars {
+  /** For refusals and unknown models. */
+  readonly param?: string
+  /** For refusals. */
+  readonly wireCode?: string
+  /** Whole seconds. */
+  readonly retryAfter?: number | undefined
+}
+
 /**
  * The error for a vendor's failure. Only a refusal passes the vendor's own words on to the client; on other failures
  * they are about the operator's account, and go to the log as the `cause`.
@@ -18,10 +28,25 @@ export function describeFailure(
   code: FailureCode,
   provider: string,
   said: Said,
-  details: ErrorDetails = {},
+  particulars: Particulars = {},
 ): GatewayError {
   const cause = new Error(`HTTP ${said.status} ${said.code} ${said.message}`)
-  return new GatewayError(code, SENTENCES[code](provider, said), { ...details, cause })
+  return new GatewayError(code, SENTENCES[code](provider, said), { ...detailsOf(code, particulars), cause })
+}
+
+function detailsOf(code: FailureCode, { param, wireCode, retryAfter }: Particulars): ErrorDetails {
+  switch (code) {
+    case 'model_not_found':
+      return { param: param ?? 'model' }
+    case 'provider_refused':
+      return { ...(param !== undefined && { param }), ...(wireCode !== undefined && { wireCode }) }
+    case 'provider_quota_exceeded':
+      return { headers: { 'x-should-retry': 'false' } }
+    case 'provider_rate_limited':
+      return { retryAfter: retryAfter ?? 1 }
+    default:
+      return retryAfter === undefined ? {} : { retryAfter }
+  }
 }
 
 const refused = (provider: string, { status, message }: Said) =>

@@ -1,4 +1,4 @@
-import type { ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
+import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { UpstreamFailure } from '../../core/contract/provider.ts'
 import { describeFailure, type FailureCode } from '../describe-failure.ts'
@@ -22,7 +22,8 @@ export function readFailureRecord(record: JsonObject): GatewayError {
 function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
   const code = classify(status, error)
   const said = { status, code: error.code || error.type, message: error.message }
-  return describeFailure(code, provider, said, detail(code, error, retryAfter))
+  const tooLong = TOO_LONG.test(error.message) && { wireCode: 'context_length_exceeded' }
+  return describeFailure(code, provider, said, { ...tooLong, retryAfter })
 }
 
 function classify(status: number, { type, code, message }: VendorError): FailureCode {
@@ -41,18 +42,3 @@ const SPENT = /_spend_limit_reached$/
 /** An empty account is a plain bad request; only its message tells. */
 const BROKE = /credit balance is too low|spend limit|reached your specified API usage limits/i
 const TOO_LONG = /prompt is too long|exceeds? (?:the )?(?:model's )?(?:maximum )?context/i
-
-function detail(code: FailureCode, { message }: VendorError, retryAfter?: number): ErrorDetails {
-  switch (code) {
-    case 'model_not_found':
-      return { param: 'model' }
-    case 'provider_refused':
-      return TOO_LONG.test(message) ? { wireCode: 'context_length_exceeded' } : {}
-    case 'provider_quota_exceeded':
-      return { headers: { 'x-should-retry': 'false' } }
-    case 'provider_rate_limited':
-      return { retryAfter: retryAfter ?? 1 }
-    default:
-      return retryAfter === undefined ? {} : { retryAfter }
-  }
-}

@@ -1,7 +1,7 @@
-import type { ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
+import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { UpstreamFailure } from '../../core/contract/provider.ts'
-import { describeFailure, type FailureCode } from '../describe-failure.ts'
+import { describeFailure, type FailureCode, type Particulars } from '../describe-failure.ts'
 import { readRetryAfter } from '../read-retry-after.ts'
 import {
   impliedStatus,
@@ -40,7 +40,11 @@ function parse(body: string): unknown {
 function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
   const code = classify(status, error)
   const said = { status, code: error.code || error.type, message: error.message }
-  return describeFailure(code, provider, said, detail(code, error, retryAfter))
+  return describeFailure(code, provider, said, {
+    ...(error.param && { param: error.param }),
+    ...readWireCode(error),
+    retryAfter,
+  })
 }
 
 function classify(status: number, error: VendorError): FailureCode {
@@ -52,23 +56,8 @@ function classify(status: number, error: VendorError): FailureCode {
   return status >= 400 && status < 500 ? 'provider_refused' : 'provider_error'
 }
 
-function detail(code: FailureCode, error: VendorError, retryAfter?: number): ErrorDetails {
-  switch (code) {
-    case 'model_not_found':
-      return { param: error.param || 'model' }
-    case 'provider_refused':
-      return { ...(error.param && { param: error.param }), ...readWireCode(error) }
-    case 'provider_quota_exceeded':
-      return { headers: { 'x-should-retry': 'false' } }
-    case 'provider_rate_limited':
-      return { retryAfter: retryAfter ?? 1 }
-    default:
-      return retryAfter === undefined ? {} : { retryAfter }
-  }
-}
-
 /** A number for a code repeats the HTTP status, and says no more than ours. */
-function readWireCode(error: VendorError): ErrorDetails {
+function readWireCode(error: VendorError): Pick<Particulars, 'wireCode'> {
   const code = isTooLong(error) ? 'context_length_exceeded' : error.code
   return code === '' || /^\d+$/.test(code) ? {} : { wireCode: code }
 }

@@ -1,4 +1,4 @@
-import type { ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
+import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { UpstreamFailure } from '../../core/contract/provider.ts'
 import { describeFailure, type FailureCode } from '../describe-failure.ts'
@@ -28,7 +28,11 @@ function parse(body: string): unknown {
 function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
   const code = classify(status, error)
   const said = { status, code: error.reason || error.status, message: error.message }
-  return describeFailure(code, provider, said, detail(code, error, retryAfter ?? readDelay(error)))
+  const tooLong = isTooLong(error) && { wireCode: 'context_length_exceeded', param: 'messages' }
+  return describeFailure(code, provider, said, {
+    ...(code === 'provider_refused' && tooLong),
+    retryAfter: retryAfter ?? readDelay(error),
+  })
 }
 
 function classify(status: number, error: VendorError): FailureCode {
@@ -40,21 +44,6 @@ function classify(status: number, error: VendorError): FailureCode {
   if (status === 408 || status === 504) return 'provider_timeout'
   if (status === 429) return 'provider_rate_limited'
   return status >= 400 && status < 499 ? 'provider_refused' : 'provider_error'
-}
-
-function detail(code: FailureCode, error: VendorError, retryAfter?: number): ErrorDetails {
-  switch (code) {
-    case 'model_not_found':
-      return { param: 'model' }
-    case 'provider_refused':
-      return isTooLong(error) ? { wireCode: 'context_length_exceeded', param: 'messages' } : {}
-    case 'provider_quota_exceeded':
-      return { headers: { 'x-should-retry': 'false' } }
-    case 'provider_rate_limited':
-      return { retryAfter: retryAfter ?? 1 }
-    default:
-      return retryAfter === undefined ? {} : { retryAfter }
-  }
 }
 
 /** Whole seconds, at least 1. */

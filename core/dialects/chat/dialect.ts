@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../../contract/index.ts'
 import { chatErrorBody } from './error-body.ts'
 import { readChatRequest } from './read-request.ts'
 import { writeChunks } from './write-stream.ts'

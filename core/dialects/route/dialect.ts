@@ -1,5 +1,4 @@
-import { GatewayError } from '../../contract/index.ts'
-import type { Dialect } from '../dialect.ts'
+import { type Dialect, GatewayError } from '../../contract/index.ts'
 import { routeErrorBody } from './error-body.ts'
 import { readPreferences, readRouteRequest } from './read-request.ts'
 import { writeRouteResult } from './write-result.ts'
