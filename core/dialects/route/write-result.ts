@@ -24,7 +24,7 @@ export function writeRouteResult(exchange: Exchange): JsonObject {
       routing_reason: route.reason,
       cost_savings: savings(cost, dearest(exchange, usage)),
       response_time_ms: Math.round(performance.now() - startedAt),
-      estimated_cost: cost,
+      estimated_cost: Number(cost.toPrecision(12)),
       routing_score: route.score,
     },
     ...(decoration && { metadata: decoration.first.metadata }),
