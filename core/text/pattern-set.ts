@@ -8,18 +8,21 @@ export interface PatternSet {
    * Which patterns are found in any of the texts, by their place in the list. Undefined when the automaton gave up: then
    * nothing is known, and each pattern must be tried by itself.
    */
-  find(texts: readonly string[]): Promise<ReadonlySet<number> | undefined>
+  find(texts: readonly string[]): Found | Promise<Found>
 }
+
+/** A promise of it is given only by a search on the other thread. */
+export type Found = ReadonlySet<number> | undefined
 
 /**
  * Patterns × characters. The automaton is built as texts need it, and an awkward text may need a new state for every
  * character, at some nanoseconds for each pattern: above `most` the search is made on another thread, below `least` it is
- * quick whatever the clock of a busy machine says.
+ * quick whatever the text.
  */
-const WORK = { least: 250_000, most: 25_000_000 }
+const WORK = { least: 2_500_000, most: 25_000_000 }
 
-/** A search that held this thread for longer sends its successors to the other one, for a while. */
-const SLOW_MS = 5
+/** A search that worked for longer, by the processor's clock, sends its successors to the other thread for a while. */
+const SLOW_MICROSECONDS = 5000
 const SLOW_FOR_MS = 60_000
 
 /** So many patterns compile in some 10 ms; larger sets are several automata, made one after the other. */
@@ -29,28 +32,33 @@ const NOTHING: ReadonlySet<number> = new Set()
 
 /** Compiles patterns in RE2's syntax, flags inlined, in time slices. */
 export async function compilePatternSet(sources: readonly string[]): Promise<PatternSet> {
-  if (sources.length === 0) return { find: async () => NOTHING }
+  if (sources.length === 0) return { find: () => NOTHING }
   const automata = await buildAutomata(sources)
   let slowUntil = 0
 
   function searchHere(texts: readonly string[], work: number): readonly number[] | undefined {
-    const begun = performance.now()
-    const found = automata && searchAll(automata, texts)
-    const ended = performance.now()
-    if (work > WORK.least && ended - begun > SLOW_MS) slowUntil = ended + SLOW_FOR_MS
+    if (automata === undefined) return undefined
+    if (work <= WORK.least) return searchAll(automata, texts)
+    const before = process.cpuUsage()
+    const found = searchAll(automata, texts)
+    const { user, system } = process.cpuUsage(before)
+    if (user + system > SLOW_MICROSECONDS) slowUntil = performance.now() + SLOW_FOR_MS
     return found
   }
 
   return {
-    async find(texts) {
+    find(texts) {
       let length = 0
       for (const text of texts) length += text.length
       const work = sources.length * length
       const isHeavy = work > WORK.most || (work > WORK.least && performance.now() < slowUntil)
-      const found = isHeavy ? await searchApart(sources, texts) : searchHere(texts, work)
-      return found?.length === 0 ? NOTHING : found && new Set(found)
+      return isHeavy ? searchApart(sources, texts).then(asSet) : asSet(searchHere(texts, work))
     },
   }
+}
+
+function asSet(places: readonly number[] | undefined): Found {
+  return places?.length === 0 ? NOTHING : places && new Set(places)
 }
 
 /** One automaton for each chunk; undefined when one of them cannot be made. */

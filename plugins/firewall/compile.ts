@@ -1,5 +1,5 @@
 import type { FirewallRule, RuleSet } from '../../core/contract/index.ts'
-import { compilePatternSet } from '../../core/text/pattern-set.ts'
+import { compilePatternSet, type Found } from '../../core/text/pattern-set.ts'
 import { createTimeSlice } from '../../core/time-slice.ts'
 import { compileLiteral, compilePattern, type Pattern } from './pattern/compile.ts'
 import { literalReplacement, type Replacement, readReplacement } from './pattern/replacement.ts'
@@ -20,7 +20,7 @@ export interface CompiledFirewall {
   /** How many others are left out because their pattern cannot be evaluated. */
   readonly unusable: number
   /** The places of the rules that may match the texts, ascending. Those of `certain` do match. */
-  findCandidates(texts: readonly string[]): Promise<Candidates>
+  findCandidates(texts: readonly string[]): Candidates | Promise<Candidates>
 }
 
 export interface Candidates {
@@ -49,17 +49,22 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
   const others = places.filter((place) => !isIndexed(rules[place]?.pattern))
   const noMatch: Candidates = { places: others, certain: new Set() }
   const set = await compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
+
+  function candidatesOf(found: Found): Candidates {
+    // The automaton gave up: each rule is looked at by itself, for none may be skipped.
+    if (found === undefined) return { places, certain: new Set() }
+    if (found.size === 0) return noMatch
+    const matched = [...found].map((index) => indexed[index] ?? -1)
+    const certain = matched.filter((place) => rules[place]?.pattern.engine === 're2')
+    return { places: [...matched, ...others].sort((a, b) => a - b), certain: new Set(certain) }
+  }
+
   return {
     rules,
     unusable,
-    async findCandidates(texts) {
-      const found = await set.find(texts)
-      // The automaton gave up: each rule is looked at by itself, for none may be skipped.
-      if (found === undefined) return { places, certain: new Set() }
-      if (found.size === 0) return noMatch
-      const matched = [...found].map((index) => indexed[index] ?? -1)
-      const certain = matched.filter((place) => rules[place]?.pattern.engine === 're2')
-      return { places: [...matched, ...others].sort((a, b) => a - b), certain: new Set(certain) }
+    findCandidates(texts) {
+      const found = set.find(texts)
+      return found instanceof Promise ? found.then(candidatesOf) : candidatesOf(found)
     },
   }
 }
