@@ -15,6 +15,7 @@ import { firewallKind } from '../plugins/firewall/kind.ts'
 import { createFirewall } from '../plugins/firewall/plugin.ts'
 import { createMetrics } from '../plugins/metrics/plugin.ts'
 import { createModels } from '../plugins/models/plugin.ts'
+import { createOpenApi } from '../plugins/openapi/plugin.ts'
 import { createPlan } from '../plugins/plan/plugin.ts'
 import { createRateLimit } from '../plugins/rate-limit/plugin.ts'
 import { createResponses } from '../plugins/responses/plugin.ts'
@@ -33,6 +34,7 @@ import { createLatency } from '../providers/latency.ts'
 import { openProviders, type Providers } from './providers.ts'
 import type { Settings } from './settings.ts'
 import { openLastingState, type State } from './state.ts'
+import { readVersion } from './version.ts'
 
 /** A gateway that serves. */
 export interface Gateway {
@@ -150,6 +152,11 @@ function builtInPlugins(
       providers: providers.known,
       adminKey,
       address: metricsAddress(settings),
+    }),
+    createOpenApi({
+      version: readVersion(),
+      fields: { routing: kinds.routing.fields, firewall: kinds.firewall.fields },
+      direct: { host: settings.host, port: settings.route_port },
     }),
   ]
   return new Map(plugins.map((plugin) => [plugin.name, plugin]))

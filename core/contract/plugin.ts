@@ -41,6 +41,8 @@ export interface PluginParts {
   readonly conditions?: readonly Condition[]
   /** Keys that `action_json` of routing rules may hold besides the built-in ones. */
   readonly actions?: readonly Action[]
+  /** The plugin's endpoints in `/openapi.json`: OpenAPI 3.1 path items by path. */
+  readonly openapi?: JsonObject
   /** Hears of every request on every address when its answer has ended, also of those that no chain saw. */
   readonly observeRequest?: RequestObserver
   /** The body of an error answer on these routes; the general envelope when left out. */
@@ -55,6 +57,8 @@ export interface Host {
   readonly vocabulary: Vocabulary
   /** Runs what all plugins decide about a request, in their order; complete once every plugin is set up. */
   decide(exchange: Exchange): Promise<void>
+  /** How all plugins describe their endpoints; complete once every plugin is set up. */
+  openapi(): readonly JsonObject[]
   readonly logger: Logger
   /** Where metrics are registered; `/metrics` shows them. Labels take values from closed sets only. */
   readonly metrics: Registry

@@ -21,7 +21,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  lent: Omit<Host, 'decide'> & { vocabulary: OpenVocabulary },
+  lent: Omit<Host, 'decide' | 'openapi'> & { vocabulary: OpenVocabulary },
 ): Promise<Pipeline> {
   const plugins: Plugin[] = []
   for (const entry of entries) plugins.push(await loadPlugin(entry, builtIns, folder))
@@ -34,6 +34,7 @@ export async function setUpPlugins(
     async decide(exchange) {
       for (const { parts } of steps) await parts.decide?.(exchange)
     },
+    openapi: () => steps.map(({ parts }) => parts.openapi ?? {}),
   }
   const close = async () => {
     for (const { parts } of steps.toReversed()) await parts.close?.()

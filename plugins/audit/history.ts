@@ -1,4 +1,4 @@
-import type { FirewallRule, GatewayRouter, RoutingRule } from '../../core/contract/index.ts'
+import type { FirewallRule, GatewayRouter, JsonObject, RoutingRule } from '../../core/contract/index.ts'
 import { isRuleEvent } from '../../core/events/codec.ts'
 import { bodyOf } from '../../core/http/read-body.ts'
 import { compileReader } from '../../core/schema.ts'
@@ -12,11 +12,14 @@ import type { AuditServices } from './services.ts'
 import { showEntry } from './show-entry.ts'
 import { readTrail, type TrailEntry } from './trail.ts'
 
-const readRevert = compileReader<{ readonly revision: number }>({
+/** The body of `POST …/{id}/revert`. */
+export const revertSchema: JsonObject = {
   type: 'object',
   required: ['revision'],
   properties: { revision: { type: 'integer', minimum: 1 } },
-})
+}
+
+const readRevert = compileReader<{ readonly revision: number }>(revertSchema)
 
 const MOST_TRIES = 10
 

@@ -1,4 +1,5 @@
 import type { GatewayError, JsonObject, Plugin } from '../../core/contract/index.ts'
+import { auditPaths } from '../openapi/audit.ts'
 import { addAuditRoute } from './audit-endpoint.ts'
 import { addDiffRoute } from './diff-endpoint.ts'
 import { addHistoryRoutes } from './history.ts'
@@ -19,6 +20,7 @@ export function createAudit(services: AuditServices): Plugin {
         addDiffRoute(router, services)
         addSimulationRoute(router, services, host)
       },
+      openapi: auditPaths,
       errorBody,
     }),
   }

@@ -16,19 +16,25 @@ import { requireAdminKey } from './require-admin-key.ts'
 const plan = { type: 'string', enum: PLANS }
 const name = { type: 'string', minLength: 1, maxLength: 128 }
 
-const readNewUser = compileReader<{ name: string; plan: Plan }>({
+/** The body of `POST /admin/users`. */
+export const newUserSchema: JsonObject = {
   type: 'object',
   required: ['name', 'plan'],
   additionalProperties: false,
   properties: { name, plan },
-})
+}
 
-const readUserChange = compileReader<{ plan?: Plan; requests_per_minute?: RequestLimit }>({
+const readNewUser = compileReader<{ name: string; plan: Plan }>(newUserSchema)
+
+/** The body of `PATCH /admin/users/{id}`. */
+export const userChangeSchema: JsonObject = {
   type: 'object',
   additionalProperties: false,
   minProperties: 1,
   properties: { plan, requests_per_minute: { type: ['integer', 'null'], minimum: 1 } },
-})
+}
+
+const readUserChange = compileReader<{ plan?: Plan; requests_per_minute?: RequestLimit }>(userChangeSchema)
 
 /** `/admin/*`: users and keys, for the bearer of the admin key. */
 export function addAdminRoutes(

@@ -1,5 +1,6 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import { adminPaths } from '../openapi/admin.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { addAdminRoutes } from './admin.ts'
 import { authenticate } from './authenticate.ts'
@@ -19,6 +20,7 @@ export function createAuth({ accounts, commands, adminKey }: AuthServices): Plug
     needs: 'headers',
     setup: () => ({
       middleware: authenticate(accounts),
+      ...(adminKey !== undefined && { openapi: adminPaths }),
       openRoutes(router) {
         if (adminKey !== undefined) addAdminRoutes(router, accounts, commands, adminKey)
       },

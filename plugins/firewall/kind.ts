@@ -25,6 +25,7 @@ const FIELDS = [
 /** Firewall rules: fields, validation and events (interface: "Firewall rule"). */
 export const firewallKind: RuleKind<FirewallRule, FirewallContent> = {
   name: 'firewall',
+  fields: FIELDS,
   readNew(body) {
     // The cast is safe: every required field was read by its schema.
     return { replacement: null, ...read(body, true) } as FirewallContent

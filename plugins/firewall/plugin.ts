@@ -8,6 +8,7 @@ import {
 } from '../../core/contract/index.ts'
 import { countLookups } from '../../core/count-lookups.ts'
 import { envelope } from '../../core/http/answer-errors.ts'
+import { firewallPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
 import { evaluateFirewall } from './evaluate.ts'
@@ -51,6 +52,7 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
           if (outcome.blockedBy !== undefined) throw blocked(outcome.blockedBy)
         },
         routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services),
+        openapi: firewallPaths,
         errorBody,
       }
     },

@@ -3,6 +3,7 @@ import type { Plugin } from '../../core/contract/index.ts'
 import type { Live } from '../../projections/live.ts'
 import type { Health } from '../../providers/health.ts'
 import { requireAdminKey } from '../auth/require-admin-key.ts'
+import { metricsPaths } from '../openapi/probes.ts'
 import { showBreakers } from './breakers.ts'
 import { answerMetrics, serveMetrics } from './endpoint.ts'
 import { showEvents } from './events.ts'
@@ -38,12 +39,14 @@ export function createMetrics(services: MetricsServices): Plugin {
       ]
       const listener = address && (await serveMetrics(metrics, address.host, address.port))
       if (listener) logger.info({ url: `${listener.url}/metrics` }, 'metrics have an address of their own')
+      const isOnMain = listener === undefined && adminKey !== undefined
       return {
         observeRequest(request) {
           for (const observe of observers) observe(request)
         },
+        ...(isOnMain && { openapi: metricsPaths }),
         openRoutes(router) {
-          if (listener === undefined && adminKey !== undefined)
+          if (isOnMain)
             router.get('/metrics', requireAdminKey(adminKey), (ctx) => answerMetrics(metrics, ctx))
         },
         async close() {

@@ -1,5 +1,6 @@
 import { GatewayError, type JsonObject, MODES, type Model, type Plugin } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
+import { modelsPaths } from '../openapi/models.ts'
 import type { Market } from '../routing/market.ts'
 
 /** `GET /v1/models` and `GET /v1/models/{id}` in OpenAI's shape, the catalogue's own fields beside it. */
@@ -20,6 +21,7 @@ export function createModels({ catalog, capabilitiesOf }: Market): Plugin {
           ctx.body = find(ctx.params.id ?? '')
         })
       },
+      openapi: modelsPaths,
       errorBody: chatErrorBody,
     }),
   }

@@ -1,4 +1,9 @@
-import { type GatewayContext, GatewayError, type GatewayRouter } from '../../core/contract/index.ts'
+import {
+  type GatewayContext,
+  GatewayError,
+  type GatewayRouter,
+  type JsonObject,
+} from '../../core/contract/index.ts'
 import { isOpenAiClient, readSeed } from '../../core/dialects/responses/call.ts'
 import { replayRecords } from '../../core/dialects/responses/records.ts'
 import { shapeResponse } from '../../core/dialects/responses/shape.ts'
@@ -11,10 +16,13 @@ import { isAnswered } from './conversation.ts'
 import { listItems } from './list-items.ts'
 import type { ResponseStore } from './store.ts'
 
-const readReplay = compileReader<{ readonly stream?: boolean | null }>({
+/** The body of `POST /v1/responses/{id}`, which may be left out. */
+export const replaySchema: JsonObject = {
   type: 'object',
   properties: { stream: { type: ['boolean', 'null'] } },
-})
+}
+
+const readReplay = compileReader<{ readonly stream?: boolean | null }>(replaySchema)
 
 /** A response that was found, with its seed. */
 interface Found extends StoredResponse {

@@ -1,5 +1,6 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
+import { responsesPaths } from '../openapi/responses.ts'
 import { createCalls } from './calls.ts'
 import { createResponsesDialect } from './dialect.ts'
 import { addResponseRoutes } from './endpoints.ts'
@@ -29,6 +30,7 @@ export function createResponses(keepDays: number): Plugin {
         },
         dialects: { '/v1/responses': createResponsesDialect(store, calls, keeper) },
         routes: (router) => addResponseRoutes(router, store, calls),
+        openapi: responsesPaths,
         errorBody: chatErrorBody,
       }
     },

@@ -1,4 +1,6 @@
 import {
+  type Action,
+  type Condition,
   GatewayError,
   isJsonObject,
   type JsonObject,
@@ -9,7 +11,7 @@ import {
 import type { RoutingContent } from '../../core/events/rules.ts'
 import { enabledField, type Field, nameField, priorityField, readFields } from '../rules/fields.ts'
 import type { RuleKind } from '../rules/kind.ts'
-import { createDocumentReader, type ReadDocument } from './read-document.ts'
+import { createDocumentReader, documentSchema } from './read-document.ts'
 
 /** Routing rules: fields, validation and events (interface: "Routing rule"). */
 export function createRoutingKind({
@@ -20,11 +22,12 @@ export function createRoutingKind({
     nameField,
     enabledField,
     priorityField,
-    documentField('match_json', createDocumentReader('a condition', conditions)),
-    documentField('action_json', createDocumentReader('an action', actions)),
+    documentField('match_json', 'a condition', conditions),
+    documentField('action_json', 'an action', actions),
   ]
   return {
     name: 'routing',
+    fields,
     readNew(body) {
       const missing = readFields(fields, body).missing[0]
       if (missing !== undefined) throw new GatewayError('invalid_rule', `The ${missing} field is required.`)
@@ -71,10 +74,14 @@ function read(fields: readonly Field[], body: JsonObject): JsonObject {
 }
 
 /** A field that holds an object, or a text that is the JSON of one (decisions: "string form"). */
-function documentField(name: string, readWords: (document: JsonObject) => ReadDocument): Field {
+function documentField(name: string, kind: string, words: ReadonlyMap<string, Condition | Action>): Field {
+  const readWords = createDocumentReader(kind, words)
   return {
     name,
     required: true,
+    schema: () => ({
+      anyOf: [documentSchema(words), { type: 'string', contentMediaType: 'application/json' }],
+    }),
     read(value) {
       const document = typeof value === 'string' ? parse(value) : value
       if (isJsonObject(document)) return readWords(document)

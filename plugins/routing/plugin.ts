@@ -2,6 +2,7 @@ import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-c
 import type { GatewayError, JsonObject, Plugin, RuleSet } from '../../core/contract/index.ts'
 import { countLookups } from '../../core/count-lookups.ts'
 import { envelope } from '../../core/http/answer-errors.ts'
+import { routingPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { createActions } from './actions.ts'
 import { compileRouting } from './compile.ts'
@@ -48,6 +49,7 @@ export function createRouting(services: RoutingServices): Plugin {
         routes: (router) => addRuleRoutes(router, '/v1/routing-rules', services),
         conditions,
         actions: createActions(providers),
+        openapi: routingPaths,
         errorBody,
       }
     },

@@ -30,3 +30,12 @@ export function createDocumentReader(kind: string, words: ReadonlyMap<string, Co
     return faults.length > 0 ? { faults } : { value }
   }
 }
+
+/** JSON schema of the documents that these words make. */
+export function documentSchema(words: ReadonlyMap<string, Condition | Action>): JsonObject {
+  const properties = [...words.values()].map(({ name, says, schema }) => [
+    name,
+    { description: says, ...schema },
+  ])
+  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) }
+}

@@ -22,7 +22,8 @@ const needs = (op: string, ...required: string[]) => ({
   then: { required },
 })
 
-const readBatch = compileReader<{ operations: readonly Operation[] }>({
+/** The body of `POST /v1/rules/batch`. */
+export const batchSchema: JsonObject = {
   type: 'object',
   required: ['operations'],
   properties: {
@@ -45,7 +46,9 @@ const readBatch = compileReader<{ operations: readonly Operation[] }>({
       },
     },
   },
-})
+}
+
+const readBatch = compileReader<{ operations: readonly Operation[] }>(batchSchema)
 
 /** Reads the body of `POST /v1/rules/batch`; every error names the operation that it is in. */
 export function readChanges(body: JsonObject, desks: Desks, userId: number): readonly Change[] {

@@ -5,6 +5,8 @@ import { compileCheck } from '../../core/schema.ts'
 export interface Field {
   readonly name: string
   readonly required: boolean
+  /** JSON schema of the values; complete once every plugin is set up. */
+  schema(): JsonObject
   read(value: unknown): { value: unknown } | { faults: readonly string[] }
 }
 
@@ -14,6 +16,7 @@ export function schemaField(name: string, schema: JsonObject, says: string, requ
   return {
     name,
     required,
+    schema: () => ({ description: says, ...schema }),
     read: (value) => (check(value) ? { value } : { faults: [`The ${name} field must be ${says}.`] }),
   }
 }
@@ -51,4 +54,11 @@ export function readFields(fields: readonly Field[], body: JsonObject): ReadFiel
   }
   const missing = fields.filter((field) => field.required && body[field.name] === undefined)
   return { values, faults, missing: missing.map((field) => field.name) }
+}
+
+/** JSON schema of a body: that of a new rule, or that of changes to one, in which nothing is required. */
+export function bodySchema(fields: readonly Field[], isNew: boolean): JsonObject {
+  const required = fields.filter((field) => field.required).map(({ name }) => name)
+  const properties = Object.fromEntries(fields.map((field) => [field.name, field.schema()]))
+  return { type: 'object', ...(isNew && { required }), properties }
 }

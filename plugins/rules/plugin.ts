@@ -1,5 +1,6 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { bodyOf } from '../../core/http/read-body.ts'
+import { batchPaths } from '../openapi/batch.ts'
 import { type Desks, readChanges } from './batch.ts'
 import { carryOut, type RuleServices } from './carry-out.ts'
 import { authorOf } from './rule-request.ts'
@@ -11,6 +12,7 @@ export function createRules(desks: Desks, services: RuleServices): Plugin {
     after: ['auth', 'plan'],
     applies: 'management',
     setup: () => ({
+      openapi: batchPaths,
       routes(router) {
         router.post('/v1/rules/batch', async (ctx) => {
           const { userId } = ctx.account

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
+import { requestsPaths } from '../openapi/requests.ts'
 import { type RequestRecord, recordRequest } from './record.ts'
 
 /** Keeps what became of the last requests, and shows it to their owners at `GET /v1/requests/{x_request_id}`. */
@@ -24,6 +25,7 @@ export function createTrace(): Plugin {
             throw error
           }
         },
+        openapi: requestsPaths,
         routes(router) {
           router.get('/v1/requests/:id', async (ctx) => {
             const record = records.get(ctx.params.id ?? '')

@@ -17,6 +17,7 @@ const BUILT_IN = [
   'models',
   'audit',
   'metrics',
+  'openapi',
 ]
 
 /** A settings file with this list of plugins. */

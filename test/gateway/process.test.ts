@@ -22,7 +22,7 @@ describe('the process', () => {
   it('shows order of plugins, sandbox and demo key at the first start, the key never again', async () => {
     const first = await startGateway()
     expect(first.stderr()).to.contain(
-      'auth -> rate-limit -> plan -> trace -> responses -> firewall -> routing -> dispatch -> decorate -> rules -> models -> audit -> metrics',
+      'auth -> rate-limit -> plan -> trace -> responses -> firewall -> routing -> dispatch -> decorate -> rules -> models -> audit -> metrics -> openapi',
     )
     expect(first.stderr()).to.contain('stands in for every vendor')
     expect(first.demoKey).to.match(/^tr_[0-9A-Za-z]{43}$/)

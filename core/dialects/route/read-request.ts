@@ -1,11 +1,6 @@
-import {
-  type ChatRequest,
-  type JsonObject,
-  MODE_SPELLINGS,
-  readMode,
-  type Tool,
-} from '../../contract/index.ts'
+import { type ChatRequest, type JsonObject, readMode, type Tool } from '../../contract/index.ts'
 import { compileReader } from '../../schema.ts'
+import { routeRequestSchema } from './request-schema.ts'
 
 interface RouteBody {
   readonly prompt: string
@@ -19,35 +14,7 @@ interface RouteBody {
   readonly cost_priority?: string
 }
 
-const readBody = compileReader<RouteBody>({
-  type: 'object',
-  required: ['prompt'],
-  properties: {
-    prompt: { type: 'string', minLength: 1 },
-    model_preferences: { type: 'array', items: { type: 'string', minLength: 1 } },
-    temperature: { type: 'number', minimum: 0, maximum: 2 },
-    max_tokens: { type: 'integer', minimum: 1 },
-    tools: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['type'],
-        properties: {
-          type: { type: 'string' },
-          function: {
-            type: 'object',
-            required: ['name'],
-            properties: { name: { type: 'string', minLength: 1 } },
-          },
-        },
-      },
-    },
-    tool_choice: { type: 'string', minLength: 1 },
-    response_format: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
-    user_id: { type: 'string' },
-    cost_priority: { type: 'string', enum: MODE_SPELLINGS },
-  },
-})
+const readBody = compileReader<RouteBody>(routeRequestSchema)
 
 /** The defaults of the interface ("Direct routing"). */
 const DEFAULTS = { temperature: 0.7, max_tokens: 1000, cost_priority: 'balanced' }

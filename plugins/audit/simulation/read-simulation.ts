@@ -35,7 +35,8 @@ const drafts = {
   items: { type: 'object', properties: { id: { type: 'integer', minimum: 1 } } },
 }
 
-const readExtras = compileReader<Extras>({
+/** What the body of `POST /v1/simulate` holds besides that of the request. */
+export const simulationSchema: JsonObject = {
   type: 'object',
   properties: {
     endpoint: { type: 'string', enum: ['chat', 'responses', 'route'] },
@@ -46,7 +47,9 @@ const readExtras = compileReader<Extras>({
       properties: { routing: drafts, firewall: drafts },
     },
   },
-})
+}
+
+const readExtras = compileReader<Extras>(simulationSchema)
 
 /** Reads the body of `POST /v1/simulate`: that of an inference request, with `endpoint`, `as_of` and `rules` beside its fields. */
 export function readSimulation(body: JsonObject): Simulation {

@@ -1,0 +1,71 @@
+import { ADMIN_KEY, type Answer, type RunningGateway } from './gateway.ts'
+import { newUser } from './new-user.ts'
+import type { Described, Loose } from './openapi.ts'
+
+const RULE = { name: 'A rule', is_enabled: true, priority: 0 }
+
+/** A rule of each kind that does nothing. */
+export const NEW_RULES: Readonly<Record<string, object>> = {
+  routing: { ...RULE, match_json: {}, action_json: {} },
+  firewall: { ...RULE, scope: 'prompt', type: 'substring', pattern: 'nothing of this', action: 'warn' },
+}
+
+/** Somebody who sends requests as the document describes them. */
+export async function createSender(gateway: RunningGateway, plan = 'paid') {
+  const user = await newUser(gateway)
+  const { key } = await user.issueKey()
+  const newRule = async (kind: string) =>
+    (await user.call('POST', `/v1/${kind}-rules`, NEW_RULES[kind])).body.data.id
+  const newResponse = async () =>
+    (await user.call('POST', '/v1/responses', { input: 'Hello', user: 'somebody' })).body
+
+  /** An id of the user's own for a place where the document has one as an example. */
+  async function idFor(place: string): Promise<string | number> {
+    if (place.startsWith('/v1/routing-rules')) return newRule('routing')
+    if (place.startsWith('/v1/firewall-rules')) return newRule('firewall')
+    if (place.startsWith('/v1/responses')) return (await newResponse()).id
+    if (place.startsWith('/v1/requests')) return (await newResponse()).x_request_id
+    if (place.startsWith('/admin/keys')) return (await user.issueKey()).id
+    if (place.startsWith('/admin/users')) return (await newUser(gateway)).id
+    throw new Error(`no id is known for ${place}`)
+  }
+
+  /** The path with an id that exists. */
+  async function fill({ path: place, parameters }: Described): Promise<string> {
+    const parameter = parameters.find((candidate) => candidate.in === 'path')
+    if (parameter === undefined) return place
+    const id = place.startsWith('/v1/models') ? parameter.example : await idFor(place)
+    return place.replace(`{${parameter.name}}`, encodeURIComponent(id))
+  }
+
+  /** An example with ids that exist. */
+  async function own(example: Loose): Promise<Loose> {
+    if (example.previous_response_id !== undefined)
+      return { ...example, previous_response_id: (await newResponse()).id }
+    if (example.operations === undefined) return example
+    const operations = example.operations.map(async (operation: Loose) =>
+      operation.id === undefined ? operation : { ...operation, id: await newRule(operation.kind) },
+    )
+    return { ...example, operations: await Promise.all(operations) }
+  }
+
+  async function send(
+    { method, operation, path: place }: Described,
+    filled: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
+    const bearer = { apiKey: key, adminKey: ADMIN_KEY }[Object.keys(operation.security[0] ?? {})[0] ?? '']
+    const response = await fetch((place === '/route' ? gateway.routeUrl : gateway.url) + filled, {
+      method,
+      headers: { ...(bearer && { authorization: `Bearer ${bearer}` }), ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+  }
+
+  if (plan !== 'paid') await user.setPlan(plan)
+  return { fill, own, send }
+}
