@@ -20,12 +20,17 @@ export function readObjects(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 
-/** The object that a JSON text holds; undefined when it holds none. */
-export function parseObject(text: string): JsonObject | undefined {
+/** What a JSON text holds; undefined when it is none: proxies in front of a vendor answer with HTML, or with nothing. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** The object that a JSON text holds; undefined when it holds none. */
+export function parseObject(text: string): JsonObject | undefined {
+  const value = parseJson(text)
+  return isJsonObject(value) ? value : undefined
 }

@@ -2,6 +2,7 @@ import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { UpstreamFailure } from '../../core/contract/provider.ts'
 import { describeFailure, type FailureCode, type Particulars } from '../describe-failure.ts'
+import { parseJson } from '../read-fields.ts'
 import { readRetryAfter } from '../read-retry-after.ts'
 import {
   impliedStatus,
@@ -14,7 +15,7 @@ import {
 
 /** Reads an answer other than 2xx: https://platform.openai.com/docs/guides/error-codes, reference 7.4, 8.5 */
 export function readFailure({ provider, status, headers, body }: UpstreamFailure): GatewayError {
-  return describe(provider, status, readVendorError(parse(body)), readRetryAfter(headers))
+  return describe(provider, status, readVendorError(parseJson(body)), readRetryAfter(headers))
 }
 
 /** True for a record that reports a failure: `{error}`, or Mistral's `{object:"error"}`. */
@@ -26,15 +27,6 @@ export function isFailure(record: JsonObject): boolean {
 export function readFailureRecord(record: JsonObject): GatewayError {
   const error = readVendorError(record)
   return describe('The provider', impliedStatus(error), error)
-}
-
-/** Proxies in front of a vendor answer with HTML, or with nothing. */
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
 
 function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {

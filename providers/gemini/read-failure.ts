@@ -2,27 +2,19 @@ import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { UpstreamFailure } from '../../core/contract/provider.ts'
 import { describeFailure, type FailureCode } from '../describe-failure.ts'
+import { parseJson } from '../read-fields.ts'
 import { readRetryAfter } from '../read-retry-after.ts'
 import { impliedStatus, readVendorError, type VendorError } from './vendor-error.ts'
 
 /** Reads an answer other than 2xx: https://ai.google.dev/gemini-api/docs/troubleshooting */
 export function readFailure({ provider, status, headers, body }: UpstreamFailure): GatewayError {
-  return describe(provider, status, readVendorError(parse(body)), readRetryAfter(headers))
+  return describe(provider, status, readVendorError(parseJson(body)), readRetryAfter(headers))
 }
 
 /** Reads an `{error}` record that came inside a 200 answer. */
 export function readFailureRecord(record: JsonObject): GatewayError {
   const error = readVendorError(record)
   return describe('The provider', impliedStatus(error), error)
-}
-
-/** Proxies in front of a vendor answer with HTML, or with nothing. */
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
 
 function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {

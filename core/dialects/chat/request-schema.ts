@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../contract/index.ts'
+import { tool } from './tool-schema.ts'
 
 const number = (minimum: number, maximum: number) => ({ type: ['number', 'null'], minimum, maximum })
 const count = { type: ['integer', 'null'], minimum: 1 }
@@ -37,19 +38,6 @@ const message = {
   if: { properties: { role: { enum: ['system', 'developer', 'user', 'tool'] } } },
   // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
   then: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
-}
-
-const tool = {
-  type: 'object',
-  required: ['type'],
-  properties: {
-    type: { type: 'string' },
-    function: {
-      type: 'object',
-      required: ['name'],
-      properties: { name: { type: 'string', minLength: 1 }, parameters: { type: ['object', 'null'] } },
-    },
-  },
 }
 
 /** The chat-completions body (interface: "Chat completions"). Fields that are not named here pass through. */

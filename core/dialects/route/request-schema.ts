@@ -1,4 +1,5 @@
 import { type JsonObject, MODE_SPELLINGS } from '../../contract/index.ts'
+import { tool } from '../chat/tool-schema.ts'
 
 /** The body of `POST /route` (interface: "Direct routing"). Fields that are not named here are ignored. */
 export const routeRequestSchema: JsonObject = {
@@ -9,21 +10,7 @@ export const routeRequestSchema: JsonObject = {
     model_preferences: { type: 'array', items: { type: 'string', minLength: 1 } },
     temperature: { type: 'number', minimum: 0, maximum: 2 },
     max_tokens: { type: 'integer', minimum: 1 },
-    tools: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['type'],
-        properties: {
-          type: { type: 'string' },
-          function: {
-            type: 'object',
-            required: ['name'],
-            properties: { name: { type: 'string', minLength: 1 } },
-          },
-        },
-      },
-    },
+    tools: { type: 'array', items: tool },
     tool_choice: { type: 'string', minLength: 1 },
     response_format: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
     user_id: { type: 'string' },
