@@ -20,11 +20,19 @@ export async function serve(app: Koa, host: string, port: number): Promise<Liste
 
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject)
+    const refuse = (error: NodeJS.ErrnoException) => reject(explain(error, `${host}:${port}`))
+    server.once('error', refuse)
     server.listen(port, host, () => {
-      server.off('error', reject)
+      server.off('error', refuse)
       resolve()
     })
+  })
+}
+
+function explain(error: NodeJS.ErrnoException, address: string): Error {
+  if (error.code !== 'EADDRINUSE') return error
+  return new Error(`${address} is in use by another program. Stop that, or choose another port.`, {
+    cause: error,
   })
 }
 

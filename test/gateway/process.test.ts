@@ -32,6 +32,19 @@ describe('the process', () => {
     await second.stop()
   })
 
+  it('says which address is taken, and ends', async () => {
+    const first = await startGateway()
+    const { port } = new URL(first.url)
+    const second = await runSignalbox(['start'], {
+      PORT: port,
+      ROUTE_PORT: '0',
+      DATA_DIR: await makeFolder(),
+    })
+    expect(second.code).to.equal(1)
+    expect(second.stderr).to.contain(`127.0.0.1:${port} is in use by another program`)
+    await first.stop()
+  })
+
   it('says nothing of a sandbox when a vendor key is configured', async () => {
     const gateway = await startGateway({
       OPENAI_API_KEY: 'sk-test',
