@@ -26,19 +26,20 @@ const MOST_SEARCHES = 16
 export async function evaluateFirewall(
   firewall: CompiledFirewall,
   request: ChatRequest,
-  budget = createBudget(),
+  givenBudget?: Budget,
 ): Promise<FirewallOutcome> {
+  if (firewall.rules.length === 0) return untouched(request)
+  let current = request
+  let texts = textsOf(current)
+  let candidates = await firewall.findCandidates(texts)
+  if (candidates.places.length === 0) return untouched(request)
+
+  const budget = givenBudget ?? createBudget()
   const warnings: Warning[] = []
   const trace: RuleTraceEntry[] = []
   const outcome = (blockedBy?: FirewallRule): FirewallOutcome => {
     return { request: current, blockedBy, warnings, trace, overruns: budget.overruns }
   }
-
-  let current = request
-  if (firewall.rules.length === 0) return outcome()
-  let texts = textsOf(current)
-  let candidates = await firewall.findCandidates(texts)
-  if (candidates.places.length === 0) return outcome()
   const slice = createTimeSlice()
   let searches = 1
 
@@ -76,6 +77,11 @@ export async function evaluateFirewall(
     if (slice.isOver()) await slice.pause()
   }
   return outcome()
+}
+
+/** What becomes of most requests. */
+function untouched(request: ChatRequest): FirewallOutcome {
+  return { request, blockedBy: undefined, warnings: [], trace: [], overruns: [] }
 }
 
 async function isFound(
