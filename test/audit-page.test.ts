@@ -1,33 +1,18 @@
-import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { type RunningGateway, startGateway } from './support/gateway.ts'
-
-/** The shell blocks of a page that call the gateway, in order. */
-async function readCurlBlocks(page: string): Promise<readonly string[]> {
-  const text = await readFile(new URL(`../${page}`, import.meta.url), 'utf8')
-  return [...text.matchAll(/```sh\n(.*?)```/gs)]
-    .map(([, block = '']) => block)
-    .filter((block) => block.includes('curl'))
-}
+import { hasCurl, readCurlBlocks, runBlock } from './support/pages.ts'
 
 describe('the page about audit', () => {
   let gateway: RunningGateway
 
   before(async function () {
-    const hasCurl = await promisify(execFile)('curl', ['--version']).catch(() => undefined)
     // skipped: curl is not installed on this machine
-    if (hasCurl === undefined) this.skip()
+    if (!(await hasCurl())) this.skip()
     gateway = await startGateway()
   })
   after(() => gateway?.stop())
 
-  async function run(script = ''): Promise<string> {
-    const env = { ...process.env, SIGNALBOX_KEY: gateway.demoKey }
-    const here = script.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('curl ', 'curl --silent ')
-    return (await promisify(execFile)('sh', ['-c', here], { env })).stdout
-  }
+  const run = (script?: string) => runBlock(gateway, script)
 
   it('shows commands that do what it says, copied as they stand, after those of the README', async () => {
     const [, makeRules] = await readCurlBlocks('README.md')

@@ -8,6 +8,7 @@ import type {
   Row,
   WrongRevisionAnswer,
 } from './sqlite-protocol.ts'
+import { writeEvents } from './write-events.ts'
 
 /** `expires` is in milliseconds since 1970. Freed pages go back to the disk, which SQLite must know before the first table. */
 const LAYOUT: FileLayout = {
@@ -73,17 +74,14 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
   const freePages = database.prepare<[], number>('PRAGMA freelist_count').pluck()
   let isTidy = false
 
-  function write({ stream, expected, events, metadata, maxAge = 0 }: AppendAsk) {
-    const actual = lastRevision.get(stream) ?? -1
-    if (expected !== 'any' && expected !== actual) return { type: 'wrong-revision', actual } as const
+  const write = (ask: AppendAsk) => {
+    const { stream, metadata, maxAge = 0 } = ask
     const expires = now() + maxAge * 1000
-    let revision = actual
-    let position = 0
-    for (const [type, data] of events) {
-      revision += 1
-      position = Number(insert.run(stream, revision, type, data, metadata, expires).lastInsertRowid)
-    }
-    return { type: 'appended', revision, position } as const
+    return writeEvents(
+      ask,
+      lastRevision.get(stream) ?? -1,
+      (revision, type, data) => insert.run(stream, revision, type, data, metadata, expires).lastInsertRowid,
+    )
   }
 
   const writeAll = database.transaction((asks: readonly AppendAsk[]) => asks.map(write))

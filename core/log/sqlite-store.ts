@@ -9,6 +9,7 @@ import type {
   Row,
   WrongRevisionAnswer,
 } from './sqlite-protocol.ts'
+import { writeEvents } from './write-events.ts'
 
 const LAYOUT: FileLayout = {
   version: 1,
@@ -56,16 +57,13 @@ export function openSqliteStore(ask: OpenAsk): SqliteStore {
     .raw()
   const dataVersion = database.prepare('PRAGMA data_version').pluck()
 
-  function write({ stream, expected, events, metadata }: AppendAsk): AppendedAnswer | WrongRevisionAnswer {
-    const actual = lastRevision.get(stream) ?? -1
-    if (expected !== 'any' && expected !== actual) return { type: 'wrong-revision', actual }
-    let revision = actual
-    let position = 0
-    for (const [type, data] of events) {
-      revision += 1
-      position = Number(insert.run(stream, revision, type, data, metadata).lastInsertRowid)
-    }
-    return { type: 'appended', revision, position }
+  const write = (ask: AppendAsk) => {
+    const { stream, metadata } = ask
+    return writeEvents(
+      ask,
+      lastRevision.get(stream) ?? -1,
+      (revision, type, data) => insert.run(stream, revision, type, data, metadata).lastInsertRowid,
+    )
   }
 
   const writeAll = database.transaction((asks: readonly AppendAsk[]) => asks.map(write))

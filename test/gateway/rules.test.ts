@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { ADMIN_KEY, type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { newUser as openUser, type TestUser } from '../support/new-user.ts'
 
 const routingRule = (more: object = {}) => ({
   name: 'A rule',
@@ -31,20 +32,7 @@ describe('rule endpoints', () => {
   })
   after(() => gateway.stop())
 
-  /** A user of their own for each test, so that tests do not see each other's rules. */
-  async function newUser(plan = 'paid') {
-    const admin = { authorization: `Bearer ${ADMIN_KEY}` }
-    const user = await gateway.call('POST', '/admin/users', { name: 'someone', plan }, admin)
-    const id: number = user.body.data.id
-    const key = await gateway.call('POST', `/admin/users/${id}/keys`, undefined, admin)
-    const authorization = `Bearer ${key.body.data.key}`
-    return {
-      id,
-      call: (method: string, path: string, body?: unknown, headers = {}): Promise<Answer> =>
-        gateway.call(method, path, body, { authorization, ...headers }),
-      setPlan: (plan: string) => gateway.call('PATCH', `/admin/users/${id}`, { plan }, admin),
-    }
-  }
+  const newUser = (plan?: string) => openUser(gateway, plan)
 
   for (const { path, rule } of [
     { path: '/v1/routing-rules', rule: routingRule },
@@ -273,7 +261,7 @@ describe('rule endpoints', () => {
   })
 
   describe('a batch', () => {
-    const batch = (user: Awaited<ReturnType<typeof newUser>>, ...operations: object[]) =>
+    const batch = (user: TestUser, ...operations: object[]) =>
       user.call('POST', '/v1/rules/batch', { operations })
 
     it('swaps two priorities at once', async () => {
@@ -343,7 +331,7 @@ describe('rule endpoints', () => {
   })
 
   describe('the record of a request', () => {
-    const chat = (user: Awaited<ReturnType<typeof newUser>>, content: string) =>
+    const chat = (user: TestUser, content: string) =>
       user.call('POST', '/v1/chat/completions', { model: 'gpt-4o', messages: [{ role: 'user', content }] })
 
     it('says where it went and what the rules did', async () => {
@@ -411,12 +399,7 @@ describe('rule endpoints', () => {
   })
 
   describe('what rules do to the next request', () => {
-    const chat = (
-      user: Awaited<ReturnType<typeof newUser>>,
-      content: string,
-      more: object = {},
-      headers = {},
-    ) =>
+    const chat = (user: TestUser, content: string, more: object = {}, headers = {}) =>
       user.call(
         'POST',
         '/v1/chat/completions',
