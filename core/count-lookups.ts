@@ -1,20 +1,22 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { type CounterSeries, createCounter } from './metrics/counter.ts'
 
-const NAME = 'signalbox_cache_lookups_total'
+/** Of each registry, for all caches share one metric. */
+const counters = new WeakMap<Registry, (...labels: readonly string[]) => CounterSeries>()
 
-/** Counts what look-ups in the named cache found. All caches share one metric. */
+/** Counts what look-ups in the named cache found. */
 export function countLookups(metrics: Registry, cache: string): (isHit: boolean) => void {
-  const counter = (metrics.getSingleMetric(NAME) as Counter | undefined) ?? createCounter(metrics)
-  const hits = counter.labels({ cache, outcome: 'hit' })
-  const misses = counter.labels({ cache, outcome: 'miss' })
+  const counter = counters.get(metrics) ?? createLookupCounter(metrics)
+  counters.set(metrics, counter)
+  const hits = counter(cache, 'hit')
+  const misses = counter(cache, 'miss')
   return (isHit) => (isHit ? hits : misses).inc()
 }
 
-function createCounter(metrics: Registry): Counter {
-  return new Counter({
-    name: NAME,
+function createLookupCounter(metrics: Registry) {
+  return createCounter(metrics, {
+    name: 'signalbox_cache_lookups_total',
     help: 'Look-ups in caches by what they found.',
     labelNames: ['cache', 'outcome'],
-    registers: [metrics],
   })
 }

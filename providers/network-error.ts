@@ -4,8 +4,12 @@ import { GatewayError } from '../core/contract/errors.ts'
  * What a failed upstream request means. Gives back as it is what was already explained: why the request was broken off
  * (the client's own reason, a timeout), and a `GatewayError`. A fault of our own program stays one too.
  */
-export function explainNetworkError(error: unknown, provider: string, upstream: AbortSignal): unknown {
-  if (upstream.aborted) return upstream.reason
+export function explainNetworkError(
+  error: unknown,
+  provider: string,
+  brokenOff: { readonly reason: unknown } | undefined,
+): unknown {
+  if (brokenOff !== undefined) return brokenOff.reason
   if (error instanceof GatewayError || !(error instanceof Error) || !('code' in error)) return error
   const cause = error
   const code = String(error.code)

@@ -1,12 +1,14 @@
-import type { Readable } from 'node:stream'
 import type { StreamReader } from '../core/contract/provider.ts'
 import type { ReplyEvent } from '../core/contract/reply.ts'
 import { createSseReader } from '../core/stream/read-sse.ts'
 import { explainNetworkError } from './network-error.ts'
+import type { Post } from './post.ts'
 import type { Watch } from './watch.ts'
 
 /** How long a vendor may take to close a stream that is complete; its connection then serves the next request. */
 const CLOSING_MS = 500
+
+const STOPPED = new Error('the reader stopped')
 
 /**
  * The events of a vendor's stream, those of one network read as one batch, at the consumer's pace. Bytes that complete
@@ -15,7 +17,7 @@ const CLOSING_MS = 500
  */
 export async function* readBatches(
   provider: string,
-  body: Readable,
+  body: Post,
   reader: StreamReader,
   watch: Watch,
   idleMs: number,
@@ -26,7 +28,7 @@ export async function* readBatches(
   let begun = false
   let batch: ReplyEvent[] = []
   try {
-    for await (const bytes of body as AsyncIterable<Uint8Array>) {
+    for (let bytes = await body.read(); bytes !== undefined; bytes = await body.read()) {
       for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
       if (batch.length > 0) {
         watch.rest()
@@ -42,12 +44,14 @@ export async function* readBatches(
     watch.end()
     if (batch.length > 0) yield batch
   } catch (error) {
-    const explained = explainNetworkError(error, provider, watch.signal)
+    const explained = explainNetworkError(error, provider, watch.brokenOff)
     watch.end()
     // What came before a failure is delivered, unless it would be the first batch: then another target can still answer.
     if (begun && batch.length > 0) yield batch
     if (!reader.done) throw explained
   } finally {
     watch.end()
+    // Of a stream that nobody reads to its end.
+    body.breakOff(STOPPED)
   }
 }

@@ -1,21 +1,24 @@
-import type { Readable } from 'node:stream'
+/** Where bytes come from: what came next, or undefined at the end. */
+export interface ByteSource {
+  read(): Promise<Buffer | undefined>
+}
 
-/** Reads a body as UTF-8 text up to `limit` bytes; `complete` is false when there was more, which is dropped. */
+/** Reads a body as UTF-8 text up to `limit` bytes; `complete` is false when there was more, which is not read. */
 export async function readText(
-  body: Readable,
+  body: ByteSource,
   limit: number,
   onBytes: () => void,
 ): Promise<{ readonly text: string; readonly complete: boolean }> {
-  const chunks: Uint8Array[] = []
+  const chunks: Buffer[] = []
   let length = 0
-  for await (const bytes of body as AsyncIterable<Uint8Array>) {
+  for (let bytes = await body.read(); bytes !== undefined; bytes = await body.read()) {
     onBytes()
     chunks.push(bytes)
     length += bytes.length
     if (length > limit) break
   }
-  const text = decoder.decode(Buffer.concat(chunks).subarray(0, limit))
-  return { text, complete: length <= limit }
+  const whole = chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+  return { text: decoder.decode(whole.subarray(0, limit)), complete: length <= limit }
 }
 
 /** Unlike `Buffer.toString` it takes a byte order mark away. */

@@ -1,11 +1,12 @@
-import type { Readable } from 'node:stream'
-import { type Dispatcher, Pool } from 'undici'
+import { Pool } from 'undici'
 import type { ChatRequest } from '../core/contract/chat.ts'
 import { GatewayError } from '../core/contract/errors.ts'
-import type { HttpCall, Provider, Target } from '../core/contract/provider.ts'
+import type { Presence } from '../core/contract/presence.ts'
+import type { Provider, Target } from '../core/contract/provider.ts'
 import type { Reply } from '../core/contract/reply.ts'
 import { peek } from '../core/stream/peek.ts'
 import { explainNetworkError } from './network-error.ts'
+import { type Head, Post } from './post.ts'
 import { readBatches } from './read-batches.ts'
 import { readText } from './read-text.ts'
 import { startWatch, type Watch } from './watch.ts'
@@ -33,10 +34,10 @@ export interface Connection {
   readonly id: string
   /**
    * Sends a request and awaits a whole reply, or the first events of a stream: until then every failure rejects, and
-   * another target may be tried. Rejects with a `GatewayError`, or with the signal's own reason. With `queues`, a stream
+   * another target may be tried. Rejects with a `GatewayError`, or with the reason why the client left. With `queues`, a stream
    * is waited for past its time while the vendor sends comments, as those do that let requests queue.
    */
-  send(request: ChatRequest, target: Target, signal: AbortSignal, queues?: boolean): Promise<Sent>
+  send(request: ChatRequest, target: Target, client: Presence, queues?: boolean): Promise<Sent>
   /** Takes no more requests, and resolves when those under way have ended. */
   close(): Promise<void>
 }
@@ -67,65 +68,47 @@ export function createConnection(options: ConnectionOptions): Connection {
     keepAliveTimeout: 30_000,
   })
 
-  async function send(
-    request: ChatRequest,
-    target: Target,
-    signal: AbortSignal,
-    queues = false,
-  ): Promise<Sent> {
-    signal.throwIfAborted()
-    const call = provider.writeCall(request, target, apiKey)
-    const watch = startWatch(id, signal, timeouts.first_byte_ms)
+  async function send(request: ChatRequest, target: Target, client: Presence, queues = false): Promise<Sent> {
+    const { path, headers, body, omitted } = provider.writeCall(request, target, apiKey)
+    let post: Post | undefined
+    const watch = startWatch(id, client, timeouts.first_byte_ms, (reason) => post?.breakOff(reason))
     try {
-      const response = await post(call, watch.signal)
-      if (response.statusCode < 200 || response.statusCode > 299) throw await readFailure(response, watch)
+      if (watch.brokenOff !== undefined) throw watch.brokenOff.reason
+      post = new Post(pool, { method: 'POST', path: basePath + path, headers, body })
+      const head = await post.head
+      if (head.status > 299) throw await readFailure(head, post, watch)
       const reply = request.stream
-        ? await readStream(response, watch, queues ? LONGEST_QUEUE_MS : 0)
-        : await readWhole(response.body, watch)
-      return { reply, omitted: call.omitted }
+        ? await readStream(head, post, watch, queues ? LONGEST_QUEUE_MS : 0)
+        : await readWhole(post, watch)
+      return { reply, omitted }
     } catch (error) {
-      const explained = explainNetworkError(error, id, watch.signal)
-      watch.cancel(explained)
-      throw explained
+      watch.end()
+      post?.breakOff(error)
+      throw explainNetworkError(error, id, watch.brokenOff)
     }
   }
 
-  /** Rejects as soon as the signal aborts, which undici does not do while it waits for a socket. */
-  function post(call: HttpCall, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const { headers, body } = call
-    const path = basePath + call.path
-    return new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-      pool.request({ method: 'POST', path, headers, body, signal }).then(resolve, reject)
-    })
-  }
-
-  async function readFailure(response: Dispatcher.ResponseData, watch: Watch): Promise<GatewayError> {
-    const { statusCode: status, headers } = response
-    const { text } = await readText(response.body, LARGEST_FAILURE, () => watch.expect(timeouts.idle_ms))
+  async function readFailure({ status, headers }: Head, post: Post, watch: Watch): Promise<GatewayError> {
+    const { text } = await readText(post, LARGEST_FAILURE, () => watch.expect(timeouts.idle_ms))
     const body = apiKey === '' ? text : text.replaceAll(apiKey, '[redacted]')
     return provider.readFailure({ provider: id, status, headers, body })
   }
 
-  async function readWhole(body: Readable, watch: Watch): Promise<Reply> {
+  async function readWhole(post: Post, watch: Watch): Promise<Reply> {
     const onBytes = () => watch.expect(timeouts.idle_ms)
     onBytes()
-    const { text, complete } = await readText(body, LARGEST_REPLY, onBytes)
+    const { text, complete } = await readText(post, LARGEST_REPLY, onBytes)
     if (!complete) throw new GatewayError('provider_error', `${id} sent a reply that is too large.`)
     watch.end()
     return { type: 'whole', event: provider.readReply(parse(text)) }
   }
 
-  async function readStream(
-    response: Dispatcher.ResponseData,
-    watch: Watch,
-    queueMs: number,
-  ): Promise<Reply> {
-    if (!isEventStream(response)) {
+  async function readStream(head: Head, post: Post, watch: Watch, queueMs: number): Promise<Reply> {
+    if (!isEventStream(head)) {
       throw new GatewayError('provider_error', `${id} answered a request for a stream with something else.`)
     }
     const { idle_ms } = timeouts
-    const source = readBatches(id, response.body, provider.openStream(), watch, idle_ms, queueMs)
+    const source = readBatches(id, post, provider.openStream(), watch, idle_ms, queueMs)
     const batches = await peek(source)
     if (!batches) throw new GatewayError('provider_error', `${id} sent an empty stream.`)
     return { type: 'stream', batches }
@@ -142,6 +125,6 @@ export function createConnection(options: ConnectionOptions): Connection {
   return { id, send, close: () => pool.close() }
 }
 
-function isEventStream({ headers }: Dispatcher.ResponseData): boolean {
+function isEventStream({ headers }: Head): boolean {
   return /^text\/event-stream\b/i.test(String(headers['content-type']))
 }

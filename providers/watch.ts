@@ -1,29 +1,38 @@
 import { GatewayError } from '../core/contract/errors.ts'
+import type { Presence } from '../core/contract/presence.ts'
 
-/** One call's patience: the client's signal and the vendor's time limits as one signal for the upstream request. */
+/** One call's patience: as long as the client is there, and within the vendor's time limits. */
 export interface Watch {
-  /** Aborts with the client's reason, or with a `provider_timeout`. */
-  readonly signal: AbortSignal
+  /** Why the call was broken off: the client's reason, or a `provider_timeout`. */
+  readonly brokenOff: { readonly reason: unknown } | undefined
   /** From now on the vendor has `ms` to send something. */
   expect(ms: number): void
   /** We are not waiting for the vendor: until the next `expect` no limit counts. */
   rest(): void
   /** The call is over, and its connection may serve another. */
   end(): void
-  /** Breaks the upstream request off. */
-  cancel(reason: unknown): void
 }
 
-/** Starts the wait for a vendor's first sign. One timer serves the whole call; to expect more only moves it. */
-export function startWatch(provider: string, client: AbortSignal, firstMs: number): Watch {
-  const controller = new AbortController()
+/**
+ * Starts the wait for a vendor's first sign, and calls `breakOff` when it was in vain. One timer serves the whole call; to expect more
+ * only moves it.
+ */
+export function startWatch(
+  provider: string,
+  client: Presence,
+  firstMs: number,
+  breakOff: (reason: unknown) => void,
+): Watch {
+  let brokenOff: { readonly reason: unknown } | undefined
   let waiting = true
   let limit = firstMs
   let timer = setTimeout(onTimeout, firstMs)
-  client.addEventListener('abort', onClientAbort)
+  let stopListening: (() => void) | undefined
 
-  function onClientAbort(): void {
-    cancel(client.reason)
+  function cancel(reason: unknown): void {
+    end()
+    brokenOff = { reason }
+    breakOff(reason)
   }
 
   function onTimeout(): void {
@@ -44,21 +53,18 @@ export function startWatch(provider: string, client: AbortSignal, firstMs: numbe
   function end(): void {
     waiting = false
     clearTimeout(timer)
-    client.removeEventListener('abort', onClientAbort)
+    stopListening?.()
   }
 
-  function cancel(reason: unknown): void {
-    end()
-    controller.abort(reason)
-  }
-
+  stopListening = client.whenLeft(cancel)
   return {
-    signal: controller.signal,
+    get brokenOff() {
+      return brokenOff
+    },
     expect,
     rest: () => {
       waiting = false
     },
     end,
-    cancel,
   }
 }

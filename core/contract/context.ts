@@ -2,6 +2,7 @@ import type Router from '@koa/router'
 import type { DefaultState, Next, ParameterizedContext } from 'koa'
 import type { Account } from './accounts.ts'
 import type { Exchange } from './exchange.ts'
+import type { Presence } from './presence.ts'
 
 /** What the gateway adds to Koa's context. */
 export interface GatewayFields {
@@ -9,8 +10,7 @@ export interface GatewayFields {
   readonly requestId: string
   /** `performance.now()` at arrival. */
   readonly startedAt: number
-  /** Aborts when the client leaves before the answer ended. */
-  readonly signal: AbortSignal
+  readonly client: Presence
   /** Set by `auth`. */
   account: Account
   /** Set on inference endpoints, once the body was read; that is before the first plugin that reads requests. */

@@ -4,6 +4,7 @@ import type { ErrorCode, GatewayError } from './errors.ts'
 import type { JsonObject } from './json.ts'
 import type { Model } from './model.ts'
 import type { Mode } from './modes.ts'
+import type { Presence } from './presence.ts'
 import type { Target } from './provider.ts'
 import type { Reply, Usage } from './reply.ts'
 import type { RuleSet } from './rules.ts'
@@ -13,8 +14,8 @@ export interface Exchange {
   /** `req_…`; also the `x-request-id` header. */
   readonly id: string
   readonly account: Account
-  /** Aborts when the client leaves or the request's time is up. Every wait takes it. */
-  readonly signal: AbortSignal
+  /** Whether the client still waits. Every wait heeds it. */
+  readonly client: Presence
   /** `performance.now()` at arrival. */
   readonly startedAt: number
   /** The user's rules as they were at arrival. */
@@ -39,8 +40,6 @@ export interface Exchange {
   usage?: Usage
   /** Why a stream broke off after it had begun. */
   fault?: GatewayError
-  /** Called once, when the answer has ended or the client has left. */
-  readonly whenEnded: (() => void)[]
   readonly warnings: Warning[]
   readonly trace: RuleTraceEntry[]
   readonly attempts: Attempt[]

@@ -18,7 +18,7 @@ export function answerErrors(logger: Logger, bodyOf: ErrorBody = envelope) {
     try {
       await next()
     } catch (thrown) {
-      if (ctx.signal.aborted) return
+      if (ctx.client.left) return
       const error = readError(thrown)
       if (error.status >= 500) logger.error({ err: thrown, requestId: ctx.requestId }, error.message)
       for (const [name, value] of Object.entries(error.details.headers ?? {})) ctx.set(name, value)

@@ -7,11 +7,7 @@ import { sendStream } from './send-stream.ts'
 /** Opens the exchange: reads the body as the dialect does and pins the user's rules as they are now. */
 export function openExchange(dialect: Dialect, pin: (account: Account) => Pinned) {
   return async (ctx: GatewayContext, next: Next): Promise<void> => {
-    const exchange = await createExchange(dialect, bodyOf(ctx), ctx, pin(ctx.account))
-    ctx.exchange = exchange
-    ctx.res.once('close', () => {
-      for (const notify of exchange.whenEnded) notify()
-    })
+    ctx.exchange = await createExchange(dialect, bodyOf(ctx), ctx, pin(ctx.account))
     await next()
   }
 }

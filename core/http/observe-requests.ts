@@ -5,12 +5,11 @@ import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/
 /** Tells the observers of every request when its answer has ended, also of one that was refused. */
 export function observeRequests(observers: readonly RequestObserver[], logger: Logger) {
   return async (ctx: GatewayContext, next: Next): Promise<void> => {
-    const closed = new Promise((resolve) => ctx.res.once('close', resolve))
     try {
       await next()
     } finally {
       // Not before the chain has ended: when the client leaves it still notes what became of the call to the vendor.
-      void closed.then(() => tell(observers, describe(ctx), logger))
+      ctx.client.whenEnded(() => tell(observers, describe(ctx), logger))
     }
   }
 }
@@ -35,7 +34,7 @@ function describe(ctx: GatewayContext): EndedRequest {
     path: ctx.path,
     endpoint: endpointOf(ctx),
     status: ctx.status,
-    left: ctx.signal.aborted,
+    left: ctx.client.left,
     startedAt: ctx.startedAt,
     endedAt: performance.now(),
     account,

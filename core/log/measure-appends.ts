@@ -1,22 +1,22 @@
-import { Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { type EventLog, WrongRevision } from '../contract/event-log.ts'
 import { isExpiring } from '../events/expiring.ts'
+import { createHistogram } from '../metrics/histogram.ts'
 
 /** Makes of a log one that acts the same, and tells the metrics how long appends take and what becomes of them. */
 export function createAppendMeter(metrics: Registry): (log: EventLog) => EventLog {
-  const duration = new Histogram({
+  const duration = createHistogram(metrics, {
     name: 'signalbox_event_log_append_duration_seconds',
     help: 'Appends to the event log until they are on disk, by what became of them.',
     labelNames: ['streams', 'outcome'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
-    registers: [metrics],
   })
   return (log) => ({
     async append(stream, events, options) {
       const startedAt = performance.now()
       const note = (outcome: string) => {
         const seconds = (performance.now() - startedAt) / 1000
-        duration.observe({ streams: isExpiring(stream) ? 'responses' : 'history', outcome }, seconds)
+        duration(isExpiring(stream) ? 'responses' : 'history', outcome).observe(seconds)
       }
       try {
         const appended = await log.append(stream, events, options)

@@ -21,7 +21,7 @@ export function createCallVendor({ vendors, health, latency }: DispatchServices)
     const begun = performance.now()
     // A pinned request has nowhere else to go, so it may queue at its vendor.
     const queues = exchange.route?.pinned
-    const sent = await health.guard(target, () => connection.send(request, target, exchange.signal, queues))
+    const sent = await health.guard(target, () => connection.send(request, target, exchange.client, queues))
     const answered = performance.now()
 
     exchange.target = target
@@ -35,7 +35,7 @@ export function createCallVendor({ vendors, health, latency }: DispatchServices)
     }
     if (sent.reply.type === 'stream') {
       latency.sawFirst(target, answered - begun)
-      exchange.whenEnded.push(() =>
+      exchange.client.whenEnded(() =>
         latency.sawRest(target, exchange.usage?.output ?? 0, performance.now() - answered),
       )
     } else {

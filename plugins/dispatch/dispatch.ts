@@ -27,7 +27,7 @@ export async function dispatch(exchange: Exchange, route: Route, callVendor: Cal
     if (failure === undefined) return
     failures.push(failure)
     if (!failure.mayFailOver && !isOthersChance(failure, route)) throw failure
-    if (route.pinned && failures.length === 1) await waitForRetry(failure, exchange.signal)
+    if (route.pinned && failures.length === 1) await waitForRetry(failure, exchange.client.signal)
   }
   throw route.pinned ? failures.at(-1) : summarise(failures)
 }
@@ -60,7 +60,7 @@ async function attempt(
     return undefined
   } catch (error) {
     const failure = error instanceof GatewayError ? error : undefined
-    record(failure?.code ?? (exchange.signal.aborted ? 'cancelled' : 'internal_error'))
+    record(failure?.code ?? (exchange.client.left ? 'cancelled' : 'internal_error'))
     if (failure === undefined) throw error
     return failure
   }

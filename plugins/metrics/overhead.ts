@@ -1,18 +1,18 @@
-import { Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { EndedRequest, RequestObserver } from '../../core/contract/index.ts'
+import { createHistogram } from '../../core/metrics/histogram.ts'
 
 /** What the gateway itself adds to inference requests. */
 export function observeOverhead(metrics: Registry): RequestObserver {
-  const overhead = new Histogram({
+  const overhead = createHistogram(metrics, {
     name: 'signalbox_overhead_seconds',
     help: 'Time of an inference request before the first call to a vendor and after the last; of a stream only before.',
     labelNames: ['endpoint'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
-    registers: [metrics],
   })
   return (request) => {
     const ms = overheadOf(request)
-    if (ms !== undefined) overhead.observe({ endpoint: request.endpoint ?? 'other' }, ms / 1000)
+    if (ms !== undefined) overhead(request.endpoint ?? 'other').observe(ms / 1000)
   }
 }
 

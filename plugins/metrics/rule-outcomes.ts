@@ -1,15 +1,15 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { RequestObserver, RuleTraceEntry, Vocabulary } from '../../core/contract/index.ts'
+import { createCounter } from '../../core/metrics/counter.ts'
 
 const FIREWALL_ACTIONS: readonly string[] = ['block', 'mask', 'warn'] satisfies RuleTraceEntry['action'][]
 
 /** What became of the actions of matching rules. */
 export function observeRuleOutcomes(metrics: Registry, vocabulary: Vocabulary): RequestObserver {
-  const outcomes = new Counter({
+  const outcomes = createCounter(metrics, {
     name: 'signalbox_rule_actions_total',
     help: 'Actions of rules that matched a request, by kind of rule, action and what became of it.',
     labelNames: ['kind', 'action', 'outcome'],
-    registers: [metrics],
   })
   // A stored rule may hold an action whose plugin is gone.
   const isKnown = ({ kind, action }: RuleTraceEntry) =>
@@ -18,7 +18,7 @@ export function observeRuleOutcomes(metrics: Registry, vocabulary: Vocabulary): 
   return ({ exchange }) => {
     for (const entry of exchange?.trace ?? []) {
       const { kind, outcome } = entry
-      outcomes.inc({ kind, action: isKnown(entry) ? entry.action : 'other', outcome })
+      outcomes(kind, isKnown(entry) ? entry.action : 'other', outcome).inc()
     }
   }
 }

@@ -1,14 +1,14 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { RequestObserver, Target } from '../../core/contract/index.ts'
+import { createCounter } from '../../core/metrics/counter.ts'
 import { createGenAiMetrics } from './gen-ai.ts'
 
 /** Every call to a vendor: what became of it, how long it took, what it used. */
 export function observeVendorCalls(metrics: Registry, providers: ReadonlySet<string>): RequestObserver {
-  const attempts = new Counter({
+  const attempts = createCounter(metrics, {
     name: 'signalbox_provider_attempts_total',
     help: 'Calls to vendors by their outcome: ok, or the code of the error.',
     labelNames: ['provider', 'outcome'],
-    registers: [metrics],
   })
   const callTo = createGenAiMetrics(metrics)
   const nameOf = ({ provider }: Target) => (providers.has(provider) ? provider : 'other')
@@ -18,7 +18,7 @@ export function observeVendorCalls(metrics: Registry, providers: ReadonlySet<str
     const isStream = exchange.reply?.type === 'stream'
     for (const { target, outcome, startedAt, ms } of exchange.attempts) {
       const provider = nameOf(target)
-      attempts.inc({ provider, outcome })
+      attempts(provider, outcome).inc()
       const call = callTo(provider, target.entry?.id ?? 'other')
       if (outcome !== 'ok') {
         call.ended(ms, outcome)

@@ -40,7 +40,7 @@ export function createKeeper(store: ResponseStore, logger: Logger): Keeper {
     async noteFailure(exchange, call, error) {
       if (call.body.store === false) return
       const opened = { ...openResponse(call, exchange), instructions: null }
-      const response = exchange.signal.aborted
+      const response = exchange.client.left
         ? cancelResponse(opened)
         : failResponse(opened, streamFault(error))
       await save(exchange, call, { input: [], response })

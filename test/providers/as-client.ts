@@ -4,12 +4,13 @@ import type { Exchange } from '../../core/contract/exchange.ts'
 import type { Reply } from '../../core/contract/reply.ts'
 import { writeChunks } from '../../core/dialects/chat/write-stream.ts'
 import { writeCompletion } from '../../core/dialects/chat/write-whole.ts'
+import { staying } from '../support/presence.ts'
 
 /** What OpenAI's SDK makes of a reply once the chat dialect has written it; a stream is asked for its usage. */
 export async function readAsClient(reply: Reply): Promise<OpenAI.ChatCompletion> {
   const request = { messages: [], stream_options: { include_usage: true } }
   // The dialect looks at these fields only.
-  const exchange = { request, reply, signal: new AbortController().signal } as Partial<Exchange> as Exchange
+  const exchange = { request, reply, client: staying } as Partial<Exchange> as Exchange
   if (reply.type === 'whole') return JSON.parse(JSON.stringify(writeCompletion(exchange)))
   let text = ''
   for await (const records of writeChunks(exchange)) text += records

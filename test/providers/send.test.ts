@@ -15,6 +15,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { Reply, ReplyEvent } from '../../core/contract/reply.ts'
 import { openai } from '../../providers/openai/provider.ts'
 import { type Connection, createConnection, type Sent } from '../../providers/send.ts'
+import { presenceOf, staying } from '../support/presence.ts'
 
 const API_KEY = 'tr4in-n0-known-prefix'
 const target = { provider: 'acme', model: 'gpt-4o' }
@@ -55,7 +56,7 @@ describe('sending to a vendor', () => {
   }
 
   function send(request: ChatRequest, signal: AbortSignal = never): Promise<Sent> {
-    return connection.send(request, target, signal)
+    return connection.send(request, target, presenceOf(signal))
   }
 
   async function failureOf(request: ChatRequest): Promise<GatewayError> {
@@ -416,14 +417,16 @@ describe('sending to a vendor', () => {
           response.end(record(chunk('late', 'stop')))
         }, 300)
       }
-      const sent = await connection.send(streamed, target, never, true)
+      const sent = await connection.send(streamed, target, staying, true)
       expect(textOf(await collect(batchesOf(sent)))).to.equal('late')
     })
 
     it('has no longer when a request that may queue hears nothing', async () => {
       connection = connect({ timeouts: { first_byte_ms: 50 } })
       answer = (_, response) => stream(response)
-      expect(await connection.send(streamed, target, never, true).catch((thrown) => thrown)).to.include(late)
+      expect(await connection.send(streamed, target, staying, true).catch((thrown) => thrown)).to.include(
+        late,
+      )
     })
 
     it('has so long between two events', async () => {

@@ -42,7 +42,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     const last = usage ?? held
     yield `${before}${last ? record(decorate(last, exchange.decoration?.last())) : ''}data: [DONE]\n\n`
   } catch (error) {
-    if (exchange.signal.aborted) return
+    if (exchange.client.left) return
     const last = held ? record(held) : ''
     exchange.fault = streamFault(error)
     yield `${last}${record(chatErrorBody(exchange.fault))}`

@@ -37,7 +37,7 @@ export async function* writeEvents(exchange: Exchange, call: Call, keep: Keep): 
     ended = true
     yield text + records.end(response)
   } catch (error) {
-    if (exchange.signal.aborted) return
+    if (exchange.client.left) return
     exchange.fault = streamFault(error)
     const response = await keep(failResponse(opened, exchange.fault, output.items()))
     ended = true

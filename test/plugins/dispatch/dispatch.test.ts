@@ -8,6 +8,7 @@ import {
   type Target,
 } from '../../../core/contract/index.ts'
 import { dispatch } from '../../../plugins/dispatch/dispatch.ts'
+import { presenceOf } from '../../support/presence.ts'
 
 const target = (name: string): Target => {
   const [provider = '', model = ''] = name.split(':')
@@ -26,7 +27,7 @@ const error = (code: ErrorCode, details: ErrorDetails = {}) => new GatewayError(
 async function send(route: Route, outcomes: readonly unknown[], signal = new AbortController().signal) {
   const called: string[] = []
   // Only these fields are looked at.
-  const exchange = { attempts: [], signal } as unknown as Exchange
+  const exchange = { attempts: [], client: presenceOf(signal) } as unknown as Exchange
   const given = [...outcomes]
   const callVendor = async (_: Exchange, { provider, model }: Target) => {
     called.push(`${provider}:${model}`)

@@ -4,6 +4,7 @@ import { type Exchange, GatewayError, type JsonObject, LogUnavailable } from '..
 import type { Call } from '../../../core/dialects/responses/call.ts'
 import type { ResponseEvent } from '../../../core/events/responses.ts'
 import { createKeeper } from '../../../plugins/responses/keeper.ts'
+import { presenceOf, staying } from '../../support/presence.ts'
 
 const SEED = 'abcdefghijklmnopqrstuvwx'
 
@@ -20,7 +21,7 @@ const call: Call = {
 const exchange = {
   id: `req_${SEED}`,
   account: { userId: 7 },
-  signal: new AbortController().signal,
+  client: staying,
   request: {
     messages: [
       { role: 'system', content: 'a [redacted]' },
@@ -101,7 +102,7 @@ describe('keeping responses', () => {
   })
 
   it('notes a client that left as cancelled, and never rejects', async () => {
-    const left = { ...exchange, signal: AbortSignal.abort() }
+    const left = { ...exchange, client: presenceOf(AbortSignal.abort()) }
     await open().noteFailure(left, call, new Error('the client left'))
     expect(saved[0]?.data.response).to.include({ status: 'cancelled', error: null })
     await open(() => Promise.reject(new LogUnavailable('away'))).noteFailure(left, call, new Error('x'))

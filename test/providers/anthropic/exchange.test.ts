@@ -3,6 +3,7 @@ import type { ReplyPart } from '../../../core/contract/reply.ts'
 import { anthropic } from '../../../providers/anthropic/provider.ts'
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
 import { type Connection, createConnection } from '../../../providers/send.ts'
+import { staying } from '../../support/presence.ts'
 import { type Fields, targetOf, user } from './target.ts'
 
 const tool = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
@@ -77,7 +78,7 @@ describe('an exchange with Anthropic', () => {
   it('fails before the answer when the stream begins with an error (13.4)', async () => {
     const messages = [{ role: 'user' as const, content: '[[sandbox:error-first status=529]]' }]
     const request = { messages, stream: true }
-    const error = await connection.send(request, target, signal()).catch((reason: unknown) => reason)
+    const error = await connection.send(request, target, staying).catch((reason: unknown) => reason)
     expect(error).to.include({ code: 'provider_error', mayFailOver: true })
   })
 
@@ -92,17 +93,13 @@ describe('an exchange with Anthropic', () => {
   const target = targetOf('claude-sonnet-4-6')
 
   async function send(fields: Fields): Promise<readonly ReplyPart[]> {
-    const { reply } = await connection.send({ messages: [user], ...fields }, target, signal())
+    const { reply } = await connection.send({ messages: [user], ...fields }, target, staying)
     if (reply.type === 'whole') return reply.event.parts
     const parts: ReplyPart[] = []
     for await (const events of reply.batches) parts.push(...events.flatMap((event) => event.parts))
     return parts
   }
 })
-
-function signal(): AbortSignal {
-  return new AbortController().signal
-}
 
 function textOf(parts: readonly ReplyPart[], type: 'text' | 'reasoning' | 'refusal'): string {
   return parts.map((part) => (part.type === type ? part.text : '')).join('')

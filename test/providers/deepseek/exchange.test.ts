@@ -3,6 +3,7 @@ import type { ChatRequest, Message } from '../../../core/contract/chat.ts'
 import { deepseek } from '../../../providers/deepseek/provider.ts'
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
 import { type Connection, createConnection } from '../../../providers/send.ts'
+import { staying } from '../../support/presence.ts'
 import { readAsClient } from '../as-client.ts'
 
 describe('an exchange with DeepSeek', () => {
@@ -106,7 +107,7 @@ describe('an exchange with DeepSeek', () => {
   async function ask(fields: Partial<ChatRequest>) {
     const request = { messages: says('Which track?'), ...fields }
     const target = { provider: 'deepseek', model: 'deepseek-test' }
-    const { reply } = await connection.send(request, target, new AbortController().signal)
+    const { reply } = await connection.send(request, target, staying)
     return readAsClient(reply)
   }
 })

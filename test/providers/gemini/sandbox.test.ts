@@ -5,6 +5,7 @@ import type { ReplyPart } from '../../../core/contract/reply.ts'
 import { gemini } from '../../../providers/gemini/provider.ts'
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
 import { type Connection, createConnection } from '../../../providers/send.ts'
+import { staying } from '../../support/presence.ts'
 import { argon, old, request, target } from './calls.ts'
 
 const parameters = { type: 'object', properties: { city: { const: 'Bern' } }, required: ['city'] }
@@ -136,8 +137,7 @@ describe('Gemini, from our call to our reply', () => {
   })
 
   async function send(fields: Partial<ChatRequest>, to = argon): Promise<ReplyPart[]> {
-    const signal = new AbortController().signal
-    const { reply } = await connection.send({ ...request, ...fields }, to, signal)
+    const { reply } = await connection.send({ ...request, ...fields }, to, staying)
     if (reply.type === 'whole') return [...reply.event.parts]
     const parts: ReplyPart[] = []
     for await (const batch of reply.batches) parts.push(...batch.flatMap((event) => event.parts))

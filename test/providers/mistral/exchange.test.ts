@@ -3,6 +3,7 @@ import type { ChatRequest, Message } from '../../../core/contract/chat.ts'
 import { mistral } from '../../../providers/mistral/provider.ts'
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
 import { type Connection, createConnection } from '../../../providers/send.ts'
+import { staying } from '../../support/presence.ts'
 import { readAsClient } from '../as-client.ts'
 
 const tool = (name: string) => ({ type: 'function', function: { name } })
@@ -112,7 +113,7 @@ describe('an exchange with Mistral', () => {
   async function ask(fields: Partial<ChatRequest>) {
     const request = { messages: says('Which track?'), ...fields }
     const target = { provider: 'mistral', model: 'mistral-test' }
-    const { reply } = await connection.send(request, target, new AbortController().signal)
+    const { reply } = await connection.send(request, target, staying)
     return readAsClient(reply)
   }
 })

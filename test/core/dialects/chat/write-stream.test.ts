@@ -6,6 +6,7 @@ import {
   type ReplyEvent,
 } from '../../../../core/contract/index.ts'
 import { writeChunks } from '../../../../core/dialects/chat/write-stream.ts'
+import { staying } from '../../../support/presence.ts'
 
 const ADDRESS = { provider: 'acme', x_request_id: 'req_1' }
 
@@ -22,7 +23,7 @@ async function write(events: readonly (ReplyEvent | GatewayError)[], include_usa
     request: { messages: [], ...(include_usage !== undefined && { stream_options: { include_usage } }) },
     reply: { type: 'stream', batches: batches() },
     decoration: { headers: {}, first: ADDRESS, last: () => ({ ...ADDRESS, latency_ms: 5 }) },
-    signal: new AbortController().signal,
+    client: staying,
   } as unknown as Exchange
   let text = ''
   for await (const part of writeChunks(exchange)) text += part

@@ -1,0 +1,44 @@
+import type { ServerResponse } from 'node:http'
+import type { Presence } from '../contract/index.ts'
+
+/** The client at the other end of a response. */
+export class Client implements Presence {
+  left = false
+  #reason: Error | undefined
+  #ended = false
+  readonly #whenLeft = new Set<(reason: unknown) => void>()
+  readonly #whenEnded: (() => void)[] = []
+  #controller: AbortController | undefined
+
+  constructor(response: ServerResponse) {
+    response.once('close', () => this.#end(response.writableFinished))
+  }
+
+  whenLeft(notify: (reason: unknown) => void): () => void {
+    if (this.left) notify(this.#reason)
+    else this.#whenLeft.add(notify)
+    return () => this.#whenLeft.delete(notify)
+  }
+
+  whenEnded(notify: () => void): void {
+    if (this.#ended) notify()
+    else this.#whenEnded.push(notify)
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.left) this.#controller.abort(this.#reason)
+    return this.#controller.signal
+  }
+
+  #end(finished: boolean): void {
+    this.#ended = true
+    if (!finished) {
+      this.left = true
+      this.#reason = new Error('the client left')
+      this.#controller?.abort(this.#reason)
+      for (const notify of this.#whenLeft) notify(this.#reason)
+    }
+    for (const notify of this.#whenEnded) notify()
+  }
+}

@@ -1,0 +1,92 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+
+export interface Head {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+/** Bytes that may wait for their reader before the vendor is asked to pause. */
+const MOST_WAITING = 64 * 1024
+
+/** A request to a vendor, and its answer as it comes in: the head, then the bytes at the reader's pace. */
+export class Post implements Dispatcher.DispatchHandler {
+  /** Rejects when the request fails, or is broken off, before there is an answer. */
+  readonly head: Promise<Head>
+  #head: { resolve(head: Head): void; reject(reason: unknown): void } | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  readonly #chunks: Buffer[] = []
+  #waiting = 0
+  #ended = false
+  #failure: { readonly reason: unknown } | undefined
+  /** Of a reader for whom there was nothing yet. */
+  #wake: (() => void) | undefined
+
+  constructor(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) {
+    this.head = new Promise((resolve, reject) => {
+      this.#head = { resolve, reject }
+    })
+    dispatcher.dispatch(options, this)
+  }
+
+  /** What came next, once it is here; undefined at the end. Rejects when the connection fails, or the request is broken off. */
+  async read(): Promise<Buffer | undefined> {
+    while (true) {
+      const chunk = this.#chunks.shift()
+      if (chunk !== undefined) {
+        this.#waiting -= chunk.length
+        if (this.#waiting < MOST_WAITING && this.#controller?.paused) this.#controller.resume()
+        return chunk
+      }
+      if (this.#failure !== undefined) throw this.#failure.reason
+      if (this.#ended) return undefined
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  /** Gives the request up, with its connection, also while it still waits for one. No effect once the answer has ended. */
+  breakOff(reason: unknown): void {
+    if (this.#ended || this.#failure !== undefined) return
+    this.#chunks.length = 0
+    this.#fail(reason)
+    this.#controller?.abort(BROKEN_OFF)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#failure !== undefined) controller.abort(BROKEN_OFF)
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // What comes before is only a notice, such as 103.
+    if (status >= 200) this.#head?.resolve({ status, headers })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#failure !== undefined) return
+    this.#chunks.push(chunk)
+    this.#waiting += chunk.length
+    if (this.#waiting >= MOST_WAITING) controller.pause()
+    this.#wake?.()
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true
+    this.#wake?.()
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.#failure === undefined) this.#fail(error)
+  }
+
+  #fail(reason: unknown): void {
+    this.#failure = { reason }
+    this.#head?.reject(reason)
+    this.#wake?.()
+  }
+}
+
+/** Why it was broken off is told to the reader; undici only needs an error. */
+const BROKEN_OFF = new Error('broken off')
