@@ -38,6 +38,8 @@ export interface ToolStart {
 export interface ReplyEvent {
   readonly parts: readonly ReplyPart[]
   readonly native?: JsonObject
+  /** What `native` was parsed from. */
+  readonly source?: string
 }
 
 /**

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { Stream, type Writable } from 'node:stream'
 import type { GatewayContext } from '../contract/index.ts'
 
 /** Answers with SSE: texts of one or more whole records, pulled at the client's pace and written at once. */
@@ -7,5 +7,47 @@ export function sendStream(ctx: GatewayContext, records: AsyncIterable<string>):
   ctx.set('content-type', 'text/event-stream; charset=utf-8')
   ctx.set('cache-control', 'no-cache, no-transform')
   ctx.set('x-accel-buffering', 'no')
-  ctx.body = Readable.from(records, { objectMode: false, highWaterMark: 16 * 1024 })
+  ctx.body = new RecordStream(records[Symbol.asyncIterator]())
+}
+
+/** A stream as Koa wants one, which can only be piped and destroyed: all else that a `Readable` does is dear. */
+class RecordStream extends Stream {
+  readonly #records: AsyncIterator<string>
+
+  constructor(records: AsyncIterator<string>) {
+    super()
+    this.#records = records
+  }
+
+  override pipe<Target extends NodeJS.WritableStream>(target: Target): Target {
+    // The cast is safe: what is piped to are responses, and streams of Node that go between.
+    this.#pump(target as unknown as Writable).catch((error) => this.emit('error', error))
+    return target
+  }
+
+  /** Gives the source up, and with it the vendor's connection. Koa calls it when the answer has ended, however it did. */
+  destroy(): void {
+    void this.#records.return?.()
+  }
+
+  async #pump(target: Writable): Promise<void> {
+    for (let next = await this.#records.next(); !next.done; next = await this.#records.next()) {
+      if (target.destroyed) return
+      if (!target.write(next.value)) await drained(target)
+    }
+    target.end()
+  }
+}
+
+/** Resolves when there is room again, or nobody left for whom to make some. */
+function drained(target: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = () => {
+      target.off('drain', stop)
+      target.off('close', stop)
+      resolve()
+    }
+    target.once('drain', stop)
+    target.once('close', stop)
+  })
 }

@@ -121,7 +121,9 @@ function mapValue(value: unknown, rewrite: (text: string) => string): unknown {
 /** Like `map`, but the same array when no item changed. */
 function mapList<T>(items: readonly T[], rewrite: (item: T) => T): readonly T[] {
   let changed: T[] | undefined
-  for (const [place, item] of items.entries()) {
+  for (let place = 0; place < items.length; place++) {
+    // The cast is safe: the place is within the list.
+    const item = items[place] as T
     const mapped = rewrite(item)
     if (mapped === item) continue
     changed ??= [...items]

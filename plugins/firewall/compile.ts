@@ -1,4 +1,4 @@
-import type { FirewallRule, RuleSet } from '../../core/contract/index.ts'
+import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { compilePatternSet, type Found } from '../../core/text/pattern-set.ts'
 import { createTimeSlice } from '../../core/time-slice.ts'
 import { compileLiteral, compilePattern, type Pattern } from './pattern/compile.ts'
@@ -11,6 +11,10 @@ export interface CompiledRule {
   readonly rule: FirewallRule
   readonly pattern: Pattern
   readonly replacement: Replacement
+  /** What the trace says when the rule applies, made once: most rules that match do. */
+  readonly applied: RuleTraceEntry
+  /** What the caller hears of a rule that warns. */
+  readonly warning: Warning
 }
 
 /** A user's firewall, ready to run. */
@@ -74,7 +78,13 @@ function compileRule(rule: FirewallRule): CompiledRule | undefined {
   const isLiteral = rule.type === 'substring'
   const pattern = isLiteral ? compileLiteral(rule.pattern) : compilePattern(rule.pattern)
   if ('error' in pattern) return undefined
-  return { rule, pattern, replacement: isLiteral ? literalReplacement(text) : readReplacement(text) }
+  return {
+    rule,
+    pattern,
+    replacement: isLiteral ? literalReplacement(text) : readReplacement(text),
+    applied: { kind: 'firewall', rule_id: rule.id, name: rule.name, action: rule.action, outcome: 'applied' },
+    warning: { code: 'firewall', message: `Firewall rule "${rule.name}" triggered.` },
+  }
 }
 
 function isIndexed(pattern: Pattern | undefined): boolean {

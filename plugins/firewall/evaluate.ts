@@ -47,11 +47,10 @@ export async function evaluateFirewall(
     const place = candidates.places[index] ?? 0
     const candidate = firewall.rules[place]
     if (candidate === undefined) continue
-    const { rule } = candidate
-    const entry = { kind: 'firewall', rule_id: rule.id, name: rule.name, action: rule.action } as const
+    const { rule, applied } = candidate
     const overruns = budget.overruns.length
     const ranOver = () => budget.overruns.length > overruns
-    const skip = (reason: string) => trace.push({ ...entry, outcome: 'skipped', reason })
+    const skip = (reason: string) => trace.push({ ...applied, outcome: 'skipped', reason })
 
     if (!candidates.certain.has(place) && !(await isFound(candidate, texts, budget))) {
       if (ranOver()) skip('over_budget')
@@ -69,11 +68,9 @@ export async function evaluateFirewall(
       candidates = { ...later, places: later.places.filter((other) => other > place) }
       index = -1
     }
-    trace.push({ ...entry, outcome: 'applied' })
+    trace.push(applied)
     if (rule.action === 'block') return outcome(rule)
-    if (rule.action === 'warn') {
-      warnings.push({ code: 'firewall', message: `Firewall rule "${rule.name}" triggered.` })
-    }
+    if (rule.action === 'warn') warnings.push(candidate.warning)
     if (slice.isOver()) await slice.pause()
   }
   return outcome()

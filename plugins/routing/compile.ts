@@ -1,10 +1,27 @@
-import type { Matcher, RoutingRule, RuleSet, Vocabulary } from '../../core/contract/index.ts'
+import type {
+  Action,
+  Matcher,
+  RoutingRule,
+  RuleSet,
+  RuleTraceEntry,
+  Vocabulary,
+} from '../../core/contract/index.ts'
 import { literalSource, matchLiterals } from '../../core/text/literal.ts'
 import { compilePatternSet } from '../../core/text/pattern-set.ts'
 
 export interface CompiledRule {
-  readonly rule: RoutingRule
   readonly matchers: readonly Matcher[]
+  /** In the order of the vocabulary, so that the trace of equal rules reads alike however their documents were written. */
+  readonly actions: readonly CompiledAction[]
+  /** What the trace says of actions that nobody knows. */
+  readonly unknown: readonly RuleTraceEntry[]
+}
+
+export interface CompiledAction {
+  readonly action: Action
+  readonly value: unknown
+  /** What the trace says when the action applies, made once: most do. */
+  readonly applied: RuleTraceEntry
 }
 
 /** A user's enabled routing rules, ready to run. */
@@ -16,12 +33,14 @@ export interface CompiledRouting {
 /** Compiles the conditions once per rule change; all literals of all rules become one automaton. */
 export async function compileRouting(
   { routing }: RuleSet,
-  { conditions }: Vocabulary,
+  { conditions, actions }: Vocabulary,
 ): Promise<CompiledRouting> {
   const lists: (readonly string[])[] = []
+  /** By the place in `lists`, the rule that it belongs to. */
+  const owners: number[] = []
   const rules = routing
     .filter((rule) => rule.is_enabled)
-    .map((rule) => {
+    .map((rule, place) => {
       const matchers: Matcher[] = []
       /** Places in `lists` of what must all be found. */
       const searches: number[] = []
@@ -30,21 +49,51 @@ export async function compileRouting(
         // A condition whose plugin is gone cannot be judged: better the rule rests than that it matches everything.
         if (condition === undefined) matchers.push(() => false)
         else if ('matcher' in condition) matchers.push(condition.matcher(value))
-        else searches.push(lists.push(condition.literals(value)) - 1)
+        else {
+          owners.push(place)
+          searches.push(lists.push(condition.literals(value)) - 1)
+        }
       }
-      return { rule, matchers, searches }
+      return { matchers, searches, ...compileActions(rule, actions) }
     })
 
   const find = await compileSearch(lists)
-  const withoutSearch = rules.filter(({ searches }) => searches.length === 0)
+  const withoutSearch = [...rules.keys()].filter((place) => rules[place]?.searches.length === 0)
+  const always = withoutSearch.flatMap((place) => rules[place] ?? [])
   return {
     async candidates(texts) {
       if (lists.length === 0) return rules
       const found = await find(texts())
-      if (found.size === 0) return withoutSearch
-      return rules.filter(({ searches }) => searches.every((search) => found.has(search)))
+      if (found.size === 0) return always
+      // Only the owners of what was found are looked at: most rules of a long list are not concerned.
+      const concerned = new Set(withoutSearch)
+      for (const search of found) concerned.add(owners[search] ?? -1)
+      return [...concerned]
+        .sort((a, b) => a - b)
+        .flatMap((place) => rules[place] ?? [])
+        .filter(({ searches }) => searches.every((search) => found.has(search)))
     },
   }
+}
+
+function compileActions(rule: RoutingRule, actions: ReadonlyMap<string, Action>) {
+  const entry = (action: string) =>
+    ({ kind: 'routing', rule_id: rule.id, name: rule.name, action, outcome: 'applied' }) as const
+  const known = [...actions.values()].filter(({ name }) => rule.action_json[name] !== undefined)
+  const unknown = Object.keys(rule.action_json).filter((name) => !actions.has(name))
+  return {
+    actions: known.map((action) => ({
+      action,
+      value: rule.action_json[action.name],
+      applied: entry(action.name),
+    })),
+    unknown: unknown.map((name) => skipped(entry(name), 'unknown_action')),
+  }
+}
+
+/** The entry of an action that did not apply after all. */
+export function skipped(entry: RuleTraceEntry, reason: string): RuleTraceEntry {
+  return { ...entry, outcome: 'skipped', reason }
 }
 
 /** Finds which lists of literals have a member in the texts; an empty list never has. */

@@ -39,7 +39,7 @@ export function createRouting(services: RoutingServices): Plugin {
           const requested = readRequested(exchange.request.model, providers)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = readInput(exchange.account, exchange.request, mode)
-          const decision = await evaluateRouting(await compiled(exchange.rules), input, vocabulary)
+          const decision = await evaluateRouting(await compiled(exchange.rules), input)
           const { route, warnings, trace } = resolveRoute(requested, decision, exchange.preferences, market)
           exchange.request = decision.draft.request
           exchange.route = route

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { requestsPaths } from '../openapi/requests.ts'
-import { type RequestRecord, recordRequest } from './record.ts'
+import { RequestRecord } from './record.ts'
 
 /** Keeps what became of the last requests, and shows it to their owners at `GET /v1/requests/{x_request_id}`. */
 export function createTrace(): Plugin {
@@ -19,9 +19,9 @@ export function createTrace(): Plugin {
         async middleware({ exchange }, next) {
           try {
             await next()
-            records.set(exchange.id, recordRequest(exchange, new Date()))
+            records.set(exchange.id, new RequestRecord(exchange, Date.now()))
           } catch (error) {
-            records.set(exchange.id, recordRequest(exchange, new Date(), error))
+            records.set(exchange.id, new RequestRecord(exchange, Date.now(), error))
             throw error
           }
         },

@@ -6,32 +6,56 @@ import {
   type JsonObject,
 } from '../../core/contract/index.ts'
 
-/** What became of a request; no texts of it. */
-export interface RequestRecord {
+/**
+ * What became of a request that has been answered, or refused with an error; no texts of it. Thousands are kept and hardly one is ever
+ * looked at, so it keeps what is there and is written out when it is.
+ */
+export class RequestRecord {
   readonly userId: Account['userId']
-  readonly shown: JsonObject
-}
+  readonly #time: number
+  readonly #error: JsonObject | undefined
+  readonly #id: string
+  readonly #requestedModel: string | undefined
+  readonly #mode: string | undefined
+  readonly #reason: string | undefined
+  readonly #rulesPosition: number
+  readonly #target: Exchange['target']
+  readonly #attempts: Exchange['attempts']
+  readonly #trace: Exchange['trace']
+  readonly #warnings: Exchange['warnings']
 
-/** Describes a request that has been answered, or refused with an error. */
-export function recordRequest(exchange: Exchange, time: Date, error?: unknown): RequestRecord {
-  const { route, target, attempts } = exchange
-  return {
-    userId: exchange.account.userId,
-    shown: {
-      x_request_id: exchange.id,
-      time: time.toISOString(),
-      outcome: error === undefined ? 'answered' : 'failed',
-      ...(error !== undefined && { error: describeError(error) }),
-      requested_model: exchange.request.model ?? null,
-      routing_mode: route?.mode ?? null,
-      routing_reason: route?.reason ?? null,
-      provider: target?.provider ?? null,
-      model: target?.model ?? null,
-      attempts: attempts.map(showAttempt),
-      rules_position: exchange.rulesPosition,
-      rule_trace: exchange.trace,
-      warnings: exchange.warnings,
-    },
+  /** `time` is that of `Date.now()`. */
+  constructor(exchange: Exchange, time: number, error?: unknown) {
+    this.userId = exchange.account.userId
+    this.#time = time
+    this.#error = error === undefined ? undefined : describeError(error)
+    this.#id = exchange.id
+    this.#requestedModel = exchange.request.model
+    this.#mode = exchange.route?.mode
+    this.#reason = exchange.route?.reason
+    this.#rulesPosition = exchange.rulesPosition
+    this.#target = exchange.target
+    this.#attempts = exchange.attempts
+    this.#trace = exchange.trace
+    this.#warnings = exchange.warnings
+  }
+
+  get shown(): JsonObject {
+    return {
+      x_request_id: this.#id,
+      time: new Date(this.#time).toISOString(),
+      outcome: this.#error === undefined ? 'answered' : 'failed',
+      ...(this.#error !== undefined && { error: this.#error }),
+      requested_model: this.#requestedModel ?? null,
+      routing_mode: this.#mode ?? null,
+      routing_reason: this.#reason ?? null,
+      provider: this.#target?.provider ?? null,
+      model: this.#target?.model ?? null,
+      attempts: this.#attempts.map(showAttempt),
+      rules_position: this.#rulesPosition,
+      rule_trace: this.#trace,
+      warnings: this.#warnings,
+    }
   }
 }
 

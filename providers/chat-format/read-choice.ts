@@ -5,7 +5,9 @@ import type { FinishReason } from '../../core/contract/reply.ts'
 /** The first choice of a completion or chunk; further ones (`n` > 1) travel in the native record only. */
 export function readChoice(completion: JsonObject): JsonObject | undefined {
   if (!Array.isArray(completion.choices)) return undefined
-  return completion.choices.filter(isJsonObject).find((choice) => (choice.index ?? 0) === 0)
+  for (const choice of completion.choices)
+    if (isJsonObject(choice) && (choice.index ?? 0) === 0) return choice
+  return undefined
 }
 
 /**

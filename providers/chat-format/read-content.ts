@@ -2,14 +2,12 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import type { ReplyPart } from '../../core/contract/reply.ts'
 import { readObjects } from '../read-fields.ts'
 
-/** The reasoning, text and refusal of a message or a delta, in the order in which a model says them. */
-export function readContent(message: JsonObject): readonly ReplyPart[] {
-  const parts: ReplyPart[] = []
+/** Adds the reasoning, text and refusal of a message or a delta, in the order in which a model says them. */
+export function addContent(parts: ReplyPart[], message: JsonObject): void {
   add(parts, 'reasoning', message.reasoning_content)
   if (Array.isArray(message.content)) addChunks(parts, message.content)
   else add(parts, 'text', message.content)
   add(parts, 'refusal', message.refusal)
-  return parts
 }
 
 function add(parts: ReplyPart[], type: 'reasoning' | 'text' | 'refusal', text: unknown): void {

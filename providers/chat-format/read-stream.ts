@@ -4,7 +4,7 @@ import type { StreamReader } from '../../core/contract/provider.ts'
 import type { ReplyEvent, ReplyPart } from '../../core/contract/reply.ts'
 import { parseObject, readObject, readString } from '../read-fields.ts'
 import { readChoice, readFinishReason } from './read-choice.ts'
-import { readContent } from './read-content.ts'
+import { addContent } from './read-content.ts'
 import { isFailure, readFailureRecord } from './read-failure.ts'
 import { readUsage } from './read-usage.ts'
 import { createToolCallReader } from './tool-calls.ts'
@@ -19,14 +19,15 @@ export function openStream(): StreamReader {
   let done = false
 
   function readParts(chunk: JsonObject): readonly ReplyPart[] {
-    const parts: ReplyPart[] = []
     const choice = readChoice(chunk)
+    const parts: ReplyPart[] = []
     if (choice && !started) {
       parts.push({ type: 'start', id: readString(chunk.id), model: readString(chunk.model) })
       started = true
     }
     const delta = readObject(choice?.delta)
-    parts.push(...readContent(delta), ...readToolCalls(delta.tool_calls))
+    addContent(parts, delta)
+    if (delta.tool_calls !== undefined) parts.push(...readToolCalls(delta.tool_calls))
     const reason = readFinishReason(choice?.finish_reason)
     if (reason && !finished) {
       parts.push({ type: 'finish', reason })
@@ -47,7 +48,7 @@ export function openStream(): StreamReader {
       if (done || data === '') return NOTHING
       const chunk = parseChunk(data)
       if (isFailure(chunk)) throw readFailureRecord(chunk)
-      return [{ parts: readParts(chunk), native: chunk }]
+      return [{ parts: readParts(chunk), native: chunk, source: data }]
     },
     end() {
       if (done || finished) return NOTHING

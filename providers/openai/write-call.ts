@@ -5,10 +5,10 @@ import { writeHeaders } from '../chat-format/write-headers.ts'
 
 /** The client's request as it stands, but for the model's name, the usage report and what the model cannot take. */
 export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
-  const body: Record<string, unknown> = { ...request, model: target.model }
-  body.messages = withoutForeignFields(request.messages)
+  const messages = withoutForeignFields(request.messages)
+  const body: Record<string, unknown> = { ...request, model: target.model, messages }
   // OpenAI takes metadata only with what it stores; here rules match it.
-  if (request.store !== true) body.metadata = undefined
+  if (request.store !== true && request.metadata !== undefined) body.metadata = undefined
   if (request.stream) body.stream_options = { ...request.stream_options, include_usage: true }
   if (target.entry?.reasoning) renameTokenLimit(body)
   const omitted = target.entry ? omitUnsupported(body, target.entry) : []
@@ -53,8 +53,13 @@ function withoutForeign({ reasoning_content: _, ...message }: Message): Message 
 
 /** Setting a field to undefined leaves it out of the JSON, and keeps the object's shape. */
 function omitUnsupported(body: Record<string, unknown>, model: Model): readonly string[] {
-  const refused = [...(model.sampling ? [] : SAMPLING), ...(model.reasoning ? [] : ['reasoning_effort'])]
-  const omitted = refused.filter((field) => body[field] != null)
-  for (const field of refused) body[field] = undefined
+  const omitted: string[] = []
+  const leaveOut = (field: string) => {
+    if (body[field] === undefined) return
+    if (body[field] !== null) omitted.push(field)
+    body[field] = undefined
+  }
+  if (!model.sampling) SAMPLING.forEach(leaveOut)
+  if (!model.reasoning) leaveOut('reasoning_effort')
   return omitted
 }

@@ -55,7 +55,7 @@ export async function routeFor(
   const mode: Mode = requested.type === 'auto' ? requested.mode : 'balance'
   const account = { userId: 1, name: 'demo', plan: 'paid' as const, keyId: 'key', position: 0 }
   const input = readInput(account, request, mode)
-  return resolveRoute(requested, await evaluateRouting(compiled, input, vocabulary), preferences, from)
+  return resolveRoute(requested, await evaluateRouting(compiled, input), preferences, from)
 }
 
 function rule(id: number, match: object, action: object): RoutingRule {

@@ -15,7 +15,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     throw new GatewayError('internal_error', 'There is no stream to write.')
   const wantsUsage = exchange.request.stream_options?.include_usage === true
   const frame = { id: newId('chatcmpl-'), created: Math.floor(Date.now() / 1000) }
-  const { chunksOf, usageChunk } = createChunkWriter(frame, wantsUsage)
+  const { chunksOf, textsOf, usageChunk } = createChunkWriter(frame, wantsUsage)
   let first = true
   let finished = false
   let held: JsonObject | undefined
@@ -25,9 +25,13 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
       let text = ''
       for (const event of batch) {
         finished = noteParts(exchange, event) || finished
+        if (!first && !finished) {
+          for (const chunk of textsOf(event)) text += `data: ${chunk}\n\n`
+          continue
+        }
         for (const chunk of chunksOf(event)) {
           if (held !== undefined) text += record(held)
-          held = first ? decorate(chunk, exchange.decoration?.first) : chunk
+          held = first ? decorate(chunk, chunk.id, exchange.decoration?.first) : chunk
           first = false
           if (!finished) {
             text += record(held)
@@ -40,7 +44,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     const usage = usageChunk()
     const before = held && usage ? record(held) : ''
     const last = usage ?? held
-    yield `${before}${last ? record(decorate(last, exchange.decoration?.last())) : ''}data: [DONE]\n\n`
+    yield `${before}${last ? record(decorate(last, last.id, exchange.decoration?.last())) : ''}data: [DONE]\n\n`
   } catch (error) {
     if (exchange.client.left) return
     const last = held ? record(held) : ''

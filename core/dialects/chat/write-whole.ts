@@ -8,13 +8,12 @@ export function writeCompletion(exchange: Exchange): JsonObject {
     throw new GatewayError('internal_error', 'There is no reply to write.')
   const { parts, native } = exchange.reply.event
   const completion = native ?? collectCompletion(parts)
-  return decorate({ ...completion, id: newId('chatcmpl-') }, exchange.decoration?.last())
+  return decorate(completion, newId('chatcmpl-'), exchange.decoration?.last())
 }
 
-/** Adds extension fields to a record; `metadata` of both is kept, the gateway's winning. */
-export function decorate(record: JsonObject, extension: JsonObject | undefined): JsonObject {
-  if (extension === undefined) return record
-  const { metadata } = extension
-  if (!isJsonObject(record.metadata) || !isJsonObject(metadata)) return { ...record, ...extension }
-  return { ...record, ...extension, metadata: { ...record.metadata, ...metadata } }
+/** A record under our id with the extension fields; `metadata` of both is kept, the gateway's winning. */
+export function decorate(record: JsonObject, id: unknown, extension: JsonObject | undefined): JsonObject {
+  if (!isJsonObject(record.metadata) || !isJsonObject(extension?.metadata))
+    return { ...record, id, ...extension }
+  return { ...record, id, ...extension, metadata: { ...record.metadata, ...extension.metadata } }
 }

@@ -35,7 +35,7 @@ async function given(
     messages: [{ role: 'user', content: typeof asked === 'string' ? asked : 'hello' }],
     ...(typeof asked === 'object' && asked),
   }
-  const { draft, trace } = await evaluateRouting(compiled, readInput(account, request, 'balance'), words)
+  const { draft, trace } = await evaluateRouting(compiled, readInput(account, request, 'balance'))
   return { draft, trace, matched: trace.map(({ rule_id }) => rule_id) }
 }
 
