@@ -1,96 +1,121 @@
-import autocannon from 'autocannon'
-import { Pool } from 'undici'
+import { connect, type Socket } from 'node:net'
+import { MessageReader } from './message-reader.ts'
 
+/** What is asked, again and again. */
 export interface Aim {
   readonly url: string
-  readonly key: string
+  readonly headers: Readonly<Record<string, string>>
   readonly body: string
+}
+
+export interface Pressure {
   readonly connections: number
   readonly seconds: number
+  /** Over how many milliseconds the connections begin. */
+  readonly spreadMs?: number
 }
 
 /** What a load came to. Times in milliseconds. */
 export interface Load {
+  readonly requests: number
+  readonly failures: number
   readonly perSecond: number
+  /** Until the answer's end. */
   readonly p50: number
   readonly p95: number
   readonly p99: number
-  readonly requests: number
-  readonly failures: number
+  /** Until the first byte of the answer's body. */
+  readonly first50: number
+  readonly first99: number
+  /** How busy this process was with it: 1 is one core. */
+  readonly loadBusy: number
 }
 
-/** Whole answers as fast as they come, for some seconds. */
-export async function loadWhole({ url, key, body, connections, seconds }: Aim): Promise<Load> {
-  const result = await autocannon({
-    url,
-    connections,
-    duration: seconds,
-    method: 'POST',
-    body,
-    headers: headersOf(key),
-  })
-  const { p50, p97_5, p99 } = result.latency
-  return {
-    perSecond: result.requests.total / result.duration,
-    p50,
-    p95: p97_5,
-    p99,
-    requests: result.requests.total,
-    failures: result.non2xx + result.errors,
-  }
+interface Notes {
+  readonly ends: number[]
+  readonly firsts: number[]
+  failures: number
 }
 
-/** Streams as fast as they come; `perSecond` counts records, the times are those to the first byte. */
-export async function loadStreams({ url, key, body, connections, seconds }: Aim): Promise<Load> {
-  const { origin, pathname } = new URL(url)
-  const pool = new Pool(origin, { connections })
-  const end = performance.now() + seconds * 1000
-  const first: number[] = []
-  let records = 0
-  let failures = 0
-
-  async function client(): Promise<void> {
-    while (performance.now() < end) {
-      const begun = performance.now()
-      const { statusCode, body: stream } = await pool.request({
-        method: 'POST',
-        path: pathname,
-        headers: headersOf(key),
-        body,
-      })
-      let seen = false
-      for await (const bytes of stream as AsyncIterable<Buffer>) {
-        if (!seen) first.push(performance.now() - begun)
-        seen = true
-        records += countRecords(bytes)
-      }
-      if (statusCode !== 200) failures++
-    }
-  }
-
+/** Every connection asks as soon as it was answered, on plain sockets, until the time is over. */
+export async function load(aim: Aim, { connections, seconds, spreadMs = 0 }: Pressure): Promise<Load> {
+  const notes: Notes = { ends: [], firsts: [], failures: 0 }
+  const bytes = writeRequest(aim)
+  const { hostname, port } = new URL(aim.url)
+  const cpuBefore = process.cpuUsage()
   const begun = performance.now()
-  await Promise.all(Array.from({ length: connections }, client))
+  const end = begun + seconds * 1000
+  const clients = Array.from({ length: connections }, async (_, index) => {
+    if (spreadMs > 0) await new Promise((resolve) => setTimeout(resolve, (spreadMs * index) / connections))
+    await keepAsking(connect(Number(port), hostname), bytes, end, notes)
+  })
+  await Promise.all(clients)
   const elapsed = (performance.now() - begun) / 1000
-  await pool.close()
-  first.sort((a, b) => a - b)
-  const at = (share: number) => first[Math.floor(first.length * share)] ?? 0
+  const { user, system } = process.cpuUsage(cpuBefore)
+  const atEnd = shares(notes.ends)
+  const atFirst = shares(notes.firsts)
   return {
-    perSecond: records / elapsed,
-    p50: at(0.5),
-    p95: at(0.95),
-    p99: at(0.99),
-    requests: first.length,
-    failures,
+    requests: notes.ends.length,
+    failures: notes.failures,
+    perSecond: notes.ends.length / elapsed,
+    p50: atEnd(0.5),
+    p95: atEnd(0.95),
+    p99: atEnd(0.99),
+    first50: atFirst(0.5),
+    first99: atFirst(0.99),
+    loadBusy: (user + system) / 1e6 / elapsed,
   }
 }
 
-function headersOf(key: string): Record<string, string> {
-  return { 'content-type': 'application/json', authorization: `Bearer ${key}` }
+/** Resolves when the time is over, or the connection: a connection that ends early is a failure. */
+function keepAsking(socket: Socket, request: Buffer, end: number, notes: Notes): Promise<void> {
+  const reader = new MessageReader()
+  let begun = 0
+  let awaitsFirst = true
+  const ask = () => {
+    reader.reset()
+    awaitsFirst = true
+    begun = performance.now()
+    socket.write(request)
+  }
+  return new Promise((resolve) => {
+    socket.setNoDelay(true)
+    socket.once('connect', ask)
+    socket.on('data', (bytes: Buffer) => {
+      const isOver = reader.take(bytes)
+      const now = performance.now()
+      if (awaitsFirst && reader.bodyBytes > 0) {
+        awaitsFirst = false
+        notes.firsts.push(now - begun)
+      }
+      if (!isOver) return
+      notes.ends.push(now - begun)
+      if (!/^HTTP\/1\.1 20[01] /.test(reader.head)) notes.failures++
+      if (now < end) return ask()
+      socket.removeAllListeners('close')
+      socket.end()
+      resolve()
+    })
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      notes.failures++
+      resolve()
+    })
+  })
 }
 
-/** Records end with an empty line: two newlines in a row. */
-function countRecords(bytes: Buffer): number {
-  let count = 0
-  for (let at = bytes.indexOf('\n\n'); at !== -1; at = bytes.indexOf('\n\n', at + 2)) count++
-  return count
+function writeRequest({ url, headers, body }: Aim): Buffer {
+  const { host, pathname, search } = new URL(url)
+  const lines = Object.entries({
+    host,
+    ...headers,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(`POST ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+}
+
+function shares(values: number[]): (share: number) => number {
+  const sorted = Float64Array.from(values).sort()
+  return (share) => sorted[Math.floor(sorted.length * share)] ?? 0
 }

@@ -1,58 +1,68 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { readCpuSeconds, readMemory } from './process-figures.ts'
 
 /** A server in a process of its own. */
 export interface ServerProcess {
-  /** The first line that it printed. */
+  /** The first line on stdout that said it was ready. */
   readonly line: string
   readonly startMs: number
+  /** The first of what it wrote there; the log that follows is read and dropped. */
   stderr(): string
-  /** Seconds of processor time so far. */
+  /** Resolves when that has the text. */
+  saw(text: string): Promise<void>
+  /** Seconds of processor time so far, of it and the processes it started. */
   cpuSeconds(): number
   /** Megabytes: at present, and at most so far. */
   memory(): { now: number; peak: number }
   stop(): Promise<void>
 }
 
+const KEPT_STDERR = 20_000
+
 const children = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-/** Starts a program and resolves with its first line. */
+/** Starts a Node program and resolves when it has printed a line that says it is ready: by default, any. */
 export async function startProcess(
   args: readonly string[],
   environment: Record<string, string> = {},
+  isReady: (line: string) => boolean = () => true,
 ): Promise<ServerProcess> {
   const begun = performance.now()
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   children.add(child)
-  let stderr = ''
-  child.stderr.on('data', (text) => {
-    stderr = (stderr + text).slice(-20_000)
-  })
   const exited = once(child, 'exit')
-  const first = await Promise.race([
-    once(createInterface(child.stdout), 'line'),
-    exited.then(() => undefined),
+  void exited.then(() => children.delete(child))
+  let stderr = ''
+  child.stderr.on('data', (bytes: Buffer) => {
+    if (stderr.length < KEPT_STDERR) stderr += bytes.toString()
+  })
+  const line = await Promise.race([
+    findLine(child, isReady),
+    exited.then(() => Promise.reject(new Error(`${args.join(' ')} did not start:\n${stderr}`))),
   ])
-  if (first === undefined) throw new Error(`${args.join(' ')} did not start:\n${stderr}`)
+  const pid = child.pid ?? 0
   return {
-    line: first[0],
+    line,
     startMs: performance.now() - begun,
     stderr: () => stderr,
-    cpuSeconds: () => readCpu(child.pid ?? 0),
-    memory: () => readMemory(child.pid ?? 0),
+    async saw(text) {
+      while (!stderr.includes(text)) await once(child.stderr, 'data')
+    },
+    cpuSeconds: () => readCpuSeconds(pid),
+    memory: () => readMemory(pid),
     async stop() {
       child.kill('SIGTERM')
       await exited
-      children.delete(child)
     },
   }
 }
@@ -62,14 +72,12 @@ export function benchFile(name: string): readonly string[] {
   return ['--import', 'tsx', fileURLToPath(new URL(name, import.meta.url))]
 }
 
-/** Linux only, as the bench is; 100 ticks a second. */
-function readCpu(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
-}
-
-function readMemory(pid: number): { now: number; peak: number } {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const read = (name: string) => Number(status.match(new RegExp(`${name}:\\s+(\\d+)`))?.[1] ?? 0) / 1024
-  return { now: read('VmRSS'), peak: read('VmHWM') }
+/** Keeps reading after the line that counts: a full pipe would hold the server up. */
+function findLine(child: ChildProcess, isReady: (line: string) => boolean): Promise<string> {
+  return new Promise((resolve) => {
+    if (child.stdout === null) return
+    createInterface(child.stdout).on('line', (line) => {
+      if (isReady(line)) resolve(line)
+    })
+  })
 }

@@ -1,4 +1,7 @@
-/** What a gateway can at best be: Koa, koa-body and an undici pool that hand everything on. Whole answers are parsed, streams piped. */
+/**
+ * The least that a gateway can be: Koa, koa-body and an undici pool. It parses the body, forwards it to the same path and returns the
+ * parsed answer; a stream's bytes are piped as they come. No key is checked, nothing is logged.
+ */
 import Koa from 'koa'
 import { koaBody } from 'koa-body'
 import { Pool } from 'undici'
@@ -7,17 +10,17 @@ const pool = new Pool(process.env.UPSTREAM ?? '')
 const app = new Koa()
 app.use(koaBody({ jsonLimit: '20mb' }))
 app.use(async (ctx) => {
-  const body = ctx.request.body as { stream?: boolean }
-  const response = await pool.request({
+  const { statusCode, headers, body } = await pool.request({
     method: 'POST',
-    path: '/chat/completions',
+    path: ctx.url,
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    body: JSON.stringify(ctx.request.body),
   })
-  if (body.stream) {
+  ctx.status = statusCode
+  if (headers['content-type'] === 'text/event-stream') {
     ctx.type = 'text/event-stream'
-    ctx.body = response.body
-  } else ctx.body = await response.body.json()
+    ctx.body = body
+  } else ctx.body = await body.json()
 })
 const server = app.listen(0, '127.0.0.1', () => {
   const address = server.address()

@@ -1,52 +1,57 @@
-/** A vendor that costs next to nothing: canned answers in OpenAI's format, whole or as a stream of 100 chunks. */
-import { createServer } from 'node:http'
+/**
+ * Five vendors that cost next to nothing: bytes prepared in advance, by the path's first segment. A stream comes at once, or one
+ * record every two milliseconds for a prompt that has the pace marker.
+ */
+import { createServer, type Socket } from 'node:net'
+import { MessageReader } from './message-reader.ts'
+import { PACE_MARKER, PACE_MS } from './prompts.ts'
+import { type Answers, recordAnswers } from './recorded-answers.ts'
 
-const frame = { id: 'chatcmpl-bench', created: 1, model: 'gpt-4o' }
-const text = 'Hello there, how can I help you today?'
-const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
+const answers = await recordAnswers()
+const atOnce = new Map([...answers].map(([vendor, { stream }]) => [vendor, Buffer.concat(stream)]))
 
-const whole = Buffer.from(
-  JSON.stringify({
-    ...frame,
-    object: 'chat.completion',
-    choices: [
-      {
-        index: 0,
-        message: { role: 'assistant', content: text, refusal: null },
-        logprobs: null,
-        finish_reason: 'stop',
-      },
-    ],
-    usage,
-  }),
-)
-
-const chunk = (delta: object, finish: string | null = null) =>
-  `data: ${JSON.stringify({ ...frame, object: 'chat.completion.chunk', choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], usage: null })}\n\n`
-
-const chunks = [
-  chunk({ role: 'assistant', content: '' }),
-  ...Array.from({ length: 97 }, (_, n) => chunk({ content: ` word${n}` })),
-  chunk({}, 'stop'),
-  `data: ${JSON.stringify({ ...frame, object: 'chat.completion.chunk', choices: [], usage })}\n\n`,
-].map((record) => Buffer.from(record))
-const done = Buffer.from('data: [DONE]\n\n')
-
-const server = createServer((request, response) => {
-  const pieces: Buffer[] = []
-  request.on('data', (piece: Buffer) => pieces.push(piece))
-  request.on('end', () => {
-    if (!Buffer.concat(pieces).includes('"stream":true')) {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': whole.length })
-      response.end(whole)
-      return
-    }
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    for (const record of chunks) response.write(record)
-    response.end(done)
+const server = createServer({ noDelay: true }, (socket) => {
+  const reader = new MessageReader()
+  let streams = false
+  let isPaced = false
+  socket.on('data', (bytes) => {
+    const isOver = reader.take(bytes, (body) => {
+      streams ||= body.includes('"stream":true')
+      isPaced ||= body.includes(PACE_MARKER)
+    })
+    if (!isOver) return
+    answer(socket, reader.head, streams, isPaced)
+    reader.reset()
+    streams = false
+    isPaced = false
   })
+  socket.on('error', () => {})
 })
 server.listen(0, '127.0.0.1', () => {
   const address = server.address()
   process.stdout.write(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}\n`)
 })
+
+function answer(socket: Socket, head: string, streams: boolean, isPaced: boolean): void {
+  const vendor = head.slice('POST /'.length, head.indexOf('/', 'POST /'.length))
+  const recorded = answers.get(vendor)
+  const all = atOnce.get(vendor)
+  if (recorded === undefined || all === undefined) {
+    socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
+  } else if (!streams && !head.includes(':streamGenerateContent')) socket.write(recorded.whole)
+  else if (isPaced) writeSlowly(socket, recorded)
+  else socket.write(all)
+}
+
+/** Head and first record at once, then one record a tick, by the clock: late ticks are made up for. */
+function writeSlowly(socket: Socket, { stream }: Answers): void {
+  const [head = '', first = '', ...rest] = stream
+  socket.write(Buffer.concat([Buffer.from(head), Buffer.from(first)]))
+  const begun = performance.now()
+  let next = 0
+  const timer = setInterval(() => {
+    const due = Math.min(rest.length, Math.floor((performance.now() - begun) / PACE_MS))
+    for (; next < due; next++) socket.write(rest[next] ?? '')
+    if (next === rest.length || socket.destroyed) clearInterval(timer)
+  }, PACE_MS)
+}

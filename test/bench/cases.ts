@@ -1,0 +1,160 @@
+import { ask, type Case, type Cell, CHAT } from './case.ts'
+import { PACE_MARKER, PACE_MS, writePrompt } from './prompts.ts'
+import { STREAM_RECORDS } from './recorded-answers.ts'
+import type { ServerName } from './servers.ts'
+import { VENDORS } from './vendors.ts'
+
+const isWhole = (text: string) => text.includes('This is the sandbox')
+/** As many records as the upstream sends, but for the few that say nothing to an OpenAI client. */
+const isStream = (text: string) => text.split('data:').length > STREAM_RECORDS - 5 && text.includes('sandbox')
+
+const [openai, ...others] = VENDORS
+
+const small = ask(writePrompt(400))
+const large = ask(writePrompt(100_000))
+const streamed = ask(writePrompt(400), { stream: true })
+const paced = ask(writePrompt(400, PACE_MARKER), { stream: true })
+
+/** The same body at several servers. */
+function compare(servers: readonly ServerName[], body: string, isSound: Cell['isSound']): readonly Cell[] {
+  return servers.map((server) => {
+    const path = server === 'a' || server === 'b' ? openai.wholePath : CHAT
+    return { label: server, server, path, body, isSound }
+  })
+}
+
+const ALL: readonly ServerName[] = ['a', 'b', 'c', 'd', 'e']
+
+const chats: readonly Case[] = [64, 10].flatMap((connections) => [
+  {
+    id: `chat-small-${connections}`,
+    title: `whole answers, 0.5 KB prompt, ${connections} connections`,
+    connections,
+    base: 'b',
+    cells: compare(ALL, small, isWhole),
+    ...(connections === 64 && { quick: ['b', 'd', 'e'] }),
+  },
+  {
+    id: `chat-large-${connections}`,
+    title: `whole answers, 100 KB prompt, ${connections} connections`,
+    connections,
+    base: 'b',
+    cells: compare(ALL, large, isWhole),
+  },
+  {
+    id: `stream-${connections}`,
+    title: `streams of ${STREAM_RECORDS} records that come at once, ${connections} connections`,
+    connections,
+    base: 'b',
+    cells: compare(ALL, streamed, isStream),
+    ...(connections === 10 && { quick: ['b', 'd'] }),
+  },
+])
+
+/** Far from what the server can do, so that what is added shows and not what waits. */
+const pacedStreams: Case = {
+  id: 'paced-10',
+  title: `streams of ${STREAM_RECORDS} records, one every ${PACE_MS} ms, 10 connections`,
+  connections: 10,
+  base: 'b',
+  cells: compare(['a', 'b', 'd', 'e'], paced, isStream),
+  weight: 3,
+  spreadMs: PACE_MS * STREAM_RECORDS,
+}
+
+const otherVendors: readonly Case[] = others.flatMap(({ name, model, wholePath, streamPath }) => {
+  const cells = (path: string, more: object, isSound: Cell['isSound']): readonly Cell[] => {
+    const body = ask(writePrompt(400), { model: `${name}:${model}`, ...more })
+    const direct = (server: 'a' | 'b') => ({ label: server, server, path, body, isSound })
+    return [direct('a'), direct('b'), { label: 'd', server: 'd', path: CHAT, body, isSound }]
+  }
+  const shared = { connections: 10, base: 'b' }
+  return [
+    {
+      ...shared,
+      id: `${name}-whole-10`,
+      title: `${name}: whole answers, 0.5 KB prompt, 10 connections`,
+      cells: cells(wholePath, {}, isWhole),
+    },
+    {
+      ...shared,
+      id: `${name}-stream-10`,
+      title: `${name}: streams of ${STREAM_RECORDS} records that come at once, 10 connections`,
+      cells: cells(streamPath, { stream: true }, isStream),
+      ...((name === 'anthropic' || name === 'gemini') && { quick: ['b', 'd'] }),
+    },
+  ]
+})
+
+const manyRules: Case = {
+  id: 'rules-64',
+  title: '5,000 rules beside 10, whole answers, 0.5 KB prompt, 64 connections',
+  connections: 64,
+  base: 'ten rules',
+  cells: compare(['ten rules', '5,000 rules'], small, isWhole),
+  quick: ['ten rules', '5,000 rules'],
+}
+
+const responses: readonly Case[] = [64, 10].map((connections) => ({
+  id: `responses-${connections}`,
+  title: `/v1/responses, stored durably, beside chat, gateway without rules, ${connections} connections`,
+  connections,
+  base: 'chat',
+  cells: [
+    { label: 'chat', server: 'c', path: CHAT, body: small, isSound: isWhole },
+    {
+      label: 'responses',
+      server: 'c',
+      path: '/v1/responses',
+      body: JSON.stringify({ model: 'gpt-4o', input: writePrompt(400) }),
+      isSound: isWhole,
+    },
+  ],
+  ...(connections === 64 && { quick: ['chat', 'responses'] }),
+}))
+
+const workers: Case = {
+  id: 'workers-64',
+  title: 'two processes beside one, whole answers, 0.5 KB prompt, 64 connections',
+  connections: 64,
+  base: 'd',
+  cells: compare(['d', '2 workers'], small, isWhole),
+}
+
+const rule = JSON.stringify({
+  name: 'No secrets',
+  is_enabled: true,
+  priority: 0,
+  scope: 'prompt',
+  type: 'regex',
+  pattern: '\\bsecret[-_ ]?\\d+\\b',
+  action: 'block',
+})
+
+/** The rules of one user: they add up while it runs. */
+const creations: readonly Case[] = [1, 64].map((connections) => ({
+  id: `create-${connections}`,
+  title: `making firewall rules, ${connections} ${connections === 1 ? 'connection' : 'connections'}`,
+  connections,
+  base: 'rules',
+  warmUpSeconds: 1,
+  cells: [
+    {
+      label: 'rules',
+      server: 'rules',
+      path: '/v1/firewall-rules',
+      body: rule,
+      isSound: (text) => text.includes('No secrets'),
+    },
+  ],
+}))
+
+export const CASES: readonly Case[] = [
+  ...chats,
+  pacedStreams,
+  manyRules,
+  ...responses,
+  ...otherVendors,
+  workers,
+  ...creations,
+]

@@ -1,0 +1,82 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type ServerProcess, startProcess } from './processes.ts'
+import { makeRules } from './rule-sets.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../dist/config/signalbox.js', import.meta.url))
+const ADMIN_KEY = 'an-admin-key-for-the-bench'
+
+export interface GatewayOptions {
+  /** Where its data folder is made. */
+  readonly folder: string
+  readonly name: string
+  readonly upstream: string
+  /** So many routing rules and so many firewall rules that match nothing, beside ten that match; none at all when left out. */
+  readonly rules?: number
+  readonly workers?: number
+  /** Arguments for Node itself. */
+  readonly nodeArgs?: readonly string[]
+}
+
+export interface BenchGateway {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly process: ServerProcess
+}
+
+/** The built gateway, as it is shipped but for the limit of requests, which stays on and is out of reach. */
+export async function startGateway(options: GatewayOptions): Promise<BenchGateway> {
+  const { folder, name, upstream, rules, workers, nodeArgs = [] } = options
+  const settings = path.join(folder, 'settings.json')
+  writeFileSync(settings, JSON.stringify({ rate_limits: { requests_per_minute: { paid: 1_000_000_000 } } }))
+  const process = await startProcess([...nodeArgs, PROGRAM, 'start'], {
+    PORT: '0',
+    ROUTE_PORT: '0',
+    DATA_DIR: path.join(folder, name),
+    CONFIG: settings,
+    ADMIN_KEY,
+    ...vendorsAt(upstream),
+    ...(workers !== undefined && { WORKERS: String(workers) }),
+  })
+  const url: string = JSON.parse(process.line).base_url
+  // Written before that line, but to another pipe.
+  await process.saw('SIGNALBOX_KEY=')
+  const key = /SIGNALBOX_KEY=(\S+)/.exec(process.stderr())?.[1] ?? ''
+  if (rules !== undefined) await makeRules(url, key, rules)
+  return { url, headers: { authorization: `Bearer ${key}` }, process }
+}
+
+/** Another user of the same process, with `rules` as above. */
+export async function addUser(gateway: BenchGateway, rules: number): Promise<BenchGateway> {
+  const { url } = gateway
+  const { id } = await administer(`${url}/admin/users`, { name: 'another', plan: 'paid' })
+  const { key } = await administer(`${url}/admin/users/${id}/keys`, {})
+  await makeRules(url, key ?? '', rules)
+  return { ...gateway, headers: { authorization: `Bearer ${key}` } }
+}
+
+async function administer(url: string, body: object): Promise<{ id?: number; key?: string }> {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  if (!response.ok) throw new Error(`${url}: ${await response.text()}`)
+  const { data } = (await response.json()) as { data: { id?: number; key?: string } }
+  return data
+}
+
+/** Every vendor's format at its own path of the upstream. */
+function vendorsAt(upstream: string): Record<string, string> {
+  const paths = {
+    OPENAI: '/openai/v1',
+    ANTHROPIC: '/anthropic',
+    GEMINI: '/gemini',
+    MISTRAL: '/mistral',
+    DEEPSEEK: '/deepseek',
+  }
+  return Object.fromEntries(
+    Object.entries(paths).flatMap(([vendor, place]) => [
+      [`${vendor}_API_KEY`, 'x'],
+      [`${vendor}_BASE_URL`, upstream + place],
+    ]),
+  )
+}

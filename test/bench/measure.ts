@@ -1,0 +1,91 @@
+import type { Case, Cell } from './case.ts'
+import type { BenchGateway } from './gateway.ts'
+import { type Aim, load } from './load.ts'
+import type { Servers } from './servers.ts'
+import { type CaseResult, type Figures, summarize } from './summarize.ts'
+
+/** So many rounds, unless the time is over before. */
+const ROUNDS = 3
+/** Of a cell in a round. */
+const LONGEST_SECONDS = 3
+const SHORTEST_SECONDS = 0.1
+/** Of the time: code is compiled while it runs, and cold code costs several times as much. */
+const WARM_UP = 0.3
+const LONGEST_WARM_UP = 20
+const WARM_UP_CONNECTIONS = 4
+/** Requests still run to their end when a cell's time is over. */
+const SLACK_SECONDS = 0.05
+
+/** Measures the cases, all of them in every round, so that a minute of noise meets all alike. `deadline` in `performance.now()`. */
+export async function measureCases(
+  cases: readonly Case[],
+  servers: Servers,
+  deadline: number,
+  tell: (text: string) => void,
+): Promise<readonly CaseResult[]> {
+  const ready = cases.map((one) => ({ ...one, cells: one.cells.filter(({ server }) => servers.has(server)) }))
+  const jobs = ready.flatMap((one) => one.cells.map((cell) => ({ one, cell, seen: [] as Figures[] })))
+  for (const { one, cell } of jobs) await checkAnswer(one, cell, serverOf(servers, cell))
+  tell('warming up')
+  const warmUp = Math.min(LONGEST_WARM_UP, secondsUntil(deadline) * WARM_UP)
+  await Promise.all(
+    jobs.map(({ one, cell }) => {
+      const seconds = Math.min(warmUp, one.warmUpSeconds ?? warmUp)
+      return load(aimOf(cell, serverOf(servers, cell)), { connections: WARM_UP_CONNECTIONS, seconds })
+    }),
+  )
+
+  const shares = jobs.reduce((sum, { one }) => sum + (one.weight ?? 1), 0)
+  for (let round = 1; round <= ROUNDS && performance.now() < deadline; round++) {
+    tell(`round ${round} of ${ROUNDS}`)
+    const left = secondsUntil(deadline) / (ROUNDS - round + 1) - jobs.length * SLACK_SECONDS
+    const share = Math.min(LONGEST_SECONDS, Math.max(SHORTEST_SECONDS, left / shares))
+    for (const { one, cell, seen } of jobs)
+      seen.push(await measureCell(one, cell, serverOf(servers, cell), share * (one.weight ?? 1)))
+  }
+  return ready
+    .map((one) => {
+      const own = jobs.filter((job) => job.one === one)
+      return summarize(one, new Map(own.map(({ cell, seen }) => [cell.label, seen])))
+    })
+    .filter(({ figures }) => Object.keys(figures).length > 0)
+}
+
+function secondsUntil(time: number): number {
+  return Math.max(1, (time - performance.now()) / 1000)
+}
+
+function serverOf(servers: Servers, { server }: Cell): BenchGateway {
+  const found = servers.get(server)
+  if (found === undefined) throw new Error(`The server "${server}" was not started.`)
+  return found
+}
+
+const aimOf = ({ path, body }: Cell, { url, headers }: BenchGateway): Aim => ({
+  url: url + path,
+  headers,
+  body,
+})
+
+/** Fast wrong answers are no figure. */
+async function checkAnswer({ id }: Case, cell: Cell, server: BenchGateway): Promise<void> {
+  const { url, headers, body } = aimOf(cell, server)
+  const all = { ...headers, 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers: all, body })
+  const text = await response.text()
+  if (response.ok && cell.isSound(text)) return
+  throw new Error(`${id}: ${cell.label} answered ${response.status} ${text.slice(0, 500)}`)
+}
+
+async function measureCell(
+  { connections, spreadMs = 0 }: Case,
+  cell: Cell,
+  server: BenchGateway,
+  seconds: number,
+): Promise<Figures> {
+  const before = server.process.cpuSeconds()
+  const result = await load(aimOf(cell, server), { connections, seconds, spreadMs })
+  const cpu = server.process.cpuSeconds() - before
+  const cpuMicros = (cpu * 1e6) / Math.max(1, result.requests)
+  return { ...result, cpuMicros, busy: (cpu * result.perSecond) / Math.max(1, result.requests) }
+}

@@ -1,0 +1,6 @@
+/** The middle of the values; NaN for none. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((left, right) => left - right)
+  const middle = sorted.slice(Math.ceil(sorted.length / 2) - 1, Math.floor(sorted.length / 2) + 1)
+  return middle.reduce((sum, value) => sum + value, 0) / middle.length
+}

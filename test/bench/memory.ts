@@ -1,0 +1,49 @@
+import { ask, CHAT } from './case.ts'
+import { startGateway } from './gateway.ts'
+import { load } from './load.ts'
+import { benchFile, startProcess } from './processes.ts'
+import { writePrompt } from './prompts.ts'
+import { asText } from './tables.ts'
+
+/** Resident megabytes by requests served: at first, after 50,000, and on to half a million. */
+export type MemoryLevels = readonly { readonly served: number; readonly megabytes: number }[]
+
+const LEVELS = [50_000, 100_000, 200_000, 300_000, 400_000, 500_000]
+const LONGEST_MS = 15 * 60_000
+
+/** Serves half a million small requests with the rules of (d) and notes the memory on the way; stops early after 15 minutes. */
+export async function measureMemory(folder: string, tell: (text: string) => void): Promise<MemoryLevels> {
+  const upstream = await startProcess(benchFile('upstream.ts'))
+  const { url, headers, process } = await startGateway({
+    folder,
+    name: 'memory',
+    upstream: upstream.line,
+    rules: 100,
+  })
+  const aim = { url: url + CHAT, headers, body: ask(writePrompt(400)) }
+  const levels = [{ served: 0, megabytes: process.memory().now }]
+  const begun = performance.now()
+  let served = 0
+  for (const level of LEVELS) {
+    while (served < level && performance.now() - begun < LONGEST_MS) {
+      const { requests, failures } = await load(aim, { connections: 64, seconds: 2 })
+      if (failures > 0) throw new Error(`${failures} of ${requests} requests failed after ${served}.`)
+      served += requests
+    }
+    levels.push({ served, megabytes: process.memory().now })
+    tell(`${served} requests`)
+  }
+  await Promise.all([process.stop(), upstream.stop()])
+  return levels
+}
+
+/** By what share it grew from 50,000 requests to the last. */
+export function growthOf(levels: MemoryLevels): number {
+  return (levels.at(-1)?.megabytes ?? 0) / (levels[1]?.megabytes ?? 1) - 1
+}
+
+export function describeMemory(levels: MemoryLevels): string {
+  const rows = levels.map(({ served, megabytes }) => [String(served), megabytes.toFixed(0)])
+  const grown = `from ${levels[1]?.served} requests to ${levels.at(-1)?.served}: ${(growthOf(levels) * 100).toFixed(0)} % more`
+  return `${asText([['requests served', 'MB resident'], ...rows])}  ${grown} (at most 15 %)\n`
+}

@@ -1,0 +1,40 @@
+/** What Linux says of a process and of those it started. */
+import { readFileSync } from 'node:fs'
+
+/** As `getconf CLK_TCK` says on every Linux that runs Node. */
+const TICKS_PER_SECOND = 100
+
+export function readCpuSeconds(pid: number): number {
+  const ticks = familyOf(pid).map((member) => {
+    // The name in brackets may hold spaces, and the fields after it do not.
+    const fields = read(member, 'stat').split(') ')[1]?.split(' ') ?? []
+    return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
+  })
+  return sum(ticks) / TICKS_PER_SECOND
+}
+
+/** Resident megabytes: at present, and at most so far. */
+export function readMemory(pid: number): { now: number; peak: number } {
+  const statuses = familyOf(pid).map((member) => read(member, 'status'))
+  const megabytes = (name: string) =>
+    sum(statuses.map((status) => Number(status.match(new RegExp(`${name}:\\s+(\\d+)`))?.[1] ?? 0))) / 1024
+  return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') }
+}
+
+function familyOf(pid: number): readonly number[] {
+  const children = read(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number)
+  return [pid, ...children.flatMap(familyOf)]
+}
+
+/** Empty for a process that has ended. */
+function read(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

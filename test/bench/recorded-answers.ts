@@ -1,0 +1,85 @@
+import { startSandbox } from '../../providers/sandbox/server.ts'
+import { VENDORS, type VendorName } from './vendors.ts'
+
+/** One vendor's answers, as bytes that can be sent as they are. */
+export interface Answers {
+  readonly whole: Buffer
+  /** Head and chunks of a stream; the last chunk is the empty one. */
+  readonly stream: readonly Buffer[]
+}
+
+/** Records of every stream. */
+export const STREAM_RECORDS = 100
+
+type WriteBody = (text: string, stream: boolean) => object
+
+const chat: WriteBody = (content, stream) => ({ messages: [{ role: 'user', content }], stream })
+const withUsage: WriteBody = (text, stream) => ({
+  ...chat(text, stream),
+  ...(stream && { stream_options: { include_usage: true } }),
+})
+
+/** How each vendor is asked for a text. */
+const BODIES: Readonly<Record<VendorName, WriteBody>> = {
+  openai: withUsage,
+  anthropic: (text, stream) => ({ ...chat(text, stream), max_tokens: 1000 }),
+  gemini: (text) => ({ contents: [{ role: 'user', parts: [{ text }] }] }),
+  mistral: chat,
+  deepseek: (text, stream) => ({ ...withUsage(text, stream), thinking: { type: 'disabled' } }),
+}
+
+/** Asks the sandbox, once per vendor and way, and keeps what it sent: its formats are the vendors', and need not be written again. */
+export async function recordAnswers(): Promise<ReadonlyMap<string, Answers>> {
+  const sandbox = await startSandbox()
+  try {
+    const vendors = VENDORS.map(async ({ name, model, wholePath, streamPath }) => {
+      const ask = async (path: string, text: string, streams: boolean) => {
+        const body = BODIES[name](text, streams)
+        return post(sandbox.url + path, path.startsWith('/gemini') ? body : { model, ...body })
+      }
+      const whole = await ask(wholePath, 'Hello there', false)
+      return [
+        name,
+        { whole: wholeOf(whole), stream: await streamOf((text) => ask(streamPath, text, true)) },
+      ] as const
+    })
+    return new Map(await Promise.all(vendors))
+  } finally {
+    await sandbox.close()
+  }
+}
+
+async function post(url: string, body: object): Promise<string> {
+  const headers = {
+    'content-type': 'application/json',
+    authorization: 'Bearer x',
+    'x-api-key': 'x',
+    'x-goog-api-key': 'x',
+    'anthropic-version': '2023-06-01',
+  }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  const answer = await response.text()
+  if (!response.ok) throw new Error(`The sandbox answered ${url} with ${answer}`)
+  return answer
+}
+
+function wholeOf(json: string): Buffer {
+  const length = Buffer.byteLength(json)
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${json}`,
+  )
+}
+
+/** The sandbox says back what it is told, a word a record: as many words as it takes. */
+async function streamOf(ask: (text: string) => Promise<string>): Promise<readonly Buffer[]> {
+  for (let words = 60; words < STREAM_RECORDS; words++) {
+    const records = (await ask(Array(words).fill('word').join(' '))).match(/.+?\r?\n\r?\n/gs) ?? []
+    if (records.length !== STREAM_RECORDS) continue
+    return [
+      Buffer.from('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'),
+      ...records.map((record) => Buffer.from(`${Buffer.byteLength(record).toString(16)}\r\n${record}\r\n`)),
+      Buffer.from('0\r\n\r\n'),
+    ]
+  }
+  throw new Error(`The sandbox cannot be made to stream ${STREAM_RECORDS} records.`)
+}

@@ -1,0 +1,72 @@
+import { addUser, type BenchGateway, startGateway } from './gateway.ts'
+import { startPortkey } from './portkey.ts'
+import { benchFile, type ServerProcess, startProcess } from './processes.ts'
+
+/** What is compared, by the name that the tables use. */
+export type ServerName = 'a' | 'b' | 'c' | 'd' | 'e' | 'ten rules' | '5,000 rules' | '2 workers' | 'rules'
+
+export const LEGEND: Readonly<Record<ServerName, string>> = {
+  a: 'the upstream itself',
+  b: 'bare pass-through: Koa, koa-body, undici pool; streams are piped',
+  c: 'the gateway, no rules',
+  d: 'the gateway, 100 routing and 100 firewall rules that do not match, 10 that do',
+  e: "Portkey's gateway 1.15.2, without rules, plugins or cache",
+  'ten rules': 'a user of the same process as (d), with 10 rules that match',
+  '5,000 rules': 'another one, with 2,500 routing and 2,500 firewall rules that do not match, 10 that do',
+  '2 workers': 'as (d), with two processes',
+  rules: 'the gateway, where rules are made',
+}
+
+export type Servers = ReadonlyMap<ServerName, BenchGateway>
+
+/** Starts those that are needed. What is not to be had is left out, and `missing` says why. */
+export async function startServers(needed: ReadonlySet<ServerName>, folder: string) {
+  const upstream = await startProcess(benchFile('upstream.ts'))
+  const servers = new Map<ServerName, BenchGateway>([['a', bare(upstream)]])
+  const missing = new Map<ServerName, string>()
+  const gateway = (name: string, rules?: number, workers?: number) =>
+    startGateway({
+      folder,
+      name,
+      upstream: upstream.line,
+      ...(rules !== undefined && { rules }),
+      ...(workers !== undefined && { workers }),
+    })
+  const shared = once(() => gateway('d', 100))
+  const starts: Readonly<Record<Exclude<ServerName, 'a'>, () => Promise<BenchGateway>>> = {
+    b: async () => bare(await startProcess(benchFile('reference.ts'), { UPSTREAM: upstream.line })),
+    c: () => gateway('c'),
+    d: shared,
+    e: () => startPortkey(folder, upstream.line),
+    'ten rules': async () => addUser(await shared(), 0),
+    '5,000 rules': async () => addUser(await shared(), 2500),
+    '2 workers': () => gateway('workers', 100, 2),
+    rules: () => gateway('rules'),
+  }
+  for (const name of needed) {
+    if (name === 'a') continue
+    try {
+      servers.set(name, await starts[name]())
+    } catch (error) {
+      if (name !== 'e' && name !== '2 workers') throw error
+      missing.set(name, error instanceof Error ? error.message : String(error))
+    }
+  }
+  return { servers, missing, stop: () => stopAll([upstream, ...[...servers.values()].map((s) => s.process)]) }
+}
+
+function bare(process: ServerProcess): BenchGateway {
+  return { url: process.line, headers: { authorization: 'Bearer x' }, process }
+}
+
+function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
+  let made: Promise<Result> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
+async function stopAll(processes: readonly ServerProcess[]): Promise<void> {
+  await Promise.all([...new Set(processes)].map((process) => process.stop()))
+}

@@ -1,0 +1,42 @@
+/** Which part of a request's way a place in the code belongs to; the first that fits. */
+const STAGES: readonly (readonly [stage: string, place: RegExp])[] = [
+  ['auth', /\/plugins\/auth\//],
+  ['plan, limits', /\/plugins\/(plan|rate-limit)\/|rate-limiter-flexible/],
+  [
+    'body',
+    /read-body|koa-body|co-body|raw-body|inflation|\/ajv|core\/schema\.|dialects\/.*read-|request-schema/,
+  ],
+  ['firewall', /\/plugins\/firewall\/|core\/text\/|\/re2\//],
+  ['routing', /\/plugins\/routing\//],
+  ['undici', /node_modules\/undici\//],
+  [
+    'vendor format, dispatch',
+    /\/plugins\/dispatch\/|\/providers\/|core\/stream\/|eventsource-parser|cockatiel/,
+  ],
+  ['decorate, trace', /\/plugins\/(decorate|trace)\//],
+  ['responses', /\/plugins\/responses\//],
+  ['answer', /dialects\/|send-stream|core\/http\/inference/],
+  ['log', /\/pino|sonic-boom|log-requests|thread-stream/],
+  ['metrics', /\/plugins\/metrics\/|prom-client|observe-requests/],
+  ['event log, projections', /core\/(log|events)\/|\/projections\/|better-sqlite3/],
+  [
+    'koa, router, pipeline',
+    /node_modules\/(@?koa|@koa|http-|path-to-regexp|statuses|on-finished)|core\/(http|pipeline)\//,
+  ],
+]
+
+const V8: Readonly<Record<string, string>> = {
+  '(garbage collector)': 'gc',
+  '(idle)': 'idle',
+  '(program)': 'outside JavaScript',
+}
+
+/** Node's own JavaScript, but for what undici calls of it. */
+const NODE = 'node: http, net, streams'
+
+/** The stage of a place by its file; that of its caller for what has none, such as the language's own functions. */
+export function stageOf(url: string, functionName: string, caller: string): string {
+  if (url.startsWith('node:')) return caller === 'undici' ? caller : NODE
+  if (url === '') return V8[functionName] ?? caller
+  return STAGES.find(([, place]) => place.test(url))?.[0] ?? 'elsewhere'
+}
