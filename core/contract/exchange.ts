@@ -87,7 +87,8 @@ export interface Attempt {
 
 /** Extension fields of an answer (decisions: "Answers"). `first` goes on a stream's first record, `last()` on its last and on a whole answer. */
 export interface Decoration {
-  readonly headers: Readonly<Record<string, string>>
+  /** Names and values. */
+  readonly headers: readonly (readonly [string, string])[]
   readonly first: JsonObject
   last(): JsonObject
 }

@@ -1,5 +1,6 @@
 import Router from '@koa/router'
 import Koa from 'koa'
+import compose from 'koa-compose'
 import type { Logger } from 'pino'
 import {
   type Account,
@@ -37,9 +38,9 @@ export function createApp(parts: AppParts): Koa {
   const readBody = createBodyReader(parts.bodyLimit)
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
-  router.post('/v1/chat/completions', ...inference(chat, parts))
+  router.post('/v1/chat/completions', inference(chat, parts))
   for (const [path, dialect] of steps.flatMap(({ parts }) => Object.entries(parts.dialects ?? {})))
-    router.post(path, ...inference(dialect, parts))
+    router.post(path, inference(dialect, parts))
 
   const app = openApp(parts, router)
   for (const { parts } of steps) {
@@ -55,20 +56,21 @@ export function createApp(parts: AppParts): Koa {
 export function createRouteApp(parts: AppParts): Koa {
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
-  router.post('/route', ...inference(route, parts))
+  router.post('/route', inference(route, parts))
   const app = openApp(parts, router)
   app.use(refuseUnserved)
   return app
 }
 
 /** One inference endpoint: the dialect's errors around the plugins' chain around the answer. */
-function inference(dialect: Dialect, { steps, pin, bodyLimit, logger }: AppParts): GatewayMiddleware[] {
+function inference(dialect: Dialect, { steps, pin, bodyLimit, logger }: AppParts): GatewayMiddleware {
   const readRequest = [createBodyReader(bodyLimit), openExchange(dialect, pin)]
-  return [
+  // Composed once: the router would do it for every request.
+  return compose([
     answerErrors(logger, dialect.errorBody),
     ...chainFor('inference', steps, readRequest),
     answerIn(dialect),
-  ]
+  ])
 }
 
 /** What every request of an address meets first. */

@@ -19,7 +19,8 @@ export function answerIn(dialect: Dialect) {
     if (reply === undefined) {
       throw new GatewayError('internal_error', 'No plugin answered. List "dispatch" among the plugins.')
     }
-    if (decoration !== undefined) ctx.set({ ...decoration.headers })
+    if (decoration !== undefined)
+      for (const [name, value] of decoration.headers) ctx.res.setHeader(name, value)
     if (reply.type === 'stream') sendStream(ctx, dialect.writeStream(ctx.exchange, ctx))
     else ctx.body = await dialect.writeWhole(ctx.exchange, ctx)
   }

@@ -6,8 +6,8 @@ export class Client implements Presence {
   left = false
   #reason: Error | undefined
   #ended = false
-  readonly #whenLeft = new Set<(reason: unknown) => void>()
-  readonly #whenEnded: (() => void)[] = []
+  #whenLeft: readonly ((reason: unknown) => void)[] = NOBODY
+  #whenEnded: readonly (() => void)[] = NOBODY
   #controller: AbortController | undefined
 
   constructor(response: ServerResponse) {
@@ -16,13 +16,15 @@ export class Client implements Presence {
 
   whenLeft(notify: (reason: unknown) => void): () => void {
     if (this.left) notify(this.#reason)
-    else this.#whenLeft.add(notify)
-    return () => this.#whenLeft.delete(notify)
+    else this.#whenLeft = [...this.#whenLeft, notify]
+    return () => {
+      this.#whenLeft = this.#whenLeft.filter((other) => other !== notify)
+    }
   }
 
   whenEnded(notify: () => void): void {
     if (this.#ended) notify()
-    else this.#whenEnded.push(notify)
+    else this.#whenEnded = [...this.#whenEnded, notify]
   }
 
   get signal(): AbortSignal {
@@ -42,3 +44,6 @@ export class Client implements Presence {
     for (const notify of this.#whenEnded) notify()
   }
 }
+
+/** Shared, for most lists are empty or have one entry for a moment. */
+const NOBODY: readonly [] = []

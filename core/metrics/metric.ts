@@ -45,7 +45,8 @@ export function createMetric<Series>(
   registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0])
 
   return (...values) => {
-    const key = values.length === 1 ? (values[0] ?? '') : values.join('\n')
+    let key = values[0] ?? ''
+    for (let place = 1; place < values.length; place++) key += `\n${values[place]}`
     const found = known.get(key)
     if (found !== undefined) return found.series
     const labels = Object.fromEntries(values.map((value, place) => [labelNames[place] ?? '', value]))

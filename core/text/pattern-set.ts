@@ -5,14 +5,14 @@ import { searchApart } from './search-apart.ts'
 /** Many patterns in one automaton. */
 export interface PatternSet {
   /**
-   * Which patterns are found in any of the texts, by their place in the list. Undefined when the automaton gave up: then
-   * nothing is known, and each pattern must be tried by itself.
+   * Which patterns are found in any of the texts: their places in the list, ascending, each once. Undefined when the automaton
+   * gave up: then nothing is known, and each pattern must be tried by itself.
    */
   find(texts: readonly string[]): Found | Promise<Found>
 }
 
 /** A promise of it is given only by a search on the other thread. */
-export type Found = ReadonlySet<number> | undefined
+export type Found = readonly number[] | undefined
 
 /**
  * Patterns × characters. The automaton is built as texts need it, and an awkward text may need a new state for every
@@ -28,7 +28,7 @@ const SLOW_FOR_MS = 60_000
 /** So many patterns compile in some 10 ms; larger sets are several automata, made one after the other. */
 const CHUNK = 1000
 
-const NOTHING: ReadonlySet<number> = new Set()
+const NOTHING: readonly number[] = []
 
 /** Compiles patterns in RE2's syntax, flags inlined, in time slices. */
 export async function compilePatternSet(sources: readonly string[]): Promise<PatternSet> {
@@ -52,13 +52,20 @@ export async function compilePatternSet(sources: readonly string[]): Promise<Pat
       for (const text of texts) length += text.length
       const work = sources.length * length
       const isHeavy = work > WORK.most || (work > WORK.least && performance.now() < slowUntil)
-      return isHeavy ? searchApart(sources, texts).then(asSet) : asSet(searchHere(texts, work))
+      return isHeavy ? searchApart(sources, texts).then(inOrder) : inOrder(searchHere(texts, work))
     },
   }
 }
 
-function asSet(places: readonly number[] | undefined): Found {
-  return places?.length === 0 ? NOTHING : places && new Set(places)
+/** What is found in several texts comes once for each. */
+function inOrder(places: readonly number[] | undefined): Found {
+  if (places === undefined || isAscending(places)) return places
+  return [...new Set(places)].sort((a, b) => a - b)
+}
+
+function isAscending(places: readonly number[]): boolean {
+  for (let at = 1; at < places.length; at++) if ((places[at] ?? 0) <= (places[at - 1] ?? 0)) return false
+  return true
 }
 
 /** One automaton for each chunk; undefined when one of them cannot be made. */

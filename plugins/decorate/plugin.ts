@@ -25,11 +25,11 @@ function decorationOf(exchange: Exchange, wantsTrace: boolean): Decoration {
     metadata: metadataOf(exchange, wantsTrace),
   }
   return {
-    headers: {
-      'x-provider': provider,
-      'x-model': exchange.target?.model ?? '',
-      'x-routing-mode': routing_mode,
-    },
+    headers: [
+      ['x-provider', provider],
+      ['x-model', exchange.target?.model ?? ''],
+      ['x-routing-mode', routing_mode],
+    ],
     first,
     last: () => ({ ...first, latency_ms: Math.round(performance.now() - exchange.startedAt) }),
   }

@@ -11,6 +11,8 @@ export interface CompiledRule {
   readonly rule: FirewallRule
   readonly pattern: Pattern
   readonly replacement: Replacement
+  /** The automaton that all patterns are searched with says the same as the pattern itself. */
+  readonly isCertain: boolean
   /** What the trace says when the rule applies, made once: most rules that match do. */
   readonly applied: RuleTraceEntry
   /** What the caller hears of a rule that warns. */
@@ -23,13 +25,16 @@ export interface CompiledFirewall {
   readonly rules: readonly CompiledRule[]
   /** How many others are left out because their pattern cannot be evaluated. */
   readonly unusable: number
-  /** The places of the rules that may match the texts, ascending. Those of `certain` do match. */
+  /** Those rules that may match the texts. */
   findCandidates(texts: readonly string[]): Candidates | Promise<Candidates>
 }
 
+/** Rules that may match some texts. */
 export interface Candidates {
+  /** Ascending. */
   readonly places: readonly number[]
-  readonly certain: ReadonlySet<number>
+  /** They were found by their patterns: what RE2 finds needs no second look. */
+  readonly found: boolean
 }
 
 /** Patterns that spell out more than this are not put into the automaton: they could slow it down for all others. */
@@ -51,16 +56,17 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
   const places = [...rules.keys()]
   const indexed = places.filter((place) => isIndexed(rules[place]?.pattern))
   const others = places.filter((place) => !isIndexed(rules[place]?.pattern))
-  const noMatch: Candidates = { places: others, certain: new Set() }
   const set = await compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
 
   function candidatesOf(found: Found): Candidates {
     // The automaton gave up: each rule is looked at by itself, for none may be skipped.
-    if (found === undefined) return { places, certain: new Set() }
-    if (found.size === 0) return noMatch
-    const matched = [...found].map((index) => indexed[index] ?? -1)
-    const certain = matched.filter((place) => rules[place]?.pattern.engine === 're2')
-    return { places: [...matched, ...others].sort((a, b) => a - b), certain: new Set(certain) }
+    if (found === undefined) return { places, found: false }
+    if (found.length === 0) return { places: others, found: true }
+    const matched = found.map((index) => indexed[index] ?? -1)
+    return {
+      places: others.length === 0 ? matched : [...matched, ...others].sort((a, b) => a - b),
+      found: true,
+    }
   }
 
   return {
@@ -82,6 +88,7 @@ function compileRule(rule: FirewallRule): CompiledRule | undefined {
     rule,
     pattern,
     replacement: isLiteral ? literalReplacement(text) : readReplacement(text),
+    isCertain: isIndexed(pattern) && pattern.engine === 're2',
     applied: { kind: 'firewall', rule_id: rule.id, name: rule.name, action: rule.action, outcome: 'applied' },
     warning: { code: 'firewall', message: `Firewall rule "${rule.name}" triggered.` },
   }

@@ -52,7 +52,8 @@ export async function evaluateFirewall(
     const ranOver = () => budget.overruns.length > overruns
     const skip = (reason: string) => trace.push({ ...applied, outcome: 'skipped', reason })
 
-    if (!candidates.certain.has(place) && !(await isFound(candidate, texts, budget))) {
+    const isCertain = candidates.found && candidate.isCertain
+    if (!isCertain && !(await isFound(candidate, texts, budget))) {
       if (ranOver()) skip('over_budget')
       continue
     }
@@ -107,5 +108,5 @@ async function maskTexts(
 }
 
 function everyRule({ rules }: CompiledFirewall): Candidates {
-  return { places: [...rules.keys()], certain: new Set() }
+  return { places: [...rules.keys()], found: false }
 }

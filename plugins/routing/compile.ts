@@ -64,14 +64,15 @@ export async function compileRouting(
     async candidates(texts) {
       if (lists.length === 0) return rules
       const found = await find(texts())
-      if (found.size === 0) return always
+      if (found.length === 0) return always
       // Only the owners of what was found are looked at: most rules of a long list are not concerned.
+      const present = new Set(found)
       const concerned = new Set(withoutSearch)
       for (const search of found) concerned.add(owners[search] ?? -1)
       return [...concerned]
         .sort((a, b) => a - b)
         .flatMap((place) => rules[place] ?? [])
-        .filter(({ searches }) => searches.every((search) => found.has(search)))
+        .filter(({ searches }) => searches.every((search) => present.has(search)))
     },
   }
 }
@@ -99,14 +100,14 @@ export function skipped(entry: RuleTraceEntry, reason: string): RuleTraceEntry {
 /** Finds which lists of literals have a member in the texts; an empty list never has. */
 async function compileSearch(
   lists: readonly (readonly string[])[],
-): Promise<(texts: readonly string[]) => Promise<ReadonlySet<number>>> {
+): Promise<(texts: readonly string[]) => Promise<readonly number[]>> {
   const places = [...lists.keys()].filter((place) => lists[place]?.length)
   const listAt = (place: number) => lists[place] ?? []
   const set = await compilePatternSet(places.map((place) => literalSource(listAt(place))))
   return async (texts) => {
     const found = await set.find(texts)
-    if (found === undefined) return new Set(places.filter((place) => isFound(listAt(place), texts)))
-    return new Set([...found].map((index) => places[index] ?? -1))
+    if (found === undefined) return places.filter((place) => isFound(listAt(place), texts))
+    return found.map((index) => places[index] ?? -1)
   }
 }
 
