@@ -1,6 +1,7 @@
 import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { compilePatternSet, type Found } from '../../core/text/pattern-set.ts'
 import { createTimeSlice } from '../../core/time-slice.ts'
+import { startApart } from './pattern/apart.ts'
 import { compileLiteral, compilePattern, type Pattern } from './pattern/compile.ts'
 import { literalReplacement, type Replacement, readReplacement } from './pattern/replacement.ts'
 
@@ -52,6 +53,9 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
     else rules.push(compiled)
     if (slice.isOver()) await slice.pause()
   }
+
+  // Only patterns that backtrack need it, and a thread is not cheap: most installations never start it.
+  if (rules.some(({ pattern }) => pattern.engine !== 're2')) await startApart()
 
   const places = [...rules.keys()]
   const indexed = places.filter((place) => isIndexed(rules[place]?.pattern))

@@ -12,7 +12,6 @@ import { firewallPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
 import { evaluateFirewall } from './evaluate.ts'
-import { startApart } from './pattern/apart.ts'
 import { createPatternCounters } from './pattern-counters.ts'
 
 /** The user's firewall rules: blocks, masks or warns before anything goes to a vendor, and serves `/v1/firewall-rules`. */
@@ -34,7 +33,6 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
         ({ firewall }) => firewall.length,
         countLookups(metrics, 'firewall'),
       )
-      startApart()
       return {
         async decide(exchange) {
           const outcome = await evaluateFirewall(await compiled(exchange.rules), exchange.request)

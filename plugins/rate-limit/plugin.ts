@@ -4,7 +4,6 @@ import type { Count, RequestCounter } from './counter.ts'
 import { setLimitHeaders, wholeSeconds } from './headers.ts'
 import { createMemoryCounter } from './memory-counter.ts'
 import { createOutcomeCounter, type LimitOutcome } from './outcomes.ts'
-import { openRedisCounter } from './redis-counter.ts'
 import { limitOf, type RateLimitSettings } from './settings.ts'
 
 const WINDOW_SECONDS = 60
@@ -32,12 +31,13 @@ export function createRateLimit(settings: RateLimitSettings, redisUrl: string | 
   }
 }
 
-function openCounter(
+async function openCounter(
   { redis_timeout_ms }: RateLimitSettings,
   url: string | undefined,
   logger: Logger,
-): RequestCounter | Promise<RequestCounter> {
+): Promise<RequestCounter> {
   if (url === undefined) return createMemoryCounter(WINDOW_SECONDS)
+  const { openRedisCounter } = await import('./redis-counter.ts')
   return openRedisCounter({ url, timeoutMs: redis_timeout_ms, windowSeconds: WINDOW_SECONDS }, logger)
 }
 

@@ -1,5 +1,5 @@
 /** The thread for RE2 runs that could take long: the main thread waits for it no longer than it has time. */
-import { workerData } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
 import RE2 from 're2'
 import type { ApartData, ApartJob } from './apart.ts'
@@ -15,6 +15,7 @@ port.on('message', (job: ApartJob) => {
 })
 
 ring(1)
+parentPort?.postMessage('started')
 
 /** Undefined when RE2 refuses the pattern, or the result is too long for a string. */
 function run({ source, text, template }: ApartJob): string | boolean | undefined {

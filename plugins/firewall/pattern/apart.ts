@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { startWorker } from '../../../core/log/start-worker.ts'
 
@@ -15,9 +16,10 @@ export interface ApartData {
   readonly signal: Int32Array
 }
 
-/** Starts the thread ahead of its first use, which would otherwise have to do without. */
-export function startApart(): void {
+/** Resolves when the thread is there: who uses it before has to do without. */
+export async function startApart(): Promise<void> {
   thread ??= start()
+  await thread.started
 }
 
 /**
@@ -45,9 +47,13 @@ export function runApart<Result extends string | boolean>(
 const BUSY = 0
 const FREE = 1
 
-let thread: ApartData | undefined
+interface Thread extends ApartData {
+  readonly started: Promise<unknown>
+}
 
-function start(): ApartData {
+let thread: Thread | undefined
+
+function start(): Thread {
   const { port1, port2 } = new MessageChannel()
   const signal = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const worker = startWorker('./apart-worker', import.meta.url, {
@@ -55,6 +61,7 @@ function start(): ApartData {
     workerData: { port: port2, signal } satisfies ApartData,
     transferList: [port2],
   })
+  const started = Promise.race([once(worker, 'message'), once(worker, 'exit')]).catch(() => undefined)
   worker.unref()
   // Its exit follows, and the next use starts another.
   worker.on('error', () => {})
@@ -62,5 +69,5 @@ function start(): ApartData {
     port1.close()
     thread = undefined
   })
-  return { port: port1, signal }
+  return { port: port1, signal, started }
 }
