@@ -49,8 +49,8 @@ export function printEffects({ effects }: Tally): void {
 
 export function printLevels(levels: Readonly<Record<string, Level>>, samples: readonly Sample[]): void {
   print('\nwhat the gateway holds on to when all is quiet')
-  for (const [when, { usedMb, externalMb, fds, rssMb, processes }] of Object.entries(levels)) {
-    const heap = `heap ${usedMb.toFixed(2)} MB and ${externalMb.toFixed(2)} MB outside it`
+  for (const [when, { usedMb, threadsMb, externalMb, fds, rssMb, processes }] of Object.entries(levels)) {
+    const heap = `heap ${usedMb.toFixed(2)} MB, ${threadsMb.toFixed(2)} MB in other threads, ${externalMb.toFixed(2)} MB outside`
     print(
       `  ${when}: ${heap}, ${fds} open files, ${processes} processes (RSS ${rssMb.toFixed(0)} MB, not judged)`,
     )

@@ -4,7 +4,7 @@
  */
 import { writeFile } from 'node:fs/promises'
 import { checkAll } from './check-all.ts'
-import { readOptions } from './options.ts'
+import { type Options, readOptions } from './options.ts'
 import { machine, plain, printChecks, printEffects, printLevels, say } from './report.ts'
 import { slopeOf } from './samples.ts'
 import { openScene } from './scene.ts'
@@ -13,9 +13,18 @@ import { soak } from './soak.ts'
 /** For the start, the warm-ups and the checks, besides the load. */
 const BESIDES_MS = 6 * 60_000
 
-const options = readOptions(process.argv.slice(2), process.env)
+const options = readOptionsOrLeave()
 const scene = await openScene(options)
 const stopping = new AbortController()
+
+function readOptionsOrLeave(): Options {
+  try {
+    return readOptions(process.argv.slice(2), process.env)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
+    process.exit(2)
+  }
+}
 
 async function leave(code: number, why: string): Promise<never> {
   say(why)

@@ -1,5 +1,5 @@
 import type { Load } from './load.ts'
-import { weighHeaps } from './measure-heap.ts'
+import { heapOf, weighHeaps } from './measure-heap.ts'
 import type { Scene } from './scene.ts'
 import { measureTree } from './servers/process-tree.ts'
 import type { Tally } from './tally.ts'
@@ -84,7 +84,7 @@ export function startSampler(
       fds,
       rssMb,
       cpu: [gateway, vendors, soak],
-      heapMb: level && level.usedMb + level.externalMb,
+      heapMb: level && heapOf(level),
     }
     before = now
     samples.push(sample)

@@ -3,11 +3,17 @@ import { WebSocket } from 'undici'
 /** Environment of a process whose heap is to be weighed. */
 export const INSPECTED = { NODE_OPTIONS: '--inspect=127.0.0.1:0' }
 
-/** A conversation with the inspector of a process. */
-export interface Inspector {
+/** One thread, seen through the inspector. */
+export interface Inspection {
   collectGarbage(): Promise<void>
-  /** The value of an expression in the process, a number or a text. */
+  /** The value of an expression there, a number or a text. */
   evaluate<Value extends number | string>(expression: string): Promise<Value>
+}
+
+/** A conversation with the inspector of a process, about its main thread. */
+export interface Inspector extends Inspection {
+  /** The other threads of JavaScript. */
+  threads(): Promise<readonly Inspection[]>
   close(): void
 }
 
@@ -44,25 +50,88 @@ export async function openInspector(url: string): Promise<Inspector> {
     socket.addEventListener('open', resolve)
     socket.addEventListener('error', reject)
   })
-  let last = 0
+  const listeners = new Set<(message: Message) => void>()
+  socket.addEventListener('message', ({ data }) => {
+    const message = JSON.parse(String(data))
+    for (const listener of listeners) listener(message)
+  })
+  const gone = new Promise<never>((_, reject) => {
+    socket.addEventListener('close', () => reject(new Error('the inspector has gone')))
+  })
+  // Whoever waits hears of it.
+  gone.catch(() => undefined)
+  const ask = createAsk((text) => socket.send(text), listeners, gone)
+  return {
+    ...inspect(ask),
+    async threads() {
+      const found: Inspection[] = []
+      const listen = ({ method, params }: Message) => {
+        if (method !== 'NodeWorker.attachedToWorker' || params === undefined) return
+        const { sessionId } = params
+        const send = (message: string) => void ask('NodeWorker.sendMessageToWorker', { sessionId, message })
+        found.push(inspect(createAsk(send, hearThread(listeners, sessionId), gone)))
+      }
+      listeners.add(listen)
+      // Tells of every thread before it answers.
+      await ask('NodeWorker.enable', { waitForDebuggerOnStart: false })
+      listeners.delete(listen)
+      return found
+    },
+    close: () => socket.close(),
+  }
+}
 
-  /** The inspector answers under the number of the question. */
-  function ask(method: string, params: object = {}): Promise<unknown> {
+interface Message {
+  readonly id?: number
+  readonly method?: string
+  readonly params?: { readonly sessionId: string; readonly message: string }
+  readonly result?: unknown
+}
+
+interface Listeners {
+  add(listener: (message: Message) => void): void
+  delete(listener: (message: Message) => void): void
+}
+
+type Ask = (method: string, params?: object) => Promise<unknown>
+
+/** The inspector answers under the number of the question. */
+function createAsk(send: (text: string) => void, listeners: Listeners, gone: Promise<never>): Ask {
+  let last = 0
+  return (method, params = {}) => {
     const id = ++last
-    socket.send(JSON.stringify({ id, method, params }))
-    return new Promise((resolve, reject) => {
-      const leave = () => reject(new Error('the inspector has gone'))
-      socket.addEventListener('close', leave)
-      socket.addEventListener('message', function hear({ data }) {
-        const message = JSON.parse(String(data))
+    const answer = new Promise((resolve) => {
+      listeners.add(function hear(message) {
         if (message.id !== id) return
-        socket.removeEventListener('message', hear)
-        socket.removeEventListener('close', leave)
+        listeners.delete(hear)
         resolve(message.result)
       })
     })
+    send(JSON.stringify({ id, method, params }))
+    return Promise.race([answer, gone])
   }
+}
 
+/** What a thread says comes wrapped, by way of its process. */
+function hearThread(listeners: Listeners, sessionId: string): Listeners {
+  const wrapped = new Map<unknown, (message: Message) => void>()
+  return {
+    add(listener) {
+      const hear = ({ method, params }: Message) => {
+        if (method === 'NodeWorker.receivedMessageFromWorker' && params?.sessionId === sessionId)
+          listener(JSON.parse(params.message))
+      }
+      wrapped.set(listener, hear)
+      listeners.add(hear)
+    },
+    delete(listener) {
+      const hear = wrapped.get(listener)
+      if (hear !== undefined) listeners.delete(hear)
+    },
+  }
+}
+
+function inspect(ask: Ask): Inspection {
   return {
     async collectGarbage() {
       await ask('HeapProfiler.collectGarbage')
@@ -71,6 +140,5 @@ export async function openInspector(url: string): Promise<Inspector> {
       const { result } = (await ask('Runtime.evaluate', { expression })) as { result: { value: never } }
       return result.value
     },
-    close: () => socket.close(),
   }
 }

@@ -18,13 +18,14 @@ export function createLimitedUser({ id, key }: Person, addresses: Addresses): Ac
     everyMs: 3000,
     ledgers: [],
     async act() {
+      // Counted from the end: on a busy machine the first request may be heard late.
       if (performance.now() - last < EVERY_MS) return 'waits for the minute to end'
-      last = performance.now()
       const path = `/admin/users/${id}`
       const body = { plan: 'free', requests_per_minute: LIMIT }
       mustBe(await client.ask({ method: 'PATCH', path, key: ADMIN_KEY, body }), 200)
       const burst = Array.from({ length: LIMIT + 10 }, () => client.ask({ path: '/v1/models', key }))
       const answers = await Promise.all(burst)
+      last = performance.now()
       for (const answer of answers) mustBe(answer, 200, 429)
       const through = answers.filter(({ status }) => status === 200).length
       mustEqual(through, LIMIT, 'the number of requests let through')

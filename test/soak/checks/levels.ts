@@ -1,13 +1,13 @@
 import type { Level } from '../level.ts'
+import { heapOf } from '../measure-heap.ts'
 import type { Check } from './check.ts'
 
 const MOST = 1.1
 
 /** Heap and open files are back where they were, within a tenth; what is less is no fault. */
 export function checkLevels(start: Level, end: Level): readonly Check[] {
-  const heap = ({ usedMb, externalMb }: Level) => usedMb + externalMb
   return [
-    compare('heap', heap(start), heap(end), (mb) => `${mb.toFixed(1)} MB`),
+    compare('heap', heapOf(start), heapOf(end), (mb) => `${mb.toFixed(1)} MB`),
     compare('open files', start.fds, end.fds, String),
   ]
 }
