@@ -1,6 +1,7 @@
 import type { Sandbox } from '../../providers/sandbox/server.ts'
 
-const PATHS = {
+/** Where a sandbox speaks each vendor's format. */
+export const VENDOR_PATHS = {
   openai: '/openai/v1',
   anthropic: '/anthropic',
   gemini: '/gemini',
@@ -8,12 +9,15 @@ const PATHS = {
   deepseek: '/deepseek',
 }
 
-export const VENDORS = Object.keys(PATHS)
+export const VENDORS = Object.keys(VENDOR_PATHS)
 
 /** Environment of a gateway whose vendors, all five unless others are named, are one sandbox. */
-export function vendorsAt({ url }: Sandbox, vendors: readonly string[] = VENDORS): Record<string, string> {
+export function vendorsAt(
+  { url }: Pick<Sandbox, 'url'>,
+  vendors: readonly string[] = VENDORS,
+): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(PATHS)
+    Object.entries(VENDOR_PATHS)
       .filter(([id]) => vendors.includes(id))
       .flatMap(([id, path]) => [
         [`${id.toUpperCase()}_API_KEY`, 'vendor-key'],

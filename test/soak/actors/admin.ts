@@ -1,0 +1,143 @@
+import { ADMIN_KEY } from '../../support/gateway.ts'
+import { type Addresses, createClient, type Loose } from '../client.ts'
+import { must, mustBe, mustEqual } from '../expect.ts'
+import { makePerson, type Person } from '../people.ts'
+import type { World } from '../world.ts'
+import type { Actor } from './actor.ts'
+import { doubtful, type Ledger, noteChange } from './ledger.ts'
+
+/** A user whom the administrator changes, as the acknowledged changes make them. */
+interface Subject {
+  readonly person: Person
+  readonly ledger: Ledger
+  plan: string
+  limit: number | null | undefined
+  /** Keys besides the first, by id: whether they may be used, and the key itself. */
+  readonly keys: Map<string, { readonly key: string; revoked: boolean }>
+}
+
+const MOST_SUBJECTS = 12
+
+/** A key that was revoked is kept for ever, so only so many are made. */
+const MOST_KEYS = 12
+
+/** Makes users and keys, revokes keys, moves users between plans and limits. */
+export function createAdmin(world: World, addresses: Addresses): Actor {
+  const { chance } = world
+  const subjects: Subject[] = []
+  const ledgers: Ledger[] = []
+  let client = createClient(addresses, 1)
+  let current: Subject | undefined
+
+  const change = (
+    subject: Subject,
+    events: readonly string[],
+    method: string,
+    path: string,
+    body?: unknown,
+  ) =>
+    noteChange(subject.ledger, events, () =>
+      client.ask({ method, path, key: ADMIN_KEY, ...(body !== undefined && { body }) }),
+    )
+
+  const listModels = async (key: string) => (await client.ask({ path: '/v1/models', key })).status
+
+  async function addUser(): Promise<string> {
+    const person = await makePerson(client, ADMIN_KEY, `made by the soak ${subjects.length}`)
+    const ledger = { who: `user ${person.id}`, key: person.key, entries: [] }
+    subjects.push({ person, ledger, plan: 'paid', limit: undefined, keys: new Map() })
+    ledgers.push(ledger)
+    return 'user and key made'
+  }
+
+  async function addKey(subject: Subject): Promise<string> {
+    const path = `/admin/users/${subject.person.id}/keys`
+    const got = await change(subject, ['key created'], 'POST', path)
+    mustBe(got, 201)
+    const { id, key } = got.body.data
+    subject.keys.set(id, { key, revoked: false })
+    mustEqual(await listModels(key), 200, 'the answer to a new key')
+    return 'key made'
+  }
+
+  async function revokeKey(subject: Subject): Promise<string> {
+    const [id, entry] = [...subject.keys].find(([, { revoked }]) => !revoked) ?? []
+    if (id === undefined || entry === undefined)
+      return subject.keys.size < MOST_KEYS ? addKey(subject) : look()
+    mustBe(await change(subject, ['key revoked'], 'DELETE', `/admin/keys/${id}`), 200)
+    entry.revoked = true
+    mustEqual(await listModels(entry.key), 401, 'the answer to a revoked key')
+    return 'key revoked'
+  }
+
+  async function changeUser(subject: Subject): Promise<string> {
+    const plan = chance.pick(['free', 'paid'])
+    const limit = chance.pick([undefined, null, 10_000, 20_000])
+    const events = [
+      ...(plan !== subject.plan ? ['user plan_changed'] : []),
+      ...(limit !== subject.limit ? ['user limit_changed'] : []),
+    ]
+    const body = { plan, ...(limit !== undefined && { requests_per_minute: limit }) }
+    const got = await change(subject, events, 'PATCH', `/admin/users/${subject.person.id}`, body)
+    mustBe(got, 200)
+    subject.plan = plan
+    subject.limit = limit
+    const rules = await client.ask({ path: '/v1/routing-rules', key: subject.person.key })
+    mustBe(rules, plan === 'paid' ? 200 : 403)
+    return `plan ${plan}`
+  }
+
+  async function look(): Promise<string> {
+    const got = await client.ask({ path: '/admin/users', key: ADMIN_KEY })
+    mustBe(got, 200)
+    for (const subject of subjects) compare(subject, find(got.body, subject))
+    return 'users as they must be'
+  }
+
+  return {
+    name: 'users and keys',
+    everyMs: 700,
+    ledgers,
+    async act() {
+      if (subjects.length < 2 || (subjects.length < MOST_SUBJECTS && chance.chance(0.03))) return addUser()
+      const subject = chance.pick(subjects)
+      current = subject
+      const dice = chance.integer(100)
+      if (dice < 15 && subject.keys.size < MOST_KEYS) return addKey(subject)
+      if (dice < 35) return revokeKey(subject)
+      return dice < 80 ? changeUser(subject) : look()
+    },
+    async settle(next) {
+      await client.close()
+      client = createClient(next, 1)
+      const got = await client.ask({ path: '/admin/users', key: ADMIN_KEY })
+      mustBe(got, 200)
+      if (current !== undefined && doubtful(current.ledger).length > 0)
+        adopt(current, find(got.body, current))
+      for (const subject of subjects) compare(subject, find(got.body, subject))
+    },
+    close: () => client.close(),
+  }
+}
+
+const find = ({ data }: Loose, { person }: Subject): Loose => data.find(({ id }: Loose) => id === person.id)
+
+function compare({ person, plan, limit, keys }: Subject, shown: Loose): void {
+  mustEqual(shown?.plan, plan, `the plan of user ${person.id}`)
+  mustEqual(shown.requests_per_minute, limit, `the limit of user ${person.id}`)
+  for (const [id, { revoked }] of keys) {
+    const key = shown.keys.find((each: Loose) => each.id === id)
+    must(key !== undefined, () => `the key ${id} of user ${person.id} is gone`)
+    mustEqual(key.revoked_at !== null, revoked, `whether the key ${id} is revoked`)
+  }
+}
+
+/** After a change that was not answered, the gateway's word counts. */
+function adopt(subject: Subject, shown: Loose): void {
+  subject.plan = shown.plan
+  subject.limit = shown.requests_per_minute
+  for (const key of shown.keys) {
+    const known = subject.keys.get(key.id)
+    if (known !== undefined) known.revoked = key.revoked_at !== null
+  }
+}

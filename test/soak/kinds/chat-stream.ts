@@ -1,0 +1,73 @@
+import { type Loose, type Opened, readRecords } from '../client.ts'
+import { must, mustEqual } from '../expect.ts'
+import type { Telling } from './answer.ts'
+
+/** A chat stream as it came, put together. */
+export interface ChatStream {
+  readonly text: string
+  readonly first: Loose
+  readonly last: Loose
+  readonly finishes: readonly string[]
+  /** The error record that it ended with, if it did. */
+  readonly error: Loose
+  /** Whether `[DONE]` ended it. */
+  readonly done: boolean
+  readonly records: number
+}
+
+/** Reads a stream to its end; `pause` is called after every piece that the network brings. */
+export async function readChatStream(
+  { bytes }: Pick<Opened, 'bytes'>,
+  pause?: () => Promise<void>,
+): Promise<ChatStream> {
+  let [text, records, done] = ['', 0, false]
+  let first: Loose
+  let last: Loose
+  let error: Loose
+  const finishes: string[] = []
+  const ids = new Set<string>()
+  for await (const { data } of readRecords(pause ? pausing(bytes, pause) : bytes)) {
+    must(!done && error === undefined, () => `a record after the end: ${data}`)
+    records++
+    done = data === '[DONE]'
+    if (done) continue
+    const chunk = JSON.parse(data)
+    error = chunk.error
+    if (error !== undefined) continue
+    const choice = chunk.choices?.[0]
+    text += choice?.delta?.content ?? ''
+    if (choice?.finish_reason) finishes.push(choice.finish_reason)
+    first ??= chunk
+    last = chunk
+    ids.add(chunk.id)
+  }
+  must(ids.size <= 1, () => `a stream with several ids: ${[...ids]}`)
+  return { text, first, last, finishes, error, done, records }
+}
+
+/** What a stream that ran to its end tells. */
+export function completed(stream: ChatStream, requestId: string): Telling {
+  const { text, first, last, finishes, error, done } = stream
+  must(error === undefined, () => `${requestId} ended with ${JSON.stringify(error)}`)
+  must(done, () => `${requestId} ended without a word after ${stream.records} records`)
+  mustEqual(finishes.join(), 'stop', `the finish of ${requestId}`)
+  mustEqual(first.provider, last.provider, `the provider of ${requestId}`)
+  mustEqual(first.model, last.model, `the model of ${requestId}`)
+  must(typeof last.latency_ms === 'number', () => `${requestId} has no latency on its last chunk`)
+  return { text, ...extensions(last) }
+}
+
+/** The gateway's own fields on a completion or chunk. */
+export function extensions({ model, provider, routing_mode, x_request_id, metadata }: Loose) {
+  return { model, provider, mode: routing_mode, requestId: x_request_id, metadata }
+}
+
+async function* pausing(
+  bytes: AsyncIterable<Uint8Array>,
+  pause: () => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of bytes) {
+    yield piece
+    await pause()
+  }
+}

@@ -1,0 +1,139 @@
+import { readText } from '../client.ts'
+import { must, mustBe, mustEqual } from '../expect.ts'
+import { FLAKY_FORMATS } from '../servers/settings.ts'
+import { speak } from '../speak.ts'
+import type { Kind, World } from '../world.ts'
+import { mustAnswer, sandboxText } from './answer.ts'
+import { chatBody } from './chat.ts'
+import { completed, extensions, readChatStream } from './chat-stream.ts'
+
+/** A way in which a vendor fails, and all that may come of it. `broken`: a stream that ends with an error record. */
+interface Fault {
+  readonly marker: string
+  readonly stream?: boolean
+  readonly effects: readonly (number | 'answered' | 'broken')[]
+}
+
+const WHOLE: readonly Fault[] = [
+  { marker: 'status=500', effects: [502] },
+  { marker: 'status=503', effects: [502] },
+  { marker: 'status=529', effects: [502] },
+  { marker: 'status=429 retry-after=7', effects: [429] },
+  { marker: 'status=401', effects: [502] },
+  { marker: 'status=400', effects: [400] },
+  { marker: 'hang', effects: [504] },
+  { marker: 'cut=0', effects: [502] },
+  { marker: 'malformed', effects: [502] },
+  { marker: 'first-byte=700', effects: ['answered'] },
+]
+
+/** Where the vendor's records and the cut come together, there may be nothing yet that a stream could begin with. */
+const STREAMED: readonly Fault[] = [
+  { marker: 'status=500', effects: [502] },
+  { marker: 'error-first', effects: [502] },
+  { marker: 'hang', effects: [504] },
+  { marker: 'cut=0', effects: [502] },
+  { marker: 'cut=6 token-delay=15', effects: ['broken', 502] },
+  { marker: 'eof=6 token-delay=15', effects: ['broken', 502] },
+  { marker: 'error-mid=6 token-delay=15', effects: ['broken', 502] },
+  { marker: 'malformed token-delay=5', effects: ['broken', 502] },
+  { marker: 'token-delay=9000', effects: ['broken', 504] },
+  { marker: 'first-byte=700', effects: ['answered'] },
+]
+
+const FAULTS: readonly Fault[] = [...WHOLE, ...STREAMED.map((fault) => ({ ...fault, stream: true }))]
+
+/** So many names of models per vendor that calls of one name hardly meet. */
+const LANES = 40
+
+/** Once, and then no more: the second try, or the next model, answers. */
+const PASSING = [
+  'status=500',
+  'status=503',
+  'status=429 retry-after=0',
+  'cut=0',
+  'malformed',
+  'error-first',
+  'hang',
+]
+
+/**
+ * Every second call of a model is sound, so that no breaker opens and every fault has its own effect. `turn` counts the calls.
+ */
+function createPinned(): Kind['run'] {
+  let turn = 0
+  return async (world) => {
+    const at = turn++
+    const [format, lane] = [FLAKY_FORMATS[at % FLAKY_FORMATS.length], Math.floor(at / FLAKY_FORMATS.length)]
+    const fault = FAULTS[Math.floor(lane / (2 * LANES) + lane) % FAULTS.length]
+    const isSound = Math.floor(lane / LANES) % 2 === 1
+    const model = `flaky-${format}:lane-${lane % LANES}`
+    if (fault === undefined || isSound) {
+      const sound: Fault = { marker: 'first-byte=1', effects: ['answered'], stream: world.chance.chance(0.5) }
+      return suffer(world, sound, model)
+    }
+    return `${fault.marker}${fault.stream ? ' (stream)' : ''}: ${await suffer(world, fault, model)}`
+  }
+}
+
+/** Asks for the fault, and sees that it has one of its effects. */
+async function suffer(world: World, fault: Fault, model: string, person = world.chance.pick(world.people)) {
+  const { marker, stream = false, effects } = fault
+  const said = speak(world, { marker, feature: 'none', person, words: 20 })
+  const body = chatBody(said, model, { stream })
+  const opened = await world.client.open({ path: '/v1/chat/completions', key: person.key, body })
+  const { status, requestId } = opened
+  if (status >= 500) world.tally.explain(requestId)
+  if (status !== 200 || !stream) {
+    const text = await readText(opened.bytes)
+    const got = { ...opened, text, body: JSON.parse(text) }
+    mustBe(got, ...effects.map((effect) => (effect === 'answered' ? 200 : Number(effect))))
+    if (status !== 200) {
+      mustEqual(got.body.error.http_status, status, 'the status in the body')
+      if (marker.includes('retry-after=7')) mustEqual(opened.headers['retry-after'], '7', 'retry-after')
+      return String(status)
+    }
+    const telling = { text: got.body.choices[0].message.content, ...extensions(got.body) }
+    mustAnswer(telling, said, model, requestId)
+    return 'answered'
+  }
+  const read = await readChatStream(opened)
+  if (effects.includes('answered')) {
+    mustAnswer(completed(read, requestId), said, model, requestId)
+    return 'answered'
+  }
+  must(
+    effects.includes('broken') && read.error !== undefined,
+    () => `${requestId} did not break off: ${read.text}`,
+  )
+  must(!read.done, () => `${requestId} said [DONE] after an error`)
+  const whole = sandboxText(said.heard, read.first.model)
+  must(whole.startsWith(read.text), () => `${requestId} broke off after another's text: ${read.text}`)
+  return 'broke off with an error record'
+}
+
+/** A fault that passes: a pinned model answers the second time, an automatic choice elsewhere. */
+async function recover(world: World): Promise<string> {
+  const passing = world.chance.pick(PASSING)
+  const stream = world.chance.chance(0.5)
+  const isPinned = world.chance.chance(0.3)
+  const format = world.chance.pick(FLAKY_FORMATS)
+  const model = isPinned
+    ? `flaky-${format}:pass-${world.chance.integer(LANES)}`
+    : world.chance.pick(['auto', 'auto:cost'])
+  // Only so does every request have a marker of its own, by which the sandbox counts.
+  const marker = `${passing} times=1 code=${world.nonce()}`
+  return suffer(world, { marker, stream, effects: ['answered'] }, model)
+}
+
+/** Every model of a provider fails: there is nobody left to ask. */
+async function exhaust(world: World): Promise<string> {
+  const stream = world.chance.chance(0.5)
+  return suffer(world, { marker: 'status=500', stream, effects: [503] }, 'auto', world.unlucky)
+}
+
+export const faultKinds: readonly Kind[] = [
+  { name: 'vendor fault, pinned model', weight: 5, run: createPinned() },
+  { name: 'vendor fault that passes', weight: 2, run: recover },
+  { name: 'vendor fault, all models', weight: 0.5, run: exhaust },
+]

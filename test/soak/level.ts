@@ -1,0 +1,36 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type HeapLevel, weighHeaps } from './measure-heap.ts'
+import type { Scene } from './scene.ts'
+import { measureTree } from './servers/process-tree.ts'
+
+/** What the gateway holds on to when nothing happens. */
+export interface Level extends HeapLevel {
+  readonly fds: number
+  readonly rssMb: number
+}
+
+/** It is quiet when the number of open files has not changed for so long. */
+const STEADY_MS = 3000
+const LONGEST_MS = 30_000
+
+/** Lets go of the vendors' end of every connection, waits until all is quiet, and measures. Clients have closed theirs. */
+export async function measureLevel(scene: Scene): Promise<Level> {
+  const { pid } = scene.gateway()
+  await scene.vendors.reopen()
+  await untilSteady(pid)
+  const { fds, rssMb } = measureTree(pid)
+  await scene.log.read()
+  return { ...(await weighHeaps(scene.log.inspectors())), fds, rssMb }
+}
+
+async function untilSteady(pid: number): Promise<void> {
+  const end = performance.now() + LONGEST_MS
+  let last = measureTree(pid).fds
+  let since = performance.now()
+  while (performance.now() < end && performance.now() - since < STEADY_MS) {
+    await delay(200)
+    const { fds } = measureTree(pid)
+    if (fds !== last) since = performance.now()
+    last = fds
+  }
+}

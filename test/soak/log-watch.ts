@@ -1,0 +1,97 @@
+import { open } from 'node:fs/promises'
+import { findInspectors } from '../support/heap.ts'
+
+/** A line that somebody has to explain: an error, or nothing that the gateway writes by itself. */
+export interface OddLine {
+  readonly requestId: string | undefined
+  text: string
+  /** Not one of the gateway's own lines of JSON. */
+  readonly isPlain: boolean
+}
+
+/** Reads along in the gateway's log. */
+export interface LogWatch {
+  /** Takes in what was written since the last time. */
+  read(): Promise<void>
+  /** Addresses of the inspectors of the processes that were started so far. */
+  inspectors(): readonly string[]
+  readonly odd: readonly OddLine[]
+  /** Lines by level and, from warnings on, by message. */
+  readonly counts: ReadonlyMap<string, number>
+}
+
+/** What is written to the log besides its lines of JSON: the banner, and Node's inspector. */
+const BANNER =
+  /^(|Signalbox serves at .*|plugins: .*|workers: .*|The data folder was empty: .*| {2}(export|curl| {2}-[Hd]) .*)$/
+const INSPECTOR = /^(Debugger |For help, see: |Starting inspector|Waiting for the debugger)/
+
+export function watchLog(file: string): LogWatch {
+  const inspectors = new Set<string>()
+  const odd: OddLine[] = []
+  const counts = new Map<string, number>()
+  let offset = 0
+  let rest = ''
+
+  function count(what: string): void {
+    counts.set(what, (counts.get(what) ?? 0) + 1)
+  }
+
+  const noteInspector = (url: string) => inspectors.add(url)
+
+  function take(line: string): void {
+    if (line.startsWith('{"level":30')) count('info')
+    else if (INSPECTOR.test(line)) findInspectors(line).forEach(noteInspector)
+    else if (!BANNER.test(line)) takeOther(line)
+  }
+
+  function takeOther(line: string): void {
+    const entry = readEntry(line)
+    const last = odd.at(-1)
+    // A stack goes on with what it began.
+    if (entry === undefined && last?.isPlain && /^\s{4}/.test(line)) last.text += `\n${line}`
+    else if (entry === undefined) odd.push({ requestId: undefined, text: line, isPlain: true })
+    else {
+      const { level, msg, requestId } = entry
+      count(level >= 50 ? `error: ${msg}` : level >= 40 ? `warning: ${msg}` : 'info')
+      if (level >= 50) odd.push({ requestId, text: line, isPlain: false })
+    }
+  }
+
+  return {
+    async read() {
+      const handle = await open(file)
+      try {
+        for await (const text of handle.createReadStream({
+          start: offset,
+          encoding: 'utf8',
+          autoClose: false,
+        })) {
+          offset += Buffer.byteLength(text)
+          const lines = (rest + text).split('\n')
+          rest = lines.pop() ?? ''
+          for (const line of lines) take(line)
+        }
+      } finally {
+        await handle.close()
+      }
+    },
+    inspectors: () => [...inspectors],
+    odd,
+    counts,
+  }
+}
+
+interface Entry {
+  readonly level: number
+  readonly msg?: string
+  readonly requestId?: string
+}
+
+function readEntry(line: string): Entry | undefined {
+  try {
+    const entry = JSON.parse(line)
+    return typeof entry.level === 'number' ? entry : undefined
+  } catch {
+    return undefined
+  }
+}

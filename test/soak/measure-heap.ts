@@ -1,0 +1,54 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Inspection, openInspector } from '../support/heap.ts'
+
+/** Megabytes in use, over all processes that were asked. */
+export interface HeapLevel {
+  readonly processes: number
+  /** Of the main threads. */
+  readonly usedMb: number
+  /** Of the other threads: the event log's, and those that search for patterns. */
+  readonly threadsMb: number
+  /** Buffers and the like, which the collector only knows the holders of. */
+  readonly externalMb: number
+}
+
+export const heapOf = ({ usedMb, threadsMb, externalMb }: HeapLevel) => usedMb + threadsMb + externalMb
+
+/** What is left of one collection may be let go of by the next: finalizers run in between. */
+const ROUNDS = 4
+const BETWEEN_MS = 150
+
+/** Has every thread collect its garbage, and adds up what is in use then. Inspectors whose process has ended are passed over. */
+export async function weighHeaps(inspectors: readonly string[], rounds = ROUNDS): Promise<HeapLevel> {
+  const found = await Promise.all(inspectors.map((url) => weigh(url, rounds).catch(() => undefined)))
+  const levels = found.filter((level) => level !== undefined)
+  const sum = (name: keyof HeapLevel) => levels.reduce((total, level) => total + level[name], 0)
+  return {
+    processes: sum('processes'),
+    usedMb: sum('usedMb'),
+    threadsMb: sum('threadsMb'),
+    externalMb: sum('externalMb'),
+  }
+}
+
+async function weigh(url: string, rounds: number): Promise<HeapLevel> {
+  const inspector = await openInspector(url)
+  try {
+    const threads = await inspector.threads()
+    for (let round = 0; round < rounds; round++) {
+      if (round > 0) await delay(BETWEEN_MS)
+      for (const thread of [inspector, ...threads]) await thread.collectGarbage()
+    }
+    const main = await readMemory(inspector)
+    let threadsMb = 0
+    for (const thread of threads) threadsMb += (await readMemory(thread)).heapUsed / 2 ** 20
+    const { heapUsed, external } = main
+    return { processes: 1, usedMb: heapUsed / 2 ** 20, threadsMb, externalMb: external / 2 ** 20 }
+  } finally {
+    inspector.close()
+  }
+}
+
+async function readMemory(thread: Inspection): Promise<NodeJS.MemoryUsage> {
+  return JSON.parse(await thread.evaluate<string>('JSON.stringify(process.memoryUsage())'))
+}

@@ -1,0 +1,119 @@
+import type { Load } from './load.ts'
+import { heapOf, weighHeaps } from './measure-heap.ts'
+import type { Scene } from './scene.ts'
+import { measureTree } from './servers/process-tree.ts'
+import type { Tally } from './tally.ts'
+
+/** How things stand at one moment of the load. */
+export interface Sample {
+  readonly seconds: number
+  readonly perSecond: number
+  readonly inFlight: number
+  readonly failures: number
+  /** Of plain requests. */
+  readonly p50: number
+  readonly p99: number
+  readonly processes: number
+  readonly fds: number
+  readonly rssMb: number
+  /** Processors in use, of one: gateway, vendors, and we who ask. */
+  readonly cpu: readonly [gateway: number, vendors: number, soak: number]
+  /** In use after a collection, now and then. */
+  readonly heapMb: number | undefined
+}
+
+export interface Sampler {
+  readonly samples: readonly Sample[]
+  stop(): Promise<void>
+}
+
+const EVERY_MS = 5000
+
+/** A collection holds the gateway up for a moment, so it is asked for only now and then. */
+const WEIGH_EVERY = { most: 60, parts: 10 }
+
+/** Looks at the gateway every few seconds; `seconds` is how long the load is to go on. */
+export function startSampler(
+  scene: Scene,
+  load: Load,
+  tally: Tally,
+  seconds: number,
+  show: (sample: Sample) => void,
+): Sampler {
+  const begun = performance.now()
+  const weighEvery = Math.min(WEIGH_EVERY.most, seconds / WEIGH_EVERY.parts)
+  const samples: Sample[] = []
+  let before = read()
+  let weighed = 0
+  let running: Promise<void> | undefined
+
+  function read() {
+    const gateway = measureTree(scene.gateway().pid)
+    const vendors = measureTree(scene.vendors.pid).cpuSeconds
+    const { user, system } = process.cpuUsage()
+    return {
+      at: performance.now(),
+      sent: load.sent(),
+      gateway,
+      cpu: [gateway.cpuSeconds, vendors, (user + system) / 1e6],
+    }
+  }
+
+  async function take(): Promise<void> {
+    const now = read()
+    const elapsed = (now.at - before.at) / 1000
+    const seconds = (now.at - begun) / 1000
+    const isTime = seconds - weighed >= weighEvery
+    await scene.log.read()
+    if (isTime) weighed = seconds
+    const level = isTime ? await weighHeaps(scene.log.inspectors(), 1) : undefined
+    const times = [...load.takeTimes()].sort((a, b) => a - b)
+    const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
+    const [gateway = 0, vendors = 0, soak = 0] = now.cpu.map(
+      (used, n) => (used - (before.cpu[n] ?? 0)) / elapsed,
+    )
+    const { processes, fds, rssMb } = now.gateway
+    const sample: Sample = {
+      seconds,
+      perSecond: (now.sent - before.sent) / elapsed,
+      inFlight: load.inFlight(),
+      failures: tally.failureCount(),
+      p50: at(0.5),
+      p99: at(0.99),
+      processes,
+      fds,
+      rssMb,
+      cpu: [gateway, vendors, soak],
+      heapMb: level && heapOf(level),
+    }
+    before = now
+    samples.push(sample)
+    show(sample)
+  }
+
+  const timer = setInterval(() => {
+    running ??= take().finally(() => {
+      running = undefined
+    })
+  }, EVERY_MS)
+
+  return {
+    samples,
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+/** Megabytes that the heap gains per hour, by the straight line that fits the samples best; undefined for too few. */
+export function slopeOf(samples: readonly Sample[]): number | undefined {
+  const points = samples.flatMap(({ seconds, heapMb }) =>
+    heapMb === undefined ? [] : [{ x: seconds / 3600, y: heapMb }],
+  )
+  if (points.length < 3) return undefined
+  const mean = (read: (point: { x: number; y: number }) => number) =>
+    points.reduce((sum, point) => sum + read(point), 0) / points.length
+  const [x, y] = [mean((point) => point.x), mean((point) => point.y)]
+  return mean((point) => (point.x - x) * (point.y - y)) / mean((point) => (point.x - x) ** 2)
+}

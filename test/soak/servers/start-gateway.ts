@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { ADMIN_KEY } from '../../support/gateway.ts'
+import { INSPECTED } from '../../support/heap.ts'
+import { vendorsAt } from '../../support/vendors.ts'
+import { treeOf } from './process-tree.ts'
+import { FLAKY_KEY } from './settings.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../../dist/config/signalbox.js', import.meta.url))
+
+/** The built gateway as a process of its own, perhaps with workers. */
+export interface GatewayProcess {
+  readonly url: string
+  readonly routeUrl: string
+  readonly pid: number
+  /** Its banner and log. */
+  readonly logFile: string
+  /** True once it has ended, whoever ended it. */
+  hasEnded(): boolean
+  signal(name: NodeJS.Signals): void
+  /** Ends all of its processes at once, as a power cut would. */
+  kill(): Promise<void>
+  /** Asks it to stop, and resolves with the exit code. */
+  stop(): Promise<number | null>
+}
+
+export interface Place {
+  readonly dataDir: string
+  readonly settingsFile: string
+  readonly vendorsUrl: string
+  readonly logFile: string
+  readonly workers: number
+}
+
+/** Resolves when it says that it is ready. Its log goes to a file, so that nobody has to keep up with it. */
+export async function startGateway(place: Place): Promise<GatewayProcess> {
+  const { dataDir, settingsFile, logFile, workers } = place
+  const log = openSync(logFile, 'a')
+  const child = spawn(process.execPath, [PROGRAM, 'start'], {
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE_OPTIONS: `${INSPECTED.NODE_OPTIONS} --trace-warnings`,
+      ...vendorsAt({ url: place.vendorsUrl }),
+      [FLAKY_KEY]: 'vendor-key',
+      PORT: '0',
+      ROUTE_PORT: '0',
+      ADMIN_KEY,
+      DATA_DIR: dataDir,
+      CONFIG: settingsFile,
+      ...(workers > 1 && { WORKERS: String(workers) }),
+    },
+    stdio: ['ignore', 'pipe', log],
+    // Not of our group: what a terminal sends to stop the soak is not for the gateway.
+    detached: true,
+  })
+  closeSync(log)
+  const pid = child.pid ?? 0
+  const exited = once(child, 'exit') as Promise<[number | null]>
+  const killTree = () => {
+    for (const each of treeOf(pid)) killQuietly(each)
+  }
+  process.once('exit', killTree)
+  exited.then(() => process.off('exit', killTree))
+  if (child.stdout === null) throw new Error('the gateway has no stdout')
+  const lines = createInterface(child.stdout)
+  const first = await Promise.race([once(lines, 'line'), exited.then(() => undefined)])
+  if (first === undefined) throw new Error(`the gateway did not start:\n${readFileSync(logFile, 'utf8')}`)
+  const { base_url: url, route_base_url: routeUrl } = JSON.parse(first[0])
+
+  return {
+    url,
+    routeUrl,
+    pid,
+    logFile,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    signal: (name) => child.kill(name),
+    async kill() {
+      killTree()
+      await exited
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      const late = delay(STOP_MS, undefined, { ref: false }).then(killTree)
+      const [code] = await Promise.race([exited, late.then(() => exited)])
+      return code
+    },
+  }
+}
+
+/** Longer than running requests may take to end. */
+const STOP_MS = 45_000
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}

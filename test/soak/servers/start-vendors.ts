@@ -1,0 +1,32 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** The process of the vendors. */
+export interface Vendors {
+  readonly url: string
+  readonly pid: number
+  /** Lets go of every connection and listens again at the same place. */
+  reopen(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startVendors(): Promise<Vendors> {
+  const program = fileURLToPath(new URL('vendors.ts', import.meta.url))
+  const child = fork(program, { execArgv: ['--import', 'tsx'] })
+  const exited = once(child, 'exit')
+  const first = await Promise.race([once(child, 'message'), exited.then(() => undefined)])
+  if (first === undefined) throw new Error('the vendors did not start')
+  return {
+    url: first[0],
+    pid: child.pid ?? 0,
+    async reopen() {
+      child.send('reopen')
+      await once(child, 'message')
+    },
+    async stop() {
+      if (child.connected) child.disconnect()
+      await exited
+    },
+  }
+}
