@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type EventLog, isPlan } from '../core/contract/index.ts'
+import { backUpLog } from './commands/back-up-log.ts'
 import { exportLog } from './commands/export-log.ts'
+import { importLog } from './commands/import-log.ts'
 import { verifyLog } from './commands/verify-log.ts'
 import type { Environment } from './environment.ts'
 import { createLogger } from './logger.ts'
@@ -22,6 +24,8 @@ const USAGE = `Usage:
   signalbox keys add USER                         print another key for a user
   signalbox keys revoke KEY                       refuse a key from now on, by its id
   signalbox log export [--after POSITION]         write every event as a line of JSON
+  signalbox log import FILE                       put the events of an export into an empty log
+  signalbox log backup FOLDER [--history-only]    copy the embedded log, also while a gateway runs
   signalbox log verify                            check events, rebuilt state and snapshots`
 
 const AUTHOR = { actor: 'cli' }
@@ -48,6 +52,10 @@ export async function runCommand(args: readonly string[], environment: Environme
       return withState(environment, (state) => revokeKey(state, operands[0]))
     case 'log export':
       return withLog(environment, (log) => exportLog(log, readNumber(values.after), process.stdout))
+    case 'log import':
+      return withLog(environment, (log, settings) => runImport(log, settings, operands[0]))
+    case 'log backup':
+      return backUp(environment, operands[0], values['history-only'])
     case 'log verify':
       return withLog(environment, verify)
     default:
@@ -58,7 +66,7 @@ export async function runCommand(args: readonly string[], environment: Environme
 function readArguments(args: readonly string[]) {
   try {
     const text = { type: 'string' } as const
-    const options = { name: text, plan: text, after: text }
+    const options = { name: text, plan: text, after: text, 'history-only': { type: 'boolean' } } as const
     return parseArgs({ args: [...args], allowPositionals: true, options })
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
@@ -86,6 +94,21 @@ async function withLog(
   } finally {
     await log.close()
   }
+}
+
+/** The embedded log commits appends in the order in which they were asked for; a server may not. */
+const TOGETHER = 500
+
+async function runImport(log: EventLog, { eventstore_url }: Settings, file = ''): Promise<void> {
+  if (file === '') throw new UsageError(USAGE)
+  const { facts, before, written } = await importLog(log, file, eventstore_url ? 1 : TOGETHER)
+  for (const fact of facts) print(`In the file: ${fact}`)
+  print(`${written} events were written${before > 0 ? `, ${before} were there` : ''}.`)
+}
+
+async function backUp(environment: Environment, folder = '', historyOnly = false): Promise<void> {
+  if (folder === '') throw new UsageError(USAGE)
+  for (const fact of await backUpLog(readSettings(environment), folder, historyOnly)) print(fact)
 }
 
 async function verify(log: EventLog, { data_dir }: Settings): Promise<void> {

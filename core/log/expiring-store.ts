@@ -1,3 +1,4 @@
+import type Database from 'better-sqlite3'
 import { closeFile, type FileLayout, openFile, takePage } from './sqlite-file.ts'
 import type {
   AppendAsk,
@@ -45,7 +46,10 @@ export interface ExpiringStore {
   remove(stream: string): void
   /** Takes away some of what has expired; true when there may be more. */
   sweep(): boolean
-  /** Gives freed room back to the disk, and clears the last copies of what was taken away; true when there is more to do. */
+  /**
+   * Gives freed room back to the disk, and clears the last copies of what was taken away; true when there is more to do. Where
+   * somebody reads meanwhile, the copies are left to the next time.
+   */
   tidy(): boolean
   close(): void
 }
@@ -100,10 +104,24 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
     tidy() {
       if (isTidy) return false
       database.pragma(`incremental_vacuum(${TIDY_PAGES})`)
-      isTidy = Number(freePages.get()) === 0
-      if (isTidy) database.pragma('wal_checkpoint(TRUNCATE)')
-      return !isTidy
+      if (Number(freePages.get()) > 0) return true
+      isTidy = clearCopies(database, ask.busyTimeout)
+      return false
     },
     close: () => closeFile(database),
+  }
+}
+
+/**
+ * Empties the write-ahead log; false when somebody reads from it. A reader such as a backup may take minutes: appends must not wait
+ * for it, so neither does this.
+ */
+function clearCopies(database: Database.Database, busyTimeout: number): boolean {
+  database.pragma('busy_timeout = 0')
+  try {
+    const [result] = database.prepare<[], { busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)').all()
+    return result?.busy === 0
+  } finally {
+    database.pragma(`busy_timeout = ${busyTimeout}`)
   }
 }

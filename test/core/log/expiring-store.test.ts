@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { expect } from 'chai'
 import { type ExpiringStore, openExpiringStore } from '../../../core/log/expiring-store.ts'
 import type { AppendAsk } from '../../../core/log/sqlite-protocol.ts'
@@ -16,7 +17,7 @@ describe('the file of what expires', () => {
     directory = await mkdtemp(join(tmpdir(), 'signalbox-expiring-'))
     file = join(directory, 'responses.db')
     now = 1_000_000
-    const ask = { type: 'open', file, busyTimeout: 1000, maxPages: undefined } as const
+    const ask = { type: 'open', file, busyTimeout: 5000, maxPages: undefined } as const
     store = openExpiringStore(ask, () => now)
   })
   afterEach(async () => {
@@ -74,6 +75,24 @@ describe('the file of what expires', () => {
     const bytes = Buffer.concat([await readFile(file), await readFile(`${file}-wal`)])
     expect(bytes.includes('a very private sentence')).to.equal(false)
     expect(full).to.be.lessThan(200_000)
+  })
+
+  it('does not wait for a reader, such as a backup, and clears the copies when it has ended', async () => {
+    const walSize = () => statSync(`${file}-wal`).size
+    const reader = new Database(file)
+    store.append([append('response-1', 3600), append('response-2', 1)])
+    reader.exec('BEGIN')
+    expect(reader.prepare('SELECT count(*) FROM events').pluck().get()).to.equal(2)
+    now += 1000
+    const begun = performance.now()
+    sweepAll()
+    // Waiting would take the busy timeout, five seconds.
+    expect(performance.now() - begun).to.be.lessThan(4500)
+    expect(walSize()).to.be.above(0)
+
+    reader.close()
+    sweepAll()
+    expect(walSize()).to.equal(0)
   })
 
   it('writes again under a name whose events expired', () => {

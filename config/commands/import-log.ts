@@ -1,0 +1,82 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type EventLog, type RecordedEvent, WrongRevision } from '../../core/contract/index.ts'
+import { readToEnd } from '../../core/log/read-to-end.ts'
+import { readExport } from './import/read-export.ts'
+import { createChecker } from './verify/check-record.ts'
+
+/** What an import came to: sentences about the file, and how many of its events were there already or are there now. */
+export interface Import {
+  readonly facts: readonly string[]
+  readonly before: number
+  readonly written: number
+}
+
+/**
+ * Puts the events of an export into a log, in the same order; their positions may become others. The whole file is checked before
+ * anything is written. The log must be empty, or hold the file's first events and nothing else: that is how an import that was
+ * interrupted goes on. Up to `together` appends are under way at once: more than one only where the log keeps their order.
+ */
+export async function importLog(log: EventLog, file: string, together: number): Promise<Import> {
+  const facts = await checkFile(file)
+  const events = readExport(file)
+  const before = await skipWhatIsThere(log, events)
+  let written = 0
+  for await (const batch of inBatches(events, together)) {
+    await Promise.all(batch.map((event) => append(log, event)))
+    written += batch.length
+  }
+  return { facts, before, written }
+}
+
+/** Throws with every fault: a gap, an event in the wrong stream, one that cannot be read. */
+async function checkFile(file: string): Promise<readonly string[]> {
+  const checker = createChecker()
+  for await (const event of readExport(file)) checker.check(event)
+  const faults = checker.faults()
+  if (faults.length > 0)
+    throw new Error(`Nothing was imported, for the file is not a whole export:\n${faults.join('\n')}`)
+  return checker.facts()
+}
+
+/** Gives how many events there are; throws when they are not those that the file begins with. */
+async function skipWhatIsThere(log: EventLog, events: AsyncIterator<RecordedEvent>): Promise<number> {
+  let count = 0
+  for await (const there of readToEnd(log)) {
+    const next = await events.next()
+    if (next.done || !isSame(there, next.value))
+      throw new Error(
+        `The log holds what the file does not: event ${there.revision} of ${there.stream}, at position ${there.position}. Import into an empty log.`,
+      )
+    count += 1
+  }
+  return count
+}
+
+function isSame(
+  { position: _, ...there }: RecordedEvent,
+  { position: __, ...event }: RecordedEvent,
+): boolean {
+  return isDeepStrictEqual(there, event)
+}
+
+async function* inBatches(events: AsyncIterable<RecordedEvent>, size: number) {
+  let batch: RecordedEvent[] = []
+  for await (const event of events) {
+    batch.push(event)
+    if (batch.length < size) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
+
+async function append(log: EventLog, { stream, revision, type, data, metadata }: RecordedEvent) {
+  try {
+    await log.append(stream, [{ type, data }], { expected: revision - 1, metadata })
+  } catch (error) {
+    if (!(error instanceof WrongRevision)) throw error
+    throw new Error(
+      `Somebody else writes to the log (${error.message}): stop every gateway, then import again.`,
+    )
+  }
+}

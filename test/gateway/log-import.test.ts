@@ -1,0 +1,166 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'chai'
+import { startEventStore } from '../support/eventstore/server.ts'
+import { makeFolder, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
+
+describe('"log import"', () => {
+  let file: string
+  let lines: readonly string[]
+  let demoKey: string
+
+  before(async () => {
+    const gateway = await startGateway()
+    demoKey = gateway.demoKey
+    const [first, second] = [await createRule(gateway, 'first'), await createRule(gateway, 'second')]
+    await gateway.call('PATCH', first, { priority: 7 })
+    await gateway.call('DELETE', second)
+    await gateway.stop()
+    const { stdout } = await exportFrom({ DATA_DIR: gateway.dataDir })
+    lines = stdout.trimEnd().split('\n')
+    file = await writeLines(lines)
+  })
+
+  const exportFrom = (environment: Record<string, string>) => runSignalbox(['log', 'export'], environment)
+  const importInto = (dataDir: string, from = file) =>
+    runSignalbox(['log', 'import', from], { DATA_DIR: dataDir })
+
+  it('moves a log to EventStoreDB and back: the same events in the same order, and the same rules', async function () {
+    this.timeout(60_000)
+    const server = await startEventStore()
+    const onServer = { EVENTSTORE_URL: server.connectionString, DATA_DIR: await makeFolder() }
+    expect(await runSignalbox(['log', 'import', file], onServer)).to.include({ code: 0, stderr: '' })
+    const moved = await startGateway(onServer, { demoKey, dataDir: onServer.DATA_DIR })
+    expect((await moved.call('GET', '/v1/firewall-rules')).body.data).to.have.length(1)
+    expect((await moved.call('GET', '/v1/audit')).body.data.length).to.be.above(4)
+    expect(await createRule(moved, 'third')).to.match(/\/4$/)
+    await moved.stop()
+
+    const exported = await exportFrom(onServer)
+    const dataDir = await makeFolder()
+    const { code, stdout } = await importInto(
+      dataDir,
+      await writeLines(exported.stdout.trimEnd().split('\n')),
+    )
+    await server.stop()
+
+    expect(code).to.equal(0)
+    expect(stdout).to.contain(`${lines.length + 2} events were written.`)
+    const back = (await exportFrom({ DATA_DIR: dataDir })).stdout.trimEnd().split('\n')
+    expect(back.slice(0, lines.length).map(withoutPosition)).to.deep.equal(lines.map(withoutPosition))
+    expect(back.map(withoutPosition)).to.deep.equal(
+      exported.stdout.trimEnd().split('\n').map(withoutPosition),
+    )
+    expect((await runSignalbox(['log', 'verify'], { DATA_DIR: dataDir })).stdout).to.contain(
+      'Nothing is wrong',
+    )
+  })
+
+  it('goes on where an import was interrupted, and writes nothing twice', async () => {
+    const dataDir = await makeFolder()
+    await importInto(dataDir, await writeLines(lines.slice(0, 4)))
+
+    expect((await importInto(dataDir)).stdout).to.contain(
+      `${lines.length - 4} events were written, 4 were there.`,
+    )
+    expect((await importInto(dataDir)).stdout).to.contain(
+      `0 events were written, ${lines.length} were there.`,
+    )
+    const { stdout } = await exportFrom({ DATA_DIR: dataDir })
+    expect(stdout.trimEnd().split('\n').map(withoutPosition)).to.deep.equal(lines.map(withoutPosition))
+  })
+
+  it('refuses a log that holds anything else', async () => {
+    const dataDir = await makeFolder()
+    await runSignalbox(['users', 'add', '--name', 'Eve', '--plan', 'free'], { DATA_DIR: dataDir })
+    const before = (await exportFrom({ DATA_DIR: dataDir })).stdout
+
+    const { code, stderr } = await importInto(dataDir)
+    expect(stderr).to.match(
+      /^The log holds what the file does not: event 0 of \S+, at position \d+\. Import into an empty log\.\n$/,
+    )
+    expect(code).to.equal(1)
+    expect((await exportFrom({ DATA_DIR: dataDir })).stdout).to.equal(before)
+  })
+
+  it('refuses a log that has gone further than the file', async () => {
+    const dataDir = await makeFolder()
+    await importInto(dataDir)
+
+    const { code, stderr } = await importInto(dataDir, await writeLines(lines.slice(0, 4)))
+    expect(stderr).to.contain('The log holds what the file does not')
+    expect(code).to.equal(1)
+  })
+
+  describe('writes nothing at all of a file', () => {
+    const refused = async (changed: readonly string[]) => {
+      const dataDir = await makeFolder()
+      const { code, stderr } = await importInto(dataDir, await writeLines(changed))
+      expect(code).to.equal(1)
+      expect((await exportFrom({ DATA_DIR: dataDir })).stdout).to.equal('')
+      return stderr
+    }
+
+    it('whose last line is cut off', async () => {
+      const last = lines.at(-1) ?? ''
+      expect(await refused([...lines.slice(0, -1), last.slice(0, -5)])).to.contain(`Line ${lines.length} of`)
+    })
+
+    it('in which an event is missing', async () => {
+      expect(await refused(lines.toSpliced(-2, 1))).to.contain('should be event')
+    })
+
+    it('that begins in the middle of a log', async () => {
+      expect(await refused(lines.slice(2))).to.contain('is not a whole export')
+    })
+
+    it('with stored responses, which no export has', async () => {
+      const { position, ...event } = JSON.parse(lines[0] ?? '')
+      const stored = JSON.stringify({ position: position + 100, ...event, stream: 'response-1', revision: 0 })
+      expect(await refused([...lines, stored])).to.contain('is not an event as "log export" writes it')
+    })
+  })
+
+  it('keeps events that only a newer version can read', async () => {
+    const last = JSON.parse(lines.at(-1) ?? '')
+    const newer = { ...last, position: last.position + 1, revision: last.revision + 1, type: 'RuleShared' }
+    newer.metadata = { ...newer.metadata, schema: 2, more: true }
+    const dataDir = await makeFolder()
+    await importInto(dataDir, await writeLines([...lines, JSON.stringify(newer)]))
+
+    const { stdout } = await exportFrom({ DATA_DIR: dataDir })
+    expect(withoutPosition(stdout.trimEnd().split('\n').at(-1) ?? '')).to.deep.equal(
+      withoutPosition(JSON.stringify(newer)),
+    )
+  })
+
+  it('says that there is no such file, or how it is used', async () => {
+    const missing = await importInto(await makeFolder(), '/nowhere/events.jsonl')
+    expect(missing.stderr).to.contain('no such file')
+    expect(missing.code).to.equal(1)
+    expect((await runSignalbox(['log', 'import'], { DATA_DIR: await makeFolder() })).code).to.equal(2)
+  })
+})
+
+async function writeLines(lines: readonly string[]): Promise<string> {
+  const file = path.join(await makeFolder(), 'events.jsonl')
+  await writeFile(file, lines.map((line) => `${line}\n`).join(''))
+  expect(await readFile(file, 'utf8')).to.contain('position')
+  return file
+}
+
+function withoutPosition(line: string): unknown {
+  return { ...JSON.parse(line), position: undefined }
+}
+
+/** Gives the rule's path. */
+async function createRule(gateway: RunningGateway, pattern: string): Promise<string> {
+  const content = { name: pattern, is_enabled: true, scope: 'prompt', type: 'substring', action: 'warn' }
+  const { status, body } = await gateway.call('POST', '/v1/firewall-rules', {
+    ...content,
+    pattern,
+    priority: 0,
+  })
+  expect(status).to.equal(201)
+  return `/v1/firewall-rules/${body.data.id}`
+}
