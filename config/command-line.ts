@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type EventLog, isPlan } from '../core/contract/index.ts'
+import { loadPackage } from '../core/pipeline/load.ts'
+import { BUILT_IN_NAMES } from './built-in-names.ts'
 import { exportLog } from './commands/export-log.ts'
 import { verifyLog } from './commands/verify-log.ts'
 import type { Environment } from './environment.ts'
@@ -88,8 +90,10 @@ async function withLog(
   }
 }
 
-async function verify(log: EventLog, { data_dir }: Settings): Promise<void> {
-  const { facts, faults } = await verifyLog(log, join(data_dir, 'snapshots'))
+async function verify(log: EventLog, { data_dir, plugins }: Settings): Promise<void> {
+  const packages = plugins.filter(({ use }) => !BUILT_IN_NAMES.includes(use))
+  const listed = await Promise.all(packages.map(({ use }) => loadPackage(use, BUILT_IN_NAMES, process.cwd())))
+  const { facts, faults } = await verifyLog(log, join(data_dir, 'snapshots'), listed)
   for (const fact of facts) print(fact)
   if (faults.length > 0) throw new Error(faults.join('\n'))
   print('Nothing is wrong.')

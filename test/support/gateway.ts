@@ -90,10 +90,14 @@ export function spawnSignalbox(args: readonly string[], environment: Record<stri
 }
 
 /** Runs the command line to its end, whatever its exit code. */
-export async function runSignalbox(args: readonly string[], environment: Record<string, string> = {}) {
+export async function runSignalbox(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+  cwd?: string,
+) {
   const env = { ...cleanEnvironment(), ...environment }
   try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], { env })
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], { env, cwd })
     return { code: 0, stdout, stderr }
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
