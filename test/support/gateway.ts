@@ -45,10 +45,10 @@ export interface Answer {
 /** Starts the built gateway and resolves when it says that it is ready. A fresh data folder unless one is given. */
 export async function startGateway(
   environment: Record<string, string> = {},
-  options: { dataDir?: string; demoKey?: string; cwd?: string } = {},
+  options: { dataDir?: string; demoKey?: string; cwd?: string; program?: string } = {},
 ): Promise<RunningGateway> {
   const dataDir = options.dataDir ?? (await makeFolder())
-  const child = spawn(process.execPath, [PROGRAM, 'start'], {
+  const child = spawn(process.execPath, [options.program ?? PROGRAM, 'start'], {
     cwd: options.cwd,
     env: { ...cleanEnvironment(), ...OWN, DATA_DIR: dataDir, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
