@@ -11,27 +11,26 @@ export interface Endpoints {
 export function createEndpoints(): Endpoints {
   const taken: { readonly owner: string; readonly layer: Layer }[] = []
 
-  function findRival(owner: string, method: string, path: string) {
-    return taken.find(
-      ({ owner: other, layer }) => other !== owner && layer.methods.includes(method) && layer.match(path),
-    )
+  function refuseHidden(owner: string, { path, methods }: Layer): void {
+    // A pattern as a path: its parameters are found by the same patterns that would find their values.
+    if (typeof path !== 'string') return
+    for (const rival of taken) {
+      const method = rival.layer.methods.find((name) => name !== 'HEAD' && methods.includes(name))
+      if (rival.owner === owner || method === undefined || !rival.layer.match(path)) continue
+      throw new Error(
+        `${method} ${path} of ${owner} would never be reached, for ${rival.owner} answers ${method} ${rival.layer.path}. ` +
+          'Give one of them another path.',
+      )
+    }
   }
 
   return {
     claim(owner, router) {
-      const added = router.stack.filter((layer) => taken.every((known) => known.layer !== layer))
-      for (const layer of added) {
-        const { path } = layer
-        const method = layer.methods.find((name) => name !== 'HEAD') ?? 'HEAD'
-        // A pattern as a path: its parameters are found by the same patterns that would find their values.
-        const rival = typeof path === 'string' ? findRival(owner, method, path) : undefined
-        if (rival !== undefined) {
-          throw new Error(
-            `${method} ${path} of ${owner} would never be reached, for ${rival.owner} answers ${method} ${rival.layer.path}. ` +
-              'Give one of them another path.',
-          )
-        }
-        if (layer.methods.length > 0) taken.push({ owner, layer })
+      const known = new Set(taken.map(({ layer }) => layer))
+      for (const layer of router.stack) {
+        if (layer.methods.length === 0 || known.has(layer)) continue
+        refuseHidden(owner, layer)
+        taken.push({ owner, layer })
       }
     },
   }

@@ -1,8 +1,6 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { expect } from 'chai'
-import { makeFolder, runSignalbox } from '../support/gateway.ts'
-import { BUILT_IN, installPackage, listPlugins } from '../support/plugins.ts'
+import { runSignalbox } from '../support/gateway.ts'
+import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
 
 /** A plugin of the name `x`. */
 const x = (more = '', parts = '') => `export default { name: 'x', ${more} setup: () => ({ ${parts} }) }`
@@ -88,6 +86,14 @@ const cases: readonly Case[] = [
     says: ['would never be reached, for plugin "x" answers GET /v1/:what. Give one of them another path.'],
   },
   {
+    what: 'a place for several methods where another answers one',
+    use: ['x'],
+    packages: { x: x('', `routes(router) { router.all('/v1/models', async () => {}) }`) },
+    says: [
+      'GET /v1/models of plugin "x" would never be reached, for plugin "models" answers GET /v1/models.',
+    ],
+  },
+  {
     what: 'an endpoint whose path is none',
     use: ['x'],
     packages: { x: x('', `routes(router) { router.get('/v1/{', async () => {}) }`) },
@@ -104,11 +110,7 @@ const cases: readonly Case[] = [
 describe('a gateway refuses to start, in a sentence, with', () => {
   for (const { what, use = [], list = [...BUILT_IN, ...use], packages = {}, says } of cases) {
     it(what, async () => {
-      const folder = await makeFolder()
-      for (const [name, source] of Object.entries(packages)) {
-        if (name.endsWith('.mjs')) await writeFile(path.join(folder, name), source)
-        else await installPackage(folder, name, source)
-      }
+      const folder = await installAll(packages)
       const environment = {
         CONFIG: await listPlugins(folder, list),
         PORT: '0',

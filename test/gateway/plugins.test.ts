@@ -1,7 +1,7 @@
-import { writeFile } from 'node:fs/promises'
+import { cp, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { makeFolder, startGateway } from '../support/gateway.ts'
+import { ADMIN_KEY, makeFolder, startGateway } from '../support/gateway.ts'
 import { BUILT_IN, installPackage, listPlugins } from '../support/plugins.ts'
 
 const STAMP = `export default {
@@ -95,6 +95,107 @@ describe('plugins', () => {
     expect(await warnings('THIS IS URGENT')).to.deep.equal([{ code: 'echo', message: 'quiet, please' }])
     expect(await warnings('this is urgent')).to.equal(undefined)
     expect(await warnings('THIS IS NOT')).to.equal(undefined)
+    await gateway.stop()
+  })
+
+  it('may be plain Koa middleware, before auth and after it', async () => {
+    const folder = await makeFolder()
+    const made = `exports.__esModule = true
+      exports.default = function (options) { return async (ctx, next) => {
+        ctx.set(options.header, String(ctx.account === undefined))
+        if (ctx.get('x-teapot')) ctx.throw(418, 'No coffee here.', { headers: { 'x-pot': 'tea' } })
+        await next()
+      } }`
+    const itself = `export default (ctx, next) => {
+      ctx.set('x-seen', ctx.request.body?.model ?? 'no body')
+      return next()
+    }`
+    await installPackage(folder, 'koa-early', made, { type: 'commonjs' })
+    await installPackage(folder, 'koa-late', itself)
+    const early = { use: 'koa-early', options: { header: 'x-stranger' } }
+    const CONFIG = await listPlugins(folder, [early, ...BUILT_IN, 'koa-late'])
+    const gateway = await startGateway({ CONFIG }, { cwd: folder })
+    const ask = (headers = {}) =>
+      gateway.call(
+        'POST',
+        '/v1/chat/completions',
+        { model: 'auto:cost', messages: [{ role: 'user', content: 'x' }] },
+        headers,
+      )
+
+    const answer = await ask()
+    expect(answer.status).to.equal(200)
+    expect(answer.headers.get('x-stranger')).to.equal('true')
+    expect(answer.headers.get('x-seen')).to.equal('auto:cost')
+    expect((await gateway.call('GET', '/v1/models')).headers.get('x-stranger')).to.equal('true')
+    expect((await ask({ authorization: '' })).headers.get('x-stranger')).to.equal('true')
+    expect((await gateway.call('GET', '/healthz')).headers.get('x-stranger')).to.equal(null)
+
+    const refused = await ask({ 'x-teapot': '1' })
+    expect(refused.status).to.equal(418)
+    expect(refused.headers.get('x-pot')).to.equal('tea')
+    expect(refused.body.error).to.include({
+      message: 'No coffee here.',
+      type: 'invalid_request_error',
+      code: 'refused',
+      http_status: 418,
+    })
+    await gateway.stop()
+  })
+
+  it('may throw errors of the gateway, of a copy of their own, or of their own making', async () => {
+    const folder = await makeFolder()
+    const thrower = `import { GatewayError } from 'signalbox'
+      import { GatewayError as Copied } from './copy/errors.js'
+      export default { name: 'thrower', after: ['auth'], applies: 'all', setup: () => ({
+        async middleware(ctx, next) {
+          const how = ctx.get('x-throw')
+          if (how === 'ours') throw new GatewayError('conflict', 'Ours.', { retryAfter: 3 })
+          if (how === 'copy') throw new Copied('conflict', GatewayError === Copied ? 'Same.' : 'A copy.', { retryAfter: 3 })
+          if (how === 'other') throw new Error('a secret of the plugin')
+          await next()
+        },
+      }) }`
+    const home = await installPackage(folder, 'thrower', thrower)
+    for (const name of ['errors.js', 'brand.js']) {
+      await cp(new URL(`../../dist/core/contract/${name}`, import.meta.url), path.join(home, 'copy', name))
+    }
+    const CONFIG = await listPlugins(folder, [...BUILT_IN, 'thrower'])
+    const gateway = await startGateway({ CONFIG }, { cwd: folder })
+    const errorOf = async (how: string) => {
+      const { status, headers, body } = await gateway.call('GET', '/v1/models', undefined, { 'x-throw': how })
+      return [status, headers.get('retry-after'), body.error.message]
+    }
+
+    expect(await errorOf('ours')).to.deep.equal([409, '3', 'Ours.'])
+    expect(await errorOf('copy')).to.deep.equal([409, '3', 'A copy.'])
+    const [status, , message] = await errorOf('other')
+    expect(status).to.equal(500)
+    expect(message).not.to.contain('secret')
+    while (!gateway.stderr().includes('a secret of the plugin')) await gateway.call('GET', '/healthz')
+    await gateway.stop()
+  })
+
+  it('are not lent the keys of administrator and vendors', async () => {
+    const folder = await makeFolder()
+    const snoop = `import { inspect } from 'node:util'
+      export default { name: 'snoop', setup: (options, host) => ({
+        routes(router) {
+          router.get('/v1/snoop', async (ctx) => {
+            ctx.body = { data: inspect(host, { depth: 12, showHidden: true }) }
+          })
+        },
+      }) }`
+    await installPackage(folder, 'snoop', snoop)
+    const CONFIG = await listPlugins(folder, [...BUILT_IN, 'snoop'])
+    const OPENAI_API_KEY = 'sk-a-key-of-a-vendor'
+    const gateway = await startGateway({ CONFIG, OPENAI_API_KEY }, { cwd: folder })
+
+    const { data } = (await gateway.call('GET', '/v1/snoop')).body
+
+    expect(data).to.contain('metrics')
+    expect(data).not.to.contain(ADMIN_KEY)
+    expect(data).not.to.contain(OPENAI_API_KEY)
     await gateway.stop()
   })
 })

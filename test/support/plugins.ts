@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { BUILT_IN_NAMES } from '../../config/built-in-names.ts'
+import { makeFolder } from './gateway.ts'
 
 /** The built-in plugins in an order that works. */
 export const BUILT_IN = BUILT_IN_NAMES
@@ -26,4 +27,14 @@ export async function installPackage(
   await writeFile(path.join(home, 'package.json'), JSON.stringify(whole))
   await writeFile(path.join(home, 'index.js'), source)
   return home
+}
+
+/** Packages by name, and files where the name ends in `.mjs`: all in a new folder. */
+export async function installAll(sources: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await makeFolder()
+  for (const [name, source] of Object.entries(sources)) {
+    if (name.endsWith('.mjs')) await writeFile(path.join(folder, name), source)
+    else await installPackage(folder, name, source)
+  }
+  return folder
 }

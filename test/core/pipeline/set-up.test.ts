@@ -1,13 +1,10 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { JsonObject, Plugin } from '../../../core/contract/index.ts'
 import { setUpPlugins } from '../../../core/pipeline/set-up.ts'
 import { createVocabulary } from '../../../core/pipeline/vocabulary.ts'
-import { makeFolder } from '../../support/gateway.ts'
-import { installPackage } from '../../support/plugins.ts'
+import { installAll } from '../../support/plugins.ts'
 
 /** A plugin of the name `x`. */
 const x = (more = '', parts = '') => `export default { name: 'x', ${more} setup: () => ({ ${parts} }) }`
@@ -155,11 +152,7 @@ const cases: readonly Case[] = [
 describe('setting plugins up is refused, in a sentence, with', () => {
   for (const { what, use = [], list = [...BUILT_IN, ...use], packages = {}, says } of cases) {
     it(what, async () => {
-      const folder = await makeFolder()
-      for (const [name, source] of Object.entries(packages)) {
-        if (name.endsWith('.mjs')) await writeFile(path.join(folder, name), source)
-        else await installPackage(folder, name, source)
-      }
+      const folder = await installAll(packages)
       const entries = list.map((entry) =>
         typeof entry === 'string' ? { use: entry, options: {} } : { options: {}, ...entry },
       )
