@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type EventLog, isPlan } from '../core/contract/index.ts'
+import { type EventLog, isPlan, type Plugin } from '../core/contract/index.ts'
+import { loadPackage } from '../core/pipeline/load.ts'
+import { BUILT_IN_NAMES } from './built-in-names.ts'
 import { backUpLog } from './commands/back-up-log.ts'
 import { exportLog } from './commands/export-log.ts'
 import { importLog } from './commands/import-log.ts'
@@ -99,9 +101,10 @@ async function withLog(
 /** The embedded log commits appends in the order in which they were asked for; a server may not. */
 const TOGETHER = 500
 
-async function runImport(log: EventLog, { eventstore_url }: Settings, file = ''): Promise<void> {
+async function runImport(log: EventLog, settings: Settings, file = ''): Promise<void> {
   if (file === '') throw new UsageError(USAGE)
-  const { facts, before, written } = await importLog(log, file, eventstore_url ? 1 : TOGETHER)
+  const together = settings.eventstore_url ? 1 : TOGETHER
+  const { facts, before, written } = await importLog(log, file, together, await loadPackages(settings))
   for (const fact of facts) print(`In the file: ${fact}`)
   print(`${written} events were written${before > 0 ? `, ${before} were there` : ''}.`)
 }
@@ -111,11 +114,18 @@ async function backUp(environment: Environment, folder = '', historyOnly = false
   for (const fact of await backUpLog(readSettings(environment), folder, historyOnly)) print(fact)
 }
 
-async function verify(log: EventLog, { data_dir }: Settings): Promise<void> {
-  const { facts, faults } = await verifyLog(log, join(data_dir, 'snapshots'))
+async function verify(log: EventLog, settings: Settings): Promise<void> {
+  const folder = join(settings.data_dir, 'snapshots')
+  const { facts, faults } = await verifyLog(log, folder, await loadPackages(settings))
   for (const fact of facts) print(fact)
   if (faults.length > 0) throw new Error(faults.join('\n'))
   print('Nothing is wrong.')
+}
+
+/** The plugins in the settings that are not our own: what their events must look like only they know. */
+function loadPackages({ plugins }: Settings): Promise<Plugin[]> {
+  const packages = plugins.filter(({ use }) => !BUILT_IN_NAMES.includes(use))
+  return Promise.all(packages.map(({ use }) => loadPackage(use, BUILT_IN_NAMES, process.cwd())))
 }
 
 async function addUser({ accountCommands }: State, name = '', plan = ''): Promise<void> {

@@ -28,9 +28,11 @@ import { createRules } from '../plugins/rules/plugin.ts'
 import { createTrace } from '../plugins/trace/plugin.ts'
 import { createPast } from '../projections/past.ts'
 import { createPin } from '../projections/pin.ts'
+import { openPluginLedgers } from '../projections/plugin-ledgers.ts'
 import { createCatalog } from '../providers/catalog.ts'
 import { createHealth } from '../providers/health.ts'
 import { createLatency } from '../providers/latency.ts'
+import { openPatiently } from './patience.ts'
 import { openProviders, type Providers } from './providers.ts'
 import type { Settings } from './settings.ts'
 import { openLastingState, type State } from './state.ts'
@@ -64,13 +66,20 @@ export async function startGateway(
   }
   try {
     const metrics = new Registry()
+    const patiently = (run: () => Promise<void>) => openPatiently(run, logger, signal)
     const state = await openLastingState(settings, logger, signal, createAppendMeter(metrics))
     opened.push(state)
     const providers = await openProviders(settings)
     opened.push(providers)
     const vocabulary = createVocabulary()
     const plugins = builtInPlugins(settings, state, providers, vocabulary)
-    const host = { log: state.log, logger, vocabulary, metrics }
+    const host = {
+      log: state.log,
+      logger,
+      vocabulary,
+      metrics,
+      openEvents: (plugins: readonly Plugin[]) => openPluginLedgers(plugins, { ...state, logger, patiently }),
+    }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
 
@@ -143,7 +152,7 @@ function builtInPlugins(
     createDispatch({ vendors, health, latency }),
     createDecorate(),
     createRules(desks, state),
-    createResponses(settings.responses.keep_days),
+    createResponses(state.log, settings.responses.keep_days),
     createModels(market),
     createAudit({ ...state, past, desks, kinds, pin: createPin(state.accounts, state.rules) }),
     createMetrics({

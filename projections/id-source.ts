@@ -1,7 +1,7 @@
-import { LogUnavailable } from '../core/contract/index.ts'
+import { type Author, LogUnavailable } from '../core/contract/index.ts'
 import { IDS_STREAM } from '../core/events/ids.ts'
 import type { Ids } from './ids.ts'
-import type { Author, Writer } from './writer.ts'
+import type { Writer } from './writer.ts'
 
 /** Hands out numbers that no node ever hands out again. */
 export interface IdSource {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type EventLog, LogUnavailable, type Position, type RecordedEvent } from '../core/contract/index.ts'
 import { decodeEvent } from '../core/events/codec.ts'
+import { isPluginStream } from '../core/events/plugins.ts'
 import type { Projection } from './projection.ts'
 import { Waiters } from './waiters.ts'
 
@@ -10,6 +11,9 @@ export type LiveState = 'catching-up' | 'following' | 'away'
 
 /** Hears of an applied event, and of the time from its metadata's `time` until then. */
 export type AppliedListener = (record: RecordedEvent, delayMs: number) => void
+
+/** Hears of an event in a plugin's stream; false when nobody could read it. */
+export type PluginEventListener = (record: RecordedEvent) => boolean
 
 /** Projections that follow the log. */
 export interface Live {
@@ -23,10 +27,12 @@ export interface Live {
   newest(): RecordedEvent | undefined
   /** Events taken from the log since the start. */
   taken(): number
-  /** Those of them that only a newer node can read. */
+  /** Those of them that only a newer node can read; events of plugins that are not listed here are none. */
   skipped(): number
   /** Calls the listener for every event that is applied from now on, but not for those that were in the log at the start. */
   onApplied(listener: AppliedListener): void
+  /** Calls this listener, and no other, for every event in a plugin's stream from now on. */
+  onPluginEvent(listener: PluginEventListener): void
   /**
    * Resolves when the condition holds, looking again after every event. Rejects with `LogUnavailable` when that takes longer
    * than `patience`, in milliseconds.
@@ -47,19 +53,26 @@ export function followLog(
   const stop = new AbortController()
   const waiters = new Waiters()
   const listeners: AppliedListener[] = []
+  let applyPluginEvent: PluginEventListener = () => true
   const counts = { taken: 0, skipped: 0 }
   let state: LiveState = 'catching-up'
   let isCaughtUp = false
   let newest: RecordedEvent | undefined
 
   function take(record: RecordedEvent): void {
-    const event = decodeEvent(record)
-    if (event === undefined) counts.skipped += 1
-    else for (const projection of projections) projection.apply(event, record)
+    const isApplied = isPluginStream(record.stream) ? applyPluginEvent(record) : apply(record)
+    if (!isApplied) counts.skipped += 1
     counts.taken += 1
     newest = record
-    if (event !== undefined && isCaughtUp) tell(record)
+    if (isApplied && isCaughtUp) tell(record)
     waiters.look()
+  }
+
+  function apply(record: RecordedEvent): boolean {
+    const event = decodeEvent(record)
+    if (event === undefined) return false
+    for (const projection of projections) projection.apply(event, record)
+    return true
   }
 
   function tell(record: RecordedEvent): void {
@@ -108,6 +121,9 @@ export function followLog(
     taken: () => counts.taken,
     skipped: () => counts.skipped,
     onApplied: (listener) => listeners.push(listener),
+    onPluginEvent(listener) {
+      applyPluginEvent = listener
+    },
     until: (condition, patience) => waiters.wait(condition, patience),
     async close() {
       stop.abort()

@@ -1,20 +1,16 @@
 import type { Clock } from '../core/clock.ts'
 import {
   type Appended,
+  type Author,
   type EventLog,
   GatewayError,
   LogUnavailable,
+  type NewEvent,
   WrongRevision,
 } from '../core/contract/index.ts'
-import { type DomainEvent, describeWrite, encodeEvent } from '../core/events/codec.ts'
+import { type DomainEvent, describeWrite, SCHEMA } from '../core/events/codec.ts'
 import type { Live } from './live.ts'
 import { Queues } from './queues.ts'
-
-/** Who asked for a change: a key id, `admin`, `cli` or `system`, and the request it came with. */
-export interface Author {
-  readonly actor: string
-  readonly requestId?: string
-}
 
 export interface Command {
   readonly stream: string
@@ -24,12 +20,22 @@ export interface Command {
   decide(): readonly DomainEvent[]
 }
 
+/** What a plugin writes: events in shapes of its own. */
+export interface PluginCommand {
+  readonly stream: string
+  /** The version of the shapes. */
+  readonly schema: number
+  /** As of a `Command`; left out, the events are appended whatever else was written. */
+  revision?(): number
+  decide(): readonly NewEvent[]
+}
+
 export interface Writer {
   /**
    * Decides, appends at the revision decided on, and resolves when this node's projections show the change.
    * When somebody else was quicker, it decides again on the new state. Rejects with `LogUnavailable` while the log is away.
    */
-  write(command: Command, author: Author): Promise<Appended | undefined>
+  write(command: Command | PluginCommand, author: Author): Promise<Appended | undefined>
 }
 
 const MOST_TRIES = 50
@@ -46,21 +52,22 @@ export function createWriter(
   /** Writes to one stream queue up here, so that writers on this node never run into each other. */
   const queues = new Queues()
 
-  async function attempt(command: Command, author: Author): Promise<Appended | undefined> {
+  async function attempt(command: Command | PluginCommand, author: Author): Promise<Appended | undefined> {
+    const schema = 'schema' in command ? command.schema : SCHEMA
     for (let tries = 1; ; tries++) {
       if (live.state() === 'away') throw new LogUnavailable('the event log is away', { passing: true })
-      const expected = command.revision()
-      const events = command.decide()
+      const expected = command.revision?.() ?? 'any'
+      const events: readonly NewEvent[] = command.decide()
       if (events.length === 0) return undefined
-      const metadata = describeWrite(author.actor, clock(), author.requestId)
+      const metadata = describeWrite(author.actor, clock(), author.requestId, schema)
       try {
-        const appended = await log.append(command.stream, events.map(encodeEvent), { expected, metadata })
+        const appended = await log.append(command.stream, events, { expected, metadata })
         await show(appended)
         return appended
       } catch (error) {
         if (!(error instanceof WrongRevision)) throw error
         if (tries === MOST_TRIES) throw new GatewayError('conflict', 'Too many changes at once. Try again.')
-        await live.until(() => command.revision() >= error.actual, patience)
+        await live.until(() => (command.revision?.() ?? error.actual) >= error.actual, patience)
       }
     }
   }
@@ -80,6 +87,9 @@ export function createWriter(
   }
 
   return {
-    write: (command, author) => queues.run(command.stream, () => attempt(command, author)),
+    write(command, author) {
+      const write = () => attempt(command, author)
+      return command.revision === undefined ? write() : queues.run(command.stream, write)
+    },
   }
 }

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type EventLog, type RecordedEvent, WrongRevision } from '../../core/contract/index.ts'
+import { type EventLog, type Plugin, type RecordedEvent, WrongRevision } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/log/read-to-end.ts'
 import { readExport } from './import/read-export.ts'
+import { createPluginChecker } from './verify/check-plugins.ts'
 import { createChecker } from './verify/check-record.ts'
 
 /** What an import came to: sentences about the file, and how many of its events were there already or are there now. */
@@ -14,10 +15,15 @@ export interface Import {
 /**
  * Puts the events of an export into a log, in the same order; their positions may become others. The whole file is checked before
  * anything is written. The log must be empty, or hold the file's first events and nothing else: that is how an import that was
- * interrupted goes on. Up to `together` appends are under way at once: more than one only where the log keeps their order.
+ * interrupted goes on. Events of these plugins are checked by their schemas, too. Up to `together` appends are under way at once: more than one only where the log keeps their order.
  */
-export async function importLog(log: EventLog, file: string, together: number): Promise<Import> {
-  const facts = await checkFile(file)
+export async function importLog(
+  log: EventLog,
+  file: string,
+  together: number,
+  listed: readonly Plugin[] = [],
+): Promise<Import> {
+  const facts = await checkFile(file, listed)
   const events = readExport(file)
   const before = await skipWhatIsThere(log, events)
   let written = 0
@@ -29,8 +35,8 @@ export async function importLog(log: EventLog, file: string, together: number): 
 }
 
 /** Throws with every fault: a gap, an event in the wrong stream, one that cannot be read. */
-async function checkFile(file: string): Promise<readonly string[]> {
-  const checker = createChecker()
+async function checkFile(file: string, listed: readonly Plugin[]): Promise<readonly string[]> {
+  const checker = createChecker(createPluginChecker(listed).faultOf)
   for await (const event of readExport(file)) checker.check(event)
   const faults = checker.faults()
   if (faults.length > 0)

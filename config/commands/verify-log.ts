@@ -1,6 +1,7 @@
-import type { EventLog } from '../../core/contract/index.ts'
+import type { EventLog, Plugin } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/log/read-to-end.ts'
 import { createProjections } from '../../projections/all.ts'
+import { createPluginChecker } from './verify/check-plugins.ts'
 import { createChecker } from './verify/check-record.ts'
 import { checkSnapshots } from './verify/check-snapshots.ts'
 import { applyTo, digestOf } from './verify/state.ts'
@@ -14,10 +15,15 @@ export interface Findings {
 
 /**
  * Reads the log twice: every revision follows the one before, every event can be read, both readings lead to the same state, and
- * so do the snapshots in the folder.
+ * so do the snapshots in the folder. Events of these plugins are checked by their schemas, too.
  */
-export async function verifyLog(log: EventLog, folder: string): Promise<Findings> {
-  const checker = createChecker()
+export async function verifyLog(
+  log: EventLog,
+  folder: string,
+  listed: readonly Plugin[] = [],
+): Promise<Findings> {
+  const plugins = createPluginChecker(listed)
+  const checker = createChecker(plugins.faultOf)
   const projections = createProjections()
   const snapshots = await checkSnapshots(folder)
   let position = 0
@@ -33,17 +39,20 @@ export async function verifyLog(log: EventLog, folder: string): Promise<Findings
   for await (const record of readToEnd(log)) {
     if (record.position > position) break
     applyTo(again, record)
+    plugins.repeat(record)
   }
   const isSame = (await digestOf(again)) === digest
   return {
     facts: [
       ...checker.facts(),
+      ...plugins.facts(),
       ...(isSame ? ['Two rebuilds led to the same state.'] : []),
       ...snapshots.facts(),
     ],
     faults: [
       ...checker.faults(),
       ...(isSame ? [] : ['Two rebuilds led to different states.']),
+      ...plugins.faults(),
       ...snapshots.faults(),
     ],
   }

@@ -1,3 +1,4 @@
+import { brand } from './brand.ts'
 import type { JsonObject } from './json.ts'
 
 /**
@@ -9,6 +10,8 @@ const TABLE = {
   invalid_value: { status: 400, type: 'invalid_request_error' },
   missing_parameter: { status: 400, type: 'invalid_request_error' },
   unsupported_parameter: { status: 400, type: 'invalid_request_error' },
+  // By a plugin, with a status of its own.
+  refused: { status: 400, type: 'invalid_request_error' },
   invalid_rule: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   plan_required: { status: 403, type: 'authorization_error' },
@@ -50,6 +53,8 @@ interface ErrorRow {
 const ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = TABLE
 
 export interface ErrorDetails {
+  /** In place of the code's own status. */
+  readonly status?: number
   /** The request field at fault. */
   readonly param?: string
   /** The `code` on the wire where it is finer than ours, such as a vendor's `context_length_exceeded`. */
@@ -77,7 +82,7 @@ export class GatewayError extends Error {
   }
 
   get status(): number {
-    return ERRORS[this.code].status
+    return this.details.status ?? ERRORS[this.code].status
   }
 
   get type(): string {
@@ -93,3 +98,5 @@ export class GatewayError extends Error {
     return ERRORS[this.code].failover ?? false
   }
 }
+
+brand(GatewayError, 'GatewayError')

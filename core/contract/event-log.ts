@@ -1,3 +1,4 @@
+import { brand } from './brand.ts'
 import type { JsonObject } from './json.ts'
 
 /** Place of an event in the whole log: a positive integer that only grows, with gaps allowed. 0 is before the first event. */
@@ -59,9 +60,10 @@ export interface EventLog {
   read(stream: string, from?: number): AsyncIterable<RecordedEvent>
   /**
    * Every event after `from`, in log order: first those already there, then `caught-up` once, then each new one,
-   * whichever process wrote it. Ends when the signal aborts.
+   * whichever process wrote it. Ends when the signal aborts. `streams`, a category
+   * with its `-`, leaves out all others.
    */
-  follow(from: Position, signal: AbortSignal): AsyncIterable<RecordedEvent | 'caught-up'>
+  follow(from: Position, signal: AbortSignal, streams?: string): AsyncIterable<RecordedEvent | 'caught-up'>
   /** Takes an expiring stream away for good; its name is not used again. Nothing happens when there is none. */
   remove(stream: string): Promise<void>
   /** Waits for appends under way, then lets go of the store. */
@@ -83,6 +85,8 @@ export class WrongRevision extends Error {
   }
 }
 
+brand(WrongRevision, 'WrongRevision')
+
 /**
  * The log could not write or read. `full`: the disk is. `maybeWritten`: the answer to an append was lost, so whether its events are
  * in the log is not known; otherwise they are not. `passing`: the same may succeed in a moment.
@@ -100,6 +104,8 @@ export class LogUnavailable extends Error {
     this.passing = options.passing ?? false
   }
 }
+
+brand(LogUnavailable, 'LogUnavailable')
 
 interface LogUnavailableOptions {
   readonly cause?: unknown

@@ -4,14 +4,18 @@ import type { GatewayMiddleware, GatewayRouter } from './context.ts'
 import type { Dialect } from './dialect.ts'
 import type { RequestObserver } from './ended-request.ts'
 import type { GatewayError } from './errors.ts'
-import type { EventLog } from './event-log.ts'
+import type { EventLog, NewEvent } from './event-log.ts'
 import type { Exchange } from './exchange.ts'
 import type { JsonObject } from './json.ts'
+import type { EventDeclaration, PluginEvents } from './plugin-events.ts'
 import type { Action, Condition } from './routing.ts'
 
 /** A step of the chain, with what it needs to be placed right. The listed order in the configuration is the running order. */
-export interface Plugin {
+export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
+  /** Unique in the list. */
   readonly name: string
+  /** The `CONTRACT_VERSION` that it was written for; 1 when left out. */
+  readonly contract?: number
   /** Plugins that must be listed before this one. */
   readonly after?: readonly string[]
   /** Which requests the middleware sees; `inference` when left out. */
@@ -20,8 +24,10 @@ export interface Plugin {
   readonly needs?: 'headers' | 'request'
   /** JSON schema of the options; without it the plugin takes none. */
   readonly options?: JsonObject
+  /** What the plugin writes to the event log, and the state that this leads to. */
+  readonly events?: EventDeclaration<State, Event>
   /** Called once at the start. Throwing stops the start, and names the plugin and the reason. */
-  setup(options: JsonObject, host: Host): PluginParts | Promise<PluginParts>
+  setup(options: JsonObject, host: Host<State, Event>): PluginParts | Promise<PluginParts>
 }
 
 export interface PluginParts {
@@ -51,8 +57,11 @@ export interface PluginParts {
 }
 
 /** What the gateway lends to a plugin. */
-export interface Host {
-  readonly log: EventLog
+export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
+  /** Everything that happened, for reading. */
+  readonly log: Pick<EventLog, 'read' | 'follow'>
+  /** The plugin's own events: those that it declares. */
+  readonly events: PluginEvents<State, Event>
   /** Conditions and actions of all plugins; complete once every plugin is set up. */
   readonly vocabulary: Vocabulary
   /** Runs what all plugins decide about a request, in their order; complete once every plugin is set up. */

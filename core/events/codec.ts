@@ -1,7 +1,7 @@
-import type { EventMetadata, NewEvent, RecordedEvent } from '../contract/index.ts'
+import type { EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
 import type { IdEvent } from './ids.ts'
 import type { RuleEvent } from './rules.ts'
-import { UPCASTS, type Upcasts, upcast } from './upcasts.ts'
+import { UPCASTS, upcast } from './upcasts.ts'
 import type { UserEvent } from './users.ts'
 
 /** Everything that can happen, as one union by `type`. */
@@ -30,9 +30,14 @@ export function encodeEvent(event: DomainEvent): NewEvent {
   return { type: event.type, data: event.data }
 }
 
-/** Metadata of a write by `actor` at `time`. */
-export function describeWrite(actor: string, time: string, requestId?: string): EventMetadata {
-  return { actor, time, schema: SCHEMA, ...(requestId !== undefined && { requestId }) }
+/** Metadata of a write by `actor` at `time`, of events in the shapes of a version. */
+export function describeWrite(
+  actor: string,
+  time: string,
+  requestId?: string,
+  schema = SCHEMA,
+): EventMetadata {
+  return { actor, time, schema, ...(requestId !== undefined && { requestId }) }
 }
 
 /** What a record says; undefined for a type or shape that only a newer node knows. Old shapes are read as today's. */

@@ -1,10 +1,4 @@
-import type { NewEvent } from '../contract/index.ts'
-
-/** Reads an event of one schema version as the version after it would have written it: type and data may both differ. */
-export type Upcast = (event: NewEvent) => NewEvent
-
-/** By the schema version that wrote the event, then by its type. What is not here has not changed from that version to the next. */
-export type Upcasts = Readonly<Record<number, Readonly<Record<string, Upcast>>>>
+import type { NewEvent, Upcasts } from '../contract/index.ts'
 
 /**
  * The shapes that events once had. A change to a shape makes a new schema version in the codec and a function here,

@@ -1,6 +1,7 @@
 import type { Next } from 'koa'
 import type { Logger } from 'pino'
 import { type GatewayContext, GatewayError, type JsonObject, LogUnavailable } from '../contract/index.ts'
+import { readKoaError } from './thrown-by-koa.ts'
 
 export type ErrorBody = (error: GatewayError) => JsonObject
 
@@ -32,6 +33,8 @@ export function answerErrors(logger: Logger, bodyOf: ErrorBody = envelope) {
 function readError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof LogUnavailable) return logError(thrown)
+  const refusal = readKoaError(thrown)
+  if (refusal !== undefined) return refusal
   return new GatewayError(
     'internal_error',
     'The gateway failed. Quote the x-request-id when you report it.',

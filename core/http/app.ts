@@ -13,7 +13,9 @@ import { chat } from '../dialects/chat/dialect.ts'
 import { route } from '../dialects/route/dialect.ts'
 import { chainFor } from '../pipeline/chain.ts'
 import type { Step } from '../pipeline/set-up.ts'
+import { reasonOf } from '../reason.ts'
 import { answerErrors, envelope } from './answer-errors.ts'
+import { createEndpoints, type Endpoints } from './endpoints.ts'
 import type { Pinned } from './exchange.ts'
 import { identify } from './identify.ts'
 import { answerIn, openExchange } from './inference.ts'
@@ -39,14 +41,22 @@ export function createApp(parts: AppParts): Koa {
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
   router.post('/v1/chat/completions', inference(chat, parts))
-  for (const [path, dialect] of steps.flatMap(({ parts }) => Object.entries(parts.dialects ?? {})))
-    router.post(path, inference(dialect, parts))
+  const endpoints = createEndpoints()
+  endpoints.claim('the gateway', router)
+  for (const { plugin, parts: brought } of steps) {
+    for (const [path, dialect] of Object.entries(brought.dialects ?? {}))
+      router.post(path, inference(dialect, parts))
+    endpoints.claim(titleOf(plugin), router)
+  }
 
   const app = openApp(parts, router)
-  for (const { parts } of steps) {
+  for (const { plugin, parts } of steps) {
     const shape = answerErrors(logger, parts.errorBody ?? envelope)
-    mount(app, parts.openRoutes, [shape, readBody])
-    mount(app, parts.routes, [shape, ...chainFor('management', steps, [readBody])])
+    const add = (addRoutes: typeof parts.routes, before: readonly GatewayMiddleware[]) => {
+      if (addRoutes !== undefined) app.use(openRouter(titleOf(plugin), addRoutes, before, endpoints))
+    }
+    add(parts.openRoutes, [shape, readBody])
+    add(parts.routes, [shape, ...chainFor('management', steps, [readBody])])
   }
   app.use(refuseUnserved)
   return app
@@ -85,16 +95,25 @@ function openApp({ steps, logger }: AppParts, router: GatewayRouter): Koa {
 }
 
 /** Every plugin gets a router of its own: what nested routers `use` would run before each other's routes, too. */
-function mount(
-  app: Koa,
-  addRoutes: ((router: GatewayRouter) => void) | undefined,
+function openRouter(
+  owner: string,
+  addRoutes: (router: GatewayRouter) => void,
   before: readonly GatewayMiddleware[],
-): void {
-  if (addRoutes === undefined) return
+  endpoints: Endpoints,
+): Koa.Middleware {
   const router: GatewayRouter = new Router()
   router.use(...before)
-  addRoutes(router)
-  app.use(router.routes() as Koa.Middleware)
+  try {
+    addRoutes(router)
+  } catch (cause) {
+    throw new Error(`${owner} could not add its endpoints: ${reasonOf(cause)}.`, { cause })
+  }
+  endpoints.claim(owner, router)
+  return router.routes() as Koa.Middleware
+}
+
+function titleOf({ name }: Step['plugin']): string {
+  return `plugin "${name}"`
 }
 
 /** 405 with `allow` for a path that is served with other methods, 404 for one that is not served at all. */

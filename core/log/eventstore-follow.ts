@@ -1,21 +1,25 @@
 import { type AllStreamResolvedEvent, BACKWARDS, END, streamNameFilter } from '@eventstore/db-client'
 import type { Position, RecordedEvent } from '../contract/event-log.ts'
-import { FOLLOWED_STREAMS, isFollowed } from '../events/followed.ts'
+import { isFollowed } from '../events/followed.ts'
 import type { EventStoreServer } from './eventstore-client.ts'
 import { Late } from './eventstore-failure.ts'
 import { pull } from './eventstore-pull.ts'
 import { readPosition, readRecord, writePosition } from './eventstore-record.ts'
 
-/** The followed events after a position, and `caught-up` once; ends when the signal aborts or the server says so. */
+/**
+ * The events of these streams after a position, and `caught-up` once; ends when the signal aborts or the server says so. A name
+ * that ends in `-` stands for its whole category.
+ */
 export async function* followFrom(
   server: EventStoreServer,
   from: Position,
   signal: AbortSignal,
+  names: readonly string[],
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
-  const end = server.tellsCaughtUp ? undefined : await findEnd(server, from, signal)
+  const end = server.tellsCaughtUp ? undefined : await findEnd(server, from, signal, names)
   if (signal.aborted) return
   if (end === from) yield 'caught-up'
-  for await (const item of subscribe(server, from, signal)) {
+  for await (const item of subscribe(server, from, signal, names)) {
     yield item
     if (item !== 'caught-up' && item.position === end) yield 'caught-up'
   }
@@ -28,17 +32,18 @@ export async function checkAccess({ client, patience }: EventStoreServer): Promi
   while (!(await newest.next()).done);
 }
 
-/** The position of the newest followed event, or `from` when none comes after it. */
+/** The position of the newest of these events, or `from` when none comes after it. */
 async function findEnd(
   { client, streamPrefix, patience }: EventStoreServer,
   from: Position,
   signal: AbortSignal,
+  names: readonly string[],
 ): Promise<Position> {
   const source = client.readAll({ direction: BACKWARDS, fromPosition: END })
   for await (const { event } of pull(source, () => source.cancel(), signal, patience)) {
     if (!event) continue
     if (readPosition(event.position) <= from) break
-    const record = readFollowed(event, streamPrefix)
+    const record = readFollowed(event, streamPrefix, names)
     if (record) return record.position
   }
   return from
@@ -48,8 +53,9 @@ async function* subscribe(
   { client, streamPrefix, patience }: EventStoreServer,
   from: Position,
   signal: AbortSignal,
+  names: readonly string[],
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
-  const prefixes = FOLLOWED_STREAMS.map((name) => streamPrefix + name)
+  const prefixes = names.map((name) => streamPrefix + name)
   const source = client.subscribeToAll({
     fromPosition: writePosition(from),
     filter: streamNameFilter({ prefixes }),
@@ -64,7 +70,7 @@ async function* subscribe(
       () => source.unsubscribe(),
       signal,
     )) {
-      const record = item === 'caught-up' ? item : readFollowed(item.event, streamPrefix)
+      const record = item === 'caught-up' ? item : readFollowed(item.event, streamPrefix, names)
       if (record) yield record
     }
   } finally {
@@ -76,7 +82,8 @@ async function* subscribe(
 function readFollowed(
   event: AllStreamResolvedEvent['event'],
   streamPrefix: string,
+  names: readonly string[],
 ): RecordedEvent | undefined {
   const record = readRecord(event, streamPrefix)
-  return record && isFollowed(record.stream) ? record : undefined
+  return record && isFollowed(record.stream, names) ? record : undefined
 }

@@ -9,6 +9,7 @@ import {
   type RecordedEvent,
 } from '../contract/event-log.ts'
 import { checkMaxAge, isExpiring } from '../events/expiring.ts'
+import { FOLLOWED_STREAMS } from '../events/followed.ts'
 import { appendTo } from './eventstore-append.ts'
 import { connectEventStore, type EventStoreServer } from './eventstore-client.ts'
 import { inTime, toUnavailable } from './eventstore-failure.ts'
@@ -89,10 +90,14 @@ class EventStoreLog implements EventLog {
     this.#refuseWhenClosed()
   }
 
-  async *follow(from: Position, signal: AbortSignal): AsyncGenerator<RecordedEvent | 'caught-up'> {
+  async *follow(
+    from: Position,
+    signal: AbortSignal,
+    streams?: string,
+  ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     const leaving = AbortSignal.any([signal, this.#leaving.signal])
     try {
-      yield* followFrom(this.#server, from, leaving)
+      yield* followFrom(this.#server, from, leaving, streams === undefined ? FOLLOWED_STREAMS : [streams])
     } catch (error) {
       throw toUnavailable(error)
     }

@@ -28,7 +28,7 @@ export function createAppendMeter(metrics: Registry): (log: EventLog) => EventLo
       }
     },
     read: (stream, from) => log.read(stream, from),
-    follow: (from, signal) => log.follow(from, signal),
+    follow: (...args) => log.follow(...args),
     remove: (stream) => log.remove(stream),
     close: () => log.close(),
   })

@@ -92,7 +92,11 @@ class SqliteLog implements EventLog {
     } while (page.more)
   }
 
-  async *follow(from: Position, signal: AbortSignal): AsyncGenerator<RecordedEvent | 'caught-up'> {
+  async *follow(
+    from: Position,
+    signal: AbortSignal,
+    streams?: string,
+  ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     let position = from
     let caughtUp = false
     const bell = new Bell()
@@ -101,11 +105,11 @@ class SqliteLog implements EventLog {
     signal.addEventListener('abort', wake)
     this.#history.follow(bell)
     try {
-      let next = this.#readLog(position)
+      let next = this.#readLog(position, streams)
       while (!ended()) {
         const { rows, more } = await next
         // The worker fetches while the follower works on what it has.
-        if (more) next = this.#readLog(rows.at(-1)?.[0] ?? position)
+        if (more) next = this.#readLog(rows.at(-1)?.[0] ?? position, streams)
         for (const row of rows) {
           if (ended()) return
           const event = readRow(row)
@@ -116,7 +120,7 @@ class SqliteLog implements EventLog {
         if (!caughtUp) yield 'caught-up'
         caughtUp = true
         await bell.heard()
-        next = this.#readLog(position)
+        next = this.#readLog(position, streams)
       }
     } finally {
       signal.removeEventListener('abort', wake)
@@ -134,8 +138,8 @@ class SqliteLog implements EventLog {
     await this.#closed
   }
 
-  #readLog(after: Position): Promise<Page> {
-    const page = this.#history.ask({ type: 'read-log', after })
+  #readLog(after: Position, streams: string | undefined): Promise<Page> {
+    const page = this.#history.ask({ type: 'read-log', after, streams })
     // Whoever leaves early does not want to know.
     page.catch(() => undefined)
     return page

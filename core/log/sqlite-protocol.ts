@@ -33,10 +33,11 @@ export interface ReadStreamAsk {
   readonly from: number
 }
 
-/** The events of all streams after a position. */
+/** The events after a position, of all streams or of those whose names begin with `streams`. */
 export interface ReadLogAsk {
   readonly type: 'read-log'
   readonly after: Position
+  readonly streams: string | undefined
 }
 
 export interface RemoveAsk {

@@ -1,7 +1,11 @@
-import { createRequire } from 'node:module'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { isJsonObject, type JsonObject, type Plugin } from '../contract/index.ts'
+import type { JsonObject, Plugin } from '../contract/index.ts'
+import { reasonOf } from '../reason.ts'
+import { findPackage } from './find-package.ts'
+import { lendSignalbox } from './lend-signalbox.ts'
+import { readPlugin } from './read-plugin.ts'
 
 /** A line of the `plugins` list: which plugin, with which options. */
 export interface PluginEntry {
@@ -11,28 +15,39 @@ export interface PluginEntry {
 
 /** The plugin that an entry names: a built-in, a file (`./…` or absolute, from `folder`), or an npm package installed there. */
 export async function loadPlugin(
-  entry: PluginEntry,
+  { use }: PluginEntry,
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
 ): Promise<Plugin> {
-  const builtIn = builtIns.get(entry.use)
-  if (builtIn !== undefined) return builtIn
-  const exported = await importDefault(entry.use, locate(entry.use, builtIns, folder))
-  return readPlugin(entry.use, exported)
+  return builtIns.get(use) ?? loadPackage(use, [...builtIns.keys()], folder)
 }
 
-function locate(use: string, builtIns: ReadonlyMap<string, Plugin>, folder: string): string {
-  if (use.startsWith('.') || path.isAbsolute(use)) return path.resolve(folder, use)
+/** As `loadPlugin`, for one that is no built-in. */
+export async function loadPackage(use: string, builtIns: readonly string[], folder: string): Promise<Plugin> {
+  const file = locate(use, builtIns, folder)
+  lendSignalbox()
+  return readPlugin(use, await importDefault(use, file))
+}
+
+function locate(use: string, builtIns: readonly string[], folder: string): string {
+  if (!use.startsWith('.') && !path.isAbsolute(use)) return locatePackage(use, builtIns, folder)
+  const file = path.resolve(folder, use)
+  if (existsSync(file)) return file
+  throw new Error(`plugin "${use}" cannot be imported: there is no file ${file}. Correct the path.`)
+}
+
+function locatePackage(use: string, builtIns: readonly string[], folder: string): string {
+  let file: string | undefined
   try {
-    return createRequire(path.join(folder, 'package.json')).resolve(use)
+    file = findPackage(use, folder)
   } catch (cause) {
-    const known = [...builtIns.keys()].join(', ')
-    throw new Error(
-      `plugin "${use}" is not a built-in (${known}) and no package of that name is installed. ` +
-        `Correct the name, run "npm install ${use}", or give a path that starts with "./".`,
-      { cause },
-    )
+    throw new Error(`plugin "${use}" cannot be imported: ${reasonOf(cause)}. ${mendOf(cause)}`, { cause })
   }
+  if (file !== undefined) return file
+  throw new Error(
+    `plugin "${use}" is not a built-in (${builtIns.join(', ')}) and no package of that name is installed. ` +
+      `Correct the name, run "npm install ${use}", or give a path that starts with "./".`,
+  )
 }
 
 async function importDefault(use: string, file: string): Promise<unknown> {
@@ -40,23 +55,14 @@ async function importDefault(use: string, file: string): Promise<unknown> {
     const module: { default?: unknown } = await import(pathToFileURL(file).href)
     return module.default
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new Error(`plugin "${use}" cannot be imported from ${file}: ${reason}`, { cause })
+    const reason = reasonOf(cause)
+    throw new Error(`plugin "${use}" cannot be imported from ${file}: ${reason}. ${mendOf(cause)}`, { cause })
   }
 }
 
-function readPlugin(use: string, exported: unknown): Plugin {
-  if (!isJsonObject(exported)) {
-    throw new Error(`plugin "${use}" has no default export that is a plugin. Export default { name, setup }.`)
-  }
-  if (typeof exported.name !== 'string' || exported.name === '') {
-    throw new Error(`plugin "${use}" has no name. Give its default export a "name".`)
-  }
-  if (typeof exported.setup !== 'function') {
-    throw new Error(
-      `plugin "${use}" has no setup function. Give its default export a "setup(options, host)".`,
-    )
-  }
-  // The cast is safe as far as a program can see: what was not checked here is checked where it is used.
-  return exported as unknown as Plugin
+function mendOf(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+    ? 'Install what it needs beside it with npm.'
+    : 'Install a version that can be, or take it off the list.'
 }

@@ -1,7 +1,10 @@
-import type { Host, JsonObject, Plugin, PluginParts } from '../contract/index.ts'
+import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
+import { reasonOf } from '../reason.ts'
 import { compileThoroughCheck, describeSchemaFault } from '../schema.ts'
 import { checkOrder } from './arrange.ts'
+import { checkParts } from './check-parts.ts'
 import { loadPlugin, type PluginEntry } from './load.ts'
+import { titleOf } from './read-plugin.ts'
 import type { OpenVocabulary } from './vocabulary.ts'
 
 /** A plugin at work. */
@@ -16,34 +19,42 @@ export interface Pipeline {
   close(): Promise<void>
 }
 
+/** What all plugins are lent, and how the events of those that declare some are opened. */
+export type Lent = Omit<Host, 'decide' | 'openapi' | 'events' | 'vocabulary'> & {
+  readonly vocabulary: OpenVocabulary
+  openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
+}
+
 /** Loads, checks and starts the listed plugins. Rejects with a sentence that names the plugin and what to mend. */
 export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  lent: Omit<Host, 'decide' | 'openapi'> & { vocabulary: OpenVocabulary },
+  { openEvents, ...lent }: Lent,
 ): Promise<Pipeline> {
-  const plugins: Plugin[] = []
-  for (const entry of entries) plugins.push(await loadPlugin(entry, builtIns, folder))
-  checkOrder(plugins)
-  for (const [place, plugin] of plugins.entries()) checkOptions(plugin, entries[place]?.options ?? {})
+  const list: Loaded[] = []
+  for (const entry of entries) list.push(await load(entry, builtIns, folder))
+  checkOrder(list)
+  for (const loaded of list) checkOptions(loaded)
+  const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: Step[] = []
-  const host: Host = {
+  const host = {
     ...lent,
     async decide(exchange) {
       for (const { parts } of steps) await parts.decide?.(exchange)
     },
     openapi: () => steps.map(({ parts }) => parts.openapi ?? {}),
-  }
+  } satisfies Omit<Host, 'events'>
   const close = async () => {
     for (const { parts } of steps.toReversed()) await parts.close?.()
   }
   try {
-    for (const [place, plugin] of plugins.entries()) {
-      const parts = await start(plugin, entries[place]?.options ?? {}, host)
-      steps.push({ plugin, parts })
-      lent.vocabulary.add(plugin.name, parts)
+    for (const loaded of list) {
+      const { name } = loaded.plugin
+      const parts = await start(loaded, { ...host, events: events.get(name) ?? noEvents(name) })
+      steps.push({ plugin: loaded.plugin, parts })
+      lent.vocabulary.add(loaded.title, parts)
     }
   } catch (error) {
     await close()
@@ -52,18 +63,49 @@ export async function setUpPlugins(
   return { steps, close }
 }
 
-function checkOptions(plugin: Plugin, options: JsonObject): void {
-  const check = compileThoroughCheck(plugin.options ?? { type: 'object', additionalProperties: false })
-  if (check(options)) return
-  const faults = (check.errors ?? []).map(describeSchemaFault).join('; ')
-  throw new Error(`the options of plugin "${plugin.name}" are not valid: ${faults}.`)
+/** A plugin with its options; `title` is how sentences call it. */
+interface Loaded {
+  readonly plugin: Plugin
+  readonly options: JsonObject
+  readonly title: string
 }
 
-async function start(plugin: Plugin, options: JsonObject, host: Host): Promise<PluginParts> {
+async function load(
+  entry: PluginEntry,
+  builtIns: ReadonlyMap<string, Plugin>,
+  folder: string,
+): Promise<Loaded> {
+  const plugin = await loadPlugin(entry, builtIns, folder)
+  return { plugin, options: entry.options, title: titleOf(plugin.name, entry.use) }
+}
+
+function checkOptions({ plugin, options, title }: Loaded): void {
+  const check = compileOptions(plugin, title)
+  if (check(options)) return
+  const faults = (check.errors ?? []).map(describeSchemaFault).join('; ')
+  throw new Error(`the options of ${title} are not valid: ${faults}.`)
+}
+
+function compileOptions({ options }: Plugin, title: string) {
   try {
-    return await plugin.setup(options, host)
+    return compileThoroughCheck(options ?? { type: 'object', additionalProperties: false })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new Error(`plugin "${plugin.name}" could not be set up: ${reason}`, { cause })
+    throw new Error(`the options of ${title} are described by no JSON schema: ${reasonOf(cause)}.`, { cause })
   }
+}
+
+async function start({ plugin, options, title }: Loaded, host: Host): Promise<PluginParts> {
+  try {
+    return checkParts(await plugin.setup(options, host))
+  } catch (cause) {
+    throw new Error(`${title} could not be set up: ${reasonOf(cause)}.`, { cause })
+  }
+}
+
+/** The events of a plugin that declares none. */
+function noEvents(plugin: string): PluginEvents {
+  const refuse = () => {
+    throw new Error(`plugin "${plugin}" declares no events. Give it an "events" with "types".`)
+  }
+  return { state: refuse, append: async () => refuse(), read: refuse }
 }

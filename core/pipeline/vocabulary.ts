@@ -2,8 +2,8 @@ import type { Action, Condition, PluginParts, Vocabulary } from '../contract/ind
 
 /** A vocabulary that plugins are still adding to. */
 export interface OpenVocabulary extends Vocabulary {
-  /** Refuses a word that is there already. */
-  add(plugin: string, parts: PluginParts): void
+  /** Adds what a plugin brings; refuses a word that is there already, with the plugin's title. */
+  add(title: string, parts: PluginParts): void
 }
 
 export function createVocabulary(): OpenVocabulary {
@@ -13,13 +13,11 @@ export function createVocabulary(): OpenVocabulary {
   function put<Word extends { name: string }>(
     words: Map<string, Word>,
     kind: string,
-    plugin: string,
+    title: string,
     word: Word,
   ): void {
     if (words.has(word.name)) {
-      throw new Error(
-        `plugin "${plugin}" brings the ${kind} "${word.name}", which is there already. Rename it.`,
-      )
+      throw new Error(`${title} brings the ${kind} "${word.name}", which is there already. Rename it.`)
     }
     words.set(word.name, word)
   }
@@ -27,9 +25,9 @@ export function createVocabulary(): OpenVocabulary {
   return {
     conditions,
     actions,
-    add(plugin, parts) {
-      for (const condition of parts.conditions ?? []) put(conditions, 'condition', plugin, condition)
-      for (const action of parts.actions ?? []) put(actions, 'action', plugin, action)
+    add(title, parts) {
+      for (const condition of parts.conditions ?? []) put(conditions, 'condition', title, condition)
+      for (const action of parts.actions ?? []) put(actions, 'action', title, action)
     },
   }
 }

@@ -1,10 +1,10 @@
-import { GatewayError, type Plan, type RequestLimit } from '../../core/contract/index.ts'
+import { type Author, GatewayError, type Plan, type RequestLimit } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/users.ts'
 import { newApiKey, newId } from '../../core/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { IdSource } from '../../projections/id-source.ts'
-import type { Author, Writer } from '../../projections/writer.ts'
+import type { Writer } from '../../projections/writer.ts'
 import { hashKey } from './api-key.ts'
 
 /** Left out: the plan stays; the limit is the plan's from now on. */

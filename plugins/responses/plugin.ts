@@ -1,4 +1,4 @@
-import type { Plugin } from '../../core/contract/index.ts'
+import type { EventLog, Plugin } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
 import { responsesPaths } from '../openapi/responses.ts'
 import { createCalls } from './calls.ts'
@@ -10,11 +10,11 @@ import { createResponseStore } from './store.ts'
 const DAY_SECONDS = 24 * 60 * 60
 
 /** The Responses API: answers `POST /v1/responses`, keeps responses for `keepDays`, replays them. */
-export function createResponses(keepDays: number): Plugin {
+export function createResponses(log: EventLog, keepDays: number): Plugin {
   return {
     name: 'responses',
     after: ['auth'],
-    setup(_, { log, logger }) {
+    setup(_, { logger }) {
       const store = createResponseStore(log, Math.ceil(keepDays * DAY_SECONDS))
       const calls = createCalls()
       const keeper = createKeeper(store, logger)

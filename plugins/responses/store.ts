@@ -32,7 +32,7 @@ export function createResponseStore(log: EventLog, maxAge: number): ResponseStor
 
 /** The user's response, as `ResponseStore` finds it. */
 export async function findResponse(
-  log: EventLog,
+  log: Pick<EventLog, 'read'>,
   seed: string,
   userId: number,
 ): Promise<StoredResponse | undefined> {

@@ -1,7 +1,8 @@
+import type { Author } from '../../core/contract/index.ts'
 import { rulesStream } from '../../core/events/rules.ts'
 import type { IdSource } from '../../projections/id-source.ts'
 import type { Rules } from '../../projections/rules.ts'
-import type { Author, Writer } from '../../projections/writer.ts'
+import type { Writer } from '../../projections/writer.ts'
 import type { Change, Outcome } from './changes.ts'
 
 export interface RuleServices {

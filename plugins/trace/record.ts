@@ -5,6 +5,7 @@ import {
   GatewayError,
   type JsonObject,
 } from '../../core/contract/index.ts'
+import { readKoaError } from '../../core/http/thrown-by-koa.ts'
 
 /**
  * What became of a request that has been answered, or refused with an error; no texts of it. Thousands are kept and hardly one is ever
@@ -64,7 +65,8 @@ function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
 }
 
 /** Why a request was refused, for its owner to read. */
-export function describeError(error: unknown): JsonObject {
+export function describeError(thrown: unknown): JsonObject {
+  const error = readKoaError(thrown) ?? thrown
   if (!(error instanceof GatewayError)) return { code: 'internal_error', http_status: 500 }
   const { code, status, message, details } = error
   const { param, meta } = details

@@ -1,31 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { cp, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
-
-const BUILT_IN = [
-  'auth',
-  'rate-limit',
-  'plan',
-  'trace',
-  'responses',
-  'firewall',
-  'routing',
-  'dispatch',
-  'decorate',
-  'rules',
-  'models',
-  'audit',
-  'metrics',
-  'openapi',
-]
-
-/** A settings file with this list of plugins. */
-async function configure(folder: string, plugins: readonly unknown[]): Promise<string> {
-  const file = path.join(folder, 'settings.yaml')
-  await writeFile(file, JSON.stringify({ plugins }))
-  return file
-}
+import { ADMIN_KEY, makeFolder, startGateway } from '../support/gateway.ts'
+import { BUILT_IN, installPackage, listPlugins } from '../support/plugins.ts'
 
 const STAMP = `export default {
   name: 'stamp',
@@ -67,7 +44,7 @@ describe('plugins', () => {
     await writeFile(path.join(folder, 'stamp.mjs'), STAMP)
     const [auth, ...rest] = BUILT_IN
     const stamp = { use: './stamp.mjs', options: { text: 'seen' } }
-    const CONFIG = await configure(folder, [auth, stamp, ...rest])
+    const CONFIG = await listPlugins(folder, [auth, stamp, ...rest])
     const gateway = await startGateway({ CONFIG }, { cwd: folder })
     expect(gateway.stderr()).to.contain('auth -> stamp -> rate-limit')
     const chat = await gateway.call('POST', '/v1/chat/completions', {
@@ -81,14 +58,11 @@ describe('plugins', () => {
 
   it('load by the name of an installed package', async () => {
     const folder = await makeFolder()
-    const home = path.join(folder, 'node_modules', '@acme', 'stamp')
-    await mkdir(home, { recursive: true })
-    await writeFile(
-      path.join(home, 'package.json'),
-      '{"name":"@acme/stamp","type":"module","exports":"./index.js"}',
-    )
-    await writeFile(path.join(home, 'index.js'), STAMP)
-    const CONFIG = await configure(folder, [...BUILT_IN, { use: '@acme/stamp', options: { text: 'packed' } }])
+    await installPackage(folder, '@acme/stamp', STAMP, { exports: { '.': { import: './index.js' } } })
+    const CONFIG = await listPlugins(folder, [
+      ...BUILT_IN,
+      { use: '@acme/stamp', options: { text: 'packed' } },
+    ])
     const gateway = await startGateway({ CONFIG }, { cwd: folder })
     expect((await gateway.call('GET', '/v1/stamp')).body).to.deep.equal({ data: 'packed' })
     await gateway.stop()
@@ -97,7 +71,7 @@ describe('plugins', () => {
   it('bring words of their own for routing rules', async () => {
     const folder = await makeFolder()
     await writeFile(path.join(folder, 'night.mjs'), NIGHT)
-    const CONFIG = await configure(folder, [...BUILT_IN, './night.mjs'])
+    const CONFIG = await listPlugins(folder, [...BUILT_IN, './night.mjs'])
     const gateway = await startGateway({ CONFIG }, { cwd: folder })
     const create = (match_json: object, action_json: object) => {
       const rule = { name: 'r', is_enabled: true, priority: 1, match_json, action_json }
@@ -124,96 +98,104 @@ describe('plugins', () => {
     await gateway.stop()
   })
 
-  const plugin = (name: string, more = '') => `export default { name: '${name}', ${more} setup: () => ({}) }`
-
-  for (const { what, plugins, files = {}, says } of [
-    {
-      what: 'an unknown name',
-      plugins: [...BUILT_IN, 'firewal'],
-      says: ['plugin "firewal" is not a built-in', 'npm install firewal'],
-    },
-    {
-      what: 'a built-in listed twice',
-      plugins: [...BUILT_IN, 'plan'],
-      says: ['plugin "plan" is listed twice'],
-    },
-    {
-      what: 'an order that cannot work',
-      plugins: ['plan', 'auth', 'firewall', 'routing', 'dispatch', 'decorate'],
-      says: ['plugin "plan" must be listed after "auth"'],
-    },
-    {
-      what: 'a missing predecessor',
-      plugins: BUILT_IN.filter((name) => name !== 'auth'),
-      says: ['plugin "rate-limit" needs "auth", which is not listed'],
-    },
-    {
-      what: 'options that its schema refuses',
-      plugins: [...BUILT_IN, './x.mjs'],
-      files: { 'x.mjs': STAMP },
-      says: ['the options of plugin "stamp" are not valid: text is required'],
-    },
-    {
-      what: 'options where none are taken',
-      plugins: [{ use: 'auth', options: { strict: true } }, ...BUILT_IN.slice(1)],
-      says: ['the options of plugin "auth" are not valid: the value has the unknown field strict'],
-    },
-    {
-      what: 'a file that is not there',
-      plugins: [...BUILT_IN, './nowhere.mjs'],
-      says: ['plugin "./nowhere.mjs" cannot be imported'],
-    },
-    {
-      what: 'a module that throws',
-      plugins: [...BUILT_IN, './x.mjs'],
-      files: { 'x.mjs': "throw new Error('no database')" },
-      says: ['plugin "./x.mjs" cannot be imported', 'no database'],
-    },
-    {
-      what: 'no default export',
-      plugins: [...BUILT_IN, './x.mjs'],
-      files: { 'x.mjs': 'export const name = 1' },
-      says: ['plugin "./x.mjs" has no default export'],
-    },
-    {
-      what: 'no setup',
-      plugins: [...BUILT_IN, './x.mjs'],
-      files: { 'x.mjs': "export default { name: 'x' }" },
-      says: ['plugin "./x.mjs" has no setup function'],
-    },
-    {
-      what: 'a setup that throws',
-      plugins: [...BUILT_IN, './x.mjs'],
-      files: { 'x.mjs': "export default { name: 'x', setup() { throw new Error('bad licence') } }" },
-      says: ['plugin "x" could not be set up: bad licence'],
-    },
-    {
-      what: 'a condition that is there already',
-      plugins: [...BUILT_IN, './x.mjs'],
-      files: {
-        'x.mjs': "export default { name: 'x', setup: () => ({ conditions: [{ name: 'contains' }] }) }",
-      },
-      says: ['plugin "x" brings the condition "contains", which is there already'],
-    },
-    {
-      what: 'an unknown predecessor',
-      plugins: [...BUILT_IN, './x.mjs'],
-      files: { 'x.mjs': plugin('x', "after: ['billing'],") },
-      says: ['plugin "x" needs "billing", which is not listed'],
-    },
-  ] as const) {
-    it(`refuse to start with ${what}, in a sentence`, async () => {
-      const folder = await makeFolder()
-      for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, name), text)
-      // Paths are looked up from the working directory; the file's own folder stands in by absolute path here.
-      const located = plugins.map((entry) =>
-        typeof entry === 'string' && entry.startsWith('./') ? path.join(folder, entry) : entry,
+  it('may be plain Koa middleware, before auth and after it', async () => {
+    const folder = await makeFolder()
+    const made = `exports.__esModule = true
+      exports.default = function (options) { return async (ctx, next) => {
+        ctx.set(options.header, String(ctx.account === undefined))
+        if (ctx.get('x-teapot')) ctx.throw(418, 'No coffee here.', { headers: { 'x-pot': 'tea' } })
+        await next()
+      } }`
+    const itself = `export default (ctx, next) => {
+      ctx.set('x-seen', ctx.request.body?.model ?? 'no body')
+      return next()
+    }`
+    await installPackage(folder, 'koa-early', made, { type: 'commonjs' })
+    await installPackage(folder, 'koa-late', itself)
+    const early = { use: 'koa-early', options: { header: 'x-stranger' } }
+    const CONFIG = await listPlugins(folder, [early, ...BUILT_IN, 'koa-late'])
+    const gateway = await startGateway({ CONFIG }, { cwd: folder })
+    const ask = (headers = {}) =>
+      gateway.call(
+        'POST',
+        '/v1/chat/completions',
+        { model: 'auto:cost', messages: [{ role: 'user', content: 'x' }] },
+        headers,
       )
-      const CONFIG = await configure(folder, located)
-      const { code, stdout, stderr } = await runSignalbox(['start'], { CONFIG, PORT: '0', DATA_DIR: folder })
-      expect(code).to.equal(1)
-      expect(stdout).to.equal('')
-      for (const sentence of says) expect(stderr).to.contain(sentence.replace('"./', `"${folder}/`))
+
+    const answer = await ask()
+    expect(answer.status).to.equal(200)
+    expect(answer.headers.get('x-stranger')).to.equal('true')
+    expect(answer.headers.get('x-seen')).to.equal('auto:cost')
+    expect((await gateway.call('GET', '/v1/models')).headers.get('x-stranger')).to.equal('true')
+    expect((await ask({ authorization: '' })).headers.get('x-stranger')).to.equal('true')
+    expect((await gateway.call('GET', '/healthz')).headers.get('x-stranger')).to.equal(null)
+
+    const refused = await ask({ 'x-teapot': '1' })
+    expect(refused.status).to.equal(418)
+    expect(refused.headers.get('x-pot')).to.equal('tea')
+    expect(refused.body.error).to.include({
+      message: 'No coffee here.',
+      type: 'invalid_request_error',
+      code: 'refused',
+      http_status: 418,
     })
-  }
+    await gateway.stop()
+  })
+
+  it('may throw errors of the gateway, of a copy of their own, or of their own making', async () => {
+    const folder = await makeFolder()
+    const thrower = `import { GatewayError } from 'signalbox'
+      import { GatewayError as Copied } from './copy/errors.js'
+      export default { name: 'thrower', after: ['auth'], applies: 'all', setup: () => ({
+        async middleware(ctx, next) {
+          const how = ctx.get('x-throw')
+          if (how === 'ours') throw new GatewayError('conflict', 'Ours.', { retryAfter: 3 })
+          if (how === 'copy') throw new Copied('conflict', GatewayError === Copied ? 'Same.' : 'A copy.', { retryAfter: 3 })
+          if (how === 'other') throw new Error('a secret of the plugin')
+          await next()
+        },
+      }) }`
+    const home = await installPackage(folder, 'thrower', thrower)
+    for (const name of ['errors.js', 'brand.js']) {
+      await cp(new URL(`../../dist/core/contract/${name}`, import.meta.url), path.join(home, 'copy', name))
+    }
+    const CONFIG = await listPlugins(folder, [...BUILT_IN, 'thrower'])
+    const gateway = await startGateway({ CONFIG }, { cwd: folder })
+    const errorOf = async (how: string) => {
+      const { status, headers, body } = await gateway.call('GET', '/v1/models', undefined, { 'x-throw': how })
+      return [status, headers.get('retry-after'), body.error.message]
+    }
+
+    expect(await errorOf('ours')).to.deep.equal([409, '3', 'Ours.'])
+    expect(await errorOf('copy')).to.deep.equal([409, '3', 'A copy.'])
+    const [status, , message] = await errorOf('other')
+    expect(status).to.equal(500)
+    expect(message).not.to.contain('secret')
+    while (!gateway.stderr().includes('a secret of the plugin')) await gateway.call('GET', '/healthz')
+    await gateway.stop()
+  })
+
+  it('are not lent the keys of administrator and vendors', async () => {
+    const folder = await makeFolder()
+    const snoop = `import { inspect } from 'node:util'
+      export default { name: 'snoop', setup: (options, host) => ({
+        routes(router) {
+          router.get('/v1/snoop', async (ctx) => {
+            ctx.body = { data: inspect(host, { depth: 12, showHidden: true }) }
+          })
+        },
+      }) }`
+    await installPackage(folder, 'snoop', snoop)
+    const CONFIG = await listPlugins(folder, [...BUILT_IN, 'snoop'])
+    const OPENAI_API_KEY = 'sk-a-key-of-a-vendor'
+    const gateway = await startGateway({ CONFIG, OPENAI_API_KEY }, { cwd: folder })
+
+    const { data } = (await gateway.call('GET', '/v1/snoop')).body
+
+    expect(data).to.contain('metrics')
+    expect(data).not.to.contain(ADMIN_KEY)
+    expect(data).not.to.contain(OPENAI_API_KEY)
+    await gateway.stop()
+  })
 })

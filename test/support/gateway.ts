@@ -45,10 +45,10 @@ export interface Answer {
 /** Starts the built gateway and resolves when it says that it is ready. A fresh data folder unless one is given. */
 export async function startGateway(
   environment: Record<string, string> = {},
-  options: { dataDir?: string; demoKey?: string; cwd?: string } = {},
+  options: { dataDir?: string; demoKey?: string; cwd?: string; program?: string } = {},
 ): Promise<RunningGateway> {
   const dataDir = options.dataDir ?? (await makeFolder())
-  const child = spawn(process.execPath, [PROGRAM, 'start'], {
+  const child = spawn(process.execPath, [options.program ?? PROGRAM, 'start'], {
     cwd: options.cwd,
     env: { ...cleanEnvironment(), ...OWN, DATA_DIR: dataDir, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -90,10 +90,14 @@ export function spawnSignalbox(args: readonly string[], environment: Record<stri
 }
 
 /** Runs the command line to its end, whatever its exit code. */
-export async function runSignalbox(args: readonly string[], environment: Record<string, string> = {}) {
+export async function runSignalbox(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+  cwd?: string,
+) {
   const env = { ...cleanEnvironment(), ...environment }
   try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], { env })
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], { env, cwd })
     return { code: 0, stdout, stderr }
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }

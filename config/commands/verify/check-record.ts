@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '../../../core/contract/index.ts'
 import { type DomainEvent, decodeEvent } from '../../../core/events/codec.ts'
 import { IDS_STREAM } from '../../../core/events/ids.ts'
+import { isPluginStream } from '../../../core/events/plugins.ts'
 import { rulesStream } from '../../../core/events/rules.ts'
 import { userStream } from '../../../core/events/users.ts'
 
@@ -14,7 +15,8 @@ export interface Checker {
 /** More faults of one log than this are counted only. */
 const MOST_FAULTS = 20
 
-export function createChecker(): Checker {
+/** `pluginFault` looks at events of plugins: what is wrong with one, as the end of a sentence. */
+export function createChecker(pluginFault: (record: RecordedEvent) => string | undefined): Checker {
   const revisions = new Map<string, number>()
   const unknown = new Map<string, number>()
   const given = new Set<number>()
@@ -30,6 +32,11 @@ export function createChecker(): Checker {
   }
 
   function checkEvent(record: RecordedEvent): void {
+    if (isPluginStream(record.stream)) {
+      const fault = pluginFault(record)
+      if (fault !== undefined) blame(record, fault)
+      return
+    }
     const event = decodeEvent(record)
     if (event === undefined) {
       const name = `${record.type} of schema ${record.metadata.schema}`

@@ -38,7 +38,7 @@ async function decide(exchange: Exchange, host: Host): Promise<GatewayError | un
   }
 }
 
-function createReaders(log: EventLog): Readonly<Record<Endpoint, RequestReader>> {
+function createReaders(log: Pick<EventLog, 'read'>): Readonly<Record<Endpoint, RequestReader>> {
   const responses: RequestReader = {
     async readRequest(body, { account }) {
       const call = await readCall(body, (seed) => findResponse(log, seed, account.userId))

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import type { RecordedEvent } from '../../../core/contract/index.ts'
+import type { RecordedEvent, Upcasts } from '../../../core/contract/index.ts'
 import { decodeEvent, SCHEMA } from '../../../core/events/codec.ts'
-import type { Upcasts } from '../../../core/events/upcasts.ts'
 
 /** Two steps back from today's schema: first the limit was a field of its own name, then the type had another name. */
 const upcasts: Upcasts = {

@@ -241,6 +241,21 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(await follow(position).take(2)).to.deep.equal([4, 'caught-up'])
       })
 
+      it('leaves out all but the streams of one category when it is asked to', async () => {
+        await append('plugin-a:1', 1)
+        await append('user-1', 2, 3)
+        await append('plugin-b:1', 4)
+        await append('rules-1', 5)
+        const plugins = new Follower(log.follow(0, leaving.signal, 'plugin-'))
+        expect(await plugins.take(3)).to.deep.equal([1, 4, 'caught-up'])
+
+        await append('user-1', 6)
+        await append('plugin-a:1', 7)
+        expect(await plugins.take(1)).to.deep.equal([7])
+        const users = new Follower(log.follow(0, leaving.signal, 'user-'))
+        expect(await users.take(4)).to.deep.equal([2, 3, 6, 'caught-up'])
+      })
+
       it('says caught-up first on an empty log', async () => {
         expect(await follow().take(1)).to.deep.equal(['caught-up'])
       })

@@ -1,0 +1,75 @@
+import {
+  type EventDeclaration,
+  isJsonObject,
+  type NewEvent,
+  type PluginEvent,
+  type RecordedEvent,
+} from '../contract/index.ts'
+import { reasonOf } from '../reason.ts'
+import { compileThoroughCheck, describeSchemaFault } from '../schema.ts'
+import { canOwnEvents, isTypeName, ownPart, pluginStream, pluginType, subjectIn } from './plugins.ts'
+import { upcast } from './upcasts.ts'
+
+/** Between a plugin's events and the log. */
+export interface PluginCodec {
+  /** Version of the shapes that are written. */
+  readonly version: number
+  /** Throws when there is no such type, or the data does not fit it. */
+  encode(event: NewEvent): NewEvent
+  /** Undefined for other plugins' events, and for a type or version that this version of the plugin does not know. */
+  decode(record: RecordedEvent): PluginEvent | undefined
+  /** What is wrong with the event, as the end of a sentence; undefined when nothing is. */
+  faultOf(event: NewEvent): string | undefined
+  streamOf(subject: string): string
+}
+
+/** Throws a sentence when the declaration cannot work. */
+export function createPluginCodec(plugin: string, declared: EventDeclaration): PluginCodec {
+  const { types, version = 1, upcasts = {} } = declared
+  if (!canOwnEvents(plugin))
+    throw new Error('a plugin with events needs a name like that of an npm package: lower case, no spaces')
+  if (!Number.isInteger(version) || version < 1)
+    throw new Error('the version of its events must be 1 or more')
+  const checks = new Map(Object.entries(types).map(([type, schema]) => [type, compileType(type, schema)]))
+
+  function faultOf({ type, data }: NewEvent): string | undefined {
+    const check = checks.get(type)
+    if (check === undefined) return 'is not declared in its events.types'
+    if (!isJsonObject(data)) return 'has no data: give an object'
+    if (check(data)) return undefined
+    return `does not fit its schema: ${(check.errors ?? []).map(describeSchemaFault).join('; ')}`
+  }
+
+  return {
+    version,
+    faultOf,
+    encode(event) {
+      const fault = faultOf(event)
+      if (fault !== undefined) throw new Error(`the event "${event.type}" of plugin "${plugin}" ${fault}`)
+      return { type: pluginType(plugin, event.type), data: event.data }
+    },
+    decode({ stream, type, data, revision, position, metadata }) {
+      const subject = subjectIn(plugin, stream)
+      const own = ownPart(plugin, type)
+      const { schema, actor, time, requestId } = metadata
+      if (subject === undefined || own === undefined || schema > version) return undefined
+      const event = upcast({ type: own, data }, schema, version, upcasts)
+      if (!checks.has(event.type)) return undefined
+      const by = { actor, ...(requestId !== undefined && { requestId }) }
+      return { type: event.type, data: event.data, subject, revision, position, time, ...by }
+    },
+    streamOf(subject) {
+      if (typeof subject === 'string' && subject !== '') return pluginStream(plugin, subject)
+      throw new Error(`the subject of an event of plugin "${plugin}" must be a text`)
+    },
+  }
+}
+
+function compileType(type: string, schema: EventDeclaration['types'][string]) {
+  if (!isTypeName(type)) throw new Error(`"${type}" cannot be a type of event: use letters and digits`)
+  try {
+    return compileThoroughCheck<NewEvent['data']>(schema)
+  } catch (cause) {
+    throw new Error(`the schema of its event "${type}" is no JSON schema: ${reasonOf(cause)}`, { cause })
+  }
+}

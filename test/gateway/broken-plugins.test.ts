@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import { runSignalbox } from '../support/gateway.ts'
+import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
+
+/** A plugin of the name `x`. */
+const x = (more = '', parts = '') => `export default { name: 'x', ${more} setup: () => ({ ${parts} }) }`
+
+const counter = `import { Counter } from 'signalbox'
+  export default { name: NAME, setup(_, { metrics }) {
+    new Counter({ name: 'visits_total', help: 'Visits.', registers: [metrics] })
+    return {}
+  } }`
+
+interface Case {
+  readonly what: string
+  /** After the built-in ones, unless `list` says otherwise. */
+  readonly use?: readonly unknown[]
+  readonly list?: readonly unknown[]
+  /** Packages by name; a name that ends in `.mjs` is a file. */
+  readonly packages?: Readonly<Record<string, string>>
+  readonly says: readonly string[]
+}
+
+const cases: readonly Case[] = [
+  {
+    what: 'a file that is not there',
+    use: ['./nowhere.mjs'],
+    says: ['plugin "./nowhere.mjs" cannot be imported: there is no file', 'Correct the path.'],
+  },
+  {
+    what: 'a package that throws when it is imported',
+    use: ['broken'],
+    packages: { broken: `throw new Error('no database\\nand more')` },
+    says: ['plugin "broken" cannot be imported from', ': no database. Install a version that can be'],
+  },
+  {
+    what: 'a package without a default export',
+    use: ['broken'],
+    packages: { broken: 'export const name = 1' },
+    says: ['plugin "broken" has no default export that is a plugin. Export default'],
+  },
+  {
+    what: 'a package for another contract',
+    use: ['x'],
+    packages: { x: x('contract: 2,') },
+    says: ['plugin "x" is written for version 2 of the plugin contract, and this is version 1. Install'],
+  },
+  {
+    what: 'options that a package refuses',
+    use: [{ use: '@acme/x', options: { size: 'big' } }],
+    packages: { '@acme/x': x(`options: { type: 'object', properties: { size: { type: 'integer' } } },`) },
+    says: ['the options of plugin "x" of "@acme/x" are not valid: size must be of type integer.'],
+  },
+  {
+    what: 'two packages of one name',
+    use: ['x', '@acme/x'],
+    packages: { x: x(), '@acme/x': x() },
+    says: ['plugin "x" of "@acme/x" has the name of plugin "x". List only one of them.'],
+  },
+  {
+    what: 'a package that comes after one that is not there',
+    use: ['x'],
+    packages: { x: x(`after: ['billing'],`) },
+    says: ['plugin "x" needs "billing", which is not listed. Add it before.'],
+  },
+  {
+    what: 'a metric that is there already',
+    use: ['x', 'y'],
+    packages: { x: counter.replace('NAME', `'x'`), y: counter.replace('NAME', `'y'`) },
+    says: [
+      'plugin "y" could not be set up: A metric with the name visits_total has already been registered.',
+    ],
+  },
+  {
+    what: 'an endpoint that is there already',
+    use: ['x'],
+    packages: { x: x('', `routes(router) { router.get('/v1/routing-rules/:name', async () => {}) }`) },
+    says: [
+      'GET /v1/routing-rules/:name of plugin "x" would never be reached, for plugin "routing" answers GET /v1/routing-rules/:id. Give',
+    ],
+  },
+  {
+    what: 'an endpoint that hides another',
+    list: ['auth', 'x', ...BUILT_IN.slice(1)],
+    packages: { x: x('', `routes(router) { router.get('/v1/:what', async () => {}) }`) },
+    says: ['would never be reached, for plugin "x" answers GET /v1/:what. Give one of them another path.'],
+  },
+  {
+    what: 'a place for several methods where another answers one',
+    use: ['x'],
+    packages: { x: x('', `routes(router) { router.all('/v1/models', async () => {}) }`) },
+    says: [
+      'GET /v1/models of plugin "x" would never be reached, for plugin "models" answers GET /v1/models.',
+    ],
+  },
+  {
+    what: 'an endpoint whose path is none',
+    use: ['x'],
+    packages: { x: x('', `routes(router) { router.get('/v1/{', async () => {}) }`) },
+    says: ['plugin "x" could not add its endpoints: '],
+  },
+  {
+    what: 'a type of event whose schema is none',
+    use: ['x'],
+    packages: { x: x('events: { types: { Seen: { type: 3 } }, initial: () => 0, evolve: (n) => n },') },
+    says: ['the events of plugin "x" cannot be used: the schema of its event "Seen" is no JSON schema'],
+  },
+]
+
+describe('a gateway refuses to start, in a sentence, with', () => {
+  for (const { what, use = [], list = [...BUILT_IN, ...use], packages = {}, says } of cases) {
+    it(what, async () => {
+      const folder = await installAll(packages)
+      const environment = {
+        CONFIG: await listPlugins(folder, list),
+        PORT: '0',
+        ROUTE_PORT: '0',
+        DATA_DIR: folder,
+      }
+
+      const { code, stdout, stderr } = await runSignalbox(['start'], environment, folder)
+
+      for (const sentence of says) expect(stderr).to.contain(sentence)
+      expect(stderr.trimEnd().split('\n')).to.have.length(1)
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
+    })
+  }
+})

@@ -1,0 +1,40 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { BUILT_IN_NAMES } from '../../config/built-in-names.ts'
+import { makeFolder } from './gateway.ts'
+
+/** The built-in plugins in an order that works. */
+export const BUILT_IN = BUILT_IN_NAMES
+
+/** A settings file in the folder with this list of plugins, for `CONFIG`. */
+export async function listPlugins(folder: string, plugins: readonly unknown[]): Promise<string> {
+  const file = path.join(folder, 'settings.yaml')
+  const rate_limits = { requests_per_minute: { free: null, paid: null } }
+  await writeFile(file, JSON.stringify({ plugins, rate_limits }))
+  return file
+}
+
+/** A package in the folder's node_modules, as npm would put it there. */
+export async function installPackage(
+  folder: string,
+  name: string,
+  source: string,
+  manifest: object = {},
+): Promise<string> {
+  const home = path.join(folder, 'node_modules', name)
+  await mkdir(home, { recursive: true })
+  const whole = { name, version: '1.0.0', type: 'module', exports: './index.js', ...manifest }
+  await writeFile(path.join(home, 'package.json'), JSON.stringify(whole))
+  await writeFile(path.join(home, 'index.js'), source)
+  return home
+}
+
+/** Packages by name, and files where the name ends in `.mjs`: all in a new folder. */
+export async function installAll(sources: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await makeFolder()
+  for (const [name, source] of Object.entries(sources)) {
+    if (name.endsWith('.mjs')) await writeFile(path.join(folder, name), source)
+    else await installPackage(folder, name, source)
+  }
+  return folder
+}
