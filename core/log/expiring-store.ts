@@ -1,4 +1,4 @@
-import type Database from 'better-sqlite3'
+import type { SqliteDatabase } from './sqlite.ts'
 import { closeFile, type FileLayout, openFile, takePage } from './sqlite-file.ts'
 import type {
   AppendAsk,
@@ -116,7 +116,7 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
  * Empties the write-ahead log; false when somebody reads from it. A reader such as a backup may take minutes: appends must not wait
  * for it, so neither does this.
  */
-function clearCopies(database: Database.Database, busyTimeout: number): boolean {
+function clearCopies(database: SqliteDatabase, busyTimeout: number): boolean {
   database.pragma('busy_timeout = 0')
   try {
     const [result] = database.prepare<[], { busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)').all()

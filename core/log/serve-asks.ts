@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import Database from 'better-sqlite3'
+import { SqliteDatabase } from './sqlite.ts'
 import type {
   Answer,
   AppendAsk,
@@ -86,13 +86,13 @@ export function tell(message: FromWorker): void {
 }
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
+  return error instanceof SqliteDatabase.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
 function describeFailure(error: unknown): Failure {
   return {
     type: 'failed',
     message: error instanceof Error ? error.message : String(error),
-    code: error instanceof Database.SqliteError ? error.code : undefined,
+    code: error instanceof SqliteDatabase.SqliteError ? error.code : undefined,
   }
 }

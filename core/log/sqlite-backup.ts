@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
+import { SqliteDatabase } from './sqlite.ts'
 
 /** One file of a backup: how many events are in it, and the newest one's position, 0 for none. */
 export interface FileBackup {
@@ -47,7 +47,7 @@ const ALL_PAGES = 0x7fffffff
 
 /** In one step: SQLite begins anew when the source has changed between two, and a busy gateway never stops changing it. */
 async function copyFile(source: string, copy: string): Promise<void> {
-  const database = new Database(source, { fileMustExist: true })
+  const database = new SqliteDatabase(source, { fileMustExist: true })
   try {
     await database.backup(copy, { progress: () => ALL_PAGES })
   } finally {
@@ -57,7 +57,7 @@ async function copyFile(source: string, copy: string): Promise<void> {
 
 /** Reads the whole copy back; throws when it is damaged. */
 function checkCopy(copy: string): Omit<FileBackup, 'file'> {
-  const database = new Database(copy)
+  const database = new SqliteDatabase(copy)
   try {
     const found = database.pragma('integrity_check', { simple: true })
     if (found !== 'ok') throw new Error(`the copy is damaged: ${found}`)

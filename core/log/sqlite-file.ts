@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3'
+import { SqliteDatabase } from './sqlite.ts'
 import type { OpenAsk, Page, Row } from './sqlite-protocol.ts'
 
 /** What a store keeps in its file. `version` tells a file of a later program from one that can be read. */
@@ -10,8 +10,8 @@ export interface FileLayout {
 }
 
 /** Opens the file and creates it where there is none; throws when a newer version of the program wrote it. */
-export function openFile({ file, busyTimeout, maxPages }: OpenAsk, layout: FileLayout): Database.Database {
-  const database = new Database(file, { timeout: busyTimeout })
+export function openFile({ file, busyTimeout, maxPages }: OpenAsk, layout: FileLayout): SqliteDatabase {
+  const database = new SqliteDatabase(file, { timeout: busyTimeout })
   try {
     const isNew = readVersion(database, layout) < layout.version
     if (isNew) for (const pragma of layout.before ?? []) database.pragma(pragma)
@@ -26,7 +26,7 @@ export function openFile({ file, busyTimeout, maxPages }: OpenAsk, layout: FileL
   }
 }
 
-function createSchema(database: Database.Database, layout: FileLayout): void {
+function createSchema(database: SqliteDatabase, layout: FileLayout): void {
   // Another process may have been faster since the version was read.
   if (readVersion(database, layout) === layout.version) return
   database.exec(layout.schema)
@@ -34,7 +34,7 @@ function createSchema(database: Database.Database, layout: FileLayout): void {
 }
 
 /** 0 for a new file. */
-function readVersion(database: Database.Database, layout: FileLayout): number {
+function readVersion(database: SqliteDatabase, layout: FileLayout): number {
   const version = Number(database.pragma('user_version', { simple: true }))
   if (version <= layout.version) return version
   throw new Error(
@@ -43,7 +43,7 @@ function readVersion(database: Database.Database, layout: FileLayout): number {
 }
 
 /** Lets go of the file. */
-export function closeFile(database: Database.Database): void {
+export function closeFile(database: SqliteDatabase): void {
   try {
     // Closing the last connection does this too; with other processes at the file it would be left to them.
     database.pragma('wal_checkpoint(PASSIVE)')

@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cp, open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../core/log/sqlite.ts'
 import { makeFolder, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
 
 /** Copies the data folder of a running gateway into an empty folder, with the commands of docs/operations.md. */
@@ -255,7 +255,7 @@ async function readTrail(gateway: RunningGateway, filter: string): Promise<unkno
 }
 
 function newestPosition(folder: string): number {
-  const database = new Database(path.join(folder, 'events.db'))
+  const database = new SqliteDatabase(path.join(folder, 'events.db'))
   const position = database.prepare('SELECT max(position) FROM events').pluck().get()
   database.close()
   return Number(position)

@@ -1,7 +1,7 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../core/log/sqlite.ts'
 import { makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
 
 describe('the command line', () => {
@@ -18,7 +18,7 @@ describe('the command line', () => {
 
   const run = (...args: string[]) => runSignalbox(['log', ...args], { DATA_DIR: dataDir })
   const alter = (sql: string) => {
-    const database = new Database(path.join(dataDir, 'events.db'))
+    const database = new SqliteDatabase(path.join(dataDir, 'events.db'))
     database.exec(sql)
     database.close()
   }

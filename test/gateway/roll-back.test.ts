@@ -1,6 +1,6 @@
 import path from 'node:path'
-import Database from 'better-sqlite3'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../core/log/sqlite.ts'
 import { ADMIN_KEY, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
 import { readScrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
@@ -90,8 +90,8 @@ describe('a gateway on files whose layout is of a newer version', () => {
   })
 })
 
-function alter(dataDir: string, change: (database: Database.Database) => void): void {
-  const database = new Database(path.join(dataDir, 'events.db'))
+function alter(dataDir: string, change: (database: SqliteDatabase) => void): void {
+  const database = new SqliteDatabase(path.join(dataDir, 'events.db'))
   change(database)
   database.close()
 }

@@ -94,7 +94,7 @@ for (const version of ['24.10.0', '22.10.5']) {
       await items.next()
       for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve))
 
-      expect(server.bytesSent()).to.be.lessThan(5_000_000)
+      expect(server.bytesSent()).to.be.lessThan(8_000_000)
       for (let taken = 1; taken < 200; taken++) await items.next()
       expect((await items.next()).value).to.equal('caught-up')
       expect(server.bytesSent()).to.be.greaterThan(20_000_000)

@@ -2,9 +2,9 @@ import { statSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect } from 'chai'
 import { type ExpiringStore, openExpiringStore } from '../../../core/log/expiring-store.ts'
+import { SqliteDatabase } from '../../../core/log/sqlite.ts'
 import type { AppendAsk } from '../../../core/log/sqlite-protocol.ts'
 
 describe('the file of what expires', () => {
@@ -79,7 +79,7 @@ describe('the file of what expires', () => {
 
   it('does not wait for a reader, such as a backup, and clears the copies when it has ended', async () => {
     const walSize = () => statSync(`${file}-wal`).size
-    const reader = new Database(file)
+    const reader = new SqliteDatabase(file)
     store.append([append('response-1', 3600), append('response-2', 1)])
     reader.exec('BEGIN')
     expect(reader.prepare('SELECT count(*) FROM events').pluck().get()).to.equal(2)

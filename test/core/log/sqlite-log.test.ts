@@ -7,9 +7,9 @@ import { createInterface, type Interface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
-import Database from 'better-sqlite3'
 import { expect } from 'chai'
 import { type EventLog, LogUnavailable, type RecordedEvent } from '../../../core/contract/event-log.ts'
+import { SqliteDatabase } from '../../../core/log/sqlite.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../../core/log/sqlite-log.ts'
 import {
   collect,
@@ -43,8 +43,8 @@ describe('the SQLite log', () => {
     return log
   }
 
-  function openFile(): Database.Database {
-    return new Database(join(directory, 'events.db'))
+  function openFile(): SqliteDatabase {
+    return new SqliteDatabase(join(directory, 'events.db'))
   }
 
   describe('among processes', () => {
@@ -134,7 +134,7 @@ describe('the SQLite log', () => {
   })
 
   describe('when another process holds the write lock', () => {
-    let holder: Database.Database
+    let holder: SqliteDatabase
 
     beforeEach(async () => {
       await open()

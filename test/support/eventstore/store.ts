@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import Database from 'better-sqlite3'
+import { SqliteDatabase } from '../../../core/log/sqlite.ts'
 
 /** An event as the server holds it. Positions grow by the size of what is written, as in the real log. */
 export interface StoredEvent {
@@ -44,12 +44,12 @@ const RECORD_BYTES = 90
 
 /** All streams, in SQLite. Emits `written` after each write. */
 export class Store extends EventEmitter {
-  readonly #database: Database.Database
+  readonly #database: SqliteDatabase
   #next: number
 
   constructor(file: string) {
     super()
-    this.#database = new Database(file)
+    this.#database = new SqliteDatabase(file)
     this.#database.pragma('journal_mode = WAL')
     this.#database.pragma('synchronous = OFF')
     this.#database.exec(SCHEMA)
