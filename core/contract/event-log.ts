@@ -62,6 +62,8 @@ export interface EventLog {
    * whichever process wrote it. Ends when the signal aborts.
    */
   follow(from: Position, signal: AbortSignal): AsyncIterable<RecordedEvent | 'caught-up'>
+  /** Lets followers look now for what other processes have written, for those who know that there is something. */
+  look?(): void
   /** Takes an expiring stream away for good; its name is not used again. Nothing happens when there is none. */
   remove(stream: string): Promise<void>
   /** Waits for appends under way, then lets go of the store. */
