@@ -1,21 +1,32 @@
-import type { Gateway } from './gateway.ts'
+import type { Service } from './workers/messages.ts'
 
 /** What a person at the terminal wants to know when the gateway has started. */
-export function describeStart(gateway: Gateway, demoKey: string | undefined): string {
-  const { baseUrl, routeBaseUrl, plugins, sandboxUrl } = gateway
+export interface Start extends Service {
+  readonly workers: number
+  readonly sandboxUrl: string | undefined
+}
+
+export function describeStart({ baseUrl, routeBaseUrl, plugins, sandboxUrl, workers }: Start): string {
   const lines = [
     `Signalbox serves at ${baseUrl}, direct routing at ${routeBaseUrl}/route`,
     `plugins: ${plugins.join(' -> ')}`,
   ]
+  if (workers > 1) lines.push(`workers: ${workers}`)
   if (sandboxUrl !== undefined) {
     lines.push(`no vendor key is configured: the sandbox at ${sandboxUrl} stands in for every vendor`)
   }
-  if (demoKey !== undefined) lines.push('', ...describeDemo(baseUrl, demoKey))
   return lines.join('\n')
 }
 
-function describeDemo(baseUrl: string, key: string): readonly string[] {
+/** The one line for programs. */
+export function writeReadyLine({ baseUrl, routeBaseUrl }: Service): string {
+  return `${JSON.stringify({ ready: true, base_url: baseUrl, route_base_url: routeBaseUrl })}\n`
+}
+
+/** Shows the key of the user that an empty data folder gets. */
+export function describeDemo(baseUrl: string, key: string): string {
   return [
+    '',
     `The data folder was empty: there is now a paid user "demo". Its key is shown this once:`,
     '',
     `  export SIGNALBOX_KEY=${key}`,
@@ -24,5 +35,5 @@ function describeDemo(baseUrl: string, key: string): readonly string[] {
     `    -H "Authorization: Bearer $SIGNALBOX_KEY" -H "Content-Type: application/json" \\`,
     `    -d '{"model":"auto:balance","messages":[{"role":"user","content":"Hello"}]}'`,
     '',
-  ]
+  ].join('\n')
 }

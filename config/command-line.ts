@@ -9,10 +9,9 @@ import { importLog } from './commands/import-log.ts'
 import { verifyLog } from './commands/verify-log.ts'
 import type { Environment } from './environment.ts'
 import { createLogger } from './logger.ts'
-import { openLog } from './open-log.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { runGateway } from './start.ts'
-import { openState, type State } from './state.ts'
+import type { State } from './state.ts'
 
 /** The command was not understood; the message says how it is used. */
 export class UsageError extends Error {}
@@ -77,6 +76,7 @@ function readArguments(args: readonly string[]) {
 
 async function withState(environment: Environment, run: (state: State) => Promise<void>): Promise<void> {
   const settings = readSettings(environment)
+  const { openState } = await import('./state.ts')
   const state = await openState(settings, createLogger(settings.log_level))
   try {
     await run(state)
@@ -90,6 +90,7 @@ async function withLog(
   run: (log: EventLog, settings: Settings) => Promise<void>,
 ): Promise<void> {
   const settings = readSettings(environment)
+  const { openLog } = await import('./open-log.ts')
   const log = await openLog(settings)
   try {
     await run(log, settings)

@@ -2,24 +2,22 @@ import { isJsonObject, type JsonObject } from '../core/contract/index.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Variables and the settings they set. */
+/** Variables and the settings they set; `to` of a number is the greatest that may be. */
 const VARIABLES = [
-  { variable: 'HOST', setting: 'host', read: asText },
-  { variable: 'PORT', setting: 'port', read: asPort },
-  { variable: 'ROUTE_PORT', setting: 'route_port', read: asPort },
-  { variable: 'DATA_DIR', setting: 'data_dir', read: asText },
-  { variable: 'EVENTSTORE_URL', setting: 'eventstore_url', read: asText },
-  { variable: 'REDIS_URL', setting: 'redis_url', read: asText },
-  { variable: 'METRICS_PORT', setting: 'metrics_port', read: asPort },
-  { variable: 'ADMIN_KEY', setting: 'admin_key', read: asText },
-  { variable: 'LOG_LEVEL', setting: 'log_level', read: asText },
+  { variable: 'HOST', setting: 'host' },
+  { variable: 'PORT', setting: 'port', from: 0, to: 65535 },
+  { variable: 'ROUTE_PORT', setting: 'route_port', from: 0, to: 65535 },
+  { variable: 'WORKERS', setting: 'workers', from: 1, to: 128 },
+  { variable: 'DATA_DIR', setting: 'data_dir' },
+  { variable: 'EVENTSTORE_URL', setting: 'eventstore_url' },
+  { variable: 'REDIS_URL', setting: 'redis_url' },
+  { variable: 'METRICS_PORT', setting: 'metrics_port', from: 0, to: 65535 },
+  { variable: 'ADMIN_KEY', setting: 'admin_key' },
+  { variable: 'LOG_LEVEL', setting: 'log_level' },
 ] as const
 
 /** Every variable that sets something, besides CONFIG and those of the providers. */
 export const VARIABLE_NAMES: readonly string[] = VARIABLES.map(({ variable }) => variable)
-
-/** Variables of features that this version does not have: better no start than one that ignores them. */
-const UNAVAILABLE = ['WORKERS']
 
 /** Puts the environment over the settings, and lists what is wrong with it. An empty variable counts as not set. */
 export function readEnvironment(
@@ -28,16 +26,12 @@ export function readEnvironment(
 ): { settings: JsonObject; faults: readonly string[] } {
   const faults: string[] = []
   const changed: Record<string, unknown> = { ...settings }
-  for (const { variable, setting, read } of VARIABLES) {
+  for (const { variable, setting, ...range } of VARIABLES) {
     const text = environment[variable]
     if (!text) continue
-    const value = read(text)
-    if (value === undefined) faults.push(`${variable} must be an integer from 0 to 65535, not "${text}"`)
-    else changed[setting] = value
-  }
-  for (const variable of UNAVAILABLE) {
-    if (environment[variable])
-      faults.push(`${variable} is set, and this version does not have what it is for: unset it`)
+    const fault = 'to' in range ? findFault(text, range) : undefined
+    if (fault !== undefined) faults.push(`${variable} ${fault}`)
+    else changed[setting] = 'to' in range ? Number(text) : text
   }
   if (isJsonObject(settings.providers)) changed.providers = withBaseUrls(settings.providers, environment)
   return { settings: changed, faults }
@@ -56,10 +50,12 @@ function withBaseUrls(providers: JsonObject, environment: Environment): JsonObje
   return Object.fromEntries(rows)
 }
 
-function asText(text: string): string {
-  return text
+interface Range {
+  readonly from: number
+  readonly to: number
 }
 
-function asPort(text: string): number | undefined {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65535 ? Number(text) : undefined
+function findFault(text: string, { from, to }: Range): string | undefined {
+  if (/^\d{1,5}$/.test(text) && Number(text) >= from && Number(text) <= to) return undefined
+  return `must be an integer from ${from} to ${to}, not "${text}"`
 }

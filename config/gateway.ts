@@ -32,11 +32,14 @@ import { openPluginLedgers } from '../projections/plugin-ledgers.ts'
 import { createCatalog } from '../providers/catalog.ts'
 import { createHealth } from '../providers/health.ts'
 import { createLatency } from '../providers/latency.ts'
+import { metricsAddress } from './metrics-address.ts'
 import { openPatiently } from './patience.ts'
 import { openProviders, type Providers } from './providers.ts'
 import type { Settings } from './settings.ts'
 import { openLastingState, type State } from './state.ts'
 import { readVersion } from './version.ts'
+import type { Colleagues } from './workers/colleagues.ts'
+import { LIMITS } from './workers/messages.ts'
 
 /** A gateway that serves. */
 export interface Gateway {
@@ -49,30 +52,40 @@ export interface Gateway {
   readonly state: State
   /** Takes nothing new, lets running requests end, then lets go of everything. */
   stop(): Promise<void>
+  /** The same, while another process takes its place: connections that are kept alive end as on any other day, until it is told to stop. */
+  retire(): Promise<void>
 }
 
 /**
  * Wires everything together, in the order in which it is needed, and listens once it can serve: when the event log is away, once it
- * is back. Rejects when the signal aborts before.
+ * is back. Rejects when the signal aborts before. As one of several workers it works together with its colleagues.
  */
 export async function startGateway(
   settings: Settings,
   logger: Logger,
   signal: AbortSignal,
+  colleagues?: Colleagues,
 ): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
-  const closeAll = async () => {
-    for (const part of opened.splice(0).toReversed()) await part.close()
+  let closed: Promise<void> | undefined
+  const closeAll = () => {
+    closed ??= closeInTurn(opened.toReversed())
+    return closed
   }
   try {
     const metrics = new Registry()
     const patiently = (run: () => Promise<void>) => openPatiently(run, logger, signal)
-    const state = await openLastingState(settings, logger, signal, createAppendMeter(metrics))
+    const state = await openLastingState(settings, logger, {
+      signal,
+      equip: createAppendMeter(metrics),
+      takesSnapshots: colleagues?.takesSnapshots ?? true,
+      spread: colleagues?.spread,
+    })
     opened.push(state)
-    const providers = await openProviders(settings)
+    const providers = await openProviders(settings, colleagues?.sandboxUrl)
     opened.push(providers)
     const vocabulary = createVocabulary()
-    const plugins = builtInPlugins(settings, state, providers, vocabulary)
+    const plugins = builtInPlugins(settings, state, providers, vocabulary, colleagues)
     const host = {
       log: state.log,
       logger,
@@ -92,21 +105,34 @@ export async function startGateway(
       whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
       logState: state.live.state,
     }
+    await colleagues?.join({
+      async reach(position) {
+        if (state.live.position() < position) state.log.look?.()
+        await state.live.until(() => state.live.position() >= position, LIMITS.spread)
+      },
+      metrics: () => metrics.getMetricsAsJSON(),
+    })
+    await colleagues?.takePorts()
     const main = await serve(createApp(parts), settings.host, settings.port)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
     const direct = await serve(createRouteApp(parts), settings.host, settings.route_port)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
+    const drain = async (lingerMs: number) => {
+      const { drain_ms } = settings.timeouts
+      await Promise.all([main.stop(drain_ms, lingerMs), direct.stop(drain_ms, lingerMs)])
+      await closeAll()
+    }
     return {
       baseUrl: main.url,
       routeBaseUrl: direct.url,
       plugins: pipeline.steps.map(({ plugin }) => plugin.name),
       sandboxUrl: providers.sandboxUrl,
       state,
-      async stop() {
+      stop() {
         draining = true
-        await Promise.all([main.stop(settings.timeouts.drain_ms), direct.stop(settings.timeouts.drain_ms)])
-        await closeAll()
+        return drain(0)
       },
+      retire: () => drain(settings.timeouts.drain_ms),
     }
   } catch (error) {
     await closeAll()
@@ -114,11 +140,16 @@ export async function startGateway(
   }
 }
 
+async function closeInTurn(parts: readonly { close(): Promise<void> }[]): Promise<void> {
+  for (const part of parts) await part.close()
+}
+
 function builtInPlugins(
   settings: Settings,
   state: State,
   providers: Providers,
   vocabulary: Vocabulary,
+  colleagues: Colleagues | undefined,
 ): ReadonlyMap<string, Plugin> {
   const kinds: Kinds = { routing: createRoutingKind(vocabulary), firewall: firewallKind }
   const rulesNow = (userId: number) => () => state.rules.of(userId)
@@ -144,9 +175,12 @@ function builtInPlugins(
       commands: state.accountCommands,
       adminKey,
     }),
-    createRateLimit(settings.rate_limits, settings.redis_url ?? undefined),
+    createRateLimit(settings.rate_limits, {
+      redisUrl: settings.redis_url ?? undefined,
+      shared: colleagues?.counter,
+    }),
     createPlan(),
-    createTrace(),
+    createTrace(colleagues?.records),
     createFirewall({ ...state, past, openDesk: desks.firewall }),
     createRouting({ ...state, past, openDesk: desks.routing, market, providers: providers.known }),
     createDispatch({ vendors, health, latency }),
@@ -160,7 +194,8 @@ function builtInPlugins(
       health,
       providers: providers.known,
       adminKey,
-      address: metricsAddress(settings),
+      place: colleagues && metricsAddress(settings) ? 'none' : (metricsAddress(settings) ?? 'main'),
+      sharedPage: colleagues?.metricsPage,
     }),
     createOpenApi({
       version: readVersion(),
@@ -169,9 +204,4 @@ function builtInPlugins(
     }),
   ]
   return new Map(plugins.map((plugin) => [plugin.name, plugin]))
-}
-
-/** Where the metrics have a place of their own. */
-function metricsAddress({ host, metrics_port }: Settings) {
-  return typeof metrics_port === 'number' ? { host, port: metrics_port } : undefined
 }

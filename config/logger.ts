@@ -1,11 +1,17 @@
 import { destination, type Logger, pino } from 'pino'
 
-/** JSON lines on stderr; stdout is for the ready line. What could hold a key or a prompt is cut out whatever it hangs on. */
-export function createLogger(level: string): Logger {
+/** What a pipe takes as a whole, so that lines of several processes do not run into each other (POSIX: at least 512 bytes; Linux: 4096). */
+const MOST_BYTES = 4096
+
+/**
+ * JSON lines on stderr, each with the fields of `base`; stdout is for the ready line. What could hold a key or a prompt is cut out
+ * whatever it hangs on.
+ */
+export function createLogger(level: string, base: Readonly<Record<string, number>> = {}): Logger {
   return pino(
     {
       level,
-      base: null,
+      base,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       redact: {
         paths: ['authorization', 'apiKey', 'key', 'body', 'messages', 'prompt', 'input'].flatMap((name) => [
@@ -16,6 +22,6 @@ export function createLogger(level: string): Logger {
         censor: '[redacted]',
       },
     },
-    destination({ dest: 2, sync: false }),
+    destination({ dest: 2, sync: false, maxWrite: MOST_BYTES }),
   )
 }

@@ -2,7 +2,7 @@ import { FORMATS, type FormatName } from '../providers/formats.ts'
 import { startSandbox } from '../providers/sandbox/server.ts'
 import { createConnection } from '../providers/send.ts'
 import type { Vendor } from '../providers/vendors.ts'
-import type { Settings } from './settings.ts'
+import { needsSandbox, type Settings } from './settings.ts'
 
 /** Names that rules and prefixes may always use (interface: "Provider identifiers" P1 to P5). */
 const WELL_KNOWN = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
@@ -27,10 +27,10 @@ export interface Providers {
   close(): Promise<void>
 }
 
-/** Connects to every vendor with a key; when there is no key at all, to a sandbox in place of all of them. */
-export async function openProviders({ providers, timeouts }: Settings): Promise<Providers> {
-  const hasKey = Object.values(providers).some(({ api_key }) => api_key !== undefined)
-  const sandbox = hasKey ? undefined : await startSandbox()
+/** Connects to every vendor with a key; when there is no key at all, to a sandbox in place of all of them: the one given, or its own. */
+export async function openProviders(settings: Settings, sandboxUrl?: string): Promise<Providers> {
+  const { providers, timeouts } = settings
+  const sandbox = needsSandbox(settings) ? await openSandbox(sandboxUrl) : undefined
   const vendors = new Map<string, Vendor>()
   for (const [id, { format, base_url, api_key, capabilities }] of Object.entries(providers)) {
     const apiKey = sandbox ? 'sandbox' : api_key
@@ -48,4 +48,8 @@ export async function openProviders({ providers, timeouts }: Settings): Promise<
       await sandbox?.close()
     },
   }
+}
+
+async function openSandbox(url: string | undefined) {
+  return url === undefined ? startSandbox() : { url, close: async () => undefined }
 }

@@ -14,6 +14,8 @@ import { shippedFile } from './shipped-file.ts'
 /** How this process is to run: the shipped settings, the operator's file over them, the environment over both. */
 export interface Settings {
   readonly host: string
+  /** Processes that serve. */
+  readonly workers: number
   readonly port: number
   readonly route_port: number
   readonly data_dir: string
@@ -48,6 +50,11 @@ export interface ProviderSettings {
   readonly capabilities: Capabilities
   /** Undefined when the provider's key variable is not set. */
   readonly api_key: string | undefined
+}
+
+/** Whether there is no vendor key at all. */
+export function needsSandbox({ providers }: Pick<Settings, 'providers'>): boolean {
+  return Object.values(providers).every(({ api_key }) => api_key === undefined)
 }
 
 /** All faults in the settings, each with the setting's name and what is allowed. */

@@ -10,7 +10,7 @@ import { followLog, type Live } from '../projections/live.ts'
 import type { Rules } from '../projections/rules.ts'
 import { keepSnapshots } from '../projections/snapshots/keeper.ts'
 import { restoreProjections } from '../projections/snapshots/restore.ts'
-import { createWriter, type Writer } from '../projections/writer.ts'
+import { createWriter, type Writer, type WriterOptions } from '../projections/writer.ts'
 import { type LogSettings, openLog } from './open-log.ts'
 import { openPatiently, unlessAborted } from './patience.ts'
 import type { Settings } from './settings.ts'
@@ -34,27 +34,23 @@ export function openState(settings: StateSettings, logger: Logger): Promise<Stat
   return open(settings, logger)
 }
 
-/**
- * As `openState`, for a process that stays: waits for a log that is away until the signal aborts, takes snapshots, and works with the
- * log as `equip` makes it.
- */
-export function openLastingState(
-  settings: StateSettings,
-  logger: Logger,
-  signal: AbortSignal,
-  equip: (log: EventLog) => EventLog,
-): Promise<State> {
-  return openPatiently(() => open(settings, logger, signal, equip), logger, signal)
+/** What a process that stays does more. */
+export interface Lasting extends Pick<WriterOptions, 'spread'> {
+  readonly signal: AbortSignal
+  /** Makes of the log the one that is worked with. */
+  readonly equip: (log: EventLog) => EventLog
+  readonly takesSnapshots: boolean
 }
 
-async function open(
-  settings: StateSettings,
-  logger: Logger,
-  lasting?: AbortSignal,
-  equip = (log: EventLog) => log,
-): Promise<State> {
+/** As `openState`, for a process that stays: waits for a log that is away until the signal aborts. */
+export function openLastingState(settings: StateSettings, logger: Logger, lasting: Lasting): Promise<State> {
+  return openPatiently(() => open(settings, logger, lasting), logger, lasting.signal)
+}
+
+async function open(settings: StateSettings, logger: Logger, lasting?: Lasting): Promise<State> {
   const folder = join(settings.data_dir, 'snapshots')
-  const log = equip(await openLog(settings))
+  const bare = await openLog(settings)
+  const log = lasting ? lasting.equip(bare) : bare
   const opened: { close(): Promise<void> }[] = [log]
   const close = async () => {
     for (const part of opened.splice(0).toReversed()) await part.close()
@@ -64,15 +60,15 @@ async function open(
     const list = listProjections(projections)
     const live = followLog(log, list, logger, position)
     opened.push(live)
-    await unlessAborted(live.caughtUp, lasting)
-    if (lasting !== undefined) {
+    await unlessAborted(live.caughtUp, lasting?.signal)
+    if (lasting?.takesSnapshots) {
       const everyEvents = settings.snapshots.every_events
       const keeper = keepSnapshots(live, list, { folder, everyEvents, logger })
       // The last snapshot is taken when nothing is applied any more.
       opened.splice(1, 0, keeper)
     }
     const { accounts, rules } = projections
-    const writer = createWriter(log, live, createClock())
+    const writer = createWriter(log, live, createClock(), { spread: lasting?.spread })
     const ids = createIdSource(projections.ids, writer)
     const accountCommands = createAccountCommands(accounts, ids, writer)
     return { log, live, accounts, rules, ids, writer, accountCommands, close }

@@ -22,7 +22,8 @@ export function createIdSource(ids: Ids, writer: Writer): IdSource {
       first = ids.next()
       return [{ type: 'IdsReserved' as const, data: { first, count: group.count } }]
     }
-    const written = writer.write({ stream: IDS_STREAM, revision: ids.revision, decide }, author)
+    const command = { stream: IDS_STREAM, revision: ids.revision, decide, isInternal: true }
+    const written = writer.write(command, author)
     running = written.catch(() => undefined)
     await written.catch(forgive)
     return first

@@ -6,6 +6,7 @@ import {
   GatewayError,
   LogUnavailable,
   type NewEvent,
+  type Position,
   WrongRevision,
 } from '../core/contract/index.ts'
 import { type DomainEvent, describeWrite, SCHEMA } from '../core/events/codec.ts'
@@ -18,6 +19,8 @@ export interface Command {
   revision(): number
   /** Decides on the projection's present state; throws a `GatewayError` to refuse. No events: nothing to do. */
   decide(): readonly DomainEvent[]
+  /** Nobody else has to know of it before the answer. */
+  readonly isInternal?: boolean
 }
 
 /** What a plugin writes: events in shapes of its own. */
@@ -32,7 +35,7 @@ export interface PluginCommand {
 
 export interface Writer {
   /**
-   * Decides, appends at the revision decided on, and resolves when this node's projections show the change.
+   * Decides, appends at the revision decided on, and resolves when the projections of this node show the change, in all its processes.
    * When somebody else was quicker, it decides again on the new state. Rejects with `LogUnavailable` while the log is away.
    */
   write(command: Command | PluginCommand, author: Author): Promise<Appended | undefined>
@@ -40,14 +43,20 @@ export interface Writer {
 
 const MOST_TRIES = 50
 
-/** How long this node may take to see what is in the log already, in milliseconds. */
 const PATIENCE = 5000
 
+export interface WriterOptions {
+  /** How long this node may take to see what is in the log already, in milliseconds. */
+  readonly patience?: number
+  /** Resolves when the other processes of this node show what is in the log up to the position. */
+  readonly spread?: ((position: Position) => Promise<void>) | undefined
+}
+
 export function createWriter(
-  log: Pick<EventLog, 'append'>,
+  log: Pick<EventLog, 'append' | 'look'>,
   live: Live,
   clock: Clock,
-  patience = PATIENCE,
+  { patience = PATIENCE, spread = async () => undefined }: WriterOptions = {},
 ): Writer {
   /** Writes to one stream queue up here, so that writers on this node never run into each other. */
   const queues = new Queues()
@@ -62,27 +71,25 @@ export function createWriter(
       const metadata = describeWrite(author.actor, clock(), author.requestId, schema)
       try {
         const appended = await log.append(command.stream, events, { expected, metadata })
-        await show(appended)
+        await show(appended, command)
         return appended
       } catch (error) {
         if (!(error instanceof WrongRevision)) throw error
         if (tries === MOST_TRIES) throw new GatewayError('conflict', 'Too many changes at once. Try again.')
+        log.look?.()
         await live.until(() => (command.revision?.() ?? error.actual) >= error.actual, patience)
       }
     }
   }
 
-  async function show({ position }: Appended): Promise<void> {
+  async function show({ position }: Appended, command: Command | PluginCommand): Promise<void> {
+    const isInternal = 'isInternal' in command && command.isInternal
+    const here = live.until(() => live.position() >= position, patience)
     try {
-      await live.until(() => live.position() >= position, patience)
+      await (isInternal ? here : Promise.all([here, spread(position)]))
     } catch (cause) {
-      throw new LogUnavailable(
-        'the change is in the event log, which went away before this node saw it there',
-        {
-          cause,
-          maybeWritten: true,
-        },
-      )
+      const message = 'the change is in the event log, and not all of this node saw it there in time'
+      throw new LogUnavailable(message, { cause, maybeWritten: true })
     }
   }
 

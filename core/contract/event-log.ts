@@ -64,6 +64,8 @@ export interface EventLog {
    * with its `-`, leaves out all others.
    */
   follow(from: Position, signal: AbortSignal, streams?: string): AsyncIterable<RecordedEvent | 'caught-up'>
+  /** Lets followers look now for what other processes have written, for those who know that there is something. */
+  look?(): void
   /** Takes an expiring stream away for good; its name is not used again. Nothing happens when there is none. */
   remove(stream: string): Promise<void>
   /** Waits for appends under way, then lets go of the store. */

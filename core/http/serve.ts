@@ -1,21 +1,22 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type Koa from 'koa'
+import { createDrain, type Drain } from './drain.ts'
 
 /** A listening server that can stop without cutting off what is running. */
 export interface Listener {
   /** `http://host:port` with the real port. */
   readonly url: string
-  /** Accepts nothing new, lets running requests end for at most `graceMs`, then cuts what is left. */
-  stop(graceMs: number): Promise<void>
+  readonly stop: Drain
 }
 
 export async function serve(app: Koa, host: string, port: number): Promise<Listener> {
   const server = createServer(app.callback())
+  const stop = createDrain(server)
   await listen(server, host, port)
   const { port: real } = server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
-  return { url: `http://${name}:${real}`, stop: (graceMs) => stop(server, graceMs) }
+  return { url: `http://${name}:${real}`, stop }
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -33,23 +34,5 @@ function explain(error: NodeJS.ErrnoException, address: string): Error {
   if (error.code !== 'EADDRINUSE') return error
   return new Error(`${address} is in use by another program. Stop that, or choose another port.`, {
     cause: error,
-  })
-}
-
-/** How often connections are looked for whose last answer has ended; only while stopping. */
-const SWEEP_MS = 50
-
-function stop(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    // A connection that is kept alive would hold the server open: each is closed with its last answer.
-    server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
-    const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
-    const cut = setTimeout(() => server.closeAllConnections(), graceMs)
-    server.close(() => {
-      clearInterval(sweep)
-      clearTimeout(cut)
-      resolve()
-    })
-    server.closeIdleConnections()
   })
 }

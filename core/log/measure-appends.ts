@@ -29,6 +29,7 @@ export function createAppendMeter(metrics: Registry): (log: EventLog) => EventLo
     },
     read: (stream, from) => log.read(stream, from),
     follow: (...args) => log.follow(...args),
+    look: () => log.look?.(),
     remove: (stream) => log.remove(stream),
     close: () => log.close(),
   })

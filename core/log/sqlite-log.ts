@@ -128,6 +128,10 @@ class SqliteLog implements EventLog {
     }
   }
 
+  look(): void {
+    this.#history.ringAll()
+  }
+
   async remove(stream: string): Promise<void> {
     if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
     await this.#threadOf(stream).ask({ type: 'remove', stream })

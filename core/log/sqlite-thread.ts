@@ -45,6 +45,11 @@ export class SqliteThread {
     this.#holdProcess()
   }
 
+  /** Wakes all followers. */
+  ringAll(): void {
+    for (const bell of this.#followers) bell.ring()
+  }
+
   unfollow(bell: Bell): void {
     this.#followers.delete(bell)
     if (this.#followers.size === 0) this.#send('unwatch')
@@ -56,7 +61,7 @@ export class SqliteThread {
     if (this.#ended) return
     const closed = this.ask({ type: 'close' })
     this.#ended = new LogUnavailable('the event log is closed')
-    this.#ringAll()
+    this.ringAll()
     try {
       await closed
     } finally {
@@ -74,7 +79,7 @@ export class SqliteThread {
   }
 
   #receive(message: FromWorker): void {
-    if (message === 'changed') this.#ringAll()
+    if (message === 'changed') this.ringAll()
     else this.#settle(message.id, message.answer)
   }
 
@@ -84,7 +89,7 @@ export class SqliteThread {
     this.#holdProcess()
     if (answer.type === 'failed') pending?.reject(unavailable(answer))
     else pending?.resolve(answer)
-    if (answer.type === 'appended') this.#ringAll()
+    if (answer.type === 'appended') this.ringAll()
   }
 
   #die(cause?: unknown): void {
@@ -93,11 +98,7 @@ export class SqliteThread {
     for (const { reject } of this.#pending.values())
       reject(new LogUnavailable(message, { cause, maybeWritten: true }))
     this.#pending.clear()
-    this.#ringAll()
-  }
-
-  #ringAll(): void {
-    for (const bell of this.#followers) bell.ring()
+    this.ringAll()
   }
 
   #holdProcess(): void {

@@ -9,6 +9,7 @@ export function showEvents(metrics: Registry, live: Live): void {
   new Gauge({
     name: 'signalbox_projection_position',
     help: 'Position in the event log up to which this node knows everything.',
+    aggregator: 'min',
     registers,
     collect() {
       this.set(live.position())
@@ -17,6 +18,7 @@ export function showEvents(metrics: Registry, live: Live): void {
   new Gauge({
     name: 'signalbox_event_log_followed',
     help: '1 while this node follows the event log, 0 while the log is away.',
+    aggregator: 'min',
     registers,
     collect() {
       this.set(live.state() === 'following' ? 1 : 0)
@@ -25,6 +27,8 @@ export function showEvents(metrics: Registry, live: Live): void {
   new Counter({
     name: 'signalbox_unknown_events_total',
     help: 'Events that only a newer version can read, and that this node passed over.',
+    // All processes of a node read the same log.
+    aggregator: 'max',
     registers,
     collect() {
       this.reset()

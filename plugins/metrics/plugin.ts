@@ -5,7 +5,7 @@ import type { Health } from '../../providers/health.ts'
 import { requireAdminKey } from '../auth/require-admin-key.ts'
 import { metricsPaths } from '../openapi/probes.ts'
 import { showBreakers } from './breakers.ts'
-import { answerMetrics, serveMetrics } from './endpoint.ts'
+import { answerMetrics, type MetricsPage, serveMetrics } from './endpoint.ts'
 import { showEvents } from './events.ts'
 import { observeHttpRequests } from './http-requests.ts'
 import { observeOverhead } from './overhead.ts'
@@ -18,13 +18,15 @@ export interface MetricsServices {
   /** Every provider that may be named in a rule or as a prefix. */
   readonly providers: ReadonlySet<string>
   readonly adminKey: string | undefined
-  /** An address of their own; without it the metrics are on the main address, for the bearer of the admin key. */
-  readonly address: { readonly host: string; readonly port: number } | undefined
+  /** An address of their own, the main address for the bearer of the admin key, or no place in this process. */
+  readonly place: { readonly host: string; readonly port: number } | 'main' | 'none'
+  /** The metrics of several processes, in place of those of this one. */
+  readonly sharedPage: ((contentType: MetricsPage['contentType']) => MetricsPage) | undefined
 }
 
 /** `/metrics` for Prometheus; docs/metrics.md has the list. Other plugins register theirs with `host.metrics`. */
 export function createMetrics(services: MetricsServices): Plugin {
-  const { live, health, providers, adminKey, address } = services
+  const { live, health, providers, adminKey, place, sharedPage } = services
   return {
     name: 'metrics',
     async setup(_, { metrics, vocabulary, logger }) {
@@ -37,17 +39,18 @@ export function createMetrics(services: MetricsServices): Plugin {
         observeVendorCalls(metrics, providers),
         observeRuleOutcomes(metrics, vocabulary),
       ]
-      const listener = address && (await serveMetrics(metrics, address.host, address.port))
+      const page = sharedPage?.(metrics.contentType) ?? metrics
+      const listener =
+        typeof place === 'object' ? await serveMetrics(page, place.host, place.port) : undefined
       if (listener) logger.info({ url: `${listener.url}/metrics` }, 'metrics have an address of their own')
-      const isOnMain = listener === undefined && adminKey !== undefined
+      const isOnMain = place === 'main' && adminKey !== undefined
       return {
         observeRequest(request) {
           for (const observe of observers) observe(request)
         },
         ...(isOnMain && { openapi: metricsPaths }),
         openRoutes(router) {
-          if (isOnMain)
-            router.get('/metrics', requireAdminKey(adminKey), (ctx) => answerMetrics(metrics, ctx))
+          if (isOnMain) router.get('/metrics', requireAdminKey(adminKey), (ctx) => answerMetrics(page, ctx))
         },
         async close() {
           await listener?.stop(0)

@@ -2,21 +2,26 @@ import type { Logger } from 'pino'
 import { type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
 import type { Count, RequestCounter } from './counter.ts'
 import { setLimitHeaders, wholeSeconds } from './headers.ts'
+import { WINDOW_SECONDS } from './limiter-options.ts'
 import { createMemoryCounter } from './memory-counter.ts'
 import { createOutcomeCounter, type LimitOutcome } from './outcomes.ts'
 import { limitOf, type RateLimitSettings } from './settings.ts'
 
-const WINDOW_SECONDS = 60
+/** Where requests are counted: in the Redis at `redisUrl`, else by `shared` for several processes, else in this one. */
+export interface CounterChoice {
+  readonly redisUrl: string | undefined
+  readonly shared: RequestCounter | undefined
+}
 
 /** Requests per minute and user, on everything that needs an API key (interface: "Limits"). */
-export function createRateLimit(settings: RateLimitSettings, redisUrl: string | undefined): Plugin {
+export function createRateLimit(settings: RateLimitSettings, choice: CounterChoice): Plugin {
   return {
     name: 'rate-limit',
     after: ['auth'],
     applies: 'all',
     needs: 'headers',
     async setup(_, { logger, metrics }) {
-      const counter = await openCounter(settings, redisUrl, logger)
+      const counter = await openCounter(settings, choice, logger)
       const note = createOutcomeCounter(metrics)
       return {
         async middleware(ctx, next) {
@@ -33,10 +38,10 @@ export function createRateLimit(settings: RateLimitSettings, redisUrl: string | 
 
 async function openCounter(
   { redis_timeout_ms }: RateLimitSettings,
-  url: string | undefined,
+  { redisUrl: url, shared }: CounterChoice,
   logger: Logger,
 ): Promise<RequestCounter> {
-  if (url === undefined) return createMemoryCounter(WINDOW_SECONDS)
+  if (url === undefined) return shared ?? createMemoryCounter(WINDOW_SECONDS)
   const { openRedisCounter } = await import('./redis-counter.ts')
   return openRedisCounter({ url, timeoutMs: redis_timeout_ms, windowSeconds: WINDOW_SECONDS }, logger)
 }

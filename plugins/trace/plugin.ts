@@ -1,10 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { requestsPaths } from '../openapi/requests.ts'
-import { RequestRecord } from './record.ts'
+import { RequestRecord, type ShownRequest } from './record.ts'
+import type { SharedRecords } from './shared-records.ts'
 
-/** Keeps what became of the last requests, and shows it to their owners at `GET /v1/requests/{x_request_id}`. */
-export function createTrace(): Plugin {
+/**
+ * Keeps what became of the last requests, and shows it to their owners at `GET /v1/requests/{x_request_id}`, also of those that
+ * other processes have served.
+ */
+export function createTrace(shared?: SharedRecords): Plugin {
   return {
     name: 'trace',
     after: ['auth'],
@@ -15,6 +19,7 @@ export function createTrace(): Plugin {
     },
     setup(options) {
       const records = new LRUCache<string, RequestRecord>({ max: Number(options.kept_requests ?? 10_000) })
+      shared?.offer((requestId) => show(records.get(requestId)))
       return {
         async middleware({ exchange }, next) {
           try {
@@ -28,7 +33,8 @@ export function createTrace(): Plugin {
         openapi: requestsPaths,
         routes(router) {
           router.get('/v1/requests/:id', async (ctx) => {
-            const record = records.get(ctx.params.id ?? '')
+            const id = ctx.params.id ?? ''
+            const record: ShownRequest | undefined = records.get(id) ?? (await shared?.find(id))
             if (record?.userId !== ctx.account.userId) {
               throw new GatewayError('not_found', 'There is no such request of yours, or it is too long ago.')
             }
@@ -38,4 +44,9 @@ export function createTrace(): Plugin {
       }
     },
   }
+}
+
+/** As another process can be told it. */
+function show(record: RequestRecord | undefined): ShownRequest | undefined {
+  return record && { userId: record.userId, shown: record.shown }
 }

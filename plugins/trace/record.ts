@@ -7,11 +7,17 @@ import {
 } from '../../core/contract/index.ts'
 import { readKoaError } from '../../core/http/thrown-by-koa.ts'
 
+/** What the owner of a request may see of it. */
+export interface ShownRequest {
+  readonly userId: Account['userId']
+  readonly shown: JsonObject
+}
+
 /**
  * What became of a request that has been answered, or refused with an error; no texts of it. Thousands are kept and hardly one is ever
  * looked at, so it keeps what is there and is written out when it is.
  */
-export class RequestRecord {
+export class RequestRecord implements ShownRequest {
   readonly userId: Account['userId']
   readonly #time: number
   readonly #error: JsonObject | undefined

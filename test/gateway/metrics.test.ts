@@ -256,6 +256,13 @@ describe('metrics', () => {
       gateway,
       ({ sum }) => sum('signalbox_rule_actions_total') === 1,
     )
+    const several = await startGateway({ WORKERS: '2' })
+    const ofSeveral = await scrape(several)
+    await several.stop()
+    const [allNames, allSamples] = [
+      [...names, ...ofSeveral.names],
+      [...samples, ...ofSeveral.samples],
+    ]
     const dashboard = JSON.parse(
       await readFile(new URL('config/deploy/grafana/dashboard.json', ROOT), 'utf8'),
     )
@@ -272,8 +279,8 @@ describe('metrics', () => {
       ]
       expect(used, expression).not.to.deep.equal([])
       for (const [, name = '', selector = ''] of used) {
-        expect([...names], expression).to.include(name)
-        const labels = samples
+        expect(allNames, expression).to.include(name)
+        const labels = allSamples
           .filter((sample) => sample.name === name)
           .flatMap(({ labels }) => Object.keys(labels))
         for (const [, label] of selector.matchAll(/(\w+)\s*[=!]~?/g))

@@ -145,7 +145,7 @@ describe('settings', () => {
     const { code, stdout, stderr } = await runSignalbox(['start'], {
       CONFIG: config,
       PORT: 'eighty',
-      WORKERS: '4',
+      WORKERS: '0',
     })
     expect(code).to.equal(1)
     expect(stdout).to.equal('')

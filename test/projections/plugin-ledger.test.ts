@@ -53,7 +53,7 @@ describe('the events of a plugin', () => {
     const live = followLog(on, [createAccounts()], logger, from)
     opened.push(live)
     await live.caughtUp
-    const writer = createWriter(on, live, createClock(), 1000)
+    const writer = createWriter(on, live, createClock(), { patience: 1000 })
     const plugins = Object.entries(declared).map(([name, events]) => ({ name, events, setup: () => ({}) }))
     const ledgers = await openPluginLedgers(plugins, { log: on, live, writer, logger, patiently })
     return {

@@ -22,7 +22,9 @@ describe('a writer', () => {
     append = (...args) => log.append(...args)
     live = followLog(log, [createAccounts()], pino({ level: 'silent' }))
     await live.caughtUp
-    writer = createWriter({ append: (...args) => append(...args) }, live, createClock(), PATIENCE)
+    writer = createWriter({ append: (...args) => append(...args) }, live, createClock(), {
+      patience: PATIENCE,
+    })
   })
 
   afterEach(async () => {

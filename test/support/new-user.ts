@@ -4,6 +4,7 @@ import { ADMIN_KEY, type Answer, type RunningGateway } from './gateway.ts'
 export interface TestUser {
   readonly id: number
   readonly keyId: string
+  readonly key: string
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** `POST /route` on the direct-routing address. */
   route(body: unknown): Promise<Answer>
@@ -23,6 +24,7 @@ export async function newUser(gateway: RunningGateway, plan = 'paid'): Promise<T
   return {
     id,
     keyId,
+    key,
     call: (method, path, body, headers = {}) =>
       gateway.call(method, path, body, { authorization, ...headers }),
     async route(body) {

@@ -1,10 +1,14 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
+import { openChannel } from '../../../config/workers/channel.ts'
+import { tieToPrimary } from '../../../config/workers/colleagues.ts'
+import type { PrimaryAsks, WorkerAsks } from '../../../config/workers/messages.ts'
 import type { RequestCounter } from '../../../plugins/rate-limit/counter.ts'
 import { writeDuration } from '../../../plugins/rate-limit/headers.ts'
 import { createMemoryCounter } from '../../../plugins/rate-limit/memory-counter.ts'
 import { openRedisCounter } from '../../../plugins/rate-limit/redis-counter.ts'
 import { type RunningRedis, startRedis } from '../../support/redis.ts'
+import { pairOfWires } from '../../support/wires.ts'
 
 const LIMIT = 50
 
@@ -58,6 +62,17 @@ describe('counting requests', () => {
   after(() => redis?.stop())
 
   describeCounter('in memory', async () => [createMemoryCounter(1)])
+  describeCounter('in a primary, from two workers', async () => {
+    const counter = createMemoryCounter(1)
+    return [1, 2].map(() => {
+      const [ofPrimary, ofWorker] = pairOfWires()
+      openChannel<WorkerAsks, Pick<PrimaryAsks, 'count'>>(ofPrimary, {
+        count: ({ userId }) => counter.count(userId),
+      })
+      const assignment = { number: 1, port: 0, routePort: 0, sandboxUrl: undefined }
+      return tieToPrimary(ofWorker, assignment).counter
+    })
+  })
   describeCounter('in Redis, from two connections', async () => {
     redis = await startRedis()
     if (redis === undefined) return undefined

@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import type { Logger } from 'pino'
+import { describeDemo } from '../banner.ts'
+import { createDemoUser } from '../demo-user.ts'
+import type { Environment } from '../environment.ts'
+import { type Gateway, startGateway } from '../gateway.ts'
+import { createLogger } from '../logger.ts'
+import { readSettings } from '../settings.ts'
+import type { Assignment } from './assignment.ts'
+import type { Wire } from './channel.ts'
+import { type Ties, tieToPrimary } from './colleagues.ts'
+
+/** Serves as one of several workers until it is told to stop. When the primary dies, node:cluster ends this process at once. */
+export async function runWorker(environment: Environment, assignment: Assignment): Promise<never> {
+  // A terminal that closes tells every process; what comes of it is for the primary to say.
+  process.on('SIGHUP', () => undefined)
+  const stopping = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort())
+  const ties = tieToPrimary(PRIMARY, assignment)
+  const logger = createLogger('info', { worker: assignment.number })
+  const gateway = await start(environment, assignment, ties, logger, stopping.signal).catch(async (error) => {
+    if (stopping.signal.aborted) process.exit(0)
+    await ties.refuse(error instanceof Error ? error.message : String(error))
+    process.exit(1)
+  })
+  const code = await serve(gateway, ties, logger, stopping.signal).catch((err) => {
+    logger.fatal({ err }, 'the worker failed')
+    return 1
+  })
+  process.exit(code)
+}
+
+const PRIMARY: Wire = {
+  // Without the primary there is nobody left to tell.
+  send: (message) => void process.send?.(message, undefined, undefined, () => undefined),
+  listen: (receive) => void process.on('message', receive),
+}
+
+async function start(
+  environment: Environment,
+  { number, port, routePort }: Assignment,
+  ties: Ties,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Gateway> {
+  const settings = readSettings(environment)
+  logger.level = settings.log_level
+  const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, ties)
+  if (number === 1) await greet(gateway)
+  await ties.serve(gateway)
+  return gateway
+}
+
+/** The key goes from here to the terminal, and not through the primary. */
+async function greet({ state, baseUrl }: Gateway): Promise<void> {
+  const demoKey = await createDemoUser(state)
+  if (demoKey !== undefined) process.stderr.write(`${describeDemo(baseUrl, demoKey)}\n`)
+}
+
+/** Resolves with the exit code when everything is let go of. */
+async function serve(gateway: Gateway, ties: Ties, logger: Logger, signal: AbortSignal): Promise<number> {
+  const stopped = signal.aborted ? Promise.resolve() : once(signal, 'abort')
+  const failure = await Promise.race([stopped, ties.retired, gateway.state.live.ended]).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (failure === undefined) logger.info('stopping: running requests may end')
+  else logger.fatal({ err: failure }, 'the event log cannot be followed any further')
+  void stopped.then(gateway.stop)
+  await (failure === undefined && !signal.aborted ? gateway.retire() : gateway.stop())
+  await ties.leave().catch(() => undefined)
+  return failure === undefined ? 0 : 1
+}

@@ -1,0 +1,16 @@
+import type { Wire } from '../../config/workers/channel.ts'
+
+/** Both ends of a pipe, as between two processes: what is sent is copied as JSON and arrives later. */
+export function pairOfWires(): [Wire, Wire] {
+  const receivers: ((message: unknown) => void)[] = []
+  const end = (own: number, other: number): Wire => ({
+    send(message) {
+      const text = JSON.stringify(message)
+      setImmediate(() => receivers[other]?.(JSON.parse(text)))
+    },
+    listen(receive) {
+      receivers[own] = receive
+    },
+  })
+  return [end(0, 1), end(1, 0)]
+}
