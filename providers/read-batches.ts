@@ -36,7 +36,7 @@ export async function* readBatches(
         yield batch
         batch = []
       }
-      if (reader.done) watch.expect(CLOSING_MS)
+      if (reader.isDone?.()) watch.expect(CLOSING_MS)
       else if (begun || performance.now() - opened < queueMs) watch.expect(idleMs)
     }
     for (const event of sse.end()) batch.push(...reader.read(event))
@@ -48,7 +48,7 @@ export async function* readBatches(
     watch.end()
     // What came before a failure is delivered, unless it would be the first batch: then another target can still answer.
     if (begun && batch.length > 0) yield batch
-    if (!reader.done) throw explained
+    if (!reader.isDone?.()) throw explained
   } finally {
     watch.end()
     // Of a stream that nobody reads to its end.

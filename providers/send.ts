@@ -9,7 +9,7 @@ import { explainNetworkError } from './network-error.ts'
 import { type Head, Post } from './post.ts'
 import { readBatches } from './read-batches.ts'
 import { readText } from './read-text.ts'
-import { startWatch, type Watch } from './watch.ts'
+import { Watch } from './watch.ts'
 
 export interface ConnectionOptions {
   /** The provider's id, as error messages name it. */
@@ -71,7 +71,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function send(request: ChatRequest, target: Target, client: Presence, queues = false): Promise<Sent> {
     const { path, headers, body, omitted } = provider.writeCall(request, target, apiKey)
     let post: Post | undefined
-    const watch = startWatch(id, client, timeouts.first_byte_ms, (reason) => post?.breakOff(reason))
+    const watch = new Watch(id, client, timeouts.first_byte_ms, (reason) => post?.breakOff(reason))
     try {
       if (watch.brokenOff !== undefined) throw watch.brokenOff.reason
       post = new Post(pool, { method: 'POST', path: basePath + path, headers, body })

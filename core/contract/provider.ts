@@ -30,7 +30,7 @@ export interface SseEvent {
 /** Reads one vendor stream, record by record. It keeps state: one reader per reply. */
 export interface StreamReader {
   /** True once the vendor has said that the reply is complete. Left out where only the end of the bytes says so. */
-  readonly done?: boolean | undefined
+  isDone?(): boolean
   /** Throws a `GatewayError` on a record that reports a failure. */
   read(event: SseEvent): readonly ReplyEvent[]
   /** Called at the end of the bytes. Throws a `GatewayError` when the vendor stopped before it was done. */

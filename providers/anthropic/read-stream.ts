@@ -80,9 +80,7 @@ export function openStream(): StreamReader {
   }
 
   return {
-    get done() {
-      return done
-    },
+    isDone: () => done,
     read({ data }) {
       if (done || data === '') return []
       const event = parseObject(data)

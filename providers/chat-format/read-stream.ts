@@ -40,9 +40,7 @@ export function openStream(): StreamReader {
   }
 
   return {
-    get done() {
-      return done
-    },
+    isDone: () => done,
     read({ data }) {
       if (data.startsWith('[DONE]')) done = true
       if (done || data === '') return NOTHING

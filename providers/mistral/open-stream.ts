@@ -5,9 +5,7 @@ import { openStream as openChatStream } from '../chat-format/read-stream.ts'
 export function openStream(): StreamReader {
   const reader = openChatStream()
   return {
-    get done() {
-      return reader.done
-    },
+    isDone: () => reader.isDone?.() === true,
     read: (event) => reader.read(event).flatMap(({ parts }) => (parts.length > 0 ? [{ parts }] : [])),
     end: reader.end,
   }
