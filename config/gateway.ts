@@ -8,7 +8,9 @@ import { setUpPlugins } from '../core/pipeline/set-up.ts'
 import { createVocabulary } from '../core/pipeline/vocabulary.ts'
 import type { Kinds } from '../plugins/audit/kinds.ts'
 import { createAudit } from '../plugins/audit/plugin.ts'
+import type { FailedKeys } from '../plugins/auth/failed-keys.ts'
 import { createAuth } from '../plugins/auth/plugin.ts'
+import { requireAdminKey } from '../plugins/auth/require-admin-key.ts'
 import { createDecorate } from '../plugins/decorate/plugin.ts'
 import { createDispatch } from '../plugins/dispatch/plugin.ts'
 import { firewallKind } from '../plugins/firewall/kind.ts'
@@ -31,7 +33,9 @@ import { createPin } from '../projections/pin.ts'
 import { createCatalog } from '../providers/catalog.ts'
 import { createHealth } from '../providers/health.ts'
 import { createLatency } from '../providers/latency.ts'
+import { openFailedKeys } from './failed-keys.ts'
 import { openProviders, type Providers } from './providers.ts'
+import { describeServer } from './server.ts'
 import type { Settings } from './settings.ts'
 import { openLastingState, type State } from './state.ts'
 import { readVersion } from './version.ts'
@@ -69,7 +73,9 @@ export async function startGateway(
     const providers = await openProviders(settings)
     opened.push(providers)
     const vocabulary = createVocabulary()
-    const plugins = builtInPlugins(settings, state, providers, vocabulary)
+    const failedKeys = openFailedKeys(settings, metrics, logger)
+    opened.push(failedKeys)
+    const plugins = builtInPlugins(settings, state, providers, vocabulary, failedKeys)
     const host = { log: state.log, logger, vocabulary, metrics }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
@@ -79,13 +85,15 @@ export async function startGateway(
       steps: pipeline.steps,
       pin: createPin(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
+      cors: settings.cors,
       logger,
       whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
       logState: state.live.state,
     }
-    const main = await serve(createApp(parts), settings.host, settings.port)
+    const server = describeServer(settings, logger)
+    const main = await serve(createApp(parts), settings.host, settings.port, server)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
-    const direct = await serve(createRouteApp(parts), settings.host, settings.route_port)
+    const direct = await serve(createRouteApp(parts), settings.host, settings.route_port, server)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     return {
       baseUrl: main.url,
@@ -110,6 +118,7 @@ function builtInPlugins(
   state: State,
   providers: Providers,
   vocabulary: Vocabulary,
+  failedKeys: FailedKeys,
 ): ReadonlyMap<string, Plugin> {
   const kinds: Kinds = { routing: createRoutingKind(vocabulary), firewall: firewallKind }
   const rulesNow = (userId: number) => () => state.rules.of(userId)
@@ -128,12 +137,13 @@ function builtInPlugins(
     capabilitiesOf: (provider) => vendors.get(provider)?.capabilities,
     isUsable: health.isUsable,
   }
-  const adminKey = settings.admin_key ?? undefined
+  const adminGuard = settings.admin_key ? requireAdminKey(settings.admin_key, failedKeys) : undefined
   const plugins = [
     createAuth({
       accounts: state.accounts,
       commands: state.accountCommands,
-      adminKey,
+      failedKeys,
+      adminGuard,
     }),
     createRateLimit(settings.rate_limits, settings.redis_url ?? undefined),
     createPlan(),
@@ -150,7 +160,7 @@ function builtInPlugins(
       live: state.live,
       health,
       providers: providers.known,
-      adminKey,
+      adminGuard,
       address: metricsAddress(settings),
     }),
     createOpenApi({

@@ -4,11 +4,13 @@ import { createDemoUser } from './demo-user.ts'
 import type { Environment } from './environment.ts'
 import { startGateway } from './gateway.ts'
 import { createLogger } from './logger.ts'
+import { forgetSecrets, listSecrets } from './secrets.ts'
 import { readSettings } from './settings.ts'
 
 /** Runs the gateway until SIGTERM or SIGINT; resolves when everything is let go of. */
 export async function runGateway(environment: Environment): Promise<void> {
   const settings = readSettings(environment)
+  forgetSecrets(listSecrets(settings.providers))
   const logger = createLogger(settings.log_level)
   const stopping = new AbortController()
   const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() =>

@@ -5,6 +5,7 @@ import type { JsonObject } from './json.ts'
  * A message says what to do about it and never holds a secret or an internal detail.
  */
 const TABLE = {
+  malformed_request: { status: 400, type: 'invalid_request_error' },
   malformed_body: { status: 400, type: 'invalid_request_error' },
   invalid_value: { status: 400, type: 'invalid_request_error' },
   missing_parameter: { status: 400, type: 'invalid_request_error' },
@@ -21,6 +22,7 @@ const TABLE = {
   revision_mismatch: { status: 412, type: 'conflict_error' },
   body_too_large: { status: 413, type: 'invalid_request_error' },
   validation_failed: { status: 422, type: 'validation_error' },
+  headers_too_large: { status: 431, type: 'invalid_request_error' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
   rate_limit_unavailable: { status: 503, type: 'service_unavailable_error' },
   internal_error: { status: 500, type: 'api_error' },

@@ -1,6 +1,8 @@
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type Koa from 'koa'
+import { createGuardedServer, type ServeOptions } from './guarded-server.ts'
+import { trackUnused } from './unused-connections.ts'
 
 /** A listening server that can stop without cutting off what is running. */
 export interface Listener {
@@ -10,12 +12,18 @@ export interface Listener {
   stop(graceMs: number): Promise<void>
 }
 
-export async function serve(app: Koa, host: string, port: number): Promise<Listener> {
-  const server = createServer(app.callback())
+export async function serve(
+  app: Koa,
+  host: string,
+  port: number,
+  options: ServeOptions = {},
+): Promise<Listener> {
+  const server = createGuardedServer(app.callback(), options)
+  const closeUnused = trackUnused(server)
   await listen(server, host, port)
   const { port: real } = server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
-  return { url: `http://${name}:${real}`, stop: (graceMs) => stop(server, graceMs) }
+  return { url: `http://${name}:${real}`, stop: (graceMs) => stop(server, closeUnused, graceMs) }
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -39,7 +47,7 @@ function explain(error: NodeJS.ErrnoException, address: string): Error {
 /** How often connections are looked for whose last answer has ended; only while stopping. */
 const SWEEP_MS = 50
 
-function stop(server: Server, graceMs: number): Promise<void> {
+function stop(server: Server, closeUnused: () => void, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     // A connection that is kept alive would hold the server open: each is closed with its last answer.
     server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
@@ -51,5 +59,6 @@ function stop(server: Server, graceMs: number): Promise<void> {
       resolve()
     })
     server.closeIdleConnections()
+    closeUnused()
   })
 }

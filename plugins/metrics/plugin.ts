@@ -1,8 +1,7 @@
 import { collectDefaultMetrics } from 'prom-client'
-import type { Plugin } from '../../core/contract/index.ts'
+import type { GatewayMiddleware, Plugin } from '../../core/contract/index.ts'
 import type { Live } from '../../projections/live.ts'
 import type { Health } from '../../providers/health.ts'
-import { requireAdminKey } from '../auth/require-admin-key.ts'
 import { metricsPaths } from '../openapi/probes.ts'
 import { showBreakers } from './breakers.ts'
 import { answerMetrics, serveMetrics } from './endpoint.ts'
@@ -17,14 +16,14 @@ export interface MetricsServices {
   readonly health: Health
   /** Every provider that may be named in a rule or as a prefix. */
   readonly providers: ReadonlySet<string>
-  readonly adminKey: string | undefined
+  readonly adminGuard: GatewayMiddleware | undefined
   /** An address of their own; without it the metrics are on the main address, for the bearer of the admin key. */
   readonly address: { readonly host: string; readonly port: number } | undefined
 }
 
 /** `/metrics` for Prometheus; docs/metrics.md has the list. Other plugins register theirs with `host.metrics`. */
 export function createMetrics(services: MetricsServices): Plugin {
-  const { live, health, providers, adminKey, address } = services
+  const { live, health, providers, adminGuard, address } = services
   return {
     name: 'metrics',
     async setup(_, { metrics, vocabulary, logger }) {
@@ -39,15 +38,14 @@ export function createMetrics(services: MetricsServices): Plugin {
       ]
       const listener = address && (await serveMetrics(metrics, address.host, address.port))
       if (listener) logger.info({ url: `${listener.url}/metrics` }, 'metrics have an address of their own')
-      const isOnMain = listener === undefined && adminKey !== undefined
+      const isOnMain = listener === undefined && adminGuard !== undefined
       return {
         observeRequest(request) {
           for (const observe of observers) observe(request)
         },
         ...(isOnMain && { openapi: metricsPaths }),
         openRoutes(router) {
-          if (isOnMain)
-            router.get('/metrics', requireAdminKey(adminKey), (ctx) => answerMetrics(metrics, ctx))
+          if (isOnMain) router.get('/metrics', adminGuard, (ctx) => answerMetrics(metrics, ctx))
         },
         async close() {
           await listener?.stop(0)

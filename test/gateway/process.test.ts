@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import path from 'node:path'
 import { expect } from 'chai'
 import { ADMIN_KEY, makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
+import { openSocket } from '../support/raw-http.ts'
 
 const body = (content: string, more: object = {}) => ({
   model: 'gpt-4o',
@@ -103,6 +104,26 @@ describe('the process', () => {
     expect(log).not.to.contain(ADMIN_KEY)
   })
 
+  it('writes nothing but lines of JSON behind its banner, also of clients that leave', async () => {
+    const gateway = await startGateway()
+    const banner = gateway.stderr()
+    for (const content of ['[[sandbox:token-delay=20]]', '[[sandbox:error-mid=9]]', '[[sandbox:cut]]']) {
+      const leaving = new AbortController()
+      const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${gateway.demoKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body(content, { stream: true })),
+        signal: leaving.signal,
+      })
+      await answer.body?.getReader().read()
+      leaving.abort()
+    }
+    await gateway.stop()
+    const lines = gateway.stderr().slice(banner.length).split('\n').filter(Boolean)
+    expect(lines.filter((line) => !line.startsWith('{'))).to.deep.equal([])
+    expect(lines.filter((line) => line.includes('"path"'))).to.have.length(3)
+  })
+
   it('refuses a body over the limit with 413', async () => {
     const dataDir = await makeFolder()
     const config = path.join(dataDir, 'settings.yaml')
@@ -116,6 +137,16 @@ describe('the process', () => {
     expect(status).to.equal(413)
     expect(answer.error.message).to.contain('2000')
     await gateway.stop()
+  })
+
+  it('waits for nobody who has opened a connection and said nothing, when it stops', async () => {
+    const gateway = await startGateway()
+    const socket = await openSocket(gateway.url)
+    await gateway.call('GET', '/healthz')
+    const started = performance.now()
+    expect(await gateway.stop()).to.equal(0)
+    expect(performance.now() - started).to.be.lessThan(10_000)
+    socket.destroy()
   })
 
   it('refuses the next request on a connection that was kept alive, while it stops, by closing it', async () => {
