@@ -1,4 +1,5 @@
 import type { JsonObject } from './json.ts'
+import { withoutApiKeys } from './without-api-keys.ts'
 
 /**
  * Every error the gateway answers with: HTTP status, the `type` on the wire, and whether another target may be tried.
@@ -72,7 +73,7 @@ export class GatewayError extends Error {
   readonly details: ErrorDetails
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, { cause: details.cause })
+    super(withoutApiKeys(message), { cause: details.cause })
     this.name = 'GatewayError'
     this.code = code
     this.details = details
