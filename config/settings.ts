@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { isJsonObject, type JsonObject, type Model } from '../core/contract/index.ts'
-import { findNetworkFault } from '../core/http/client-address.ts'
 import type { CorsSettings } from '../core/http/cors.ts'
 import type { PluginEntry } from '../core/pipeline/load.ts'
 import { compileThoroughCheck, describeSchemaFault } from '../core/schema.ts'
@@ -10,6 +9,7 @@ import type { Capabilities } from '../providers/capabilities.ts'
 import type { FormatName } from '../providers/formats.ts'
 import type { HealthSettings } from '../providers/health.ts'
 import { type Environment, keyVariable, readEnvironment } from './environment.ts'
+import { findFaults } from './find-faults.ts'
 import { readYaml } from './read-yaml.ts'
 import { listSecrets, readSecretFiles } from './secrets.ts'
 import { shippedFile } from './shipped-file.ts'
@@ -120,7 +120,7 @@ export function readSettings(given: Environment): Settings {
   if (!checkModels(rows))
     faults.push(...(checkModels.errors ?? []).map((fault) => `models.yaml: ${describeSchemaFault(fault)}`))
   if (!check(settings)) faults.push(...(check.errors ?? []).map(describeSchemaFault))
-  faults.push(...findNetworkFaults(settings.trusted_proxies))
+  faults.push(...findFaults(settings))
   if (faults.length > 0 || !check(settings) || !checkModels(rows))
     throw new SettingsError([...new Set(faults)])
 
@@ -164,14 +164,6 @@ function withKeys(providers: Document['providers'], environment: Environment): S
     ] as const
   })
   return Object.fromEntries(rows)
-}
-
-function findNetworkFaults(networks: unknown): readonly string[] {
-  if (!Array.isArray(networks)) return []
-  return networks.flatMap((network, place) => {
-    const fault = findNetworkFault(String(network))
-    return fault === undefined ? [] : [`trusted_proxies[${place}] ${fault}`]
-  })
 }
 
 /** Of a vendor whose row does not say more. */

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { ADMIN_KEY, makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
 import { openSocket } from '../support/raw-http.ts'
+import { writeSettings } from '../support/settings-file.ts'
 
 const body = (content: string, more: object = {}) => ({
   model: 'gpt-4o',
@@ -194,6 +195,20 @@ describe('settings', () => {
     expect(wrong.stderr).to.contain('log_level must be one of')
     const right = await runSignalbox(['config', 'check'])
     expect(right).to.include({ code: 0, stdout: 'The settings are valid.\n' })
+  })
+
+  it('name networks and origins that are none', async () => {
+    const config = await writeSettings(
+      'trusted_proxies: [10.0.0.0/8, localhost, 10.0.0.0/33]\n' +
+        "cors: { origins: ['https://a.example', 'https://a.example/', 'https://*.example', 'null'] }\n",
+    )
+    const { code, stderr } = await runSignalbox(['config', 'check'], { CONFIG: config })
+    expect(code).to.equal(1)
+    for (const place of ['trusted_proxies[1]', 'trusted_proxies[2]'])
+      expect(stderr).to.contain(`${place} must be an address or a network`)
+    for (const place of ['cors.origins[1]', 'cors.origins[2]', 'cors.origins[3]'])
+      expect(stderr).to.contain(`${place} must be "*" or an origin`)
+    expect(stderr.match(/\n/g)).to.have.length(6)
   })
 
   it('name the file that cannot be read', async () => {
