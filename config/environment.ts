@@ -37,8 +37,13 @@ export function readEnvironment(
   return { settings: changed, faults }
 }
 
+/** Where a provider's key is when its row does not say. */
+export function keyVariable(provider: string): string {
+  return `${variablePrefix(provider)}_API_KEY`
+}
+
 /** `OPENAI` for the provider `openai`: the start of its environment variables. */
-export function variablePrefix(provider: string): string {
+function variablePrefix(provider: string): string {
   return provider.toUpperCase().replaceAll('-', '_')
 }
 

@@ -8,7 +8,9 @@ import { setUpPlugins } from '../core/pipeline/set-up.ts'
 import { createVocabulary } from '../core/pipeline/vocabulary.ts'
 import type { Kinds } from '../plugins/audit/kinds.ts'
 import { createAudit } from '../plugins/audit/plugin.ts'
+import type { FailedKeys } from '../plugins/auth/failed-keys.ts'
 import { createAuth } from '../plugins/auth/plugin.ts'
+import { requireAdminKey } from '../plugins/auth/require-admin-key.ts'
 import { createDecorate } from '../plugins/decorate/plugin.ts'
 import { createDispatch } from '../plugins/dispatch/plugin.ts'
 import { firewallKind } from '../plugins/firewall/kind.ts'
@@ -32,9 +34,11 @@ import { openPluginLedgers } from '../projections/plugin-ledgers.ts'
 import { createCatalog } from '../providers/catalog.ts'
 import { createHealth } from '../providers/health.ts'
 import { createLatency } from '../providers/latency.ts'
+import { openFailedKeys } from './failed-keys.ts'
 import { metricsAddress } from './metrics-address.ts'
 import { openPatiently } from './patience.ts'
 import { openProviders, type Providers } from './providers.ts'
+import { describeServer } from './server.ts'
 import type { Settings } from './settings.ts'
 import { openLastingState, type State } from './state.ts'
 import { readVersion } from './version.ts'
@@ -85,7 +89,9 @@ export async function startGateway(
     const providers = await openProviders(settings, colleagues?.sandboxUrl)
     opened.push(providers)
     const vocabulary = createVocabulary()
-    const plugins = builtInPlugins(settings, state, providers, vocabulary, colleagues)
+    const failedKeys = openFailedKeys(settings, metrics, logger)
+    opened.push(failedKeys)
+    const plugins = builtInPlugins(settings, state, providers, vocabulary, failedKeys, colleagues)
     const host = {
       log: state.log,
       logger,
@@ -101,6 +107,7 @@ export async function startGateway(
       steps: pipeline.steps,
       pin: createPin(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
+      cors: settings.cors,
       logger,
       whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
       logState: state.live.state,
@@ -113,9 +120,10 @@ export async function startGateway(
       metrics: () => metrics.getMetricsAsJSON(),
     })
     await colleagues?.takePorts()
-    const main = await serve(createApp(parts), settings.host, settings.port)
+    const server = describeServer(settings, logger)
+    const main = await serve(createApp(parts), settings.host, settings.port, server)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
-    const direct = await serve(createRouteApp(parts), settings.host, settings.route_port)
+    const direct = await serve(createRouteApp(parts), settings.host, settings.route_port, server)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     const drain = async (lingerMs: number) => {
       const { drain_ms } = settings.timeouts
@@ -149,6 +157,7 @@ function builtInPlugins(
   state: State,
   providers: Providers,
   vocabulary: Vocabulary,
+  failedKeys: FailedKeys,
   colleagues: Colleagues | undefined,
 ): ReadonlyMap<string, Plugin> {
   const kinds: Kinds = { routing: createRoutingKind(vocabulary), firewall: firewallKind }
@@ -168,12 +177,13 @@ function builtInPlugins(
     capabilitiesOf: (provider) => vendors.get(provider)?.capabilities,
     isUsable: health.isUsable,
   }
-  const adminKey = settings.admin_key ?? undefined
+  const adminGuard = settings.admin_key ? requireAdminKey(settings.admin_key, failedKeys) : undefined
   const plugins = [
     createAuth({
       accounts: state.accounts,
       commands: state.accountCommands,
-      adminKey,
+      failedKeys,
+      adminGuard,
     }),
     createRateLimit(settings.rate_limits, {
       redisUrl: settings.redis_url ?? undefined,
@@ -193,7 +203,7 @@ function builtInPlugins(
       live: state.live,
       health,
       providers: providers.known,
-      adminKey,
+      adminGuard,
       place: colleagues && metricsAddress(settings) ? 'none' : (metricsAddress(settings) ?? 'main'),
       sharedPage: colleagues?.metricsPage,
     }),

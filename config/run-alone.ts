@@ -3,10 +3,12 @@ import { describeDemo, describeStart, writeReadyLine } from './banner.ts'
 import { createDemoUser } from './demo-user.ts'
 import { startGateway } from './gateway.ts'
 import { createLogger } from './logger.ts'
+import { forgetSecrets, listSecrets } from './secrets.ts'
 import type { Settings } from './settings.ts'
 
 /** Runs the gateway in this process until it is told to stop; resolves when everything is let go of. */
 export async function runAlone(settings: Settings): Promise<void> {
+  forgetSecrets(listSecrets(settings.providers))
   const logger = createLogger(settings.log_level)
   const stopping = new AbortController()
   // Nothing can take the place of a single process: what asks several for a restart ends it as well.

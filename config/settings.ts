@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import { isJsonObject, type JsonObject, type Model } from '../core/contract/index.ts'
+import type { CorsSettings } from '../core/http/cors.ts'
 import type { PluginEntry } from '../core/pipeline/load.ts'
 import { compileThoroughCheck, describeSchemaFault } from '../core/schema.ts'
 import type { RateLimitSettings } from '../plugins/rate-limit/settings.ts'
@@ -8,7 +8,10 @@ import type { ModeWeights } from '../plugins/routing/score.ts'
 import type { Capabilities } from '../providers/capabilities.ts'
 import type { FormatName } from '../providers/formats.ts'
 import type { HealthSettings } from '../providers/health.ts'
-import { type Environment, readEnvironment, variablePrefix } from './environment.ts'
+import { type Environment, keyVariable, readEnvironment } from './environment.ts'
+import { findFaults } from './find-faults.ts'
+import { readYaml } from './read-yaml.ts'
+import { listSecrets, readSecretFiles } from './secrets.ts'
 import { shippedFile } from './shipped-file.ts'
 
 /** How this process is to run: the shipped settings, the operator's file over them, the environment over both. */
@@ -36,18 +39,33 @@ export interface Settings {
     readonly first_byte_ms: number
     readonly idle_ms: number
     readonly drain_ms: number
+    readonly headers_ms: number
+    readonly request_ms: number
+    readonly keep_alive_ms: number
+    readonly stalled_ms: number
   }
   readonly breaker: HealthSettings
   readonly snapshots: { readonly every_events: number }
   readonly responses: { readonly keep_days: number }
   readonly rate_limits: RateLimitSettings
-  readonly limits: { readonly body_bytes: number }
+  readonly limits: {
+    readonly body_bytes: number
+    readonly header_bytes: number
+    readonly headers: number
+    readonly connections: number | null
+    readonly failed_keys_per_minute: number | null
+  }
+  /** Addresses and networks whose `x-forwarded-for` is believed. */
+  readonly trusted_proxies: readonly string[]
+  readonly cors: CorsSettings
+  readonly hsts_seconds?: number | null
 }
 
 export interface ProviderSettings {
   readonly format: FormatName
   readonly base_url: string
   readonly capabilities: Capabilities
+  readonly key_variable: string
   /** Undefined when the provider's key variable is not set. */
   readonly api_key: string | undefined
 }
@@ -95,11 +113,13 @@ interface ProviderRow {
 type Row = Omit<Model, 'aliases' | 'reasoning' | 'sampling' | 'quirks'> & Partial<Model>
 
 /** Reads and checks everything; throws a `SettingsError` that lists every fault at once. */
-export function readSettings(environment: Environment): Settings {
+export function readSettings(given: Environment): Settings {
   const faults: string[] = []
   const shipped = readYaml(shippedFile('config/default.yaml'), faults)
-  const own = environment.CONFIG ? readYaml(environment.CONFIG, faults) : {}
-  const merged = merge(asMap(shipped, 'default.yaml', faults), asMap(own, environment.CONFIG ?? '', faults))
+  const own = given.CONFIG ? readYaml(given.CONFIG, faults) : {}
+  const merged = merge(asMap(shipped, 'default.yaml', faults), asMap(own, given.CONFIG ?? '', faults))
+  const { environment, faults: fileFaults } = readSecretFiles(given, listSecrets(merged.providers))
+  faults.push(...fileFaults)
   const { settings, faults: environmentFaults } = readEnvironment(merged, environment)
   faults.push(...environmentFaults)
 
@@ -107,6 +127,7 @@ export function readSettings(environment: Environment): Settings {
   if (!checkModels(rows))
     faults.push(...(checkModels.errors ?? []).map((fault) => `models.yaml: ${describeSchemaFault(fault)}`))
   if (!check(settings)) faults.push(...(check.errors ?? []).map(describeSchemaFault))
+  faults.push(...findFaults(settings))
   if (faults.length > 0 || !check(settings) || !checkModels(rows))
     throw new SettingsError([...new Set(faults)])
 
@@ -115,15 +136,6 @@ export function readSettings(environment: Environment): Settings {
     plugins: settings.plugins.map(readEntry),
     providers: withKeys(settings.providers, environment),
     models: mergeModels(rows, settings.models),
-  }
-}
-
-function readYaml(file: string, faults: string[]): unknown {
-  try {
-    return parse(readFileSync(file, 'utf8')) ?? {}
-  } catch (error) {
-    faults.push(`${file} cannot be read: ${error instanceof Error ? error.message : error}`)
-    return {}
   }
 }
 
@@ -151,8 +163,12 @@ function readEntry(entry: Document['plugins'][number]): PluginEntry {
 
 function withKeys(providers: Document['providers'], environment: Environment): Settings['providers'] {
   const rows = Object.entries(providers).map(([id, { key_variable, ...row }]) => {
-    const api_key = environment[key_variable ?? `${variablePrefix(id)}_API_KEY`] || undefined
-    return [id, { ...row, api_key, capabilities: { ...FEWEST_CAPABILITIES, ...row.capabilities } }] as const
+    const name = key_variable ?? keyVariable(id)
+    const api_key = environment[name] || undefined
+    return [
+      id,
+      { ...row, key_variable: name, api_key, capabilities: { ...FEWEST_CAPABILITIES, ...row.capabilities } },
+    ] as const
   })
   return Object.fromEntries(rows)
 }

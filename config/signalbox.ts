@@ -4,7 +4,7 @@ import { runCommand, UsageError } from './command-line.ts'
 import { SettingsError } from './settings.ts'
 
 try {
-  await runCommand(process.argv.slice(2), process.env)
+  await runCommand(process.argv.slice(2), { ...process.env })
 } catch (error) {
   process.stderr.write(`${describe(error)}\n`)
   process.exitCode = error instanceof UsageError ? 2 : 1

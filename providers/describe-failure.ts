@@ -3,7 +3,7 @@ import { type ErrorCode, type ErrorDetails, GatewayError } from '../core/contrac
 /** What went wrong at a vendor, in our own codes (decisions: "upstream errors"). */
 export type FailureCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
 
-/** What the vendor said about it, free of keys; for the log, and for the client where it can act on it. */
+/** What the vendor said about it, free of keys; its words are for the client, where it can act on them, and for nobody else. */
 export interface Said {
   readonly status: number
   readonly code: string
@@ -22,7 +22,7 @@ export interface Particulars {
 
 /**
  * The error for a vendor's failure. Only a refusal passes the vendor's own words on to the client; on other failures
- * they are about the operator's account, and go to the log as the `cause`.
+ * they are about the operator's account. Words may quote the request, so the log gets status and code, as the `cause`.
  */
 export function describeFailure(
   code: FailureCode,
@@ -30,7 +30,7 @@ export function describeFailure(
   said: Said,
   particulars: Particulars = {},
 ): GatewayError {
-  const cause = new Error(`HTTP ${said.status} ${said.code} ${said.message}`)
+  const cause = new Error(`HTTP ${said.status}${/^[\w.-]{1,64}$/.test(said.code) ? ` ${said.code}` : ''}`)
   return new GatewayError(code, SENTENCES[code](provider, said), { ...detailsOf(code, particulars), cause })
 }
 

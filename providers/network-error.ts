@@ -11,12 +11,13 @@ export function explainNetworkError(
 ): unknown {
   if (brokenOff !== undefined) return brokenOff.reason
   if (error instanceof GatewayError || !(error instanceof Error) || !('code' in error)) return error
-  const cause = error
+  // The error itself may carry what the vendor sent, which may quote key and prompt: the log gets its words only.
+  const cause = new Error(`${error.code ?? error.name}: ${error.message}`)
   const code = String(error.code)
   if (TIMEOUTS.has(code)) {
     return new GatewayError('provider_timeout', `${provider} could not be reached in time.`, { cause })
   }
-  if (code.startsWith('HPE_')) {
+  if (code.startsWith('HPE_') || error.name === 'HTTPParserError') {
     return new GatewayError('provider_error', `${provider} sent an answer that is not HTTP.`, { cause })
   }
   return new GatewayError('provider_unreachable', `The connection to ${provider} failed.`, { cause })

@@ -117,8 +117,9 @@ export function createConnection(options: ConnectionOptions): Connection {
   function parse(text: string): unknown {
     try {
       return JSON.parse(text)
-    } catch (cause) {
-      throw new GatewayError('provider_error', `${id} sent a reply that is not JSON.`, { cause })
+    } catch {
+      // The parser's words quote the reply, and those of a reply may quote the prompt.
+      throw new GatewayError('provider_error', `${id} sent a reply that is not JSON.`)
     }
   }
 

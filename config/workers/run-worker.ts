@@ -5,6 +5,7 @@ import { createDemoUser } from '../demo-user.ts'
 import type { Environment } from '../environment.ts'
 import { type Gateway, startGateway } from '../gateway.ts'
 import { createLogger } from '../logger.ts'
+import { forgetSecrets, listSecrets } from '../secrets.ts'
 import { readSettings } from '../settings.ts'
 import type { Assignment } from './assignment.ts'
 import type { Wire } from './channel.ts'
@@ -44,6 +45,7 @@ async function start(
   signal: AbortSignal,
 ): Promise<Gateway> {
   const settings = readSettings(environment)
+  forgetSecrets(listSecrets(settings.providers))
   logger.level = settings.log_level
   const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, ties)
   if (number === 1) await greet(gateway)

@@ -1,11 +1,13 @@
 import { brand } from './brand.ts'
 import type { JsonObject } from './json.ts'
+import { withoutApiKeys } from './without-api-keys.ts'
 
 /**
  * Every error the gateway answers with: HTTP status, the `type` on the wire, and whether another target may be tried.
  * A message says what to do about it and never holds a secret or an internal detail.
  */
 const TABLE = {
+  malformed_request: { status: 400, type: 'invalid_request_error' },
   malformed_body: { status: 400, type: 'invalid_request_error' },
   invalid_value: { status: 400, type: 'invalid_request_error' },
   missing_parameter: { status: 400, type: 'invalid_request_error' },
@@ -24,6 +26,7 @@ const TABLE = {
   revision_mismatch: { status: 412, type: 'conflict_error' },
   body_too_large: { status: 413, type: 'invalid_request_error' },
   validation_failed: { status: 422, type: 'validation_error' },
+  headers_too_large: { status: 431, type: 'invalid_request_error' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
   rate_limit_unavailable: { status: 503, type: 'service_unavailable_error' },
   internal_error: { status: 500, type: 'api_error' },
@@ -75,7 +78,7 @@ export class GatewayError extends Error {
   readonly details: ErrorDetails
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, { cause: details.cause })
+    super(withoutApiKeys(message), { cause: details.cause })
     this.name = 'GatewayError'
     this.code = code
     this.details = details

@@ -15,6 +15,7 @@ import { chainFor } from '../pipeline/chain.ts'
 import type { Step } from '../pipeline/set-up.ts'
 import { reasonOf } from '../reason.ts'
 import { answerErrors, envelope } from './answer-errors.ts'
+import { allowOrigins, type CorsSettings } from './cors.ts'
 import { createEndpoints, type Endpoints } from './endpoints.ts'
 import type { Pinned } from './exchange.ts'
 import { identify } from './identify.ts'
@@ -23,11 +24,13 @@ import { logRequests } from './log-requests.ts'
 import { observeRequests } from './observe-requests.ts'
 import { addProbes } from './probes.ts'
 import { createBodyReader } from './read-body.ts'
+import { reportBroken } from './report-broken.ts'
 
 export interface AppParts {
   readonly steps: readonly Step[]
   readonly pin: (account: Account) => Pinned
   readonly bodyLimit: number
+  readonly cors: CorsSettings
   readonly logger: Logger
   readonly whyNotReady: () => string | undefined
   /** Whether the event log is followed or away. */
@@ -84,11 +87,13 @@ function inference(dialect: Dialect, { steps, pin, bodyLimit, logger }: AppParts
 }
 
 /** What every request of an address meets first. */
-function openApp({ steps, logger }: AppParts, router: GatewayRouter): Koa {
+function openApp({ steps, logger, cors }: AppParts, router: GatewayRouter): Koa {
   const app = new Koa()
+  reportBroken(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
   app.use(identify as Koa.Middleware)
   app.use(observeRequests(observers, logger) as Koa.Middleware)
+  if (cors.origins.length > 0) app.use(allowOrigins(cors) as Koa.Middleware)
   app.use(answerErrors(logger) as Koa.Middleware)
   app.use(router.routes() as Koa.Middleware)
   return app

@@ -36,6 +36,8 @@ export function createDrain(server: Server): Drain {
   }
 
   function sweep(): void {
+    // Clients open connections in advance. One on which nothing came yet does not count as idle.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
     // One whose answer has ended counts as idle, although a slow client may still be taking it.
     const isSending = [...sockets].some(({ writableLength }) => writableLength > 0)
     if (!isSending) server.closeIdleConnections()

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { EndedRequest, RequestObserver } from '../contract/index.ts'
+import { withoutApiKeys } from '../contract/without-api-keys.ts'
 
 /** One line per request: who asked, what became of it, how long it took. No texts. */
 export function logRequests(logger: Logger): RequestObserver {
@@ -12,7 +13,7 @@ function describe({ id, method, path, left, status, startedAt, endedAt, account,
   return {
     requestId: id,
     method,
-    path,
+    path: withoutApiKeys(path),
     status: left ? 'left' : status,
     ms: Math.round(endedAt - startedAt),
     user: account?.userId,

@@ -20,6 +20,8 @@ export function createBodyReader(limit: number) {
         parsed = true
       })
     } catch (error) {
+      // What is left of the body is read and forgotten: unread, it would hold the connection.
+      ctx.req.unpipe().resume()
       throw readFault(error, limit)
     }
     if (parsed) await next()

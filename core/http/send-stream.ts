@@ -5,7 +5,7 @@ import type { GatewayContext } from '../contract/index.ts'
 export function sendStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
   ctx.status = 200
   ctx.set('content-type', 'text/event-stream; charset=utf-8')
-  ctx.set('cache-control', 'no-cache, no-transform')
+  ctx.set('cache-control', 'no-store, no-transform')
   ctx.set('x-accel-buffering', 'no')
   ctx.body = new RecordStream(records[Symbol.asyncIterator]())
 }

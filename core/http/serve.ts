@@ -1,7 +1,8 @@
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type Koa from 'koa'
 import { createDrain, type Drain } from './drain.ts'
+import { createGuardedServer, type ServeOptions } from './guarded-server.ts'
 
 /** A listening server that can stop without cutting off what is running. */
 export interface Listener {
@@ -10,8 +11,13 @@ export interface Listener {
   readonly stop: Drain
 }
 
-export async function serve(app: Koa, host: string, port: number): Promise<Listener> {
-  const server = createServer(app.callback())
+export async function serve(
+  app: Koa,
+  host: string,
+  port: number,
+  options: ServeOptions = {},
+): Promise<Listener> {
+  const server = createGuardedServer(app.callback(), options)
   const stop = createDrain(server)
   await listen(server, host, port)
   const { port: real } = server.address() as AddressInfo

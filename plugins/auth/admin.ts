@@ -1,6 +1,7 @@
 import {
   type GatewayContext,
   GatewayError,
+  type GatewayMiddleware,
   type GatewayRouter,
   type JsonObject,
   PLANS,
@@ -11,7 +12,6 @@ import { bodyOf } from '../../core/http/read-body.ts'
 import { compileReader } from '../../core/schema.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
-import { requireAdminKey } from './require-admin-key.ts'
 
 const plan = { type: 'string', enum: PLANS }
 const name = { type: 'string', minLength: 1, maxLength: 128 }
@@ -41,10 +41,8 @@ export function addAdminRoutes(
   router: GatewayRouter,
   accounts: Accounts,
   commands: AccountCommands,
-  adminKey: string,
+  guard: GatewayMiddleware,
 ): void {
-  const guard = requireAdminKey(adminKey)
-
   router.get('/admin/users', guard, async (ctx) => {
     ctx.body = { data: accounts.users().map(showUser) }
   })

@@ -1,28 +1,30 @@
-import type { Plugin } from '../../core/contract/index.ts'
+import type { GatewayMiddleware, Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { adminPaths } from '../openapi/admin.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { addAdminRoutes } from './admin.ts'
 import { authenticate } from './authenticate.ts'
+import type { FailedKeys } from './failed-keys.ts'
 
 export interface AuthServices {
   readonly accounts: Accounts
   readonly commands: AccountCommands
-  /** Without it there are no `/admin` endpoints. */
-  readonly adminKey: string | undefined
+  readonly failedKeys: FailedKeys
+  /** Lets administrators through. Without it there are no `/admin` endpoints. */
+  readonly adminGuard: GatewayMiddleware | undefined
 }
 
 /** Who is calling: every later plugin can rely on `ctx.account`. */
-export function createAuth({ accounts, commands, adminKey }: AuthServices): Plugin {
+export function createAuth({ accounts, commands, failedKeys, adminGuard }: AuthServices): Plugin {
   return {
     name: 'auth',
     applies: 'all',
     needs: 'headers',
     setup: () => ({
-      middleware: authenticate(accounts),
-      ...(adminKey !== undefined && { openapi: adminPaths }),
+      middleware: authenticate(accounts, failedKeys),
+      ...(adminGuard !== undefined && { openapi: adminPaths }),
       openRoutes(router) {
-        if (adminKey !== undefined) addAdminRoutes(router, accounts, commands, adminKey)
+        if (adminGuard !== undefined) addAdminRoutes(router, accounts, commands, adminGuard)
       },
     }),
   }

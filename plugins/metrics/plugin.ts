@@ -1,8 +1,7 @@
 import { collectDefaultMetrics } from 'prom-client'
-import type { Plugin } from '../../core/contract/index.ts'
+import type { GatewayMiddleware, Plugin } from '../../core/contract/index.ts'
 import type { Live } from '../../projections/live.ts'
 import type { Health } from '../../providers/health.ts'
-import { requireAdminKey } from '../auth/require-admin-key.ts'
 import { metricsPaths } from '../openapi/probes.ts'
 import { showBreakers } from './breakers.ts'
 import { answerMetrics, type MetricsPage, serveMetrics } from './endpoint.ts'
@@ -17,7 +16,7 @@ export interface MetricsServices {
   readonly health: Health
   /** Every provider that may be named in a rule or as a prefix. */
   readonly providers: ReadonlySet<string>
-  readonly adminKey: string | undefined
+  readonly adminGuard: GatewayMiddleware | undefined
   /** An address of their own, the main address for the bearer of the admin key, or no place in this process. */
   readonly place: { readonly host: string; readonly port: number } | 'main' | 'none'
   /** The metrics of several processes, in place of those of this one. */
@@ -26,7 +25,7 @@ export interface MetricsServices {
 
 /** `/metrics` for Prometheus; docs/metrics.md has the list. Other plugins register theirs with `host.metrics`. */
 export function createMetrics(services: MetricsServices): Plugin {
-  const { live, health, providers, adminKey, place, sharedPage } = services
+  const { live, health, providers, adminGuard, place, sharedPage } = services
   return {
     name: 'metrics',
     async setup(_, { metrics, vocabulary, logger }) {
@@ -43,14 +42,14 @@ export function createMetrics(services: MetricsServices): Plugin {
       const listener =
         typeof place === 'object' ? await serveMetrics(page, place.host, place.port) : undefined
       if (listener) logger.info({ url: `${listener.url}/metrics` }, 'metrics have an address of their own')
-      const isOnMain = place === 'main' && adminKey !== undefined
+      const isOnMain = place === 'main' && adminGuard !== undefined
       return {
         observeRequest(request) {
           for (const observe of observers) observe(request)
         },
         ...(isOnMain && { openapi: metricsPaths }),
         openRoutes(router) {
-          if (isOnMain) router.get('/metrics', requireAdminKey(adminKey), (ctx) => answerMetrics(page, ctx))
+          if (isOnMain) router.get('/metrics', adminGuard, (ctx) => answerMetrics(page, ctx))
         },
         async close() {
           await listener?.stop(0)

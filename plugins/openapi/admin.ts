@@ -17,7 +17,7 @@ export const adminPaths: JsonObject = {
       tag,
       key,
       summary: 'Lists all users.',
-      answers: { 200: data(list(ref('User'))), ...errors('Error', 401) },
+      answers: { 200: data(list(ref('User'))), ...errors('Error', 401, 429) },
     }),
     post: describeOperation({
       id: 'createUser',
@@ -25,7 +25,7 @@ export const adminPaths: JsonObject = {
       key,
       summary: 'Makes a user.',
       body: { schema: ref('NewUser'), examples: { paid: { name: 'Ada', plan: 'paid' } } },
-      answers: { 201: data(ref('User')), ...errors('Error', 400, 401, 409, 413, 507) },
+      answers: { 201: data(ref('User')), ...errors('Error', 400, 401, 429, 409, 413, 507) },
     }),
   },
   '/admin/users/{id}': {
@@ -43,7 +43,7 @@ export const adminPaths: JsonObject = {
           unlimited: { requests_per_minute: null },
         },
       },
-      answers: { 200: data(ref('User')), ...errors('Error', 400, 401, 404, 409, 413, 507) },
+      answers: { 200: data(ref('User')), ...errors('Error', 400, 401, 429, 404, 409, 413, 507) },
     }),
   },
   '/admin/users/{id}/keys': {
@@ -53,7 +53,7 @@ export const adminPaths: JsonObject = {
       tag,
       key,
       summary: 'Gives a user an API key, which is shown this once.',
-      answers: { 201: data(closed({ id: text, key: text })), ...errors('Error', 401, 404, 409, 507) },
+      answers: { 201: data(closed({ id: text, key: text })), ...errors('Error', 401, 429, 404, 409, 507) },
     }),
   },
   '/admin/keys/{id}': {
@@ -63,7 +63,7 @@ export const adminPaths: JsonObject = {
       tag,
       key,
       summary: 'Revokes an API key.',
-      answers: { 200: success, ...errors('Error', 401, 404, 409, 507) },
+      answers: { 200: success, ...errors('Error', 401, 429, 404, 409, 507) },
     }),
   },
 }

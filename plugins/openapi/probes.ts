@@ -49,7 +49,7 @@ export const metricsPaths: JsonObject = {
       tag,
       key: 'adminKey',
       summary: "Shows all metrics in Prometheus' text format.",
-      answers: { 200: 'text/plain', ...errors('Error', 401) },
+      answers: { 200: 'text/plain', ...errors('Error', 401, 429) },
     }),
   },
 }

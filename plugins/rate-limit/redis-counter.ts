@@ -10,18 +10,23 @@ export interface RedisCounterOptions {
   /** How long a request waits for an answer of Redis. */
   readonly timeoutMs: number
   readonly windowSeconds: number
+  /** Before the ids, so that other things can be counted in the same Redis. */
+  readonly prefix?: string
 }
 
 /** Counts in Redis, for all processes that share it. Resolves when Redis is there, or has failed to answer once. */
 export async function openRedisCounter(
   options: RedisCounterOptions,
   logger: Logger,
-): Promise<RequestCounter> {
+): Promise<RequestCounter<number | string>> {
   const redis = await openRedis(options.url, options.timeoutMs, logger)
-  const limiter = new RateLimiterRedis({ ...limiterOptions(options.windowSeconds), storeClient: redis })
+  const limiter = new RateLimiterRedis({
+    ...limiterOptions(options.windowSeconds, options.prefix),
+    storeClient: redis,
+  })
   return {
-    async count(userId) {
-      const { consumedPoints, msBeforeNext } = await limiter.consume(userId)
+    async count(id) {
+      const { consumedPoints, msBeforeNext } = await limiter.consume(id)
       return { used: consumedPoints, resetMs: msBeforeNext }
     },
     async close() {

@@ -4,6 +4,8 @@ import { request } from 'node:http'
 import path from 'node:path'
 import { expect } from 'chai'
 import { ADMIN_KEY, makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
+import { openSocket } from '../support/raw-http.ts'
+import { writeSettings } from '../support/settings-file.ts'
 
 const body = (content: string, more: object = {}) => ({
   model: 'gpt-4o',
@@ -103,6 +105,26 @@ describe('the process', () => {
     expect(log).not.to.contain(ADMIN_KEY)
   })
 
+  it('writes nothing but lines of JSON behind its banner, also of clients that leave', async () => {
+    const gateway = await startGateway()
+    const banner = gateway.stderr()
+    for (const content of ['[[sandbox:token-delay=20]]', '[[sandbox:error-mid=9]]', '[[sandbox:cut]]']) {
+      const leaving = new AbortController()
+      const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${gateway.demoKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body(content, { stream: true })),
+        signal: leaving.signal,
+      })
+      await answer.body?.getReader().read()
+      leaving.abort()
+    }
+    await gateway.stop()
+    const lines = gateway.stderr().slice(banner.length).split('\n').filter(Boolean)
+    expect(lines.filter((line) => !line.startsWith('{'))).to.deep.equal([])
+    expect(lines.filter((line) => line.includes('"path"'))).to.have.length(3)
+  })
+
   it('refuses a body over the limit with 413', async () => {
     const dataDir = await makeFolder()
     const config = path.join(dataDir, 'settings.yaml')
@@ -116,6 +138,16 @@ describe('the process', () => {
     expect(status).to.equal(413)
     expect(answer.error.message).to.contain('2000')
     await gateway.stop()
+  })
+
+  it('waits for nobody who has opened a connection and said nothing, when it stops', async () => {
+    const gateway = await startGateway()
+    const socket = await openSocket(gateway.url)
+    await gateway.call('GET', '/healthz')
+    const started = performance.now()
+    expect(await gateway.stop()).to.equal(0)
+    expect(performance.now() - started).to.be.lessThan(10_000)
+    socket.destroy()
   })
 
   it('refuses the next request on a connection that was kept alive, while it stops, by closing it', async () => {
@@ -163,6 +195,20 @@ describe('settings', () => {
     expect(wrong.stderr).to.contain('log_level must be one of')
     const right = await runSignalbox(['config', 'check'])
     expect(right).to.include({ code: 0, stdout: 'The settings are valid.\n' })
+  })
+
+  it('name networks and origins that are none', async () => {
+    const config = await writeSettings(
+      'trusted_proxies: [10.0.0.0/8, localhost, 10.0.0.0/33]\n' +
+        "cors: { origins: ['https://a.example', 'https://a.example/', 'https://*.example', 'null'] }\n",
+    )
+    const { code, stderr } = await runSignalbox(['config', 'check'], { CONFIG: config })
+    expect(code).to.equal(1)
+    for (const place of ['trusted_proxies[1]', 'trusted_proxies[2]'])
+      expect(stderr).to.contain(`${place} must be an address or a network`)
+    for (const place of ['cors.origins[1]', 'cors.origins[2]', 'cors.origins[3]'])
+      expect(stderr).to.contain(`${place} must be "*" or an origin`)
+    expect(stderr.match(/\n/g)).to.have.length(6)
   })
 
   it('name the file that cannot be read', async () => {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { explainNetworkError } from '../../providers/network-error.ts'
@@ -16,12 +17,24 @@ describe('explaining a failed request', () => {
     it(`reads ${code} as ${explained}, and tells no address`, () => {
       const cause = Object.assign(new Error('connect 10.0.0.1:443'), { code })
       const error = explainNetworkError(cause, 'acme', undefined)
-      expect(error).to.be.instanceOf(GatewayError).and.include({ code: explained, cause })
+      expect(error).to.be.instanceOf(GatewayError).and.include({ code: explained })
+      expect((error as GatewayError).cause)
+        .to.have.property('message')
+        .that.contains('connect 10.0.0.1:443')
       expect((error as GatewayError).message)
         .to.contain('acme')
         .and.not.contain('10.0.0.1')
     })
   }
+
+  it('keeps back what a vendor sent that is not HTTP: it may quote the request', () => {
+    const cause = Object.assign(new Error('Expected HTTP/'), {
+      code: 'HPE_INVALID_CONSTANT',
+      data: 'a prompt',
+    })
+    const error = explainNetworkError(cause, 'acme', undefined)
+    expect(inspect(error, { depth: 9, showHidden: true })).not.to.contain('a prompt')
+  })
 
   it('gives the reason why the request was broken off', () => {
     const cause = Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' })

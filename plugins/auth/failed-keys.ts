@@ -1,0 +1,75 @@
+import type { IncomingMessage } from 'node:http'
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
+import { GatewayError } from '../../core/contract/index.ts'
+import { groupOf, type ReadAddress } from '../../core/http/client-address.ts'
+import type { Count } from '../rate-limit/counter.ts'
+import { wholeSeconds } from '../rate-limit/headers.ts'
+import type { FailureCounter } from './failure-counter.ts'
+import { MOST_ADDRESSES } from './memory-failures.ts'
+
+/** Whose key was tried. They are counted apart, so that a wrong API key keeps no administrator out. */
+export type KeyKind = 'api' | 'admin'
+
+/** What became of a key that was refused: `limited` ones came from an address that had failed too often. */
+export type FailureOutcome = 'refused' | 'limited'
+
+/** Counts keys that failed, by address, and says when there were too many in a minute. */
+export interface FailedKeys {
+  /** Counts a failure; gives what to answer: the refusal, or 429 from the one after the limit on. */
+  note(kind: KeyKind, request: IncomingMessage, refusal: GatewayError): Promise<GatewayError>
+  /** 429 while the address is over its limit, else undefined. */
+  refusalFor(kind: KeyKind, request: IncomingMessage): GatewayError | undefined
+  close(): Promise<void>
+}
+
+export interface FailedKeysParts {
+  /** Failures in a minute from one address; null is no limit. */
+  readonly limit: number | null
+  readonly counter: FailureCounter
+  readonly readAddress: ReadAddress
+  readonly count: (kind: KeyKind, outcome: FailureOutcome) => void
+  readonly logger: Logger
+}
+
+export function createFailedKeys({
+  limit,
+  counter,
+  readAddress,
+  count,
+  logger,
+}: FailedKeysParts): FailedKeys {
+  // Who has used up the limit, until when; a good key asks here, and waits for no counter.
+  const ends = new LRUCache<string, number>({ max: MOST_ADDRESSES })
+  const whoIs = (kind: KeyKind, request: IncomingMessage) => {
+    const address = groupOf(readAddress(request))
+    return { address, id: `${kind}:${address}` }
+  }
+
+  return {
+    async note(kind, request, refusal) {
+      if (limit === null) {
+        count(kind, 'refused')
+        return refusal
+      }
+      const { address, id } = whoIs(kind, request)
+      const { used, resetMs }: Count = await counter.count(id)
+      if (used >= limit) ends.set(id, performance.now() + resetMs)
+      if (used === limit + 1) logger.warn({ address, kind }, 'too many keys of an address failed')
+      count(kind, used > limit ? 'limited' : 'refused')
+      return used > limit ? tooMany(resetMs) : refusal
+    },
+    refusalFor(kind, request) {
+      if (ends.size === 0) return undefined
+      const left = (ends.get(whoIs(kind, request).id) ?? 0) - performance.now()
+      return left > 0 ? tooMany(left) : undefined
+    },
+    close: counter.close,
+  }
+}
+
+function tooMany(resetMs: number): GatewayError {
+  const retryAfter = wholeSeconds(resetMs)
+  const message = `Too many keys from this address failed. Try again in ${retryAfter} seconds.`
+  return new GatewayError('rate_limit_exceeded', message, { retryAfter })
+}
