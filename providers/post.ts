@@ -15,7 +15,7 @@ export class Post implements Dispatcher.DispatchHandler {
   readonly head: Promise<Head>
   #head: { resolve(head: Head): void; reject(reason: unknown): void } | undefined
   #controller: Dispatcher.DispatchController | undefined
-  readonly #chunks: Buffer[] = []
+  #chunks: Buffer[] = []
   #waiting = 0
   #ended = false
   #failure: { readonly reason: unknown } | undefined
@@ -29,27 +29,29 @@ export class Post implements Dispatcher.DispatchHandler {
     dispatcher.dispatch(options, this)
   }
 
-  /** What came next, once it is here; undefined at the end. Rejects when the connection fails, or the request is broken off. */
-  async read(): Promise<Buffer | undefined> {
-    while (true) {
-      const chunk = this.#chunks.shift()
-      if (chunk !== undefined) {
-        this.#waiting -= chunk.length
-        if (this.#waiting < MOST_WAITING && this.#controller?.paused) this.#controller.resume()
-        return chunk
-      }
+  /**
+   * All that came since the last read, once there is something: pieces that arrived together stay together. Undefined at the end.
+   * Rejects when the connection fails, or the request is broken off.
+   */
+  async read(): Promise<readonly Buffer[] | undefined> {
+    while (this.#chunks.length === 0) {
       if (this.#failure !== undefined) throw this.#failure.reason
       if (this.#ended) return undefined
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
+    const chunks = this.#chunks
+    this.#chunks = []
+    this.#waiting = 0
+    if (this.#controller?.paused) this.#controller.resume()
+    return chunks
   }
 
   /** Gives the request up, with its connection, also while it still waits for one. No effect once the answer has ended. */
   breakOff(reason: unknown): void {
     if (this.#ended || this.#failure !== undefined) return
-    this.#chunks.length = 0
+    this.#chunks = []
     this.#fail(reason)
     this.#controller?.abort(BROKEN_OFF)
   }

@@ -28,8 +28,8 @@ export async function* readBatches(
   let begun = false
   let batch: ReplyEvent[] = []
   try {
-    for (let bytes = await body.read(); bytes !== undefined; bytes = await body.read()) {
-      for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
+    for (let pieces = await body.read(); pieces !== undefined; pieces = await body.read()) {
+      for (const bytes of pieces) for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
       if (batch.length > 0) {
         watch.rest()
         begun = true

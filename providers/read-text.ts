@@ -1,6 +1,6 @@
-/** Where bytes come from: what came next, or undefined at the end. */
+/** Where bytes come from: what came since the last read, or undefined at the end. */
 export interface ByteSource {
-  read(): Promise<Buffer | undefined>
+  read(): Promise<readonly Buffer[] | undefined>
 }
 
 /** Reads a body as UTF-8 text up to `limit` bytes; `complete` is false when there was more, which is not read. */
@@ -11,10 +11,12 @@ export async function readText(
 ): Promise<{ readonly text: string; readonly complete: boolean }> {
   const chunks: Buffer[] = []
   let length = 0
-  for (let bytes = await body.read(); bytes !== undefined; bytes = await body.read()) {
+  for (let pieces = await body.read(); pieces !== undefined; pieces = await body.read()) {
     onBytes()
-    chunks.push(bytes)
-    length += bytes.length
+    for (const bytes of pieces) {
+      chunks.push(bytes)
+      length += bytes.length
+    }
     if (length > limit) break
   }
   const whole = chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)

@@ -196,6 +196,18 @@ describe('sending to a vendor', () => {
       expect(textOf(await collect(batchesOf(await send(streamed))))).to.equal('Track 9.')
     })
 
+    it('gives what arrives together as one batch, in however many pieces it was written', async () => {
+      answer = (_, response) => {
+        response.socket?.cork()
+        stream(response, chunk('Track '))
+        response.write(record(chunk('9.')))
+        response.end(`${record(chunk('', 'stop'))}data: [DONE]\n\n`)
+        response.socket?.uncork()
+      }
+      const [first] = await collectBatches(await send(streamed))
+      expect(textOf(first ?? [])).to.equal('Track 9.')
+    })
+
     it('gives an event as soon as it arrives', async () => {
       answer = (_, response) => stream(response, chunk('first'))
       const batches = batchesOf(await send(streamed))[Symbol.asyncIterator]()
@@ -581,6 +593,12 @@ async function collect(batches: AsyncIterable<readonly ReplyEvent[]>): Promise<R
 }
 
 /** Reads the first batch, lets something happen, and reads on to the error. */
+async function collectBatches(sent: Sent): Promise<(readonly ReplyEvent[])[]> {
+  const batches: (readonly ReplyEvent[])[] = []
+  for await (const batch of batchesOf(sent)) batches.push(batch)
+  return batches
+}
+
 async function collectUntilError(sent: Sent, afterFirst = () => {}) {
   const events: ReplyEvent[] = []
   let first = true
