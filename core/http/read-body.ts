@@ -14,6 +14,7 @@ export function createBodyReader(limit: number) {
     patchNode: false,
   })
   return async (ctx: GatewayContext, next: Next): Promise<void> => {
+    ctx.req.headers['content-type'] ??= 'application/json'
     let parsed = false
     try {
       await parse(ctx, async () => {

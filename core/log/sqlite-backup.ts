@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '../sync-folder.ts'
 import { SqliteDatabase } from './sqlite.ts'
 
 /** One file of a backup: how many events are in it, and the newest one's position, 0 for none. */
@@ -68,15 +69,5 @@ function checkCopy(copy: string): Omit<FileBackup, 'file'> {
     return { events, position }
   } finally {
     database.close()
-  }
-}
-
-/** SQLite has synced the files, not the folder that names them. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }

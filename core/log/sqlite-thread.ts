@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads'
 import { LogUnavailable } from '../contract/event-log.ts'
+import { startWorker } from '../start-worker.ts'
 import type { Bell } from './bell.ts'
 import type { Answer, Answers, Ask, Failure, FromWorker, ToWorker } from './sqlite-protocol.ts'
-import { startWorker } from './start-worker.ts'
 
 interface Pending {
   resolve(answer: Answer): void

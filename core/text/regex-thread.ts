@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { GatewayError } from '../contract/index.ts'
-import { startWorker } from '../log/start-worker.ts'
+import { startWorker } from '../start-worker.ts'
 
 /** Work on RE2 that could take long. A set's `sources` come along when the thread does not know the set. */
 export type RegexWork =

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '../../core/sync-folder.ts'
 import { createTimeSlice } from '../../core/time-slice.ts'
 import { snapshotName } from './folder.ts'
 import { linesOf, type Snapshot } from './format.ts'
@@ -65,14 +66,4 @@ async function writeLines(file: FileHandle, snapshot: Snapshot): Promise<void> {
   }
   await flush()
   await file.writeFile(`${hash.digest('hex')}\n`)
-}
-
-/** The new name is on disk only when the folder is. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

@@ -15,6 +15,8 @@ export interface Case {
   readonly spreadMs?: number
   /** At most, where what is done adds up. */
   readonly warmUpSeconds?: number
+  /** More than usual where a server has this case alone to get warm by. */
+  readonly warmUpConnections?: number
 }
 
 export interface Cell {

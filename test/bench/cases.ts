@@ -118,6 +118,7 @@ const workers: Case = {
   title: 'two processes beside one, whole answers, 0.5 KB prompt, 64 connections',
   connections: 64,
   base: 'd',
+  warmUpConnections: 32,
   cells: compare(['d', '2 workers'], small, isWhole),
 }
 

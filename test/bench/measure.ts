@@ -31,7 +31,8 @@ export async function measureCases(
   await Promise.all(
     jobs.map(({ one, cell }) => {
       const seconds = Math.min(warmUp, one.warmUpSeconds ?? warmUp)
-      return load(aimOf(cell, serverOf(servers, cell)), { connections: WARM_UP_CONNECTIONS, seconds })
+      const connections = one.warmUpConnections ?? WARM_UP_CONNECTIONS
+      return load(aimOf(cell, serverOf(servers, cell)), { connections, seconds })
     }),
   )
 

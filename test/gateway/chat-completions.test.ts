@@ -96,6 +96,18 @@ describe('chat completions with the official OpenAI client', () => {
       expect(completion.model).to.equal('ft:gpt-4o:me')
     })
 
+    it('takes a body for JSON whatever its content type says, or when it says nothing', async () => {
+      const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'Which track?' }] }))
+      for (const type of [undefined, 'text/plain', 'application/x-www-form-urlencoded']) {
+        const { status } = await fetch(`${gateway.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${gateway.demoKey}`, ...(type && { 'content-type': type }) },
+          body,
+        })
+        expect(status, type).to.equal(200)
+      }
+    })
+
     it('needs no model', async () => {
       const { status, body } = await gateway.call('POST', '/v1/chat/completions', { messages: ask('Hi') })
       expect(status).to.equal(200)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import { startWorker } from '../../../core/log/start-worker.ts'
+import { startWorker } from '../../../core/start-worker.ts'
 
 /** A run of RE2: a test, or with a template (as JavaScript writes it) a replacement of all matches. */
 export interface ApartJob {
