@@ -29,7 +29,9 @@ export async function* readBatches(
   let batch: ReplyEvent[] = []
   try {
     for (let pieces = await body.read(); pieces !== undefined; pieces = await body.read()) {
-      for (const bytes of pieces) for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
+      // In one piece: a stream that comes at once comes in a hundred small ones.
+      const bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+      for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
       if (batch.length > 0) {
         watch.rest()
         begun = true
