@@ -1,5 +1,10 @@
 /** Why something failed, in one line: some errors add a stack or a list of files to their message. */
 export function reasonOf(thrown: unknown): string {
-  const text = thrown instanceof Error ? thrown.message : String(thrown)
+  const text = messageOf(thrown)
   return (text.split('\n', 1)[0] ?? '').trim().replace(/[.:]$/, '')
+}
+
+/** What was thrown says, as it says it. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
 }

@@ -1,3 +1,5 @@
+import { messageOf } from '../../core/reason.ts'
+
 /** Kinds of asks by name, each with what is asked and what is answered. Both travel as JSON. */
 export type AskTable = Record<string, { readonly ask: unknown; readonly answer: unknown }>
 
@@ -73,7 +75,7 @@ export function openChannel<Theirs extends AskTable, Ours extends AskTable>(
     try {
       send({ to, answer: await handlers[kind]?.(ask) })
     } catch (error) {
-      send({ to, failure: error instanceof Error ? error.message : String(error) })
+      send({ to, failure: messageOf(error) })
     }
   }
 

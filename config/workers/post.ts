@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { messageOf } from '../../core/reason.ts'
 import type { Service } from './messages.ts'
 import { StartRefused, type WorkerProcess } from './worker-process.ts'
 
@@ -126,8 +127,4 @@ export function createPost(options: PostOptions): Post {
     },
     close: () => filling.abort(),
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
+import { messageOf } from '../../core/reason.ts'
 import { describeDemo } from '../banner.ts'
 import { createDemoUser } from '../demo-user.ts'
 import type { Environment } from '../environment.ts'
@@ -21,7 +22,7 @@ export async function runWorker(environment: Environment, assignment: Assignment
   const logger = createLogger('info', { worker: assignment.number })
   const gateway = await start(environment, assignment, ties, logger, stopping.signal).catch(async (error) => {
     if (stopping.signal.aborted) process.exit(0)
-    await ties.refuse(error instanceof Error ? error.message : String(error))
+    await ties.refuse(messageOf(error))
     process.exit(1)
   })
   const code = await serve(gateway, ties, logger, stopping.signal).catch((err) => {

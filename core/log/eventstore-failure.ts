@@ -1,5 +1,6 @@
 import { type CommandError, convertToCommandError, ErrorType, isCommandError } from '@eventstore/db-client'
 import { LogUnavailable } from '../contract/event-log.ts'
+import { messageOf } from '../reason.ts'
 
 /** Any failure of the client as the port's error, with a sentence for the operator. */
 export function toUnavailable(error: unknown, maybeWritten = false): LogUnavailable {
@@ -60,7 +61,7 @@ function readFailure(error: unknown): CommandError | undefined {
 }
 
 function describeFailure(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   switch (readFailure(error)?.type) {
     case ErrorType.UNAVAILABLE:
     case ErrorType.CANCELLED:

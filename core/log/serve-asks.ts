@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { messageOf } from '../reason.ts'
 import { SqliteDatabase } from './sqlite.ts'
 import type {
   Answer,
@@ -92,7 +93,7 @@ function isBusy(error: unknown): boolean {
 function describeFailure(error: unknown): Failure {
   return {
     type: 'failed',
-    message: error instanceof Error ? error.message : String(error),
+    message: messageOf(error),
     code: error instanceof SqliteDatabase.SqliteError ? error.code : undefined,
   }
 }

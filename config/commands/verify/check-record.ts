@@ -4,6 +4,7 @@ import { IDS_STREAM } from '../../../core/events/ids.ts'
 import { isPluginStream } from '../../../core/events/plugins.ts'
 import { rulesStream } from '../../../core/events/rules.ts'
 import { userStream } from '../../../core/events/users.ts'
+import { messageOf } from '../../../core/reason.ts'
 
 /** Looks at one event after the other, in log order. */
 export interface Checker {
@@ -61,7 +62,7 @@ export function createChecker(pluginFault: (record: RecordedEvent) => string | u
       try {
         checkEvent(record)
       } catch (error) {
-        blame(record, `cannot be read: ${error instanceof Error ? error.message : error}`)
+        blame(record, `cannot be read: ${messageOf(error)}`)
       }
     },
     facts: () => [

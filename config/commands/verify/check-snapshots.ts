@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import type { Position, RecordedEvent } from '../../../core/contract/index.ts'
+import { messageOf } from '../../../core/reason.ts'
 import type { Projections } from '../../../projections/all.ts'
 import { listSnapshots } from '../../../projections/snapshots/folder.ts'
 import { type Header, hashEvent } from '../../../projections/snapshots/format.ts'
@@ -35,7 +36,7 @@ export async function checkSnapshots(folder: string): Promise<SnapshotChecker> {
       const { header, parts } = await readSnapshot(path)
       waiting.set(header.position, { name, header, digest: await digestOfParts(parts) })
     } catch (error) {
-      faults.push(`Snapshot ${name} is damaged: ${error instanceof Error ? error.message : error}.`)
+      faults.push(`Snapshot ${name} is damaged: ${messageOf(error)}.`)
     }
   }
 
