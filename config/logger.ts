@@ -1,7 +1,5 @@
-import { destination, type Logger, pino } from 'pino'
-
-/** What a pipe takes as a whole, so that lines of several processes do not run into each other (POSIX: at least 512 bytes; Linux: 4096). */
-const MOST_BYTES = 4096
+import { type Logger, pino } from 'pino'
+import { openLogLines } from './log-lines.ts'
 
 /**
  * JSON lines on stderr, each with the fields of `base`; stdout is for the ready line. What could hold a key or a prompt is cut out
@@ -22,6 +20,6 @@ export function createLogger(level: string, base: Readonly<Record<string, number
         censor: '[redacted]',
       },
     },
-    destination({ dest: 2, sync: false, maxWrite: MOST_BYTES }),
+    openLogLines(2),
   )
 }
