@@ -10,7 +10,7 @@ export function createLogger(level: string, base: Readonly<Record<string, number
     {
       level,
       base,
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      timestamp: createClock(),
       redact: {
         paths: ['authorization', 'apiKey', 'key', 'body', 'messages', 'prompt', 'input'].flatMap((name) => [
           name,
@@ -22,4 +22,18 @@ export function createLogger(level: string, base: Readonly<Record<string, number
     },
     openLogLines(2),
   )
+}
+
+/** Writes the time of a line; what stays the same for a second is written once in a second. */
+function createClock(): () => string {
+  let second = 0
+  let start = ''
+  return () => {
+    const now = Date.now()
+    if (Math.floor(now / 1000) !== second) {
+      second = Math.floor(now / 1000)
+      start = `,"time":"${new Date(now).toISOString().slice(0, -'000Z'.length)}`
+    }
+    return `${start}${String(now % 1000).padStart(3, '0')}Z"`
+  }
 }

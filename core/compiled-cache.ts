@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { JsonObject, RuleSet } from './contract/index.ts'
+import type { Soon } from './soon.ts'
 
 /** The option of plugins that compile rules: how many compiled rules are kept, over all users. */
 export const compiledCacheOptions: JsonObject = {
@@ -17,24 +18,34 @@ export function createCompiledCache<Compiled extends object>(
   options: JsonObject,
   countRules: (rules: RuleSet) => number,
   noteLookup: (isHit: boolean) => void,
-): (rules: RuleSet) => Promise<Compiled> {
+): (rules: RuleSet) => Soon<Compiled> {
   interface Entry {
     readonly rules: RuleSet
-    readonly compiled: Promise<Compiled>
+    compiled: Soon<Compiled>
   }
   const cache = new LRUCache<number, Entry>({
     maxSize: Number(options.cached_rules ?? 200_000),
     sizeCalculation: ({ rules }) => 1 + countRules(rules),
   })
+  async function open(rules: RuleSet): Promise<Compiled> {
+    const compiling = compile(rules)
+    const entry: Entry = { rules, compiled: compiling }
+    cache.set(rules.userId, entry)
+    try {
+      entry.compiled = await compiling
+      return entry.compiled
+    } catch (error) {
+      if (cache.peek(rules.userId) === entry) cache.delete(rules.userId)
+      throw error
+    }
+  }
+
   return (rules) => {
     if (rules.transient) return compile(rules)
     const known = cache.get(rules.userId)
     const isHit = known?.rules === rules
     noteLookup(isHit)
     if (isHit) return known.compiled
-    const compiled = compile(rules)
-    compiled.catch(() => cache.delete(rules.userId))
-    cache.set(rules.userId, { rules, compiled })
-    return compiled
+    return open(rules)
   }
 }

@@ -37,6 +37,8 @@ export interface Breaker {
 interface Condition {
   readonly provider: string
   readonly breaker: CircuitBreakerPolicy
+  /** Since it last succeeded. Before that the breaker need not be asked: it would only count to none. */
+  hasFailed: boolean
   /** Not to be called before this, in milliseconds of `now`. */
   restsUntil: number
 }
@@ -68,7 +70,7 @@ export function createHealth(settings: HealthSettings, now: () => number = Date.
       // A test call is on its way: the breaker would have others wait for it, and it may hang.
       if (condition.breaker.state === CircuitState.HalfOpen) throw unavailable(target, 0)
       try {
-        return await condition.breaker.execute(call)
+        return await (condition.hasFailed ? retry(condition, call) : attempt(condition, call))
       } catch (error) {
         if (error instanceof BrokenCircuitError) throw unavailable(target, condition.restsUntil - now())
         const rest = Math.min(restAskedFor(error), LONGEST_REST_MS)
@@ -88,6 +90,28 @@ export function createHealth(settings: HealthSettings, now: () => number = Date.
   }
 }
 
+/** A call to a target that is well; the breaker hears of it only when it fails. */
+async function attempt<Value>(condition: Condition, call: () => Promise<Value>): Promise<Value> {
+  const { breaker } = condition
+  try {
+    const value = await call()
+    // Others have failed meanwhile: not in a row.
+    if (condition.hasFailed && breaker.state === CircuitState.Closed)
+      await retry(condition, async () => undefined)
+    return value
+  } catch (error) {
+    condition.hasFailed = true
+    await breaker.execute(() => Promise.reject(error)).catch(() => undefined)
+    throw error
+  }
+}
+
+async function retry<Value>(condition: Condition, call: () => Promise<Value>): Promise<Value> {
+  const value = await condition.breaker.execute(call)
+  condition.hasFailed = false
+  return value
+}
+
 function createCondition(
   provider: string,
   { failures, open_ms }: HealthSettings,
@@ -95,6 +119,7 @@ function createCondition(
 ): Condition {
   const condition = {
     provider,
+    hasFailed: false,
     restsUntil: 0,
     breaker: circuitBreaker(handleWhen(isFailure), {
       breaker: new ConsecutiveBreaker(failures),

@@ -21,6 +21,9 @@ export class Post implements Dispatcher.DispatchHandler {
   #failure: { readonly reason: unknown } | undefined
   /** Of a reader for whom there was nothing yet. */
   #wake: (() => void) | undefined
+  /** Bytes that a reader of the whole takes; they wait for nobody. */
+  #wanted = 0
+  #onBytes: (() => void) | undefined
 
   constructor(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) {
     this.head = new Promise((resolve, reject) => {
@@ -48,6 +51,26 @@ export class Post implements Dispatcher.DispatchHandler {
     return chunks
   }
 
+  /**
+   * What comes until the end as UTF-8 text, up to `limit` bytes; `complete` is false when there was more, which is not read. Calls
+   * `onBytes` whenever something comes. Rejects as `read` does.
+   */
+  async readText(limit: number, onBytes: () => void): Promise<{ text: string; complete: boolean }> {
+    this.#wanted = limit
+    this.#onBytes = onBytes
+    if (this.#waiting > 0) onBytes()
+    if (this.#controller?.paused) this.#controller.resume()
+    while (!this.#ended && this.#waiting <= limit) {
+      if (this.#failure !== undefined) throw this.#failure.reason
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    const [only] = this.#chunks
+    const whole = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks)
+    return { text: decoder.decode(whole.subarray(0, limit)), complete: whole.length <= limit }
+  }
+
   /** Gives the request up, with its connection, also while it still waits for one. No effect once the answer has ended. */
   breakOff(reason: unknown): void {
     if (this.#ended || this.#failure !== undefined) return
@@ -70,6 +93,8 @@ export class Post implements Dispatcher.DispatchHandler {
     if (this.#failure !== undefined) return
     this.#chunks.push(chunk)
     this.#waiting += chunk.length
+    this.#onBytes?.()
+    if (this.#waiting <= this.#wanted) return
     if (this.#waiting >= MOST_WAITING) controller.pause()
     this.#wake?.()
   }
@@ -89,6 +114,9 @@ export class Post implements Dispatcher.DispatchHandler {
     this.#wake?.()
   }
 }
+
+/** Unlike `Buffer.toString` it takes a byte order mark away. */
+const decoder = new TextDecoder('utf-8')
 
 /** Why it was broken off is told to the reader; undici only needs an error. */
 const BROKEN_OFF = new Error('broken off')

@@ -8,7 +8,6 @@ import { peek } from '../core/stream/peek.ts'
 import { explainNetworkError } from './network-error.ts'
 import { type Head, Post } from './post.ts'
 import { readBatches } from './read-batches.ts'
-import { readText } from './read-text.ts'
 import { Watch } from './watch.ts'
 
 export interface ConnectionOptions {
@@ -89,7 +88,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   async function readFailure({ status, headers }: Head, post: Post, watch: Watch): Promise<GatewayError> {
-    const { text } = await readText(post, LARGEST_FAILURE, () => watch.expect(timeouts.idle_ms))
+    const { text } = await post.readText(LARGEST_FAILURE, () => watch.expect(timeouts.idle_ms))
     const body = apiKey === '' ? text : text.replaceAll(apiKey, '[redacted]')
     return provider.readFailure({ provider: id, status, headers, body })
   }
@@ -97,10 +96,12 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function readWhole(post: Post, watch: Watch): Promise<Reply> {
     const onBytes = () => watch.expect(timeouts.idle_ms)
     onBytes()
-    const { text, complete } = await readText(post, LARGEST_REPLY, onBytes)
+    const { text, complete } = await post.readText(LARGEST_REPLY, onBytes)
     if (!complete) throw new GatewayError('provider_error', `${id} sent a reply that is too large.`)
     watch.end()
-    return { type: 'whole', event: provider.readReply(parse(text)) }
+    const body = parse(text)
+    const event = provider.readReply(body)
+    return { type: 'whole', event: event.native === body ? { ...event, source: text } : event }
   }
 
   async function readStream(head: Head, post: Post, watch: Watch, queueMs: number): Promise<Reply> {

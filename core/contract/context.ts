@@ -1,7 +1,9 @@
 import type Router from '@koa/router'
 import type { DefaultState, Next, ParameterizedContext } from 'koa'
 import type { Account } from './accounts.ts'
+import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import type { JsonObject } from './json.ts'
 import type { Presence } from './presence.ts'
 
 /** What the gateway adds to Koa's context. */
@@ -11,6 +13,8 @@ export interface GatewayFields {
   /** `performance.now()` at arrival. */
   readonly startedAt: number
   readonly client: Presence
+  /** How errors are answered from here on; the general envelope where nobody said. */
+  errorBody?: (error: GatewayError) => JsonObject
   /** Set by `auth`. */
   account: Account
   /** Set on inference endpoints, once the body was read; that is before the first plugin that reads requests. */
@@ -19,6 +23,6 @@ export interface GatewayFields {
 
 export type GatewayContext = ParameterizedContext<DefaultState, GatewayFields>
 
-export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => Promise<void>
+export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => void | Promise<void>
 
 export type GatewayRouter = Router<DefaultState, GatewayFields>

@@ -36,7 +36,7 @@ export interface PluginParts {
    * What the plugin makes of an inference request before it is sent, as a change to the exchange and nothing else. It runs in front of
    * the plugin's middleware, and when a request is simulated. Throwing refuses the request.
    */
-  decide?(exchange: Exchange): Promise<void>
+  decide?(exchange: Exchange): void | Promise<void>
   /** Inference endpoints by their path, each in a client's format: `POST` there runs the `inference` chain. */
   readonly dialects?: Readonly<Record<string, Dialect>>
   /** Adds endpoints for authenticated users; the `management` chain runs before them. */

@@ -1,9 +1,14 @@
-import type { Next } from 'koa'
 import type { Logger } from 'pino'
-import { type GatewayContext, GatewayError, type JsonObject, LogUnavailable } from '../contract/index.ts'
+import {
+  type GatewayContext,
+  GatewayError,
+  type GatewayMiddleware,
+  type JsonObject,
+  LogUnavailable,
+} from '../contract/index.ts'
 import { readKoaError } from './thrown-by-koa.ts'
 
-export type ErrorBody = (error: GatewayError) => JsonObject
+type ErrorBody = NonNullable<GatewayContext['errorBody']>
 
 /** The general envelope (interface: "Errors"). */
 export function envelope(error: GatewayError): JsonObject {
@@ -13,9 +18,17 @@ export function envelope(error: GatewayError): JsonObject {
   return { error: { message, type, http_status: status, ...more } }
 }
 
-/** Turns what is thrown further down into an answer of the given shape. The innermost shape answers. */
-export function answerErrors(logger: Logger, bodyOf: ErrorBody = envelope) {
-  return async (ctx: GatewayContext, next: Next): Promise<void> => {
+/** Errors that are thrown further down are answered in this shape. */
+export function shapeErrors(bodyOf: ErrorBody): GatewayMiddleware {
+  return (ctx, next) => {
+    ctx.errorBody = bodyOf
+    return next()
+  }
+}
+
+/** Turns what is thrown further down into an answer, and calls `whenOver` with every request that has been through all. */
+export function answerErrors(logger: Logger, whenOver: (ctx: GatewayContext) => void): GatewayMiddleware {
+  return async (ctx, next) => {
     try {
       await next()
     } catch (thrown) {
@@ -25,7 +38,9 @@ export function answerErrors(logger: Logger, bodyOf: ErrorBody = envelope) {
       for (const [name, value] of Object.entries(error.details.headers ?? {})) ctx.set(name, value)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.status = error.status
-      ctx.body = bodyOf(error)
+      ctx.body = (ctx.errorBody ?? envelope)(error)
+    } finally {
+      whenOver(ctx)
     }
   }
 }

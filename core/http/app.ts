@@ -14,14 +14,14 @@ import { route } from '../dialects/route/dialect.ts'
 import { chainFor } from '../pipeline/chain.ts'
 import type { Step } from '../pipeline/set-up.ts'
 import { reasonOf } from '../reason.ts'
-import { answerErrors, envelope } from './answer-errors.ts'
+import { answerErrors, envelope, shapeErrors } from './answer-errors.ts'
 import { allowOrigins, type CorsSettings } from './cors.ts'
 import { createEndpoints, type Endpoints } from './endpoints.ts'
 import type { Pinned } from './exchange.ts'
 import { identify } from './identify.ts'
 import { answerIn, openExchange } from './inference.ts'
 import { logRequests } from './log-requests.ts'
-import { observeRequests } from './observe-requests.ts'
+import { createWitness } from './observe-requests.ts'
 import { addProbes } from './probes.ts'
 import { createBodyReader } from './read-body.ts'
 import { reportBroken } from './report-broken.ts'
@@ -39,7 +39,7 @@ export interface AppParts {
 
 /** The application of the main address: probes, inference endpoints, and the endpoints that plugins bring. */
 export function createApp(parts: AppParts): Koa {
-  const { steps, logger } = parts
+  const { steps } = parts
   const readBody = createBodyReader(parts.bodyLimit)
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
@@ -54,7 +54,7 @@ export function createApp(parts: AppParts): Koa {
 
   const app = openApp(parts, router)
   for (const { plugin, parts } of steps) {
-    const shape = answerErrors(logger, parts.errorBody ?? envelope)
+    const shape = shapeErrors(parts.errorBody ?? envelope)
     const add = (addRoutes: typeof parts.routes, before: readonly GatewayMiddleware[]) => {
       if (addRoutes !== undefined) app.use(openRouter(titleOf(plugin), addRoutes, before, endpoints))
     }
@@ -76,11 +76,11 @@ export function createRouteApp(parts: AppParts): Koa {
 }
 
 /** One inference endpoint: the dialect's errors around the plugins' chain around the answer. */
-function inference(dialect: Dialect, { steps, pin, bodyLimit, logger }: AppParts): GatewayMiddleware {
+function inference(dialect: Dialect, { steps, pin, bodyLimit }: AppParts): GatewayMiddleware {
   const readRequest = [createBodyReader(bodyLimit), openExchange(dialect, pin)]
   // Composed once: the router would do it for every request.
   return compose([
-    answerErrors(logger, dialect.errorBody),
+    shapeErrors(dialect.errorBody),
     ...chainFor('inference', steps, readRequest),
     answerIn(dialect),
   ])
@@ -92,9 +92,8 @@ function openApp({ steps, logger, cors }: AppParts, router: GatewayRouter): Koa 
   reportBroken(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
   app.use(identify as Koa.Middleware)
-  app.use(observeRequests(observers, logger) as Koa.Middleware)
+  app.use(answerErrors(logger, createWitness(observers, logger)) as Koa.Middleware)
   if (cors.origins.length > 0) app.use(allowOrigins(cors) as Koa.Middleware)
-  app.use(answerErrors(logger) as Koa.Middleware)
   app.use(router.routes() as Koa.Middleware)
   return app
 }

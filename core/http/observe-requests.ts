@@ -1,16 +1,13 @@
-import type { Next } from 'koa'
 import type { Logger } from 'pino'
 import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/index.ts'
 
-/** Tells the observers of every request when its answer has ended, also of one that was refused. */
-export function observeRequests(observers: readonly RequestObserver[], logger: Logger) {
-  return async (ctx: GatewayContext, next: Next): Promise<void> => {
-    try {
-      await next()
-    } finally {
-      // Not before the chain has ended: when the client leaves it still notes what became of the call to the vendor.
-      ctx.client.whenEnded(() => tell(observers, describe(ctx), logger))
-    }
+/**
+ * Tells the observers of a request, also of one that was refused, when its answer has ended. To be called when the chain has: when the client
+ * leaves, that still notes what became of the call to the vendor.
+ */
+export function createWitness(observers: readonly RequestObserver[], logger: Logger) {
+  return (ctx: GatewayContext): void => {
+    ctx.client.whenEnded(() => tell(observers, describe(ctx), logger))
   }
 }
 

@@ -13,21 +13,18 @@ export function createBodyReader(limit: number) {
     text: false,
     patchNode: false,
   })
-  return async (ctx: GatewayContext, next: Next): Promise<void> => {
+  return (ctx: GatewayContext, next: Next): Promise<void> => {
     ctx.req.headers['content-type'] ??= 'application/json'
-    let parsed = false
-    try {
-      await parse(ctx, async () => {
-        parsed = true
-      })
-    } catch (error) {
+    return parse(ctx, nothing).then(next, (error: unknown) => {
       // What is left of the body is read and forgotten: unread, it would hold the connection.
       ctx.req.unpipe().resume()
       throw readFault(error, limit)
-    }
-    if (parsed) await next()
+    })
   }
 }
+
+/** What comes next is not the parser's, nor are its errors. */
+const nothing = () => Promise.resolve()
 
 /** The body as an object; 400 for anything else. */
 export function bodyOf(ctx: GatewayContext): JsonObject {

@@ -12,6 +12,17 @@ export type Value = MetricValue<string> & { metricName?: string }
 
 type Type = 'counter' | 'histogram'
 
+interface Labelled<Series> {
+  readonly labels: Readonly<Record<string, string>>
+  readonly series: Series
+}
+
+/** On the way to a series, one for each of its labels: nothing is put together to find it. */
+interface Step<Series> {
+  readonly next: Map<string, Step<Series>>
+  series?: Series
+}
+
 /**
  * A metric's series by the values of their labels. prom-client looks the labels up at every step, which on the hot path costs more
  * than all else about a metric; here a series is looked up once and kept, and prom-client only shows it.
@@ -23,10 +34,8 @@ export function createMetric<Series>(
   create: () => Series,
   show: (series: Series, labels: Readonly<Record<string, string>>) => readonly Value[],
 ): (...labels: readonly string[]) => Series {
-  const known = new Map<
-    string,
-    { readonly labels: Readonly<Record<string, string>>; readonly series: Series }
-  >()
+  const first: Step<Series> = { next: new Map() }
+  const all: Labelled<Series>[] = []
   const metric = {
     name,
     help,
@@ -37,21 +46,34 @@ export function createMetric<Series>(
       help,
       type,
       aggregator: 'sum',
-      values: [...known.values()].flatMap(({ labels, series }) => show(series, labels)),
+      values: all.flatMap(({ labels, series }) => show(series, labels)),
     }),
-    reset: () => known.clear(),
+    reset() {
+      first.next.clear()
+      all.length = 0
+    },
   }
   // All that a registry asks of a metric is to be shown and reset; its type names prom-client's classes.
   registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0])
 
-  return (...values) => {
-    let key = values[0] ?? ''
-    for (let place = 1; place < values.length; place++) key += `\n${values[place]}`
-    const found = known.get(key)
-    if (found !== undefined) return found.series
+  function add(values: readonly string[]): Series {
     const labels = Object.fromEntries(values.map((value, place) => [labelNames[place] ?? '', value]))
     const series = create()
-    known.set(key, { labels, series })
+    all.push({ labels, series })
     return series
+  }
+
+  return (...values) => {
+    let step = first
+    for (const value of values) {
+      let next = step.next.get(value)
+      if (next === undefined) {
+        next = { next: new Map() }
+        step.next.set(value, next)
+      }
+      step = next
+    }
+    step.series ??= add(values)
+    return step.series
   }
 }

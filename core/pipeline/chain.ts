@@ -30,9 +30,9 @@ function needsRequest(kind: Kind, step: Step): boolean {
 function decisionOf(kind: Kind, { parts }: Step): GatewayMiddleware[] {
   if (kind !== 'inference' || parts.decide === undefined) return []
   const { decide } = parts
-  const middleware: GatewayMiddleware = async ({ exchange }, next) => {
-    await decide(exchange)
-    await next()
+  const middleware: GatewayMiddleware = ({ exchange }, next) => {
+    const decision = decide(exchange)
+    return decision === undefined ? next() : decision.then(next)
   }
   return [middleware]
 }

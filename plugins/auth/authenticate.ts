@@ -8,7 +8,7 @@ import type { FailedKeys } from './failed-keys.ts'
  * served from there, too: it cannot be found by guessing, and others may share the address.
  */
 export function authenticate(accounts: Accounts, failedKeys: FailedKeys): GatewayMiddleware {
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const key = readBearer(ctx.headers.authorization)
     if (key === undefined) {
       throw new GatewayError(
@@ -19,9 +19,13 @@ export function authenticate(accounts: Accounts, failedKeys: FailedKeys): Gatewa
     const account = accounts.byKeyHash(hashKey(key))
     if (account === undefined) {
       const refusal = new GatewayError('invalid_api_key', 'Invalid API key. It is unknown or was revoked.')
-      throw await failedKeys.note('api', ctx.req, refusal)
+      return refuse(failedKeys.note('api', ctx.req, refusal))
     }
     ctx.account = account
-    await next()
+    return next()
   }
+}
+
+async function refuse(refusal: Promise<GatewayError>): Promise<never> {
+  throw await refusal
 }

@@ -6,10 +6,10 @@ export function createDecorate(): Plugin {
     name: 'decorate',
     after: ['dispatch'],
     setup: () => ({
-      async middleware(ctx, next) {
-        const wantsTrace = ctx.get('x-include-trace').toLowerCase() === 'true'
+      middleware(ctx, next) {
+        const wantsTrace = String(ctx.headers['x-include-trace']).toLowerCase() === 'true'
         ctx.exchange.decoration = decorationOf(ctx.exchange, wantsTrace)
-        await next()
+        return next()
       },
     }),
   }

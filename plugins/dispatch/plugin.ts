@@ -9,11 +9,10 @@ export function createDispatch(services: DispatchServices): Plugin {
     name: 'dispatch',
     after: ['routing'],
     setup: () => ({
-      async middleware({ exchange }, next) {
+      middleware({ exchange }, next) {
         if (exchange.route === undefined)
           throw new GatewayError('internal_error', 'No plugin chose a target.')
-        await dispatch(exchange, exchange.route, callVendor)
-        await next()
+        return dispatch(exchange, exchange.route, callVendor).then(next)
       },
     }),
   }

@@ -1,4 +1,5 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import { type Soon, whenThere } from '../../core/soon.ts'
 import { mapTexts } from '../../core/text/map-texts.ts'
 import { stringsOf, textsOf } from '../../core/text/texts-of.ts'
 import { createTimeSlice } from '../../core/time-slice.ts'
@@ -23,18 +24,54 @@ const MOST_SEARCHES = 16
  * Runs the rules one after the other (interface: "Firewall action behavior"): a mask changes the text that later rules see,
  * the first block that matches ends it.
  */
-export async function evaluateFirewall(
+export function evaluateFirewall(
   firewall: CompiledFirewall,
   request: ChatRequest,
-  givenBudget?: Budget,
-): Promise<FirewallOutcome> {
+  budget?: Budget,
+): Soon<FirewallOutcome> {
   if (firewall.rules.length === 0) return untouched(request)
-  let current = request
-  let texts = textsOf(current)
-  let candidates = await firewall.findCandidates(texts)
-  if (candidates.places.length === 0) return untouched(request)
+  const texts = textsOf(request)
+  return whenThere(firewall.findCandidates(texts), (candidates) => {
+    if (candidates.places.length === 0) return untouched(request)
+    if (candidates.found && candidates.places.every((place) => needsNoLook(firewall.rules[place])))
+      return applyFound(firewall, request, candidates.places)
+    return evaluateEach(firewall, request, texts, candidates, budget ?? createBudget())
+  })
+}
 
-  const budget = givenBudget ?? createBudget()
+/** Whether nothing is left to do for a rule that was found but to do as it says. */
+function needsNoLook(rule: CompiledRule | undefined): boolean {
+  return rule?.isCertain === true && rule.rule.action !== 'mask'
+}
+
+function applyFound(
+  { rules }: CompiledFirewall,
+  request: ChatRequest,
+  places: readonly number[],
+): FirewallOutcome {
+  const warnings: Warning[] = []
+  const trace: RuleTraceEntry[] = []
+  for (const place of places) {
+    const found = rules[place]
+    if (found === undefined) continue
+    trace.push(found.applied)
+    if (found.rule.action === 'block')
+      return { request, blockedBy: found.rule, warnings, trace, overruns: [] }
+    warnings.push(found.warning)
+  }
+  return { request, blockedBy: undefined, warnings, trace, overruns: [] }
+}
+
+async function evaluateEach(
+  firewall: CompiledFirewall,
+  request: ChatRequest,
+  textsOfRequest: readonly string[],
+  found: Candidates,
+  budget: Budget,
+): Promise<FirewallOutcome> {
+  let current = request
+  let texts = textsOfRequest
+  let candidates = found
   const warnings: Warning[] = []
   const trace: RuleTraceEntry[] = []
   const outcome = (blockedBy?: FirewallRule): FirewallOutcome => {

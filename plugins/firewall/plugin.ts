@@ -1,5 +1,6 @@
 import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-cache.ts'
 import {
+  type Exchange,
   type FirewallRule,
   GatewayError,
   type JsonObject,
@@ -8,10 +9,11 @@ import {
 } from '../../core/contract/index.ts'
 import { countLookups } from '../../core/count-lookups.ts'
 import { envelope } from '../../core/http/answer-errors.ts'
+import { whenThere } from '../../core/soon.ts'
 import { firewallPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
-import { evaluateFirewall } from './evaluate.ts'
+import { evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
 import { createPatternCounters } from './pattern-counters.ts'
 
 /** The user's firewall rules: blocks, masks or warns before anything goes to a vendor, and serves `/v1/firewall-rules`. */
@@ -33,22 +35,25 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
         ({ firewall }) => firewall.length,
         countLookups(metrics, 'firewall'),
       )
+      function apply(
+        { request, warnings, trace, overruns, blockedBy }: FirewallOutcome,
+        exchange: Exchange,
+      ): void {
+        exchange.request = request
+        exchange.warnings.push(...warnings)
+        exchange.trace.push(...trace)
+        if (overruns.length > 0) {
+          noteOverruns(overruns.length)
+          const { id: requestId, account } = exchange
+          logger.warn({ requestId, user: account.userId, patterns: overruns }, 'firewall patterns ran over')
+        }
+        if (blockedBy !== undefined) throw blocked(blockedBy)
+      }
       return {
-        async decide(exchange) {
-          const outcome = await evaluateFirewall(await compiled(exchange.rules), exchange.request)
-          exchange.request = outcome.request
-          exchange.warnings.push(...outcome.warnings)
-          exchange.trace.push(...outcome.trace)
-          if (outcome.overruns.length > 0) {
-            noteOverruns(outcome.overruns.length)
-            const { id: requestId, account } = exchange
-            logger.warn(
-              { requestId, user: account.userId, patterns: outcome.overruns },
-              'firewall patterns ran over',
-            )
-          }
-          if (outcome.blockedBy !== undefined) throw blocked(outcome.blockedBy)
-        },
+        decide: (exchange) =>
+          whenThere(compiled(exchange.rules), (firewall) =>
+            whenThere(evaluateFirewall(firewall, exchange.request), (outcome) => apply(outcome, exchange)),
+          ),
         routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services),
         openapi: firewallPaths,
         errorBody,

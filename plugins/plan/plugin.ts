@@ -11,12 +11,12 @@ export function createPlan(): Plugin {
     after: ['auth'],
     applies: 'all',
     setup: () => ({
-      async decide(exchange) {
+      decide(exchange) {
         if (exchange.account.plan === 'free') suspendRules(exchange)
       },
-      async middleware(ctx, next) {
+      middleware(ctx, next) {
         if (ctx.account.plan === 'free') refusePaidEndpoint(ctx)
-        await next()
+        return next()
       },
     }),
   }

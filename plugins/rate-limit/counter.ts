@@ -1,10 +1,12 @@
+import type { Soon } from '../../core/soon.ts'
+
 /**
  * Counts the requests of each user in windows; a window begins with a user's first request after the last one ended. What is counted,
  * and under which ids, is up to whoever asks.
  */
 export interface RequestCounter<Id extends number | string = number> {
   /** Counts one request. Rejects when the store is away: nobody knows then whether it was counted. */
-  count(id: Id): Promise<Count>
+  count(id: Id): Soon<Count>
   close(): Promise<void>
 }
 

@@ -1,11 +1,12 @@
 import type { Logger } from 'pino'
 import { type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
+import { type Soon, whenThere } from '../../core/soon.ts'
 import type { Count, RequestCounter } from './counter.ts'
 import { setLimitHeaders, wholeSeconds } from './headers.ts'
-import { WINDOW_SECONDS } from './limiter-options.ts'
 import { createMemoryCounter } from './memory-counter.ts'
 import { createOutcomeCounter, type LimitOutcome } from './outcomes.ts'
 import { limitOf, type RateLimitSettings } from './settings.ts'
+import { WINDOW_SECONDS } from './window.ts'
 
 /** Where requests are counted: in the Redis at `redisUrl`, else by `shared` for several processes, else in this one. */
 export interface CounterChoice {
@@ -24,12 +25,12 @@ export function createRateLimit(settings: RateLimitSettings, choice: CounterChoi
       const counter = await openCounter(settings, choice, logger)
       const note = createOutcomeCounter(metrics)
       return {
-        async middleware(ctx, next) {
-          const outcome = await judge(ctx, counter, settings)
-          note(ctx.account.plan, outcome.type)
-          if (outcome.refusal !== undefined) throw outcome.refusal
-          await next()
-        },
+        middleware: (ctx, next) =>
+          whenThere(judge(ctx, counter, settings), (outcome) => {
+            note(ctx.account.plan, outcome.type)
+            if (outcome.refusal !== undefined) throw outcome.refusal
+            return next()
+          }),
         close: counter.close,
       }
     },
@@ -51,31 +52,24 @@ interface Outcome {
   readonly refusal?: GatewayError
 }
 
+const UNLIMITED: Outcome = { type: 'unlimited' }
+const ALLOWED: Outcome = { type: 'allowed' }
+const OPEN: Outcome = { type: 'open' }
+
 /** Counts the request and says on the answer what is left. */
-async function judge(
-  ctx: GatewayContext,
-  counter: RequestCounter,
-  settings: RateLimitSettings,
-): Promise<Outcome> {
+function judge(ctx: GatewayContext, counter: RequestCounter, settings: RateLimitSettings): Soon<Outcome> {
   const { account } = ctx
   const limit = limitOf(account, settings)
-  if (limit === null) return { type: 'unlimited' }
-  const count = await tryCount(counter, account.userId)
-  if (count === undefined) {
-    if (settings.without_redis[account.plan] === 'open') return { type: 'open' }
-    return { type: 'closed', refusal: uncounted() }
+  if (limit === null) return UNLIMITED
+  const compare = (count: Count): Outcome => {
+    setLimitHeaders(ctx, limit, count)
+    return count.used > limit ? { type: 'refused', refusal: overLimit(limit, count) } : ALLOWED
   }
-  setLimitHeaders(ctx, limit, count)
-  return count.used > limit ? { type: 'refused', refusal: overLimit(limit, count) } : { type: 'allowed' }
-}
-
-/** Undefined when the store is away; it says so in the log by itself, once and not per request. */
-async function tryCount(counter: RequestCounter, userId: number): Promise<Count | undefined> {
-  try {
-    return await counter.count(userId)
-  } catch {
-    return undefined
-  }
+  // A store that is away says so in the log by itself, once and not per request.
+  const uncounted = (): Outcome =>
+    settings.without_redis[account.plan] === 'open' ? OPEN : { type: 'closed', refusal: notCounted() }
+  const count = counter.count(account.userId)
+  return count instanceof Promise ? count.then(compare, uncounted) : compare(count)
 }
 
 function overLimit(limit: number, { resetMs }: Count): GatewayError {
@@ -84,7 +78,7 @@ function overLimit(limit: number, { resetMs }: Count): GatewayError {
   return new GatewayError('rate_limit_exceeded', message, { retryAfter })
 }
 
-function uncounted(): GatewayError {
+function notCounted(): GatewayError {
   const message = 'Requests cannot be counted at the moment, so none is let through. Try again.'
   return new GatewayError('rate_limit_unavailable', message, { retryAfter: 1 })
 }

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import type { RequestCounter } from './counter.ts'
-import { limiterOptions } from './limiter-options.ts'
 import { openRedis } from './redis.ts'
 
 export interface RedisCounterOptions {
@@ -21,8 +20,11 @@ export async function openRedisCounter(
 ): Promise<RequestCounter<number | string>> {
   const redis = await openRedis(options.url, options.timeoutMs, logger)
   const limiter = new RateLimiterRedis({
-    ...limiterOptions(options.windowSeconds, options.prefix),
     storeClient: redis,
+    keyPrefix: options.prefix ?? 'signalbox:requests',
+    duration: options.windowSeconds,
+    // It only counts: limits differ by user and change at any time, so they are compared with the count.
+    points: Number.MAX_SAFE_INTEGER,
   })
   return {
     async count(id) {

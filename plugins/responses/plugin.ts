@@ -19,14 +19,13 @@ export function createResponses(log: EventLog, keepDays: number): Plugin {
       const calls = createCalls()
       const keeper = createKeeper(store, logger)
       return {
-        async middleware(ctx, next) {
+        middleware(ctx, next) {
           const call = calls.of(ctx)
-          try {
-            await next()
-          } catch (error) {
-            if (call !== undefined) await keeper.noteFailure(ctx.exchange, call, error)
+          if (call === undefined) return next()
+          return next().catch(async (error) => {
+            await keeper.noteFailure(ctx.exchange, call, error)
             throw error
-          }
+          })
         },
         dialects: { '/v1/responses': createResponsesDialect(store, calls, keeper) },
         routes: (router) => addResponseRoutes(router, store, calls),

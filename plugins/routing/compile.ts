@@ -6,6 +6,7 @@ import type {
   RuleTraceEntry,
   Vocabulary,
 } from '../../core/contract/index.ts'
+import { type Soon, whenThere } from '../../core/soon.ts'
 import { literalSource, matchLiterals } from '../../core/text/literal.ts'
 import { compilePatternSet } from '../../core/text/pattern-set.ts'
 
@@ -27,7 +28,7 @@ export interface CompiledAction {
 /** A user's enabled routing rules, ready to run. */
 export interface CompiledRouting {
   /** In evaluation order, the rules whose texts are found in these: only they need their other conditions looked at. */
-  candidates(texts: () => readonly string[]): Promise<readonly CompiledRule[]>
+  candidates(texts: () => readonly string[]): Soon<readonly CompiledRule[]>
 }
 
 /** Compiles the conditions once per rule change; all literals of all rules become one automaton. */
@@ -54,26 +55,30 @@ export async function compileRouting(
           searches.push(lists.push(condition.literals(value)) - 1)
         }
       }
-      return { matchers, searches, ...compileActions(rule, actions) }
+      return { place, matchers, searches, ...compileActions(rule, actions) }
     })
 
   const find = await compileSearch(lists)
-  const withoutSearch = [...rules.keys()].filter((place) => rules[place]?.searches.length === 0)
-  const always = withoutSearch.flatMap((place) => rules[place] ?? [])
+  const always = rules.filter(({ searches }) => searches.length === 0)
+
+  /** Only the owners of what was found are looked at: most rules of a long list are not concerned. */
+  function ownersOf(found: readonly number[]): readonly CompiledRule[] {
+    if (found.length === 0) return always
+    const concerned: (typeof always)[number][] = []
+    let last: CompiledRule | undefined
+    for (const [at, search] of found.entries()) {
+      const owner = rules[owners[search] ?? -1]
+      if (owner === undefined || owner === last) continue
+      last = owner
+      // A rule's lists stand side by side, and so do those that were found of them.
+      if (owner.searches.every((wanted, offset) => found[at + offset] === wanted)) concerned.push(owner)
+    }
+    if (always.length === 0) return concerned
+    return [...concerned, ...always].sort((left, right) => left.place - right.place)
+  }
+
   return {
-    async candidates(texts) {
-      if (lists.length === 0) return rules
-      const found = await find(texts())
-      if (found.length === 0) return always
-      // Only the owners of what was found are looked at: most rules of a long list are not concerned.
-      const present = new Set(found)
-      const concerned = new Set(withoutSearch)
-      for (const search of found) concerned.add(owners[search] ?? -1)
-      return [...concerned]
-        .sort((a, b) => a - b)
-        .flatMap((place) => rules[place] ?? [])
-        .filter(({ searches }) => searches.every((search) => present.has(search)))
-    },
+    candidates: (texts) => (lists.length === 0 ? rules : whenThere(find(texts()), ownersOf)),
   }
 }
 
@@ -100,15 +105,15 @@ export function skipped(entry: RuleTraceEntry, reason: string): RuleTraceEntry {
 /** Finds which lists of literals have a member in the texts; an empty list never has. */
 async function compileSearch(
   lists: readonly (readonly string[])[],
-): Promise<(texts: readonly string[]) => Promise<readonly number[]>> {
+): Promise<(texts: readonly string[]) => Soon<readonly number[]>> {
   const places = [...lists.keys()].filter((place) => lists[place]?.length)
   const listAt = (place: number) => lists[place] ?? []
   const set = await compilePatternSet(places.map((place) => literalSource(listAt(place))))
-  return async (texts) => {
-    const found = await set.find(texts)
-    if (found === undefined) return places.filter((place) => isFound(listAt(place), texts))
-    return found.map((index) => places[index] ?? -1)
-  }
+  return (texts) =>
+    whenThere(set.find(texts), (found) => {
+      if (found === undefined) return places.filter((place) => isFound(listAt(place), texts))
+      return found.map((index) => places[index] ?? -1)
+    })
 }
 
 /** For when the automaton gave up: no rule is skipped for that. */

@@ -1,4 +1,5 @@
 import type { RoutingDraft, RoutingInput, RuleTraceEntry } from '../../core/contract/index.ts'
+import { type Soon, whenThere } from '../../core/soon.ts'
 import { userTextsOf } from '../../core/text/texts-of.ts'
 import { type CompiledRouting, type CompiledRule, skipped } from './compile.ts'
 
@@ -9,11 +10,18 @@ export interface RuleDecision {
 }
 
 /** Runs all rules: the first to set a thing wins, warnings add up (interface: "Rule evaluation order" 4). */
-export async function evaluateRouting(compiled: CompiledRouting, input: RoutingInput): Promise<RuleDecision> {
+export function evaluateRouting(compiled: CompiledRouting, input: RoutingInput): Soon<RuleDecision> {
+  return whenThere(
+    compiled.candidates(() => userTextsOf(input.request)),
+    (candidates) => applyRules(candidates, input),
+  )
+}
+
+function applyRules(candidates: readonly CompiledRule[], input: RoutingInput): RuleDecision {
   const draft: RoutingDraft = { request: input.request, warnings: [] }
   const trace: RuleTraceEntry[] = []
   const taken = new Set<string>()
-  for (const candidate of await compiled.candidates(() => userTextsOf(input.request))) {
+  for (const candidate of candidates) {
     if (candidate.matchers.every((matches) => matches(input))) applyActions(candidate, draft, taken, trace)
   }
   return { draft, trace }

@@ -2,12 +2,13 @@ import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-c
 import type { GatewayError, JsonObject, Plugin, RuleSet } from '../../core/contract/index.ts'
 import { countLookups } from '../../core/count-lookups.ts'
 import { envelope } from '../../core/http/answer-errors.ts'
+import { whenThere } from '../../core/soon.ts'
 import { routingPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { createActions } from './actions.ts'
 import { compileRouting } from './compile.ts'
 import { conditions } from './conditions.ts'
-import { evaluateRouting } from './evaluate.ts'
+import { evaluateRouting, type RuleDecision } from './evaluate.ts'
 import { readInput } from './input.ts'
 import type { Market } from './market.ts'
 import { readRequested } from './requested.ts'
@@ -35,16 +36,20 @@ export function createRouting(services: RoutingServices): Plugin {
         countLookups(metrics, 'routing'),
       )
       return {
-        async decide(exchange) {
+        decide(exchange) {
           const requested = readRequested(exchange.request.model, providers)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = readInput(exchange.account, exchange.request, mode)
-          const decision = await evaluateRouting(await compiled(exchange.rules), input)
-          const { route, warnings, trace } = resolveRoute(requested, decision, exchange.preferences, market)
-          exchange.request = decision.draft.request
-          exchange.route = route
-          exchange.warnings.push(...warnings)
-          exchange.trace.push(...trace)
+          const apply = (decision: RuleDecision) => {
+            const { route, warnings, trace } = resolveRoute(requested, decision, exchange.preferences, market)
+            exchange.request = decision.draft.request
+            exchange.route = route
+            exchange.warnings.push(...warnings)
+            exchange.trace.push(...trace)
+          }
+          return whenThere(compiled(exchange.rules), (rules) =>
+            whenThere(evaluateRouting(rules, input), apply),
+          )
         },
         routes: (router) => addRuleRoutes(router, '/v1/routing-rules', services),
         conditions,

@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { requestsPaths } from '../openapi/requests.ts'
+import { Recent } from './recent.ts'
 import { RequestRecord, type ShownRequest } from './record.ts'
 import type { SharedRecords } from './shared-records.ts'
 
@@ -18,23 +18,25 @@ export function createTrace(shared?: SharedRecords): Plugin {
       properties: { kept_requests: { type: 'integer', minimum: 1, default: 10_000 } },
     },
     setup(options) {
-      const records = new LRUCache<string, RequestRecord>({ max: Number(options.kept_requests ?? 10_000) })
-      shared?.offer((requestId) => show(records.get(requestId)))
+      const records = new Recent<RequestRecord>(Number(options.kept_requests ?? 10_000))
+      shared?.offer((requestId) => show(records.find(requestId)))
       return {
-        async middleware({ exchange }, next) {
-          try {
-            await next()
-            records.set(exchange.id, new RequestRecord(exchange, Date.now()))
-          } catch (error) {
-            records.set(exchange.id, new RequestRecord(exchange, Date.now(), error))
-            throw error
-          }
+        middleware({ exchange }, next) {
+          const keep = (error?: unknown) =>
+            records.keep(exchange.id, new RequestRecord(exchange, Date.now(), error))
+          return next().then(
+            () => void keep(),
+            (error) => {
+              keep(error)
+              throw error
+            },
+          )
         },
         openapi: requestsPaths,
         routes(router) {
           router.get('/v1/requests/:id', async (ctx) => {
             const id = ctx.params.id ?? ''
-            const record: ShownRequest | undefined = records.get(id) ?? (await shared?.find(id))
+            const record: ShownRequest | undefined = records.find(id) ?? (await shared?.find(id))
             if (record?.userId !== ctx.account.userId) {
               throw new GatewayError('not_found', 'There is no such request of yours, or it is too long ago.')
             }

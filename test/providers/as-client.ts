@@ -10,8 +10,11 @@ import { staying } from '../support/presence.ts'
 export async function readAsClient(reply: Reply): Promise<OpenAI.ChatCompletion> {
   const request = { messages: [], stream_options: { include_usage: true } }
   // The dialect looks at these fields only.
-  const exchange = { request, reply, client: staying } as Partial<Exchange> as Exchange
-  if (reply.type === 'whole') return JSON.parse(JSON.stringify(writeCompletion(exchange)))
+  const exchange = { id: 'req_0', request, reply, client: staying } as Partial<Exchange> as Exchange
+  if (reply.type === 'whole') {
+    const answer = writeCompletion(exchange)
+    return JSON.parse(typeof answer === 'string' ? answer : JSON.stringify(answer))
+  }
   let text = ''
   for await (const records of writeChunks(exchange)) text += records
   const lines = text.split('\n\n').map((record) => record.replace(/^data: /, ''))

@@ -1,5 +1,5 @@
 import { type Exchange, GatewayError, type JsonObject } from '../../contract/index.ts'
-import { newId } from '../../ids.ts'
+import { sameId } from '../../ids.ts'
 import { noteParts } from '../note-parts.ts'
 import { streamFault } from '../stream-fault.ts'
 import { createChunkWriter } from './chunks.ts'
@@ -14,7 +14,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'There is no stream to write.')
   const wantsUsage = exchange.request.stream_options?.include_usage === true
-  const frame = { id: newId('chatcmpl-'), created: Math.floor(Date.now() / 1000) }
+  const frame = { id: sameId('chatcmpl-', exchange.id), created: Math.floor(Date.now() / 1000) }
   const { chunksOf, textsOf, usageChunk } = createChunkWriter(frame, wantsUsage)
   let first = true
   let finished = false

@@ -1,14 +1,17 @@
 import { type Exchange, GatewayError, isJsonObject, type JsonObject } from '../../contract/index.ts'
-import { newId } from '../../ids.ts'
+import { sameId } from '../../ids.ts'
 import { collectCompletion } from './collect.ts'
+import { spliceCompletion } from './splice-completion.ts'
 
 /** A chat completion with the extension fields. A vendor's own completion keeps every field it came with. */
-export function writeCompletion(exchange: Exchange): JsonObject {
+export function writeCompletion(exchange: Exchange): JsonObject | string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'There is no reply to write.')
-  const { parts, native } = exchange.reply.event
-  const completion = native ?? collectCompletion(parts)
-  return decorate(completion, newId('chatcmpl-'), exchange.decoration?.last())
+  const { parts, native, source } = exchange.reply.event
+  const id = sameId('chatcmpl-', exchange.id)
+  const extension = exchange.decoration?.last()
+  const spliced = native && source && extension && spliceCompletion(source, native, id, extension)
+  return spliced || decorate(native ?? collectCompletion(parts), id, extension)
 }
 
 /** A record under our id with the extension fields; `metadata` of both is kept, the gateway's winning. */

@@ -20,6 +20,7 @@ async function write(events: readonly (ReplyEvent | GatewayError)[], include_usa
   }
   // Only these fields are looked at.
   const exchange = {
+    id: 'req_0',
     request: { messages: [], ...(include_usage !== undefined && { stream_options: { include_usage } }) },
     reply: { type: 'stream', batches: batches() },
     decoration: { headers: {}, first: ADDRESS, last: () => ({ ...ADDRESS, latency_ms: 5 }) },

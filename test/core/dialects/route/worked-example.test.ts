@@ -31,6 +31,7 @@ describe('the worked example of docs/vendors.md', () => {
     const entry = find('gpt-6.1-sol')
     // Only these fields are looked at.
     const exchange = {
+      id: 'req_0',
       target: { provider: entry.provider, model: entry.id, entry },
       usage,
       route: { reason: '', score: 1, candidates: () => models.filter(({ context }) => context > 300_500) },

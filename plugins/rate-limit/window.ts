@@ -1,0 +1,2 @@
+/** Limits are per minute. */
+export const WINDOW_SECONDS = 60
