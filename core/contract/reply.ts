@@ -40,6 +40,20 @@ export interface ReplyEvent {
   readonly native?: JsonObject
   /** What `native` was parsed from. */
   readonly source?: string
+  /** What `source` has in common with other records of the stream. */
+  readonly pattern?: RecordPattern
+}
+
+/**
+ * What records of a stream have in common: most of them say the same but for a few characters of text. A record that repeats another
+ * but for such strings need not be parsed to be known.
+ */
+export interface RecordPattern {
+  /** What every record begins with, up to the first string that differs, and ends with, from the last one on. */
+  readonly before: string
+  readonly after: string
+  /** The value of the first string, of a record that repeats the pattern in all else; undefined of any other. */
+  read(record: string): string | undefined
 }
 
 /**

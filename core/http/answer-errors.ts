@@ -6,6 +6,7 @@ import {
   type JsonObject,
   LogUnavailable,
 } from '../contract/index.ts'
+import { letFlow } from './send-stream.ts'
 import { readKoaError } from './thrown-by-koa.ts'
 
 type ErrorBody = NonNullable<GatewayContext['errorBody']>
@@ -31,6 +32,7 @@ export function answerErrors(logger: Logger, whenOver: (ctx: GatewayContext) => 
   return async (ctx, next) => {
     try {
       await next()
+      letFlow(ctx)
     } catch (thrown) {
       if (ctx.client.left) return
       const error = readError(thrown)

@@ -10,6 +10,17 @@ export function sendStream(ctx: GatewayContext, records: AsyncIterable<string>):
   ctx.body = new RecordStream(records[Symbol.asyncIterator]())
 }
 
+/**
+ * To be called when the chain has ended: lets the records flow, unless somebody has put another body in their place. Koa would put a
+ * pipeline around them, whose end is an abort with its errors: as dear as all of the rules.
+ */
+export function letFlow(ctx: GatewayContext): void {
+  const { body, writable } = ctx.response
+  if (!(body instanceof RecordStream) || !writable) return
+  ctx.respond = false
+  body.pipe(ctx.res)
+}
+
 /** A stream as Koa wants one, which can only be piped and destroyed: all else that a `Readable` does is dear. */
 class RecordStream extends Stream {
   readonly #records: AsyncIterator<string>
@@ -21,7 +32,11 @@ class RecordStream extends Stream {
 
   override pipe<Target extends NodeJS.WritableStream>(target: Target): Target {
     // The cast is safe: what is piped to are responses, and streams of Node that go between.
-    this.#pump(target as unknown as Writable).catch((error) => this.emit('error', error))
+    const writable = target as unknown as Writable
+    this.#pump(writable).catch((error) => {
+      this.emit('error', error)
+      writable.destroy()
+    })
     return target
   }
 

@@ -1,7 +1,8 @@
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
-import type { ReplyEvent, ReplyPart } from '../../core/contract/reply.ts'
+import type { RecordPattern, ReplyEvent, ReplyPart } from '../../core/contract/reply.ts'
+import { findPattern } from '../../core/stream/repeated-record.ts'
 import { parseObject, readObject, readString } from '../read-fields.ts'
 import { readChoice, readFinishReason } from './read-choice.ts'
 import { addContent } from './read-content.ts'
@@ -17,6 +18,7 @@ export function openStream(): StreamReader {
   let started = false
   let finished = false
   let done = false
+  let pattern: RecordPattern | undefined
 
   function readParts(chunk: JsonObject): readonly ReplyPart[] {
     const choice = readChoice(chunk)
@@ -44,15 +46,40 @@ export function openStream(): StreamReader {
     read({ data }) {
       if (data.startsWith('[DONE]')) done = true
       if (done || data === '') return NOTHING
+      const text = pattern?.read(data)
+      if (pattern !== undefined && text !== undefined) return [new TextChunk(text, data, pattern)]
       const chunk = parseChunk(data)
       if (isFailure(chunk)) throw readFailureRecord(chunk)
-      return [{ parts: readParts(chunk), native: chunk, source: data }]
+      const parts = readParts(chunk)
+      if (isTextOnly(parts)) pattern = findPattern(data, 'content', 'obfuscation')
+      return [{ parts, native: chunk, source: data }]
     },
     end() {
       if (done || finished) return NOTHING
       throw new GatewayError('provider_error', 'The provider stopped before the end of its reply.')
     },
   }
+}
+
+/** A chunk that repeats an earlier one but for its text; what else it holds is read when somebody asks. */
+class TextChunk implements ReplyEvent {
+  readonly parts: readonly ReplyPart[]
+  readonly source: string
+  readonly pattern: RecordPattern
+
+  constructor(text: string, source: string, pattern: RecordPattern) {
+    this.parts = text === '' ? [] : [{ type: 'text', text }]
+    this.source = source
+    this.pattern = pattern
+  }
+
+  get native(): JsonObject {
+    return parseChunk(this.source)
+  }
+}
+
+function isTextOnly(parts: readonly ReplyPart[]): boolean {
+  return parts.length === 1 && parts[0]?.type === 'text'
 }
 
 function parseChunk(data: string): JsonObject {

@@ -1,4 +1,4 @@
-import type { JsonObject, ReplyEvent, ReplyPart } from '../../contract/index.ts'
+import type { JsonObject, RecordPattern, ReplyEvent, ReplyPart } from '../../contract/index.ts'
 import { spliceChunk } from './splice-chunk.ts'
 import { toolCallOf } from './tool-call.ts'
 import { usageOf } from './usage.ts'
@@ -19,8 +19,11 @@ export interface ChunkWriter {
 
 const MARK = '\u0000'
 
-function splitAtText(chunk: JsonObject): readonly [string, string] {
-  const [before = '', after = ''] = JSON.stringify(chunk).split(JSON.stringify(MARK))
+/** What a chunk says before and after what differs; undefined where it has to be written anew. */
+type Around = readonly [string, string] | undefined
+
+function splitAtMark(text: string, mark: string): readonly [string, string] {
+  const [before = '', after = ''] = text.split(mark)
   return [before, after]
 }
 
@@ -85,16 +88,36 @@ export function createChunkWriter(frame: ChunkFrame, wantsUsage: boolean): Chunk
   }
 
   /** What a chunk of text says before and after the text; the same all along the stream. */
-  let around: readonly [string, string] | undefined
+  let aroundText: readonly [string, string] | undefined
 
   function writeText(text: string): string {
-    around ??= splitAtText(chunkOf({ content: MARK }))
-    return around[0] + JSON.stringify(text) + around[1]
+    aroundText ??= splitAtMark(JSON.stringify(chunkOf({ content: MARK })), JSON.stringify(MARK))
+    return aroundText[0] + JSON.stringify(text) + aroundText[1]
+  }
+
+  let repeated: { readonly pattern: RecordPattern; readonly around: Around } | undefined
+
+  function repeat(event: ReplyEvent, pattern: RecordPattern): string | undefined {
+    if (repeated?.pattern !== pattern) repeated = { pattern, around: around(pattern, event.native) }
+    const { source = '' } = event
+    const { before, after } = pattern
+    const [head, tail] = repeated.around ?? []
+    if (head === undefined || tail === undefined) return undefined
+    return head + source.slice(before.length, source.length - after.length) + tail
+  }
+
+  function around({ before, after }: RecordPattern, native: JsonObject | undefined): Around {
+    const spliced = native && spliceChunk(before + MARK + after, native, frame.id, wantsUsage)
+    return spliced === undefined ? undefined : splitAtMark(spliced, MARK)
   }
 
   return {
     chunksOf,
     textsOf(event) {
+      if (event.pattern !== undefined) {
+        const text = repeat(event, event.pattern)
+        if (text !== undefined) return [text]
+      }
       const { native, source, parts } = event
       const [part] = parts
       if (native === undefined && parts.length === 1 && part?.type === 'text') return [writeText(part.text)]
