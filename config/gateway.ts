@@ -1,17 +1,14 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Plugin } from '../core/contract/index.ts'
-import { createApp, createRouteApp } from '../core/http/app.ts'
 import { serve } from '../core/http/serve.ts'
 import { createAppendMeter } from '../core/log/measure-appends.ts'
 import { setUpPlugins } from '../core/pipeline/set-up.ts'
 import { createVocabulary } from '../core/pipeline/vocabulary.ts'
 import { createPin } from '../projections/pin.ts'
 import { openPluginLedgers } from '../projections/plugin-ledgers.ts'
-import { createBuiltInPlugins } from './built-in-plugins.ts'
 import { openFailedKeys } from './failed-keys.ts'
 import { openPatiently } from './patience.ts'
-import { openProviders } from './providers.ts'
 import { describeServer } from './server.ts'
 import type { Settings } from './settings.ts'
 import { openLastingState, type State } from './state.ts'
@@ -52,6 +49,7 @@ export async function startGateway(
   try {
     const metrics = new Registry()
     const patiently = (run: () => Promise<void>) => openPatiently(run, logger, signal)
+    const loading = loadRest()
     const state = await openLastingState(settings, logger, {
       signal,
       equip: createAppendMeter(metrics),
@@ -59,6 +57,7 @@ export async function startGateway(
       spread: colleagues?.spread,
     })
     opened.push(state)
+    const { openProviders, createBuiltInPlugins, createApp, createRouteApp } = await loading
     const providers = await openProviders(settings, colleagues?.sandboxUrl)
     opened.push(providers)
     const vocabulary = createVocabulary()
@@ -119,6 +118,16 @@ export async function startGateway(
     await closeAll()
     throw error
   }
+}
+
+/** Most of the code, which is read while the log's threads start. */
+async function loadRest() {
+  const [providers, plugins, app] = await Promise.all([
+    import('./providers.ts'),
+    import('./built-in-plugins.ts'),
+    import('../core/http/app.ts'),
+  ])
+  return { ...providers, ...plugins, ...app }
 }
 
 async function closeInTurn(parts: readonly { close(): Promise<void> }[]): Promise<void> {

@@ -1,26 +1,42 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { GatewayError, type JsonObject } from './contract/index.ts'
+import { once } from './once.ts'
 
-const ajv = new Ajv({ allowUnionTypes: true })
-const thorough = new Ajv({ allowUnionTypes: true, allErrors: true, verbose: true })
+/** Schemas of our own are sound: to look at them as well takes as long as to compile them. */
+const ajv = new Ajv({ allowUnionTypes: true, validateSchema: false })
+const THOROUGH = { allowUnionTypes: true, allErrors: true, verbose: true }
+const thorough = new Ajv({ ...THOROUGH, validateSchema: false })
+const foreign = once(() => new Ajv(THOROUGH))
 
-/** Compiles a JSON schema once into a check; only the first fault is looked for. */
-export function compileCheck<T>(schema: JsonObject): ValidateFunction<T> {
-  return ajv.compile<T>(schema)
+/** A check by a JSON schema, compiled when it is first needed; only the first fault is looked for. */
+export function lazyCheck<T>(schema: JsonObject): (value: unknown) => value is T {
+  const check = once(() => ajv.compile<T>(schema))
+  return (value): value is T => check()(value)
 }
 
-/** Like `compileCheck`, but finds every fault: for input that operators write. */
+/** Compiles a schema of our own into a check that finds every fault: for input that operators write. */
 export function compileThoroughCheck<T>(schema: JsonObject): ValidateFunction<T> {
   return thorough.compile<T>(schema)
 }
 
+/** The same for a schema of somebody else; throws what is wrong with it. */
+export function compileForeignCheck<T>(schema: JsonObject): ValidateFunction<T> {
+  return foreign().compile<T>(schema)
+}
+
 /** Compiles a schema into a reader that gives the value its type, or throws 400 naming the field and what is allowed. */
 export function compileReader<T>(schema: JsonObject): (value: unknown) => T {
-  const check = compileCheck<T>(schema)
+  const check = ajv.compile<T>(schema)
   return (value) => {
     if (check(value)) return value
     throw describeFault(check.errors?.[0])
   }
+}
+
+/** A `compileReader` that compiles when it is first needed: for all but inference. */
+export function lazyReader<T>(schema: JsonObject): (value: unknown) => T {
+  const read = once(() => compileReader<T>(schema))
+  return (value) => read()(value)
 }
 
 function describeFault(fault: ErrorObject | undefined): GatewayError {

@@ -6,7 +6,7 @@ import {
   type RecordedEvent,
 } from '../contract/index.ts'
 import { reasonOf } from '../reason.ts'
-import { compileThoroughCheck, describeSchemaFault } from '../schema.ts'
+import { compileForeignCheck, describeSchemaFault } from '../schema.ts'
 import { canOwnEvents, isTypeName, ownPart, pluginStream, pluginType, subjectIn } from './plugins.ts'
 import { upcast } from './upcasts.ts'
 
@@ -68,7 +68,7 @@ export function createPluginCodec(plugin: string, declared: EventDeclaration): P
 function compileType(type: string, schema: EventDeclaration['types'][string]) {
   if (!isTypeName(type)) throw new Error(`"${type}" cannot be a type of event: use letters and digits`)
   try {
-    return compileThoroughCheck<NewEvent['data']>(schema)
+    return compileForeignCheck<NewEvent['data']>(schema)
   } catch (cause) {
     throw new Error(`the schema of its event "${type}" is no JSON schema: ${reasonOf(cause)}`, { cause })
   }

@@ -1,6 +1,7 @@
 import type { PluginParts } from '../contract/index.ts'
+import { once } from '../once.ts'
 import { reasonOf } from '../reason.ts'
-import { compileCheck, compileThoroughCheck, describeSchemaFault } from '../schema.ts'
+import { compileForeignCheck, compileThoroughCheck, describeSchemaFault } from '../schema.ts'
 
 const word = {
   type: 'object',
@@ -22,27 +23,30 @@ const functions = [
   'close',
 ] as const
 
-const checkShape = compileThoroughCheck<PluginParts>({
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    ...Object.fromEntries(functions.map((name) => [name, {}])),
-    dialects: { type: 'object' },
-    conditions: { type: 'array', items: word },
-    actions: {
-      type: 'array',
-      items: {
-        ...word,
-        required: [...word.required, 'combine'],
-        properties: { ...word.properties, combine: { enum: ['first', 'all'] } },
+const shapeCheck = once(() =>
+  compileThoroughCheck<PluginParts>({
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      ...Object.fromEntries(functions.map((name) => [name, {}])),
+      dialects: { type: 'object' },
+      conditions: { type: 'array', items: word },
+      actions: {
+        type: 'array',
+        items: {
+          ...word,
+          required: [...word.required, 'combine'],
+          properties: { ...word.properties, combine: { enum: ['first', 'all'] } },
+        },
       },
+      openapi: { type: 'object' },
     },
-    openapi: { type: 'object' },
-  },
-})
+  }),
+)
 
 /** Throws what is wrong with what `setup` gave. A misspelt part is refused: a guard would not be there. */
 export function checkParts(parts: unknown): PluginParts {
+  const checkShape = shapeCheck()
   if (!checkShape(parts)) {
     const faults = (checkShape.errors ?? []).map(describeSchemaFault).join('; ')
     throw new Error(`what its setup returns is not made as it should be: ${faults}`)
@@ -73,7 +77,7 @@ function checkSchema(
   { name, schema }: { name: string; schema: PluginParts['openapi'] & object },
 ): void {
   try {
-    compileCheck(schema)
+    compileForeignCheck(schema)
   } catch (cause) {
     throw new Error(`the schema of its ${kind} "${name}" is no JSON schema: ${reasonOf(cause)}`, { cause })
   }

@@ -1,33 +1,36 @@
 import { CONTRACT_VERSION, isJsonObject, type Plugin } from '../contract/index.ts'
+import { once } from '../once.ts'
 import { compileThoroughCheck, describeSchemaFault } from '../schema.ts'
 import { type Callable, fromKoaMiddleware } from './koa-middleware.ts'
 
 /** What a plugin says of itself. A misspelt field is refused: a guard would not be where it should. */
-const checkPlugin = compileThoroughCheck<Plugin>({
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    name: {},
-    contract: {},
-    after: { type: 'array', items: { type: 'string' } },
-    applies: { enum: ['inference', 'management', 'all'] },
-    needs: { enum: ['headers', 'request'] },
-    options: { type: 'object' },
-    events: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['types', 'initial', 'evolve'],
-      properties: {
-        types: { type: 'object', additionalProperties: { type: 'object' } },
-        version: { type: 'integer', minimum: 1 },
-        upcasts: { type: 'object' },
-        initial: {},
-        evolve: {},
+const checkPlugin = once(() =>
+  compileThoroughCheck<Plugin>({
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      name: {},
+      contract: {},
+      after: { type: 'array', items: { type: 'string' } },
+      applies: { enum: ['inference', 'management', 'all'] },
+      needs: { enum: ['headers', 'request'] },
+      options: { type: 'object' },
+      events: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['types', 'initial', 'evolve'],
+        properties: {
+          types: { type: 'object', additionalProperties: { type: 'object' } },
+          version: { type: 'integer', minimum: 1 },
+          upcasts: { type: 'object' },
+          initial: {},
+          evolve: {},
+        },
       },
+      setup: {},
     },
-    setup: {},
-  },
-})
+  }),
+)
 
 /** A module's default export as a plugin: one that is written as such, or plain Koa middleware. Throws a sentence for all else. */
 export function readPlugin(use: string, exported: unknown): Plugin {
@@ -46,8 +49,9 @@ export function readPlugin(use: string, exported: unknown): Plugin {
   if (!isFunction(given.setup)) {
     throw new Error(`${title} has no setup function. Give its default export a "setup(options, host)".`)
   }
-  if (!checkPlugin(given)) {
-    const faults = (checkPlugin.errors ?? []).map(describeSchemaFault).join('; ')
+  const check = checkPlugin()
+  if (!check(given)) {
+    const faults = (check.errors ?? []).map(describeSchemaFault).join('; ')
     throw new Error(`${title} is not made as it should be: ${faults}. See docs/plugins.md.`)
   }
   const { events } = given

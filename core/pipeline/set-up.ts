@@ -1,6 +1,6 @@
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
 import { reasonOf } from '../reason.ts'
-import { compileThoroughCheck, describeSchemaFault } from '../schema.ts'
+import { compileForeignCheck, compileThoroughCheck, describeSchemaFault } from '../schema.ts'
 import { checkOrder } from './arrange.ts'
 import { checkParts } from './check-parts.ts'
 import { loadPlugin, type PluginEntry } from './load.ts'
@@ -67,6 +67,7 @@ export async function setUpPlugins(
 interface Loaded {
   readonly plugin: Plugin
   readonly options: JsonObject
+  readonly isBuiltIn: boolean
   readonly title: string
 }
 
@@ -76,27 +77,32 @@ async function load(
   folder: string,
 ): Promise<Loaded> {
   const plugin = await loadPlugin(entry, builtIns, folder)
-  return { plugin, options: entry.options, title: titleOf(plugin.name, entry.use) }
+  const isBuiltIn = builtIns.get(entry.use) === plugin
+  return { plugin, options: entry.options, isBuiltIn, title: titleOf(plugin.name, entry.use) }
 }
 
-function checkOptions({ plugin, options, title }: Loaded): void {
-  const check = compileOptions(plugin, title)
+function checkOptions(loaded: Loaded): void {
+  const { options, title } = loaded
+  const check = compileOptions(loaded)
   if (check(options)) return
   const faults = (check.errors ?? []).map(describeSchemaFault).join('; ')
   throw new Error(`the options of ${title} are not valid: ${faults}.`)
 }
 
-function compileOptions({ options }: Plugin, title: string) {
+const NO_OPTIONS: JsonObject = { type: 'object', additionalProperties: false }
+
+function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: Loaded) {
   try {
-    return compileThoroughCheck(options ?? { type: 'object', additionalProperties: false })
+    return isBuiltIn ? compileThoroughCheck(options) : compileForeignCheck(options)
   } catch (cause) {
     throw new Error(`the options of ${title} are described by no JSON schema: ${reasonOf(cause)}.`, { cause })
   }
 }
 
-async function start({ plugin, options, title }: Loaded, host: Host): Promise<PluginParts> {
+async function start({ plugin, options, isBuiltIn, title }: Loaded, host: Host): Promise<PluginParts> {
   try {
-    return checkParts(await plugin.setup(options, host))
+    const parts = await plugin.setup(options, host)
+    return isBuiltIn ? parts : checkParts(parts)
   } catch (cause) {
     throw new Error(`${title} could not be set up: ${reasonOf(cause)}.`, { cause })
   }

@@ -1,7 +1,7 @@
 import type { FirewallRule, GatewayRouter, JsonObject, RoutingRule } from '../../core/contract/index.ts'
 import { isRuleEvent } from '../../core/events/codec.ts'
 import { bodyOf } from '../../core/http/read-body.ts'
-import { compileReader } from '../../core/schema.ts'
+import { lazyReader } from '../../core/schema.ts'
 import type { PastEvent } from '../../projections/past.ts'
 import { carryOut } from '../rules/carry-out.ts'
 import { noSuchRule, type Outcome } from '../rules/changes.ts'
@@ -19,7 +19,7 @@ export const revertSchema: JsonObject = {
   properties: { revision: { type: 'integer', minimum: 1 } },
 }
 
-const readRevert = compileReader<{ readonly revision: number }>(revertSchema)
+const readRevert = lazyReader<{ readonly revision: number }>(revertSchema)
 
 const MOST_TRIES = 10
 

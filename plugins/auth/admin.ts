@@ -9,7 +9,7 @@ import {
   type RequestLimit,
 } from '../../core/contract/index.ts'
 import { bodyOf } from '../../core/http/read-body.ts'
-import { compileReader } from '../../core/schema.ts'
+import { lazyReader } from '../../core/schema.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
 
@@ -24,7 +24,7 @@ export const newUserSchema: JsonObject = {
   properties: { name, plan },
 }
 
-const readNewUser = compileReader<{ name: string; plan: Plan }>(newUserSchema)
+const readNewUser = lazyReader<{ name: string; plan: Plan }>(newUserSchema)
 
 /** The body of `PATCH /admin/users/{id}`. */
 export const userChangeSchema: JsonObject = {
@@ -34,7 +34,7 @@ export const userChangeSchema: JsonObject = {
   properties: { plan, requests_per_minute: { type: ['integer', 'null'], minimum: 1 } },
 }
 
-const readUserChange = compileReader<{ plan?: Plan; requests_per_minute?: RequestLimit }>(userChangeSchema)
+const readUserChange = lazyReader<{ plan?: Plan; requests_per_minute?: RequestLimit }>(userChangeSchema)
 
 /** `/admin/*`: users and keys, for the bearer of the admin key. */
 export function addAdminRoutes(

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { RequestCounter } from '../rate-limit/counter.ts'
-import { openRedisCounter } from '../rate-limit/redis-counter.ts'
 import { createMemoryFailures } from './memory-failures.ts'
 
 /** Counts failures by address. Never rejects. */
@@ -25,7 +24,7 @@ export function createFailureCounter(shared: Promise<RequestCounter<string>> | u
 }
 
 /** Failures that all processes with this Redis count together. */
-export function openRedisFailures(
+export async function openRedisFailures(
   url: string,
   timeoutMs: number,
   logger: Logger,
@@ -33,5 +32,6 @@ export function openRedisFailures(
   // Whether Redis is there is told by the rate limit already.
   const quiet = logger.child({}, { level: 'silent' })
   const options = { url, timeoutMs, windowSeconds: WINDOW_SECONDS, prefix: 'signalbox:failed-keys' }
+  const { openRedisCounter } = await import('../rate-limit/redis-counter.ts')
   return openRedisCounter(options, quiet)
 }

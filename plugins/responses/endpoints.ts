@@ -10,7 +10,7 @@ import { shapeResponse } from '../../core/dialects/responses/shape.ts'
 import { writeItems } from '../../core/dialects/responses/write-items.ts'
 import type { StoredResponse } from '../../core/events/responses.ts'
 import { sendStream } from '../../core/http/send-stream.ts'
-import { compileReader } from '../../core/schema.ts'
+import { lazyReader } from '../../core/schema.ts'
 import type { Calls } from './calls.ts'
 import { isAnswered } from './conversation.ts'
 import { listItems } from './list-items.ts'
@@ -22,7 +22,7 @@ export const replaySchema: JsonObject = {
   properties: { stream: { type: ['boolean', 'null'] } },
 }
 
-const readReplay = compileReader<{ readonly stream?: boolean | null }>(replaySchema)
+const readReplay = lazyReader<{ readonly stream?: boolean | null }>(replaySchema)
 
 /** A response that was found, with its seed. */
 interface Found extends StoredResponse {

@@ -1,6 +1,5 @@
-import type { ValidateFunction } from 'ajv'
 import type { Action, Condition, JsonObject } from '../../core/contract/index.ts'
-import { compileCheck } from '../../core/schema.ts'
+import { lazyCheck } from '../../core/schema.ts'
 
 export type ReadDocument = { readonly value: JsonObject } | { readonly faults: readonly string[] }
 
@@ -9,10 +8,10 @@ export type ReadDocument = { readonly value: JsonObject } | { readonly faults: r
  * with it. An unknown word is a fault: a misspelt condition would match everything.
  */
 export function createDocumentReader(kind: string, words: ReadonlyMap<string, Condition | Action>) {
-  const checks = new Map<string, ValidateFunction>()
+  const checks = new Map<string, (value: unknown) => boolean>()
 
-  function checkOf(word: Condition | Action): ValidateFunction {
-    const check = checks.get(word.name) ?? compileCheck(word.schema)
+  function checkOf(word: Condition | Action): (value: unknown) => boolean {
+    const check = checks.get(word.name) ?? lazyCheck(word.schema)
     checks.set(word.name, check)
     return check
   }

@@ -1,5 +1,5 @@
 import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
-import { compileReader } from '../../core/schema.ts'
+import { lazyReader } from '../../core/schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import type { Change, OpenDesk } from './changes.ts'
 import { within } from './within.ts'
@@ -48,7 +48,7 @@ export const batchSchema: JsonObject = {
   },
 }
 
-const readBatch = compileReader<{ operations: readonly Operation[] }>(batchSchema)
+const readBatch = lazyReader<{ operations: readonly Operation[] }>(batchSchema)
 
 /** Reads the body of `POST /v1/rules/batch`; every error names the operation that it is in. */
 export function readChanges(body: JsonObject, desks: Desks, userId: number): readonly Change[] {

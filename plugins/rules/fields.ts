@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { compileCheck } from '../../core/schema.ts'
+import { lazyCheck } from '../../core/schema.ts'
 
 /** A field that the owner of a rule sets. `read` gives its value as it is stored, or the faults in it. */
 export interface Field {
@@ -12,7 +12,7 @@ export interface Field {
 
 /** A field whose values a JSON schema describes; `says` completes the sentence "The … field must be …". */
 export function schemaField(name: string, schema: JsonObject, says: string, required = true): Field {
-  const check = compileCheck<unknown>(schema)
+  const check = lazyCheck<unknown>(schema)
   return {
     name,
     required,

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
 import { type Moment, readMoment } from '../../../core/moment.ts'
-import { compileReader } from '../../../core/schema.ts'
+import { lazyReader } from '../../../core/schema.ts'
 
 /** Where the request would be sent. */
 export type Endpoint = 'chat' | 'responses' | 'route'
@@ -49,7 +49,7 @@ export const simulationSchema: JsonObject = {
   },
 }
 
-const readExtras = compileReader<Extras>(simulationSchema)
+const readExtras = lazyReader<Extras>(simulationSchema)
 
 /** Reads the body of `POST /v1/simulate`: that of an inference request, with `endpoint`, `as_of` and `rules` beside its fields. */
 export function readSimulation(body: JsonObject): Simulation {

@@ -1,9 +1,10 @@
+import { once } from '../../../core/once.ts'
 import { mergeRanges, single } from './ranges.ts'
 import type { Range } from './syntax.ts'
 
 /** Every code point that equals `code` when case is ignored (Unicode simple case folding), itself included. */
 export function caseFormsOf(code: number): readonly number[] {
-  return FORMS.get(code) ?? [code]
+  return allForms().get(code) ?? [code]
 }
 
 /** The ranges together with every other case form of what is in them. */
@@ -13,16 +14,17 @@ export function closeOverCase(ranges: readonly Range[]): readonly Range[] {
 }
 
 function casedWithin({ from, to }: Range): readonly number[] {
-  if (to - from > FORMS.size) return [...FORMS.keys()].filter((code) => from <= code && code <= to)
-  return Array.from({ length: to - from + 1 }, (_, offset) => from + offset).filter((code) => FORMS.has(code))
+  const forms = allForms()
+  if (to - from > forms.size) return [...forms.keys()].filter((code) => from <= code && code <= to)
+  return Array.from({ length: to - from + 1 }, (_, offset) => from + offset).filter((code) => forms.has(code))
 }
 
 const LAST_CASED = 0x1e943
 const CASED = /^[\p{Changes_When_Casemapped}\p{Changes_When_Casefolded}]$/u
 const SAME_LETTER = /^(.)\1$/iu
 
-/** No API tells the forms of a letter, so they are found once, at start: some 2,900 letters in 10 ms. */
-const FORMS: ReadonlyMap<number, readonly number[]> = findForms()
+/** No API tells the forms of a letter, so they are found once, with the first pattern: some 2,900 letters in 10 ms. */
+const allForms = once(findForms)
 
 function findForms(): Map<number, number[]> {
   const found = new Map<number, number[]>()
