@@ -5,6 +5,9 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const random24 = customAlphabet(BASE62, 24)
 const random43 = customAlphabet(BASE62, 43)
 
+/** Of `req_…`, in characters. */
+export const REQUEST_ID_LENGTH = 'req_'.length + 24
+
 /** A new identifier: the prefix, then 24 characters of base62 from a CSPRNG (decisions: "ids"). */
 export function newId(prefix: 'req_' | 'key_'): string {
   return prefix + random24()

@@ -49,7 +49,7 @@ export function choose(mode: Mode, why: string, choice: Choice, market: Market):
 /** The target of a model's name. With a provider, a name that is not catalogued is passed to it as it stands. */
 export function findTarget(name: string, provider: string | undefined, { catalog }: Market): Target {
   const entry = catalog.find(name, provider)
-  if (entry !== undefined) return { ...targetOf(entry), ...(name !== entry.id && { alias: name }) }
+  if (entry !== undefined) return targetOf(entry, name)
   if (provider !== undefined) return { provider, model: name }
   throw new GatewayError('model_not_found', `The model ${name} does not exist here.`, { param: 'model' })
 }
@@ -92,10 +92,37 @@ function isNamed(model: Model, name: string): boolean {
   return [model.id, `${model.provider}:${model.id}`, ...model.aliases].includes(name)
 }
 
-function targetOf(model: Model): Target {
-  return { provider: model.provider, model: model.id, entry: model }
+/** A model as a target, by one of its names; made once, so that thousands of requests that are remembered share them. */
+function targetOf(model: Model, name: string = model.id): Target {
+  const known = targets.get(model) ?? new Map<string, Target>()
+  targets.set(model, known)
+  let target = known.get(name)
+  if (target === undefined) {
+    const { provider, id } = model
+    target = { provider, model: id, ...(name !== id && { alias: name }), entry: model }
+    known.set(name, target)
+  }
+  return target
 }
 
-function sentence(why: string, { provider, model }: Target): string {
-  return `${why[0]?.toUpperCase()}${why.slice(1)}: ${model} of ${provider}.`
+/** By what they are called: there are never more than the catalogue has names. */
+const targets = new WeakMap<Model, Map<string, Target>>()
+
+/** The same for what is said of a catalogued model: reasons are few. */
+function sentence(why: string, target: Target): string {
+  const known = target.entry && reasonsOf(target)
+  let text = known?.get(why)
+  if (text === undefined) {
+    text = `${why[0]?.toUpperCase()}${why.slice(1)}: ${target.model} of ${target.provider}.`
+    known?.set(why, text)
+  }
+  return text
 }
+
+function reasonsOf(target: Target): Map<string, string> {
+  const known = reasons.get(target) ?? new Map<string, string>()
+  reasons.set(target, known)
+  return known
+}
+
+const reasons = new WeakMap<Target, Map<string, string>>()

@@ -1,4 +1,5 @@
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
+import { REQUEST_ID_LENGTH } from '../../core/ids.ts'
 import { requestsPaths } from '../openapi/requests.ts'
 import { Recent } from './recent.ts'
 import { RequestRecord, type ShownRequest } from './record.ts'
@@ -18,7 +19,7 @@ export function createTrace(shared?: SharedRecords): Plugin {
       properties: { kept_requests: { type: 'integer', minimum: 1, default: 10_000 } },
     },
     setup(options) {
-      const records = new Recent<RequestRecord>(Number(options.kept_requests ?? 10_000))
+      const records = new Recent<RequestRecord>(Number(options.kept_requests ?? 10_000), REQUEST_ID_LENGTH)
       shared?.offer((requestId) => show(records.find(requestId)))
       return {
         middleware({ exchange }, next) {

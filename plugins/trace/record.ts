@@ -27,9 +27,9 @@ export class RequestRecord implements ShownRequest {
   readonly #reason: string | undefined
   readonly #rulesPosition: number
   readonly #target: Exchange['target']
-  readonly #attempts: Exchange['attempts']
-  readonly #trace: Exchange['trace']
-  readonly #warnings: Exchange['warnings']
+  readonly #attempts: readonly Exchange['attempts'][number][]
+  readonly #trace: readonly Exchange['trace'][number][]
+  readonly #warnings: readonly Exchange['warnings'][number][]
 
   /** `time` is that of `Date.now()`. */
   constructor(exchange: Exchange, time: number, error?: unknown) {
@@ -42,9 +42,9 @@ export class RequestRecord implements ShownRequest {
     this.#reason = exchange.route?.reason
     this.#rulesPosition = exchange.rulesPosition
     this.#target = exchange.target
-    this.#attempts = exchange.attempts
-    this.#trace = exchange.trace
-    this.#warnings = exchange.warnings
+    this.#attempts = keep(exchange.attempts)
+    this.#trace = keep(exchange.trace)
+    this.#warnings = keep(exchange.warnings)
   }
 
   get shown(): JsonObject {
@@ -65,6 +65,13 @@ export class RequestRecord implements ShownRequest {
     }
   }
 }
+
+/** Without the room that a list that grew has left over; an empty one is the same for all. */
+function keep<Item>(list: readonly Item[]): readonly Item[] {
+  return list.length === 0 ? NOTHING : list.slice()
+}
+
+const NOTHING: readonly never[] = []
 
 function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
   return { provider: target.provider, model: target.model, outcome, ms: Math.round(ms) }
