@@ -1,4 +1,5 @@
 import type { GatewayMiddleware } from '../contract/index.ts'
+import { whenThere } from '../soon.ts'
 import type { Step } from './set-up.ts'
 
 type Kind = 'inference' | 'management'
@@ -30,10 +31,7 @@ function needsRequest(kind: Kind, step: Step): boolean {
 function decisionOf(kind: Kind, { parts }: Step): GatewayMiddleware[] {
   if (kind !== 'inference' || parts.decide === undefined) return []
   const { decide } = parts
-  const middleware: GatewayMiddleware = ({ exchange }, next) => {
-    const decision = decide(exchange)
-    return decision === undefined ? next() : decision.then(next)
-  }
+  const middleware: GatewayMiddleware = ({ exchange }, next) => whenThere(decide(exchange), next)
   return [middleware]
 }
 

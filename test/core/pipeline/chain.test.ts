@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import type { GatewayContext, GatewayMiddleware, PluginParts } from '../../../core/contract/index.ts'
 import { chainFor } from '../../../core/pipeline/chain.ts'
@@ -75,5 +76,32 @@ describe('the chain of plugins', () => {
     expect(await run('inference', ...steps)).to.deep.equal(['body', 'decision'])
     ran = []
     expect(await run('management', ...steps)).to.deep.equal(['body', 'middleware'])
+  })
+
+  it('waits for a decision, whatever kind of promise it is', async () => {
+    const refusal = new Error('refused')
+    // biome-ignore lint/suspicious/noThenProperty: a promise of another kind
+    const thenable = {
+      then: (_: unknown, refuse: (reason: unknown) => void) => setImmediate(refuse, refusal),
+    }
+    const decisions: unknown[] = [
+      Promise.reject(refusal),
+      thenable,
+      runInNewContext('(e) => Promise.reject(e)')(refusal),
+    ]
+    for (const decision of decisions) {
+      ran = []
+      const parts = { decide: () => decision as Promise<void>, middleware: mark('middleware') }
+      expect(await run('inference', step({}, parts)).catch((error: unknown) => error)).to.equal(refusal)
+      expect(ran).to.deep.equal(['body'])
+    }
+  })
+
+  it('goes on at once after a decision that gives nothing to wait for', async () => {
+    for (const given of [undefined, null, true, {}]) {
+      ran = []
+      const parts = { decide: () => given as undefined, middleware: mark('middleware') }
+      expect(await run('inference', step({}, parts))).to.deep.equal(['body', 'middleware'])
+    }
   })
 })
