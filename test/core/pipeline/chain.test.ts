@@ -80,8 +80,8 @@ describe('the chain of plugins', () => {
 
   it('waits for a decision, whatever kind of promise it is', async () => {
     const refusal = new Error('refused')
-    // biome-ignore lint/suspicious/noThenProperty: a promise of another kind
     const thenable = {
+      // biome-ignore lint/suspicious/noThenProperty: a promise of another kind
       then: (_: unknown, refuse: (reason: unknown) => void) => setImmediate(refuse, refusal),
     }
     const decisions: unknown[] = [
