@@ -16,12 +16,12 @@ const STAGES: readonly (readonly [stage: string, place: RegExp])[] = [
   ['decorate, trace', /\/plugins\/(decorate|trace)\//],
   ['responses', /\/plugins\/responses\//],
   ['answer', /dialects\/|send-stream|core\/http\/inference/],
-  ['log', /\/pino|sonic-boom|log-requests|thread-stream/],
-  ['metrics', /\/plugins\/metrics\/|prom-client|observe-requests/],
+  ['log', /\/pino|sonic-boom|log-requests|thread-stream|config\/log/],
+  ['metrics', /\/plugins\/metrics\/|core\/metrics\/|prom-client|observe-requests/],
   ['event log, projections', /core\/(log|events)\/|\/projections\/|better-sqlite3/],
   [
     'koa, router, pipeline',
-    /node_modules\/(@?koa|@koa|http-|path-to-regexp|statuses|on-finished)|core\/(http|pipeline)\//,
+    /node_modules\/(@?koa|@koa|http-|path-to-regexp|statuses|on-finished)|core\/(http|pipeline|soon)/,
   ],
 ]
 
