@@ -41,7 +41,7 @@ export interface ReplyEvent {
   /** What `native` was parsed from. */
   readonly source?: string
   /** What `source` has in common with other records of the stream. */
-  readonly pattern?: RecordPattern
+  readonly pattern?: RecordPattern | undefined
 }
 
 /**

@@ -1,14 +1,40 @@
-import type { RecordPattern } from '../contract/reply.ts'
+import type { RecordPattern, ReplyPart } from '../contract/reply.ts'
 
 /** What may stand between the quotation marks of a string in JSON: no control characters, and of escapes only those that JSON knows. */
 const STRING = /(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/uy
+
+/** Reads the texts of a stream's records as long as they repeat, and so need not be parsed. It keeps state: one per stream. */
+export class RepeatedText {
+  /** Of the last record that was read in another way and said nothing but text. */
+  pattern: RecordPattern | undefined
+  readonly #field: string
+  readonly #padding: string | undefined
+
+  /** The names of the field with the text, and of one that holds anything. */
+  constructor(field: string, padding?: string) {
+    this.#field = field
+    this.#padding = padding
+  }
+
+  /** The text of a record that repeats an earlier one but for that; undefined of any other, which is then to be learned. */
+  read(record: string): string | undefined {
+    return this.pattern?.read(record)
+  }
+
+  /** `parts` are what the record says. */
+  learn(record: string, parts: readonly ReplyPart[]): void {
+    if (parts.length === 1 && parts[0]?.type === 'text')
+      this.pattern = findPattern(record, this.#field, this.#padding)
+  }
+}
 
 /**
  * The pattern of a record, which is JSON: the values of `field`, and of `padding` if it has that, may be any strings. Undefined when the
  * record's text does not show where these are, beyond doubt.
  */
-export function findPattern(record: string, field: string, padding: string): RecordPattern | undefined {
-  const places = [findValue(record, field), findValue(record, padding)].filter((place) => place !== undefined)
+export function findPattern(record: string, field: string, padding?: string): RecordPattern | undefined {
+  const names = padding === undefined ? [field] : [field, padding]
+  const places = names.map((name) => findValue(record, name)).filter((place) => place !== undefined)
   const [first, second] = places
   if (first === undefined || first.field !== field) return undefined
   if (second !== undefined && second.from < first.to) return undefined

@@ -2,6 +2,8 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import type { ReplyPart } from '../../core/contract/reply.ts'
+import { RepeatedText } from '../../core/stream/repeated-record.ts'
+import { eventsOf } from '../events-of.ts'
 import { parseObject, readObject, readString } from '../read-fields.ts'
 import { readBlock, say } from './read-block.ts'
 import { readFailureRecord } from './read-failure.ts'
@@ -15,6 +17,7 @@ const NOTHING: readonly ReplyPart[] = []
 /** Reads the events of a message (reference 5.7). What it does not know is passed over; finish and usage come last. */
 export function openStream(): StreamReader {
   const tools = createToolReader()
+  const repeated = new RepeatedText('text')
   let usage: JsonObject = {}
   let end: JsonObject = {}
   let done = false
@@ -83,10 +86,13 @@ export function openStream(): StreamReader {
     isDone: () => done,
     read({ data }) {
       if (done || data === '') return []
+      const text = repeated.read(data)
+      if (text !== undefined) return eventsOf(say('text', text))
       const event = parseObject(data)
       if (!event) throw new GatewayError('provider_error', 'The provider sent a malformed record.')
       const parts = readParts(event)
-      return parts.length === 0 ? [] : [{ parts }]
+      if (event.type === 'content_block_delta') repeated.learn(data, parts)
+      return eventsOf(parts)
     },
     end() {
       if (done) return []

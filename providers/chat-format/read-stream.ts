@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import type { RecordPattern, ReplyEvent, ReplyPart } from '../../core/contract/reply.ts'
-import { findPattern } from '../../core/stream/repeated-record.ts'
+import { RepeatedText } from '../../core/stream/repeated-record.ts'
 import { parseObject, readObject, readString } from '../read-fields.ts'
 import { readChoice, readFinishReason } from './read-choice.ts'
 import { addContent } from './read-content.ts'
@@ -18,7 +18,7 @@ export function openStream(): StreamReader {
   let started = false
   let finished = false
   let done = false
-  let pattern: RecordPattern | undefined
+  const repeated = new RepeatedText('content', 'obfuscation')
 
   function readParts(chunk: JsonObject): readonly ReplyPart[] {
     const choice = readChoice(chunk)
@@ -46,12 +46,12 @@ export function openStream(): StreamReader {
     read({ data }) {
       if (data.startsWith('[DONE]')) done = true
       if (done || data === '') return NOTHING
-      const text = pattern?.read(data)
-      if (pattern !== undefined && text !== undefined) return [new TextChunk(text, data, pattern)]
+      const text = repeated.read(data)
+      if (text !== undefined) return [new TextChunk(text, data, repeated.pattern)]
       const chunk = parseChunk(data)
       if (isFailure(chunk)) throw readFailureRecord(chunk)
       const parts = readParts(chunk)
-      if (isTextOnly(parts)) pattern = findPattern(data, 'content', 'obfuscation')
+      repeated.learn(data, parts)
       return [{ parts, native: chunk, source: data }]
     },
     end() {
@@ -65,9 +65,9 @@ export function openStream(): StreamReader {
 class TextChunk implements ReplyEvent {
   readonly parts: readonly ReplyPart[]
   readonly source: string
-  readonly pattern: RecordPattern
+  readonly pattern: RecordPattern | undefined
 
-  constructor(text: string, source: string, pattern: RecordPattern) {
+  constructor(text: string, source: string, pattern: RecordPattern | undefined) {
     this.parts = text === '' ? [] : [{ type: 'text', text }]
     this.source = source
     this.pattern = pattern
@@ -76,10 +76,6 @@ class TextChunk implements ReplyEvent {
   get native(): JsonObject {
     return parseChunk(this.source)
   }
-}
-
-function isTextOnly(parts: readonly ReplyPart[]): boolean {
-  return parts.length === 1 && parts[0]?.type === 'text'
 }
 
 function parseChunk(data: string): JsonObject {

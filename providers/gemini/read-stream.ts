@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
-import type { ReplyEvent, ReplyPart } from '../../core/contract/reply.ts'
+import { RepeatedText } from '../../core/stream/repeated-record.ts'
+import { eventsOf } from '../events-of.ts'
 import { parseObject } from '../read-fields.ts'
 import { readFailureRecord } from './read-failure.ts'
 import { createResponseReader } from './read-response.ts'
@@ -8,18 +9,19 @@ import { createResponseReader } from './read-response.ts'
 /** Reads streamed fragments of a response; the stream ends with its bytes: https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent */
 export function openStream(): StreamReader {
   const reader = createResponseReader()
+  const repeated = new RepeatedText('text')
   return {
     read({ data }) {
       if (data === '') return []
+      const text = repeated.read(data)
+      if (text !== undefined) return text === '' ? [] : eventsOf([{ type: 'text', text }])
       const record = parseObject(data)
       if (!record) throw new GatewayError('provider_error', 'The provider sent a malformed record.')
       if (record.error != null) throw readFailureRecord(record)
-      return eventsOf(reader.read(record))
+      const parts = reader.read(record)
+      repeated.learn(data, parts)
+      return eventsOf(parts)
     },
     end: () => eventsOf(reader.end()),
   }
-}
-
-function eventsOf(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
-  return parts.length === 0 ? [] : [{ parts }]
 }
