@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -11,12 +12,13 @@ import {
   WrongRevision,
 } from '../contract/event-log.ts'
 import { checkMaxAge, isExpiring } from '../events/expiring.ts'
+import { type Soon, whenThere } from '../soon.ts'
 import { Bell } from './bell.ts'
-import type { Page, Row } from './sqlite-protocol.ts'
+import type { AppendAsk, Page, Row } from './sqlite-protocol.ts'
 import { SqliteThread } from './sqlite-thread.ts'
 
 export interface SqliteLogOptions {
-  /** Holds the files `events.db` and, for what expires, `responses.db`; created when it is missing. */
+  /** Holds the files `events.db` and, for what expires, `responses.db`, which comes with the first of that; created when it is missing. */
   readonly directory: string
   /** How long a write waits for other processes at the same file, in milliseconds. */
   readonly busyTimeout?: number
@@ -28,18 +30,32 @@ export interface SqliteLogOptions {
 export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog> {
   const { directory, busyTimeout = 5000, maxPages } = options
   await createDirectory(directory)
-  const history = new SqliteThread('./sqlite-worker')
-  const expiring = new SqliteThread('./expiring-worker')
-  const open = (thread: SqliteThread, file: string) =>
-    thread.ask({ type: 'open', file: join(directory, file), busyTimeout, maxPages })
+  const open = async (script: ConstructorParameters<typeof SqliteThread>[0], file: string) => {
+    const thread = new SqliteThread(script)
+    try {
+      await thread.ask({ type: 'open', file: join(directory, file), busyTimeout, maxPages })
+      return thread
+    } catch (error) {
+      await thread.terminate()
+      throw error
+    }
+  }
+  const openExpiring = () => open('./expiring-worker', EXPIRING)
+  const opening = [
+    open('./sqlite-worker', 'events.db'),
+    existsSync(join(directory, EXPIRING)) ? openExpiring() : undefined,
+  ] as const
   try {
-    await Promise.all([open(history, 'events.db'), open(expiring, 'responses.db')])
+    const [history, expiring] = await Promise.all(opening)
+    return new SqliteLog(history, expiring, openExpiring)
   } catch (error) {
-    await Promise.all([history.terminate(), expiring.terminate()])
+    for (const opened of await Promise.allSettled(opening))
+      if (opened.status === 'fulfilled') await opened.value?.terminate()
     throw error
   }
-  return new SqliteLog(history, expiring)
 }
+
+const EXPIRING = 'responses.db'
 
 async function createDirectory(directory: string): Promise<void> {
   try {
@@ -49,15 +65,24 @@ async function createDirectory(directory: string): Promise<void> {
   }
 }
 
-/** What expires has a file and a thread of its own: however much it is, the history is read, synced and copied as without it. */
+/**
+ * What expires has a file and a thread of its own: however much it is, the history is read, synced and copied as without it. Where nothing
+ * ever expires there is no need of either.
+ */
 class SqliteLog implements EventLog {
   readonly #history: SqliteThread
-  readonly #expiring: SqliteThread
+  readonly #openExpiring: () => Promise<SqliteThread>
+  #expiring: Soon<SqliteThread> | undefined
   #closed: Promise<unknown> | undefined
 
-  constructor(history: SqliteThread, expiring: SqliteThread) {
+  constructor(
+    history: SqliteThread,
+    expiring: SqliteThread | undefined,
+    openExpiring: () => Promise<SqliteThread>,
+  ) {
     this.#history = history
     this.#expiring = expiring
+    this.#openExpiring = openExpiring
   }
 
   async append(
@@ -67,23 +92,26 @@ class SqliteLog implements EventLog {
   ): Promise<Appended> {
     if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
     checkMaxAge(stream, maxAge)
-    const answer = await this.#threadOf(stream).ask({
+    const ask: AppendAsk = {
       type: 'append',
       stream,
       expected,
       events: events.map(({ type, data }) => [type, JSON.stringify(data)] as const),
       metadata: JSON.stringify(metadata),
       maxAge,
-    })
+    }
+    // Asked at once where the thread is there: whoever closes the log next waits for it.
+    const answer = await whenThere(this.#threadOf(stream), (thread) => thread.ask(ask))
     if (answer.type === 'wrong-revision') throw new WrongRevision(stream, Number(expected), answer.actual)
     return { revision: answer.revision, position: answer.position }
   }
 
   async *read(stream: string, from = 0): AsyncGenerator<RecordedEvent> {
+    const thread = await this.#threadOf(stream)
     let next = from
     let page: Page
     do {
-      page = await this.#threadOf(stream).ask({ type: 'read-stream', stream, from: next })
+      page = await thread.ask({ type: 'read-stream', stream, from: next })
       for (const row of page.rows) {
         const event = readRow(row)
         yield event
@@ -134,11 +162,11 @@ class SqliteLog implements EventLog {
 
   async remove(stream: string): Promise<void> {
     if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
-    await this.#threadOf(stream).ask({ type: 'remove', stream })
+    await whenThere(this.#threadOf(stream), (thread) => thread.ask({ type: 'remove', stream }))
   }
 
   async close(): Promise<void> {
-    this.#closed ??= Promise.all([this.#history.close(), this.#expiring.close()])
+    this.#closed ??= Promise.all([this.#history.close(), this.#closeExpiring()])
     await this.#closed
   }
 
@@ -149,8 +177,29 @@ class SqliteLog implements EventLog {
     return page
   }
 
-  #threadOf(stream: string): SqliteThread {
-    return isExpiring(stream) ? this.#expiring : this.#history
+  #threadOf(stream: string): Soon<SqliteThread> {
+    if (!isExpiring(stream)) return this.#history
+    this.#expiring ??= this.#startExpiring()
+    return this.#expiring
+  }
+
+  /** Rejects with `LogUnavailable` when it cannot be had; the next one who needs it tries again. */
+  async #startExpiring(): Promise<SqliteThread> {
+    if (this.#closed !== undefined) throw new LogUnavailable('the event log is closed')
+    try {
+      this.#expiring = await this.#openExpiring()
+      return this.#expiring
+    } catch (error) {
+      this.#expiring = undefined
+      throw error
+    }
+  }
+
+  async #closeExpiring(): Promise<void> {
+    const expiring = this.#expiring
+    if (expiring === undefined) return
+    const thread = await Promise.resolve(expiring).catch(() => undefined)
+    await thread?.close()
   }
 }
 

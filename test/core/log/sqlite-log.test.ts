@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,6 +47,59 @@ describe('the SQLite log', () => {
   function openFile(): SqliteDatabase {
     return new SqliteDatabase(join(directory, 'events.db'))
   }
+
+  describe('what expires', () => {
+    const store = (log: EventLog, stream: string) =>
+      log.append(stream, [numbered(1)], { expected: -1, metadata, maxAge: 3600 })
+
+    it('has a file once there is some, which the log then opens with', async () => {
+      const first = await open()
+      await first.append('user-1', [numbered(1)], { expected: -1, metadata })
+      expect(existsSync(join(directory, 'responses.db'))).to.equal(false)
+      await Promise.all([store(first, 'response-1'), store(first, 'response-2')])
+      await first.close()
+
+      const [second, third] = await Promise.all([open(), open()])
+      await store(second, 'response-3')
+      for (const stream of ['response-1', 'response-2', 'response-3'])
+        expect(await collect(third.read(stream))).to.have.length(1)
+    })
+
+    it('may come first in several processes at once', async () => {
+      const opened = await Promise.all(Array.from({ length: 3 }, () => open()))
+      await Promise.all(opened.map((log, number) => store(log, `response-${number}`)))
+      expect(await collect(opened[0]!.read('response-2'))).to.have.length(1)
+    })
+
+    it('is refused while its file cannot be opened, and kept as soon as it can', async () => {
+      const log = await open()
+      await writeFile(
+        join(directory, 'responses.db'),
+        'this is no database, however long it may be. '.repeat(99),
+      )
+      expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(LogUnavailable)
+      await log.append('user-1', [numbered(1)], { expected: -1, metadata })
+
+      await rm(join(directory, 'responses.db'))
+      await store(log, 'response-1')
+      expect(await collect(log.read('response-1'))).to.have.length(1)
+    })
+
+    it('is refused when the log was closed before there was any', async () => {
+      const log = await open()
+      await log.close()
+      expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(LogUnavailable)
+      expect(existsSync(join(directory, 'responses.db'))).to.equal(false)
+    })
+
+    it('is waited for by the close, also the first of it', async () => {
+      const log = await open()
+      const stored = store(log, 'response-1')
+      await log.close()
+      await stored
+      expect(await collect((await open()).read('response-1'))).to.have.length(1)
+    })
+  })
 
   describe('among processes', () => {
     it('creates a directory that is missing', async () => {
