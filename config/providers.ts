@@ -1,5 +1,4 @@
 import { FORMATS, type FormatName } from '../providers/formats.ts'
-import { startSandbox } from '../providers/sandbox/server.ts'
 import { createConnection } from '../providers/send.ts'
 import type { Vendor } from '../providers/vendors.ts'
 import { needsSandbox, type Settings } from './settings.ts'
@@ -51,5 +50,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
 }
 
 async function openSandbox(url: string | undefined) {
-  return url === undefined ? startSandbox() : { url, close: async () => undefined }
+  if (url !== undefined) return { url, close: async () => undefined }
+  const { startSandbox } = await import('../providers/sandbox/server.ts')
+  return startSandbox()
 }
