@@ -12,7 +12,7 @@ export function sendStream(ctx: GatewayContext, records: AsyncIterable<string>):
 
 /**
  * To be called when the chain has ended: lets the records flow, unless somebody has put another body in their place. Koa would put a
- * pipeline around them, whose end is an abort with its errors: as dear as all of the rules.
+ * pipeline around them, whose end is an abort: two errors with their stacks, for every stream.
  */
 export function letFlow(ctx: GatewayContext): void {
   const { body, writable } = ctx.response
