@@ -21,8 +21,8 @@ export interface Crew {
 export interface CrewOptions {
   /** Starts the process of a worker. */
   readonly hire: (number: number) => WorkerProcess
-  /** How long a worker may take to end, in milliseconds; then it is killed. */
-  readonly endLimitMs: () => number
+  /** How long a worker may take to end, in milliseconds, one that lingers too; then it is killed. */
+  readonly endLimitMs: (lingers: boolean) => number
   /** Hears why a worker is replaced. */
   readonly noteRestart: (reason: 'died' | 'renewed') => void
   readonly logger: Logger
@@ -50,11 +50,11 @@ export function createCrew({ hire, endLimitMs, noteRestart, logger }: CrewOption
     return worker
   }
 
-  async function dismiss(worker: WorkerProcess): Promise<void> {
+  async function dismiss(worker: WorkerProcess, lingers: boolean): Promise<void> {
     const timer = setTimeout(() => {
       logger.error({ worker: worker.number, pid: worker.pid }, 'a worker does not end; it is killed')
       worker.kill()
-    }, endLimitMs())
+    }, endLimitMs(lingers))
     await worker.ended
     clearTimeout(timer)
   }
@@ -103,7 +103,7 @@ export function createCrew({ hire, endLimitMs, noteRestart, logger }: CrewOption
       for (const post of posts.values()) post.close()
       const ending = [...members]
       for (const worker of ending) worker.stop()
-      await Promise.all(ending.map(dismiss))
+      await Promise.all(ending.map((worker) => dismiss(worker, false)))
     },
   }
 }

@@ -18,8 +18,8 @@ export interface Office {
   arrange(settings: Settings): Promise<void>
   /** Starts a worker. */
   hire(number: number): WorkerProcess
-  /** How long a worker may take to end, in milliseconds. */
-  endLimitMs(): number
+  /** How long a worker may take to end, in milliseconds; longer for one that lingers, because another takes its place. */
+  endLimitMs(lingers: boolean): number
   sandboxUrl(): string | undefined
   close(): Promise<void>
 }
@@ -63,7 +63,7 @@ export function openOffice(members: () => readonly WorkerProcess[], logger: Logg
       void worker.ended.then(() => metrics.forget(worker))
       return worker
     },
-    endLimitMs: () => (present?.timeouts.drain_ms ?? 0) + CLOSING_MS,
+    endLimitMs: (lingers) => (present?.timeouts.drain_ms ?? 0) * (lingers ? 2 : 1) + CLOSING_MS,
     sandboxUrl: () => (present && needsSandbox(present) ? sandbox?.url : undefined),
     async close() {
       ports?.release()

@@ -19,8 +19,8 @@ export interface Post {
 export interface PostOptions {
   readonly number: number
   readonly hire: (number: number) => WorkerProcess
-  /** Resolves when the worker has ended, by force if need be. */
-  readonly dismiss: (worker: WorkerProcess) => Promise<void>
+  /** Resolves when the worker has ended, by force if need be; one that lingers may take longer. */
+  readonly dismiss: (worker: WorkerProcess, lingers: boolean) => Promise<void>
   /** Whether nobody else serves: a start that is refused is then the end. */
   readonly isAlone: () => boolean
   /** Hears why, when nobody serves and nobody can. */
@@ -54,7 +54,7 @@ export function createPost(options: PostOptions): Post {
         hold(worker)
         return service
       } catch (error) {
-        await dismiss(worker)
+        await dismiss(worker, false)
         signal.throwIfAborted()
         if (error instanceof StartRefused && isAlone()) throw error
         lengthenWait()
@@ -103,7 +103,7 @@ export function createPost(options: PostOptions): Post {
       await next.ready
       signal.throwIfAborted()
     } catch (error) {
-      await dismiss(next)
+      await dismiss(next, false)
       throw error
     }
     const former = holder
@@ -115,7 +115,7 @@ export function createPost(options: PostOptions): Post {
 
   async function letGo(worker: WorkerProcess): Promise<void> {
     worker.retire()
-    await dismiss(worker)
+    await dismiss(worker, true)
   }
 
   return {

@@ -2,9 +2,9 @@ import type { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 
 /**
- * Accepts nothing new and resolves when the last connection has ended. Running requests may end for at most `graceMs`, then they are
- * cut. A connection that is kept alive ends with its next answer, one on which nothing is asked after `lingerMs`, and no later than
- * it would end otherwise. Calling it again can only shorten both.
+ * Accepts nothing new and resolves when the last connection has ended. A connection that is kept alive ends with its next answer, one on
+ * which nothing is asked after `lingerMs`, and no later than it would end otherwise. From then on running requests may end for at most
+ * `graceMs`, then they are cut. Calling it again can only shorten both.
  */
 export type Drain = (graceMs: number, lingerMs?: number) => Promise<void>
 
@@ -46,15 +46,14 @@ export function createDrain(server: Server): Drain {
   return (graceMs, lingerMs = 0) => {
     closed ??= close()
     if (isClosed) return closed
+    const waits = Math.min(lingerMs, server.keepAliveTimeout + SPARE_MS)
+    const beginSweeping = () => {
+      sweep()
+      timers.push(setInterval(sweep, SWEEP_MS))
+    }
     timers.push(
-      setTimeout(
-        () => {
-          sweep()
-          timers.push(setInterval(sweep, SWEEP_MS))
-        },
-        Math.min(lingerMs, server.keepAliveTimeout + SPARE_MS),
-      ),
-      setTimeout(() => server.closeAllConnections(), graceMs),
+      setTimeout(beginSweeping, waits),
+      setTimeout(() => server.closeAllConnections(), waits + graceMs),
     )
     return closed
   }

@@ -10,11 +10,11 @@ const LARGE = 'x'.repeat(20_000_000)
 describe('a server that drains', () => {
   let listener: Listener
   let agent: Agent
-  let _release: () => void
+  let release: () => void
 
   beforeEach(async () => {
     const released = new Promise<void>((resolve) => {
-      _release = resolve
+      release = resolve
     })
     const app = new Koa()
     app.use(async (ctx) => {
@@ -78,6 +78,25 @@ describe('a server that drains', () => {
     await answersFrom(listener)
     await listener.stop(100)
     expect(await held).to.equal('ECONNRESET')
+  })
+
+  it('gives what was asked meanwhile its full time', async () => {
+    await ask()
+    const drained = listener.stop(2000, 300)
+    const held = ask('/held')
+    // Longer than it lingers.
+    setTimeout(release, 600)
+    expect((await held).statusCode).to.equal(200)
+    await drained
+  })
+
+  it('counts the time for what is running from when nothing more is taken', async () => {
+    await ask()
+    const drained = listener.stop(100, 5000)
+    const held = ask('/held')
+    setTimeout(release, 500)
+    expect((await held).statusCode).to.equal(200)
+    await drained
   })
 
   it('may be told to hurry', async () => {
