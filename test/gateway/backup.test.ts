@@ -3,6 +3,7 @@ import { cp, open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { SqliteDatabase } from '../../core/log/sqlite.ts'
+import { openSqliteLog } from '../../core/log/sqlite-log.ts'
 import { makeFolder, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
 
 /** Copies the data folder of a running gateway into an empty folder, with the commands of docs/operations.md. */
@@ -91,6 +92,10 @@ describe('"log backup"', () => {
   beforeEach(async () => {
     dataDir = await makeFolder()
     await runSignalbox(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: dataDir })
+    const log = await openSqliteLog({ directory: dataDir })
+    const metadata = { actor: 'system', time: new Date().toISOString(), schema: 1 }
+    await log.append('response-1', [{ type: 'Any', data: {} }], { expected: -1, metadata, maxAge: 3600 })
+    await log.close()
   })
 
   const backUp = (operands: string[], environment: Record<string, string> = {}) =>
