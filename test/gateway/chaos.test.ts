@@ -51,8 +51,8 @@ describe(`chaos: each vendor fails in each way under steady load (${SECONDS} s, 
           // Once the vendor is asked again, so that this fault is met whatever rest the one before led to.
           await heard(sandbox)
           sandbox.setFault(fault)
-          sandbox.next().then(() => met.push(fault))
-          await delay((SECONDS * 1000) / VENDORS.length / FAULTS.length)
+          const isMet = sandbox.next().then(() => met.push(fault))
+          await Promise.all([isMet, delay((SECONDS * 1000) / VENDORS.length / FAULTS.length)])
           sandbox.setFault('')
         }
       } finally {
