@@ -14,6 +14,7 @@ import {
 import { checkMaxAge, isExpiring } from '../events/expiring.ts'
 import { type Soon, whenThere } from '../soon.ts'
 import { Bell } from './bell.ts'
+import { LaterThread } from './later-thread.ts'
 import type { AppendAsk, Page, Row } from './sqlite-protocol.ts'
 import { SqliteThread } from './sqlite-thread.ts'
 
@@ -47,7 +48,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   ] as const
   try {
     const [history, expiring] = await Promise.all(opening)
-    return new SqliteLog(history, expiring, openExpiring)
+    return new SqliteLog(history, new LaterThread(openExpiring, expiring))
   } catch (error) {
     for (const opened of await Promise.allSettled(opening))
       if (opened.status === 'fulfilled') await opened.value?.terminate()
@@ -71,18 +72,12 @@ async function createDirectory(directory: string): Promise<void> {
  */
 class SqliteLog implements EventLog {
   readonly #history: SqliteThread
-  readonly #openExpiring: () => Promise<SqliteThread>
-  #expiring: Soon<SqliteThread> | undefined
+  readonly #expiring: LaterThread
   #closed: Promise<unknown> | undefined
 
-  constructor(
-    history: SqliteThread,
-    expiring: SqliteThread | undefined,
-    openExpiring: () => Promise<SqliteThread>,
-  ) {
+  constructor(history: SqliteThread, expiring: LaterThread) {
     this.#history = history
     this.#expiring = expiring
-    this.#openExpiring = openExpiring
   }
 
   async append(
@@ -166,7 +161,7 @@ class SqliteLog implements EventLog {
   }
 
   async close(): Promise<void> {
-    this.#closed ??= Promise.all([this.#history.close(), this.#closeExpiring()])
+    this.#closed ??= Promise.all([this.#history.close(), this.#expiring.close()])
     await this.#closed
   }
 
@@ -178,28 +173,7 @@ class SqliteLog implements EventLog {
   }
 
   #threadOf(stream: string): Soon<SqliteThread> {
-    if (!isExpiring(stream)) return this.#history
-    this.#expiring ??= this.#startExpiring()
-    return this.#expiring
-  }
-
-  /** Rejects with `LogUnavailable` when it cannot be had; the next one who needs it tries again. */
-  async #startExpiring(): Promise<SqliteThread> {
-    if (this.#closed !== undefined) throw new LogUnavailable('the event log is closed')
-    try {
-      this.#expiring = await this.#openExpiring()
-      return this.#expiring
-    } catch (error) {
-      this.#expiring = undefined
-      throw error
-    }
-  }
-
-  async #closeExpiring(): Promise<void> {
-    const expiring = this.#expiring
-    if (expiring === undefined) return
-    const thread = await Promise.resolve(expiring).catch(() => undefined)
-    await thread?.close()
+    return isExpiring(stream) ? this.#expiring.get() : this.#history
   }
 }
 

@@ -1,3 +1,4 @@
+import { once } from '../../core/once.ts'
 import { addUser, type BenchGateway, startGateway } from './gateway.ts'
 import { startPortkey } from './portkey.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
@@ -57,14 +58,6 @@ export async function startServers(needed: ReadonlySet<ServerName>, folder: stri
 
 function bare(process: ServerProcess): BenchGateway {
   return { url: process.line, headers: { authorization: 'Bearer x' }, process }
-}
-
-function once<Result>(make: () => Promise<Result>): () => Promise<Result> {
-  let made: Promise<Result> | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }
 
 async function stopAll(processes: readonly ServerProcess[]): Promise<void> {

@@ -80,24 +80,24 @@ describe('a server that drains', () => {
     expect(await held).to.equal('ECONNRESET')
   })
 
-  it('gives what was asked meanwhile its full time', async () => {
-    await ask()
-    const drained = listener.stop(2000, 300)
-    const held = ask('/held')
-    // Longer than it lingers.
-    setTimeout(release, 600)
-    expect((await held).statusCode).to.equal(200)
-    await drained
-  })
-
-  it('counts the time for what is running from when nothing more is taken', async () => {
-    await ask()
-    const drained = listener.stop(100, 5000)
-    const held = ask('/held')
-    setTimeout(release, 500)
-    expect((await held).statusCode).to.equal(200)
-    await drained
-  })
+  const meanwhile = {
+    'longer than it lingers': { graceMs: 2000, lingerMs: 300, endsMs: 600 },
+    'longer than the time for what is running, which counts from when it lingers no more': {
+      graceMs: 100,
+      lingerMs: 5000,
+      endsMs: 500,
+    },
+  }
+  for (const [name, { graceMs, lingerMs, endsMs }] of Object.entries(meanwhile)) {
+    it(`answers what was asked meanwhile and takes ${name}`, async () => {
+      await ask()
+      const drained = listener.stop(graceMs, lingerMs)
+      const held = ask('/held')
+      setTimeout(release, endsMs)
+      expect((await held).statusCode).to.equal(200)
+      await drained
+    })
+  }
 
   it('may be told to hurry', async () => {
     const { socket } = await ask()
