@@ -189,7 +189,7 @@ describe('a gateway on EventStoreDB, when the server is away', () => {
     const started = await starting
 
     expect((await ask(started, 'known-word')).status).to.equal(403)
-    expect(started.stderr()).to.contain('starting when it is back')
+    await started.wrote('starting when it is back')
     await started.stop()
     await becomes('following')
   })

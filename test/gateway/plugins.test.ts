@@ -172,7 +172,7 @@ describe('plugins', () => {
     const [status, , message] = await errorOf('other')
     expect(status).to.equal(500)
     expect(message).not.to.contain('secret')
-    while (!gateway.stderr().includes('a secret of the plugin')) await gateway.call('GET', '/healthz')
+    await gateway.wrote('a secret of the plugin')
     await gateway.stop()
   })
 

@@ -113,14 +113,18 @@ describe('keys that fail', () => {
   })
 
   it('are counted in a metric and told of in the log, once for each address', async () => {
-    await guessOften(9, () => guess(gateway, '192.0.2.12'))
-    const page = await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })
+    const other = await startGateway(await withSettings(SETTINGS))
+    await guessOften(9, () => guess(other, '192.0.2.12'))
+    await guessOften(5, () => guess(other, '192.0.2.13', '/admin/users'))
+    const page = await fetch(`${other.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })
     const metrics = readScrape(await page.text())
     const count = (kind: string, outcome: string) =>
       metrics.sum('signalbox_failed_keys_total', { kind, outcome })
-    expect(count('api', 'limited')).to.be.at.least(4)
+    expect(count('api', 'refused')).to.equal(5)
+    expect(count('api', 'limited')).to.equal(4)
     expect(count('admin', 'refused')).to.equal(5)
-    const told = gateway.stderr().match(/"address":"192\.0\.2\.12","kind":"api"/g)
+    await other.stop()
+    const told = other.stderr().match(/"address":"192\.0\.2\.12","kind":"api"/g)
     expect(told).to.have.length(1)
   })
 })

@@ -113,10 +113,10 @@ describe('a worker that dies', function () {
   it('ends the program when nobody serves, and the next one says why it cannot start', async () => {
     const trap = await makeTrap(`throw new Error('the trap is set')`)
     const gateway = await startGateway({ WORKERS: '2', CONFIG: trap.CONFIG })
-    const exited = once(gateway.process, 'exit')
+    const ended = once(gateway.process, 'close')
     await trap.set()
     for (const pid of (await workerPids(gateway, 2)).values()) process.kill(pid, 'SIGKILL')
-    expect(await exited).to.deep.equal([1, null])
+    expect(await ended).to.deep.equal([1, null])
     expect(gateway.stderr()).to.match(/plugin "trapped" of ".+" could not be set up: the trap is set\.\n$/)
   })
 })

@@ -23,15 +23,17 @@ export interface RunningGateway {
   readonly routeUrl: string
   readonly dataDir: string
   readonly process: ChildProcess
-  /** Everything written to stderr so far: banner and log. */
+  /** Everything written to stderr so far: banner and log. Lines of the log may come a moment after what they tell of. */
   stderr(): string
+  /** Resolves when stderr holds it; rejects when the gateway ends without. */
+  wrote(text: string): Promise<void>
   /** The `demo` user's key; only of the gateway that made the data folder. */
   readonly demoKey: string
   /** Calls an endpoint with the demo key, or another. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** The official SDK, pointed here. It does not retry. */
   openai(key?: string): OpenAI
-  /** Resolves with the exit code. */
+  /** Resolves with the exit code, when all that it wrote has arrived. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
@@ -58,7 +60,7 @@ export async function startGateway(
     stderr += text
   })
   const lines = createInterface(child.stdout)
-  const exited = once(child, 'exit') as Promise<[number | null]>
+  const exited = once(child, 'close') as Promise<[number | null]>
   const first = await Promise.race([once(lines, 'line'), exited.then(() => undefined)])
   if (first === undefined) throw new Error(`the gateway did not start:\n${stderr}`)
   const { base_url: url, route_base_url: routeUrl } = JSON.parse(first[0])
@@ -73,6 +75,15 @@ export async function startGateway(
     process: child,
     demoKey,
     stderr: () => stderr,
+    async wrote(text) {
+      while (!stderr.includes(text)) {
+        const hasEnded = await Promise.race([
+          once(child.stderr, 'data').then(() => false),
+          exited.then(() => true),
+        ])
+        if (hasEnded && !stderr.includes(text)) throw new Error(`it ended without "${text}":\n${stderr}`)
+      }
+    },
     call: (method, path, body, headers) => call(url, demoKey, method, path, body, headers),
     openai: (apiKey = demoKey) => new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 }),
     async stop(signal = 'SIGTERM') {
