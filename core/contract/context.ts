@@ -6,6 +6,12 @@ import type { Exchange } from './exchange.ts'
 import type { JsonObject } from './json.ts'
 import type { Presence } from './presence.ts'
 
+/** Headers that the gateway itself puts on an answer. They are written with its head; where a plugin has set one of the name, that counts. */
+export interface OwnHeaders {
+  /** Each name once, in lower case. */
+  addOwn(name: string, value: string): void
+}
+
 /** What the gateway adds to Koa's context. */
 export interface GatewayFields {
   /** `req_…`, on every answer as `x-request-id`. */
@@ -13,6 +19,9 @@ export interface GatewayFields {
   /** `performance.now()` at arrival. */
   readonly startedAt: number
   readonly client: Presence
+  readonly res: OwnHeaders
+  /** The path of the inference endpoint that serves the request, once it is found. */
+  endpoint?: string
   /** How errors are answered from here on; the general envelope where nobody said. */
   errorBody?: (error: GatewayError) => JsonObject
   /** Set by `auth`. */

@@ -43,16 +43,21 @@ export function createApp(parts: AppParts): Koa {
   const readBody = createBodyReader(parts.bodyLimit)
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
-  router.post('/v1/chat/completions', inference(chat, parts))
   const endpoints = createEndpoints()
+  const direct = new Map<string, GatewayMiddleware>()
+  const addInference = (path: string, dialect: Dialect) => {
+    const serve = inference(dialect, parts)
+    direct.set(path, serve)
+    router.post(path, serve)
+  }
+  addInference('/v1/chat/completions', chat)
   endpoints.claim('the gateway', router)
   for (const { plugin, parts: brought } of steps) {
-    for (const [path, dialect] of Object.entries(brought.dialects ?? {}))
-      router.post(path, inference(dialect, parts))
+    for (const [path, dialect] of Object.entries(brought.dialects ?? {})) addInference(path, dialect)
     endpoints.claim(titleOf(plugin), router)
   }
 
-  const app = openApp(parts, router)
+  const app = openApp(parts, router, direct)
   for (const { plugin, parts } of steps) {
     const shape = shapeErrors(parts.errorBody ?? envelope)
     const add = (addRoutes: typeof parts.routes, before: readonly GatewayMiddleware[]) => {
@@ -69,8 +74,9 @@ export function createApp(parts: AppParts): Koa {
 export function createRouteApp(parts: AppParts): Koa {
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
-  router.post('/route', inference(route, parts))
-  const app = openApp(parts, router)
+  const serve = inference(route, parts)
+  router.post('/route', serve)
+  const app = openApp(parts, router, new Map([['/route', serve]]))
   app.use(refuseUnserved)
   return app
 }
@@ -78,24 +84,40 @@ export function createRouteApp(parts: AppParts): Koa {
 /** One inference endpoint: the dialect's errors around the plugins' chain around the answer. */
 function inference(dialect: Dialect, { steps, pin, bodyLimit }: AppParts): GatewayMiddleware {
   const readRequest = [createBodyReader(bodyLimit), openExchange(dialect, pin)]
+  const isWatched = steps.some(({ isBuiltIn, parts }) => !isBuiltIn && parts.middleware !== undefined)
   // Composed once: the router would do it for every request.
   return compose([
     shapeErrors(dialect.errorBody),
     ...chainFor('inference', steps, readRequest),
-    answerIn(dialect),
+    answerIn(dialect, isWatched),
   ])
 }
 
 /** What every request of an address meets first. */
-function openApp({ steps, logger, cors }: AppParts, router: GatewayRouter): Koa {
+function openApp(
+  { steps, logger, cors }: AppParts,
+  router: GatewayRouter,
+  direct: ReadonlyMap<string, GatewayMiddleware>,
+): Koa {
   const app = new Koa()
   reportBroken(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
   app.use(identify as Koa.Middleware)
   app.use(answerErrors(logger, createWitness(observers, logger)) as Koa.Middleware)
   if (cors.origins.length > 0) app.use(allowOrigins(cors) as Koa.Middleware)
+  app.use(serveDirectly(direct) as Koa.Middleware)
   app.use(router.routes() as Koa.Middleware)
   return app
+}
+
+/** The endpoints that nearly all requests are for. The router, which knows them too, would look at pattern after pattern first. */
+function serveDirectly(endpoints: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
+  return (ctx, next) => {
+    const serve = ctx.method === 'POST' ? endpoints.get(ctx.path) : undefined
+    if (serve === undefined) return next()
+    ctx.endpoint = ctx.path
+    return serve(ctx, next)
+  }
 }
 
 /** Every plugin gets a router of its own: what nested routers `use` would run before each other's routes, too. */

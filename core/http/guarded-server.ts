@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
 import { findFault } from './find-fault.ts'
+import { GatewayResponse } from './gateway-response.ts'
 import { answerOn, createRefuse, refuseFaulty } from './refuse-connection.ts'
 import { type Header, listSecurityHeaders } from './security-headers.ts'
 import { nodeOptions, type ServerLimits, USUAL_LIMITS } from './server-limits.ts'
@@ -16,17 +17,21 @@ export interface ServeOptions {
 export function createGuardedServer(handle: RequestListener, options: ServeOptions): Server {
   const { limits = USUAL_LIMITS, headers = listSecurityHeaders(), logger } = options
   const refuse = createRefuse(headers, logger)
-  const server = createServer(nodeOptions(limits), (request, response) => {
-    // Node reads on when a connection was refused: what comes behind such a request is not to be served.
-    if (!request.socket.writable) return
-    const fault = findFault(request, limits.headers)
-    if (fault !== undefined) {
-      refuse(request.socket, fault)
-      return
-    }
-    for (const [name, value] of headers) response.setHeader(name, value)
-    handle(request, response)
-  })
+  const onEvery = headers.flat()
+  const server = createServer(
+    { ...nodeOptions(limits), ServerResponse: GatewayResponse },
+    (request, response) => {
+      // Node reads on when a connection was refused: what comes behind such a request is not to be served.
+      if (!request.socket.writable) return
+      const fault = findFault(request, limits.headers)
+      if (fault !== undefined) {
+        refuse(request.socket, fault)
+        return
+      }
+      response.beginWith(onEvery)
+      handle(request, response)
+    },
+  )
   // Of more than this Node tells nothing: one over the limit is enough to be found.
   server.maxHeadersCount = limits.headers + 1
   if (limits.connections !== null) server.maxConnections = limits.connections

@@ -7,6 +7,6 @@ import { Client } from './presence.ts'
 export function identify(ctx: GatewayContext, next: Next): Promise<void> {
   const requestId = newId('req_')
   Object.assign(ctx, { requestId, startedAt: performance.now(), client: new Client(ctx.res) })
-  ctx.res.setHeader('x-request-id', requestId)
+  ctx.res.addOwn('x-request-id', requestId)
   return next()
 }

@@ -20,21 +20,37 @@ export function openExchange(dialect: Dialect, pin: (account: Account) => Pinned
     })
 }
 
-/** Writes the reply that the plugins left, whole or streamed, in the client's format. */
-export function answerIn(dialect: Dialect) {
+/**
+ * Writes the reply that the plugins left, whole or streamed, in the client's format. A text is sent from here, past Koa, unless a plugin
+ * may want to see it or change it first.
+ */
+export function answerIn(dialect: Dialect, isWatched: boolean) {
   return (ctx: GatewayContext): Soon<void> => {
     const { reply, decoration } = ctx.exchange
     if (reply === undefined) {
       throw new GatewayError('internal_error', 'No plugin answered. List "dispatch" among the plugins.')
     }
-    if (decoration !== undefined)
-      for (const [name, value] of decoration.headers) ctx.res.setHeader(name, value)
+    if (decoration !== undefined) for (const [name, value] of decoration.headers) ctx.res.addOwn(name, value)
     if (reply.type === 'stream') sendStream(ctx, dialect.writeStream(ctx.exchange, ctx))
-    else return whenThere(dialect.writeWhole(ctx.exchange, ctx), (answer) => sendWhole(ctx, answer))
+    else
+      return whenThere(dialect.writeWhole(ctx.exchange, ctx), (answer) => sendWhole(ctx, answer, isWatched))
   }
 }
 
-function sendWhole(ctx: GatewayContext, answer: JsonObject | string): void {
-  if (typeof answer === 'string') ctx.res.setHeader('content-type', 'application/json; charset=utf-8')
-  ctx.body = answer
+function sendWhole(ctx: GatewayContext, answer: JsonObject | string, isWatched: boolean): void {
+  if (typeof answer === 'string' && !isWatched) {
+    sendText(ctx, answer)
+  } else {
+    if (typeof answer === 'string') ctx.type = 'json'
+    ctx.body = answer
+  }
+}
+
+function sendText(ctx: GatewayContext, text: string): void {
+  ctx.respond = false
+  if (!ctx.writable) return
+  ctx.res.addOwn('content-type', 'application/json; charset=utf-8')
+  ctx.res.addOwn('content-length', String(Buffer.byteLength(text)))
+  ctx.res.writeHead(200)
+  ctx.res.end(text)
 }

@@ -29,7 +29,7 @@ function describe(ctx: GatewayContext): EndedRequest {
     id: ctx.requestId,
     method: ctx.method,
     path: ctx.path,
-    endpoint: endpointOf(ctx),
+    endpoint: ctx.endpoint ?? endpointOf(ctx),
     status: ctx.status,
     left: ctx.client.left,
     startedAt: ctx.startedAt,

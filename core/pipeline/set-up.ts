@@ -11,6 +11,7 @@ import type { OpenVocabulary } from './vocabulary.ts'
 export interface Step {
   readonly plugin: Plugin
   readonly parts: PluginParts
+  readonly isBuiltIn: boolean
 }
 
 export interface Pipeline {
@@ -51,9 +52,9 @@ export async function setUpPlugins(
   }
   try {
     for (const loaded of list) {
-      const { name } = loaded.plugin
-      const parts = await start(loaded, { ...host, events: events.get(name) ?? noEvents(name) })
-      steps.push({ plugin: loaded.plugin, parts })
+      const { plugin, isBuiltIn } = loaded
+      const parts = await start(loaded, { ...host, events: events.get(plugin.name) ?? noEvents(plugin.name) })
+      steps.push({ plugin, parts, isBuiltIn })
       lent.vocabulary.add(loaded.title, parts)
     }
   } catch (error) {

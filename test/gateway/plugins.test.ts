@@ -143,6 +143,44 @@ describe('plugins', () => {
     await gateway.stop()
   })
 
+  it('may change whole answers and their headers, and write answers themselves', async () => {
+    const folder = await makeFolder()
+    const censor = `export default async (ctx, next) => {
+      if (ctx.get('x-censor') === 'all') {
+        ctx.respond = false
+        ctx.res.end('nothing')
+        return
+      }
+      ctx.set('x-provider', 'hidden')
+      await next()
+      ctx.set('x-was', ctx.status + ' ' + ctx.type)
+      const body = typeof ctx.body === 'string' ? JSON.parse(ctx.body) : ctx.body
+      body.choices[0].message.content = 'censored'
+      ctx.body = body
+    }`
+    await installPackage(folder, 'koa-censor', censor)
+    const CONFIG = await listPlugins(folder, ['koa-censor', ...BUILT_IN])
+    const gateway = await startGateway({ CONFIG }, { cwd: folder })
+    const chat = { model: 'gpt-4o', messages: [{ role: 'user', content: 'x' }] }
+
+    const { headers, body } = await gateway.call('POST', '/v1/chat/completions', chat)
+    expect(body.choices[0].message.content).to.equal('censored')
+    expect(body).to.include({ object: 'chat.completion', provider: 'openai' })
+    expect(headers.get('x-provider')).to.equal('hidden')
+    expect(headers.get('x-model')).to.equal('gpt-4o')
+    expect(headers.get('x-was')).to.equal('200 application/json')
+    expect(Number(headers.get('content-length'))).to.equal(JSON.stringify(body).length)
+
+    const written = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'x-censor': 'all' },
+    })
+    expect(await written.text()).to.equal('nothing')
+    expect(written.headers.get('x-content-type-options')).to.equal('nosniff')
+    expect(written.headers.get('x-request-id')).to.match(/^req_/)
+    await gateway.stop()
+  })
+
   it('may throw errors of the gateway, of a copy of their own, or of their own making', async () => {
     const folder = await makeFolder()
     const thrower = `import { GatewayError } from 'signalbox'

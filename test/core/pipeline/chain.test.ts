@@ -25,7 +25,7 @@ describe('the chain of plugins', () => {
   })
 
   function step(plugin: Pick<Step['plugin'], 'applies' | 'needs'>, parts: PluginParts): Step {
-    return { plugin: { name: 'a plugin', setup: () => parts, ...plugin }, parts }
+    return { plugin: { name: 'a plugin', setup: () => parts, ...plugin }, parts, isBuiltIn: true }
   }
 
   async function run(kind: 'inference' | 'management', ...steps: Step[]): Promise<readonly string[]> {
