@@ -65,18 +65,21 @@ export function createHealth(settings: HealthSettings, now: () => number = Date.
   }
 
   return {
-    async guard(target, call) {
+    guard(target, call) {
       const condition = conditionOf(target)
-      // A test call is on its way: the breaker would have others wait for it, and it may hang.
-      if (condition.breaker.state === CircuitState.HalfOpen) throw unavailable(target, 0)
-      try {
-        return await (condition.hasFailed ? retry(condition, call) : attempt(condition, call))
-      } catch (error) {
+      const refuse = (error: unknown) => {
         if (error instanceof BrokenCircuitError) throw unavailable(target, condition.restsUntil - now())
         const rest = Math.min(restAskedFor(error), LONGEST_REST_MS)
         condition.restsUntil = Math.max(condition.restsUntil, now() + rest)
         throw error
       }
+      // A test call is on its way: the breaker would have others wait for it, and it may hang.
+      if (condition.breaker.state === CircuitState.HalfOpen) return Promise.reject(unavailable(target, 0))
+      if (condition.hasFailed) return retry(condition, call).catch(refuse)
+      return call().then(
+        (value) => (condition.hasFailed ? endRow(condition, value) : value),
+        (error) => noteFailure(condition, error).then(() => refuse(error)),
+      )
     },
     isUsable(model) {
       const condition = ofModels.get(model)
@@ -90,20 +93,16 @@ export function createHealth(settings: HealthSettings, now: () => number = Date.
   }
 }
 
-/** A call to a target that is well; the breaker hears of it only when it fails. */
-async function attempt<Value>(condition: Condition, call: () => Promise<Value>): Promise<Value> {
-  const { breaker } = condition
-  try {
-    const value = await call()
-    // Others have failed meanwhile: not in a row.
-    if (condition.hasFailed && breaker.state === CircuitState.Closed)
-      await retry(condition, async () => undefined)
-    return value
-  } catch (error) {
-    condition.hasFailed = true
-    await breaker.execute(() => Promise.reject(error)).catch(() => undefined)
-    throw error
-  }
+/** Of a target that was well: the breaker hears of its calls only when one fails. */
+async function noteFailure(condition: Condition, error: unknown): Promise<void> {
+  condition.hasFailed = true
+  await condition.breaker.execute(() => Promise.reject(error)).catch(() => undefined)
+}
+
+/** A call has succeeded that began before others have failed: those were not in a row. */
+async function endRow<Value>(condition: Condition, value: Value): Promise<Value> {
+  if (condition.breaker.state === CircuitState.Closed) await retry(condition, async () => undefined)
+  return value
 }
 
 async function retry<Value>(condition: Condition, call: () => Promise<Value>): Promise<Value> {

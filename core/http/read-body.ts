@@ -1,62 +1,34 @@
 import type { IncomingMessage } from 'node:http'
 import { parse as parseJson } from '@hapi/bourne'
 import type { Next } from 'koa'
-import { koaBody } from 'koa-body'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
+import { once } from '../once.ts'
 
-/** Middleware that reads a JSON body of at most `limit` bytes into `ctx.request.body`. */
+/** Those of other requests mean nothing. */
+const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATCH']
+
+/**
+ * Middleware that reads a JSON body of at most `limit` bytes into `ctx.request.body`, which stays undefined where none was sent. Whatever
+ * its content type says, it is JSON: nothing else is understood here.
+ */
 export function createBodyReader(limit: number) {
-  const readAny = koaBody({
-    jsonLimit: limit,
-    // A caller who forgets the content type means JSON all the same: nothing else is understood here.
-    jsonTypes: ['*/*'],
-    multipart: false,
-    urlencoded: false,
-    text: false,
-    patchNode: false,
-  })
-  return (ctx: GatewayContext, next: Next): Promise<void> => {
-    ctx.req.headers['content-type'] ??= 'application/json'
-    const length = plainLength(ctx.req)
-    const read = length > 0 && length <= limit ? readPlain(ctx, length) : readAny(ctx, nothing)
-    return read.then(next, (error: unknown) => {
+  const readUnusual = once(() => loadUnusualReader(limit))
+
+  function read(ctx: GatewayContext): Promise<void> {
+    const { method, headers } = ctx.req
+    const { 'content-length': length, 'content-encoding': encoding, 'transfer-encoding': transfer } = headers
+    if (!METHODS_WITH_BODY.includes(method) || (length ?? transfer) === undefined) return Promise.resolve()
+    if (length === undefined || encoding !== undefined) return readUnusual().then((reader) => reader(ctx))
+    return Number(length) > limit ? Promise.reject(tooLarge(limit)) : readPlain(ctx)
+  }
+
+  return (ctx: GatewayContext, next: Next): Promise<void> =>
+    read(ctx).then(next, (error: unknown) => {
       // What is left of the body is read and forgotten: unread, it would hold the connection.
       ctx.req.unpipe().resume()
       throw readFault(error, limit)
     })
-  }
 }
-
-/** Bytes of a body that is sent as it is and tells its length, as those of nearly all requests; 0 of any other. */
-function plainLength({ method, headers }: IncomingMessage): number {
-  if (method !== 'POST' || headers['content-encoding'] !== undefined) return 0
-  return Number(headers['content-length'] ?? 0)
-}
-
-/** To the same end as koa-body, without what that needs for bodies of other kinds: a tenth of all that a request costs. */
-async function readPlain(ctx: GatewayContext, length: number): Promise<void> {
-  const bytes = await takeBytes(ctx.req, length)
-  // A byte order mark is taken away. A key `__proto__` is refused: copied into another object it would become its prototype.
-  ctx.request.body = parseJson(decoder.decode(bytes))
-}
-
-const decoder = new TextDecoder('utf-8')
-
-/** Rejects when the client leaves before the end. */
-function takeBytes(request: IncomingMessage, length: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (request.destroyed) reject(new Error('the client has left'))
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.once('end', () =>
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, length)),
-    )
-    request.once('error', reject)
-  })
-}
-
-/** What comes next is not the parser's, nor are its errors. */
-const nothing = () => Promise.resolve()
 
 /** The body as an object; 400 for anything else. */
 export function bodyOf(ctx: GatewayContext): JsonObject {
@@ -65,11 +37,60 @@ export function bodyOf(ctx: GatewayContext): JsonObject {
   return body
 }
 
+/**
+ * A body that is sent as it is and tells its length, as those of nearly all requests. It is read as koa-body would, without what that needs
+ * for all others: a tenth of what a request costs.
+ */
+async function readPlain(ctx: GatewayContext): Promise<void> {
+  // A byte order mark is taken away. A key `__proto__` is refused: copied into another object it would become its prototype.
+  const text = decoder.decode(await takeBytes(ctx.req))
+  const value = text === '' ? {} : parseJson(text)
+  if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor a list')
+  ctx.request.body = value
+}
+
+const decoder = new TextDecoder('utf-8')
+
+/** Rejects when the client leaves before the end. */
+function takeBytes(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (request.destroyed) reject(new Error('the client has left'))
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
+    request.once('error', reject)
+  })
+}
+
+/** Bodies that are compressed, or come in chunks. Loaded with the first of them: it is 23 MB, most of it for forms. */
+async function loadUnusualReader(limit: number): Promise<(ctx: GatewayContext) => Promise<void>> {
+  const { koaBody } = await import('koa-body')
+  const parse = koaBody({
+    jsonLimit: limit,
+    jsonTypes: ['*/*'],
+    multipart: false,
+    urlencoded: false,
+    text: false,
+    patchNode: false,
+  })
+  return (ctx) => {
+    ctx.req.headers['content-type'] ??= 'application/json'
+    return parse(ctx, nothing)
+  }
+}
+
+/** What comes next is not the parser's, nor are its errors. */
+const nothing = () => Promise.resolve()
+
 function readFault(error: unknown, limit: number): GatewayError {
+  if (error instanceof GatewayError) return error
   const status = error instanceof Error && 'status' in error ? error.status : undefined
-  if (status === 413)
-    return new GatewayError('body_too_large', `The body is over the limit of ${limit} bytes.`)
+  if (status === 413) return tooLarge(limit)
   if (status === 415)
     return new GatewayError('malformed_body', 'The content encoding of the body is not supported.')
   return new GatewayError('malformed_body', 'The body is not valid JSON.', { cause: error })
+}
+
+function tooLarge(limit: number): GatewayError {
+  return new GatewayError('body_too_large', `The body is over the limit of ${limit} bytes.`)
 }

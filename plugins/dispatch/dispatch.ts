@@ -23,8 +23,18 @@ export async function dispatch(exchange: Exchange, route: Route, callVendor: Cal
   const tried: Target[] = []
   for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {
     tried.push(target)
-    const failure = await attempt(exchange, target, callVendor)
-    if (failure === undefined) return
+    const startedAt = performance.now()
+    let failure: GatewayError
+    try {
+      await callVendor(exchange, target)
+      record(exchange, target, startedAt, 'ok')
+      return
+    } catch (error) {
+      const cause = exchange.client.left ? 'cancelled' : 'internal_error'
+      record(exchange, target, startedAt, error instanceof GatewayError ? error.code : cause)
+      if (!(error instanceof GatewayError)) throw error
+      failure = error
+    }
     failures.push(failure)
     if (!failure.mayFailOver && !isOthersChance(failure, route)) throw failure
     if (route.pinned && failures.length === 1) await waitForRetry(failure, exchange.client.signal)
@@ -45,25 +55,8 @@ function nextTarget({ pinned, targets }: Route, tried: readonly Target[]): Targe
   return untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ?? untried[0]
 }
 
-/** One call; undefined when it succeeded and the exchange holds its reply. */
-async function attempt(
-  exchange: Exchange,
-  target: Target,
-  callVendor: CallVendor,
-): Promise<GatewayError | undefined> {
-  const startedAt = performance.now()
-  const record = (outcome: Attempt['outcome']) =>
-    exchange.attempts.push({ target, outcome, startedAt, ms: performance.now() - startedAt })
-  try {
-    await callVendor(exchange, target)
-    record('ok')
-    return undefined
-  } catch (error) {
-    const failure = error instanceof GatewayError ? error : undefined
-    record(failure?.code ?? (exchange.client.left ? 'cancelled' : 'internal_error'))
-    if (failure === undefined) throw error
-    return failure
-  }
+function record(exchange: Exchange, target: Target, startedAt: number, outcome: Attempt['outcome']): void {
+  exchange.attempts.push({ target, outcome, startedAt, ms: performance.now() - startedAt })
 }
 
 async function waitForRetry(failure: GatewayError, signal: AbortSignal): Promise<void> {

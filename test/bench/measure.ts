@@ -13,8 +13,10 @@ const SHORTEST_SECONDS = 0.1
 const WARM_UP = 0.3
 const LONGEST_WARM_UP = 20
 const WARM_UP_CONNECTIONS = 4
+/** A server that had nothing to do has given back the room that it works in; what it does until that is there again is no figure. */
+const RUN_UP_SECONDS = 0.25
 /** Requests still run to their end when a cell's time is over. */
-const SLACK_SECONDS = 0.05
+const SLACK_SECONDS = 2 * 0.05
 
 /** Measures the cases, all of them in every round, so that a minute of noise meets all alike. `deadline` in `performance.now()`. */
 export async function measureCases(
@@ -39,7 +41,8 @@ export async function measureCases(
   const shares = jobs.reduce((sum, { one }) => sum + (one.weight ?? 1), 0)
   for (let round = 1; round <= ROUNDS && performance.now() < deadline; round++) {
     tell(`round ${round} of ${ROUNDS}`)
-    const left = secondsUntil(deadline) / (ROUNDS - round + 1) - jobs.length * SLACK_SECONDS
+    const left =
+      secondsUntil(deadline) / (ROUNDS - round + 1) - jobs.length * (RUN_UP_SECONDS + SLACK_SECONDS)
     const share = Math.min(LONGEST_SECONDS, Math.max(SHORTEST_SECONDS, left / shares))
     for (const { one, cell, seen } of jobs)
       seen.push(await measureCell(one, cell, serverOf(servers, cell), share * (one.weight ?? 1)))
@@ -84,8 +87,10 @@ async function measureCell(
   server: BenchGateway,
   seconds: number,
 ): Promise<Figures> {
+  const aim = aimOf(cell, server)
+  await load(aim, { connections, seconds: RUN_UP_SECONDS })
   const before = server.process.cpuSeconds()
-  const result = await load(aimOf(cell, server), { connections, seconds, spreadMs })
+  const result = await load(aim, { connections, seconds, spreadMs })
   const cpu = server.process.cpuSeconds() - before
   const cpuMicros = (cpu * 1e6) / Math.max(1, result.requests)
   return { ...result, cpuMicros, busy: (cpu * result.perSecond) / Math.max(1, result.requests) }

@@ -86,7 +86,12 @@ function describeMemory({ startUp, memory }: Run): Section {
     startUp === undefined
       ? []
       : [
-          `start to ready on an empty log: ${startUp.readyMs.toFixed(0)} ms, then ${startUp.idleMegabytes.toFixed(0)} MB resident (medians of ${startUp.starts})`,
+          `start to ready on an empty log: ${startUp.readyMs.toFixed(0)} ms, then ${startUp.startedMegabytes.toFixed(0)} MB resident (medians of ${startUp.starts})`,
+          ...(startUp.idleMegabytes === undefined
+            ? []
+            : [
+                `${startUp.idleMegabytes.toFixed(0)} MB resident at the end of the run, when nobody had asked anything`,
+              ]),
         ]
   const rows = Object.entries(memory).map(([name, { now, peak }]) => [name, now.toFixed(0), peak.toFixed(0)])
   return { title: 'Memory and start', lines, table: [['', 'MB at the end', 'MB at most'], ...rows] }

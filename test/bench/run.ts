@@ -36,13 +36,14 @@ async function compareServers({ cases, quick, only, peers, seconds, ...outputs }
   const flavour: Flavour = quick ? 'quick' : 'full'
   const machine = describeMachine()
   const deadline = performance.now() + seconds * 1000
-  const startUp = only === undefined ? await measureStartUp(quick ? 1 : 5, folder) : undefined
+  const endStartUp = only === undefined ? await measureStartUp(quick ? 1 : 5, folder) : undefined
   const needed = new Set(cases.flatMap(({ cells }) => cells.map(({ server }) => server)))
   if (!peers) needed.delete('e')
   const { servers, missing, stop } = await startServers(needed, folder)
   const results = await measureCases(cases, servers, deadline, tell)
   const memory = readMemories(servers)
   await stop()
+  const startUp = await endStartUp?.()
 
   const ratios = readRatios(results)
   const comparisons = compareWithLast(flavour, ratios)

@@ -86,7 +86,14 @@ describe('the body of a request', () => {
         })
       })
       it('is refused when it is no JSON', async () => {
-        for (const body of ['{"messages": [', 'model=gpt-4o&n=1', '{"a":1} and more', '{"a":"\u0000 in it"}'])
+        for (const body of [
+          '{"messages": [',
+          'model=gpt-4o&n=1',
+          '{"a":1} and more',
+          '{"a":"\u0000 in it"}',
+          '"text"',
+          'null',
+        ])
           expect(await ask(body), body).to.deep.equal(refused)
       })
       it('is refused when it would change what objects are', async () => {
