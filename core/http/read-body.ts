@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { parse as parseJson } from '@hapi/bourne'
 import type { Next } from 'koa'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
@@ -41,26 +40,32 @@ export function bodyOf(ctx: GatewayContext): JsonObject {
  * A body that is sent as it is and tells its length, as those of nearly all requests. It is read as koa-body would, without what that needs
  * for all others: a tenth of what a request costs.
  */
-async function readPlain(ctx: GatewayContext): Promise<void> {
-  // A byte order mark is taken away. A key `__proto__` is refused: copied into another object it would become its prototype.
-  const text = decoder.decode(await takeBytes(ctx.req))
+function readPlain({ req, request }: GatewayContext): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (req.destroyed) reject(new Error('the client has left'))
+    const chunks: Buffer[] = []
+    req.on('data', (chunk: Buffer) => chunks.push(chunk))
+    req.once('error', reject)
+    req.once('end', () => {
+      try {
+        request.body = parse(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+        resolve()
+      } catch (error) {
+        reject(error)
+      }
+    })
+  })
+}
+
+/** A byte order mark is taken away. A key `__proto__` is refused: copied into another object it would become its prototype. */
+function parse(bytes: Buffer) {
+  const text = decoder.decode(bytes)
   const value = text === '' ? {} : parseJson(text)
   if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor a list')
-  ctx.request.body = value
+  return value
 }
 
 const decoder = new TextDecoder('utf-8')
-
-/** Rejects when the client leaves before the end. */
-function takeBytes(request: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (request.destroyed) reject(new Error('the client has left'))
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
-    request.once('error', reject)
-  })
-}
 
 /** Bodies that are compressed, or come in chunks. Loaded with the first of them: it is 23 MB, most of it for forms. */
 async function loadUnusualReader(limit: number): Promise<(ctx: GatewayContext) => Promise<void>> {

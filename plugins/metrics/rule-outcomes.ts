@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { RequestObserver, RuleTraceEntry, Vocabulary } from '../../core/contract/index.ts'
-import { createCounter } from '../../core/metrics/counter.ts'
+import { type CounterSeries, createCounter } from '../../core/metrics/counter.ts'
 
 const FIREWALL_ACTIONS: readonly string[] = ['block', 'mask', 'warn'] satisfies RuleTraceEntry['action'][]
 
@@ -15,10 +15,19 @@ export function observeRuleOutcomes(metrics: Registry, vocabulary: Vocabulary): 
   const isKnown = ({ kind, action }: RuleTraceEntry) =>
     kind === 'firewall' ? FIREWALL_ACTIONS.includes(action) : vocabulary.actions.has(action)
 
+  const seriesOf = (entry: RuleTraceEntry) =>
+    outcomes(entry.kind, isKnown(entry) ? entry.action : 'other', entry.outcome)
+
   return ({ exchange }) => {
+    let last: { readonly entry: RuleTraceEntry; readonly series: CounterSeries } | undefined
     for (const entry of exchange?.trace ?? []) {
-      const { kind, outcome } = entry
-      outcomes(kind, isKnown(entry) ? entry.action : 'other', outcome).inc()
+      // What many rules have done alike comes one after the other.
+      if (last === undefined || !isAlike(entry, last.entry)) last = { entry, series: seriesOf(entry) }
+      last.series.inc()
     }
   }
+}
+
+function isAlike(one: RuleTraceEntry, other: RuleTraceEntry): boolean {
+  return one.kind === other.kind && one.action === other.action && one.outcome === other.outcome
 }
