@@ -1,15 +1,24 @@
 import { type Logger, pino } from 'pino'
 import { openLogLines } from './log-lines.ts'
 
-/**
- * JSON lines on stderr, each with the fields of `base`; stdout is for the ready line. What could hold a key or a prompt is cut out
- * whatever it hangs on.
- */
-export function createLogger(level: string, base: Readonly<Record<string, number>> = {}): Logger {
-  return pino(
+export interface LogPlace {
+  /** Other processes write to the same stderr. */
+  readonly isShared: boolean
+  /** The number of this one, in each of its lines. */
+  readonly worker?: number
+}
+
+/** JSON lines on stderr; stdout is for the ready line. What could hold a key or a prompt is cut out whatever it hangs on. */
+export function createLogger(level: string, { isShared, worker }: LogPlace = { isShared: false }): Logger {
+  const lines = openLogLines(2, {
+    isShared,
+    onDropped: (count) =>
+      logger.warn({ count }, 'lines of the log were dropped: whoever reads it is too slow'),
+  })
+  const logger = pino(
     {
       level,
-      base,
+      base: worker === undefined ? {} : { worker },
       timestamp: createClock(),
       redact: {
         paths: ['authorization', 'apiKey', 'key', 'body', 'messages', 'prompt', 'input'].flatMap((name) => [
@@ -20,8 +29,9 @@ export function createLogger(level: string, base: Readonly<Record<string, number
         censor: '[redacted]',
       },
     },
-    openLogLines(2),
+    lines,
   )
+  return logger
 }
 
 /** Writes the time of a line; what stays the same for a second is written once in a second. */

@@ -15,7 +15,7 @@ export async function runPrimary(environment: Environment, settings: Settings): 
   const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   const hangups = new Bell()
   process.on('SIGHUP', () => hangups.ring())
-  const logger = createLogger(settings.log_level)
+  const logger = createLogger(settings.log_level, { isShared: true })
   const office = openOffice(() => crew.members(), logger)
   const { hire, endLimitMs, metrics } = office
   const crew = createCrew({ hire, endLimitMs, noteRestart: metrics.noteRestart, logger })

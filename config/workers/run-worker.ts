@@ -19,7 +19,7 @@ export async function runWorker(environment: Environment, assignment: Assignment
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort())
   const ties = tieToPrimary(PRIMARY, assignment)
-  const logger = createLogger('info', { worker: assignment.number })
+  const logger = createLogger('info', { isShared: true, worker: assignment.number })
   const gateway = await start(environment, assignment, ties, logger, stopping.signal).catch(async (error) => {
     if (stopping.signal.aborted) process.exit(0)
     await ties.refuse(messageOf(error))

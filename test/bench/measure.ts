@@ -5,7 +5,7 @@ import type { Servers } from './servers.ts'
 import { type CaseResult, type Figures, summarize } from './summarize.ts'
 
 /** So many rounds, unless the time is over before. */
-const ROUNDS = 3
+const ROUNDS = 5
 /** Of a cell in a round. */
 const LONGEST_SECONDS = 3
 const SHORTEST_SECONDS = 0.1
@@ -14,7 +14,7 @@ const WARM_UP = 0.3
 const LONGEST_WARM_UP = 20
 const WARM_UP_CONNECTIONS = 4
 /** A server that had nothing to do has given back the room that it works in; what it does until that is there again is no figure. */
-const RUN_UP_SECONDS = 0.25
+const RUN_UP_SECONDS = 0.2
 /** Requests still run to their end when a cell's time is over. */
 const SLACK_SECONDS = 2 * 0.05
 

@@ -1,6 +1,7 @@
 import { ask, CHAT } from './case.ts'
 import { startGateway } from './gateway.ts'
 import { load } from './load.ts'
+import { median } from './median.ts'
 import { benchFile, startProcess } from './processes.ts'
 import { writePrompt } from './prompts.ts'
 import { asText } from './tables.ts'
@@ -9,6 +10,9 @@ import { asText } from './tables.ts'
 export type MemoryLevels = readonly { readonly served: number; readonly megabytes: number }[]
 
 const LEVELS = [50_000, 100_000, 200_000, 300_000, 400_000, 500_000]
+/** Memory goes up and down with every full collection. The level after so many requests is the median while as many more are served. */
+const WINDOW = 100_000
+const SAMPLE_MS = 100
 const LONGEST_MS = 15 * 60_000
 
 /** Serves half a million small requests with the rules of (d) and notes the memory on the way; stops early after 15 minutes. */
@@ -21,20 +25,24 @@ export async function measureMemory(folder: string, tell: (text: string) => void
     rules: 100,
   })
   const aim = { url: url + CHAT, headers, body: ask(writePrompt(400)) }
-  const levels = [{ served: 0, megabytes: process.memory().now }]
+  const first = { served: 0, megabytes: process.memory().now }
+  const seen: { served: number; megabytes: number }[] = []
   const begun = performance.now()
   let served = 0
-  for (const level of LEVELS) {
-    while (served < level && performance.now() - begun < LONGEST_MS) {
-      const { requests, failures } = await load(aim, { connections: 64, seconds: 2 })
-      if (failures > 0) throw new Error(`${failures} of ${requests} requests failed after ${served}.`)
-      served += requests
-    }
-    levels.push({ served, megabytes: process.memory().now })
+  const sampling = setInterval(() => seen.push({ served, megabytes: process.memory().now }), SAMPLE_MS)
+  while (served < Math.max(...LEVELS) + WINDOW && performance.now() - begun < LONGEST_MS) {
+    const { requests, failures } = await load(aim, { connections: 64, seconds: 2 })
+    if (failures > 0) throw new Error(`${failures} of ${requests} requests failed after ${served}.`)
+    served += requests
     tell(`${served} requests`)
   }
+  clearInterval(sampling)
   await Promise.all([process.stop(), upstream.stop()])
-  return levels
+  const levels = LEVELS.filter((level) => level < served).map((level) => {
+    const within = seen.filter((sample) => sample.served >= level && sample.served < level + WINDOW)
+    return { served: level, megabytes: median(within.map(({ megabytes }) => megabytes)) }
+  })
+  return [first, ...levels]
 }
 
 /** By what share it grew from 50,000 requests to the last. */
@@ -44,6 +52,7 @@ export function growthOf(levels: MemoryLevels): number {
 
 export function describeMemory(levels: MemoryLevels): string {
   const rows = levels.map(({ served, megabytes }) => [String(served), megabytes.toFixed(0)])
-  const grown = `from ${levels[1]?.served} requests to ${levels.at(-1)?.served}: ${(growthOf(levels) * 100).toFixed(0)} % more`
+  const percent = (growthOf(levels) * 100).toFixed(0)
+  const grown = `growth from ${levels[1]?.served} requests to ${levels.at(-1)?.served}: ${percent} %`
   return `${asText([['requests served', 'MB resident'], ...rows])}  ${grown} (at most 15 %)\n`
 }
