@@ -45,15 +45,16 @@ export function createApp(parts: AppParts): Koa {
   addProbes(router, parts)
   const endpoints = createEndpoints()
   const direct = new Map<string, GatewayMiddleware>()
-  const addInference = (path: string, dialect: Dialect) => {
-    const serve = inference(dialect, parts)
+  const addInference = (path: string, dialect: Dialect, isBuiltIn: boolean) => {
+    const serve = inference(dialect, isBuiltIn, parts)
     direct.set(path, serve)
     router.post(path, serve)
   }
-  addInference('/v1/chat/completions', chat)
+  addInference('/v1/chat/completions', chat, true)
   endpoints.claim('the gateway', router)
-  for (const { plugin, parts: brought } of steps) {
-    for (const [path, dialect] of Object.entries(brought.dialects ?? {})) addInference(path, dialect)
+  for (const { plugin, parts: brought, isBuiltIn } of steps) {
+    for (const [path, dialect] of Object.entries(brought.dialects ?? {}))
+      addInference(path, dialect, isBuiltIn)
     endpoints.claim(titleOf(plugin), router)
   }
 
@@ -74,7 +75,7 @@ export function createApp(parts: AppParts): Koa {
 export function createRouteApp(parts: AppParts): Koa {
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
-  const serve = inference(route, parts)
+  const serve = inference(route, true, parts)
   router.post('/route', serve)
   const app = openApp(parts, router, new Map([['/route', serve]]))
   app.use(refuseUnserved)
@@ -82,9 +83,13 @@ export function createRouteApp(parts: AppParts): Koa {
 }
 
 /** One inference endpoint: the dialect's errors around the plugins' chain around the answer. */
-function inference(dialect: Dialect, { steps, pin, bodyLimit }: AppParts): GatewayMiddleware {
+function inference(
+  dialect: Dialect,
+  isBuiltIn: boolean,
+  { steps, pin, bodyLimit }: AppParts,
+): GatewayMiddleware {
   const readRequest = [createBodyReader(bodyLimit), openExchange(dialect, pin)]
-  const isWatched = steps.some(({ isBuiltIn, parts }) => !isBuiltIn && parts.middleware !== undefined)
+  const isWatched = !isBuiltIn || steps.some((step) => !step.isBuiltIn && step.parts.middleware !== undefined)
   // Composed once: the router would do it for every request.
   return compose([
     shapeErrors(dialect.errorBody),

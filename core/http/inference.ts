@@ -21,8 +21,8 @@ export function openExchange(dialect: Dialect, pin: (account: Account) => Pinned
 }
 
 /**
- * Writes the reply that the plugins left, whole or streamed, in the client's format. A text is sent from here, past Koa, unless a plugin
- * may want to see it or change it first.
+ * Writes the reply that the plugins left, whole or streamed, in the client's format. What is whole is sent from here, past Koa, unless
+ * something of a plugin package may want to see it or change it first.
  */
 export function answerIn(dialect: Dialect, isWatched: boolean) {
   return (ctx: GatewayContext): Soon<void> => {
@@ -38,10 +38,11 @@ export function answerIn(dialect: Dialect, isWatched: boolean) {
 }
 
 function sendWhole(ctx: GatewayContext, answer: JsonObject | string, isWatched: boolean): void {
-  if (typeof answer === 'string' && !isWatched) {
-    sendText(ctx, answer)
+  const isText = typeof answer === 'string'
+  if (!isWatched) {
+    sendText(ctx, isText ? answer : JSON.stringify(answer))
   } else {
-    if (typeof answer === 'string') ctx.type = 'json'
+    if (isText) ctx.type = 'json'
     ctx.body = answer
   }
 }

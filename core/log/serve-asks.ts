@@ -5,6 +5,7 @@ import type {
   Answer,
   AppendAsk,
   Ask,
+  Asked,
   Failure,
   FromWorker,
   OpenAsk,
@@ -31,12 +32,18 @@ export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
 
   parentPort?.on('message', (message: ToWorker) => {
     if (typeof message === 'string') return
-    const { id, ask } = message
-    if (ask.type !== 'append') return tell({ id, answer: answer(ask) })
+    for (const asked of message) take(asked)
+  })
+
+  function take({ id, ask }: Asked): void {
+    if (ask.type !== 'append') {
+      tell([{ id, answer: answer(ask) }])
+      return
+    }
     waiting.push({ id, ask })
     // By then every message that arrived meanwhile is in the queue, and shares the commit.
     if (waiting.length === 1) setImmediate(commitWaiting)
-  })
+  }
 
   function answer(ask: Exclude<Ask, AppendAsk>): Answer {
     try {
@@ -74,10 +81,12 @@ export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
       }
       answers = appends.map(() => describeFailure(error))
     }
-    appends.forEach(({ id }, index) => {
-      const answer = answers[index]
-      if (answer) tell({ id, answer })
-    })
+    tell(
+      appends.flatMap(({ id }, index) => {
+        const answer = answers[index]
+        return answer ? [{ id, answer }] : []
+      }),
+    )
   }
 }
 

@@ -100,8 +100,21 @@ export interface Failure {
 
 export type Answer = Answers[Ask['type']] | Failure
 
-/** `watch`: look out for commits of other processes, until `unwatch`. */
-export type ToWorker = { readonly id: number; readonly ask: Ask } | 'watch' | 'unwatch'
+export interface Asked {
+  readonly id: number
+  readonly ask: Ask
+}
+
+export interface Reply {
+  readonly id: number
+  readonly answer: Answer
+}
+
+/**
+ * What is asked in one turn of the event loop travels together, and so does what became of one commit: a message costs more than what is
+ * in it. `watch`: look out for commits of other processes, until `unwatch`.
+ */
+export type ToWorker = readonly Asked[] | 'watch' | 'unwatch'
 
 /** `changed`: another process has committed. */
-export type FromWorker = { readonly id: number; readonly answer: Answer } | 'changed'
+export type FromWorker = readonly Reply[] | 'changed'

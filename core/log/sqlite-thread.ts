@@ -2,7 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import { LogUnavailable } from '../contract/event-log.ts'
 import { startWorker } from '../start-worker.ts'
 import type { Bell } from './bell.ts'
-import type { Answer, Answers, Ask, Failure, FromWorker, ToWorker } from './sqlite-protocol.ts'
+import type { Answer, Answers, Ask, Asked, Failure, FromWorker, Reply, ToWorker } from './sqlite-protocol.ts'
 
 interface Pending {
   resolve(answer: Answer): void
@@ -14,6 +14,8 @@ export class SqliteThread {
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
   readonly #followers = new Set<Bell>()
+  /** In this turn of the event loop. */
+  #asked: Asked[] = []
   #lastId = 0
   #ended: LogUnavailable | undefined
 
@@ -31,7 +33,8 @@ export class SqliteThread {
     const answered = new Promise<Answer>((resolve, reject) => {
       this.#lastId += 1
       this.#pending.set(this.#lastId, { resolve, reject })
-      this.#send({ id: this.#lastId, ask })
+      this.#asked.push({ id: this.#lastId, ask })
+      if (this.#asked.length === 1) setImmediate(() => this.#sendAsked())
     })
     this.#holdProcess()
     // The id ties the answer to the ask, and the worker answers each ask with its own kind.
@@ -74,22 +77,28 @@ export class SqliteThread {
     await this.#worker.terminate()
   }
 
+  #sendAsked(): void {
+    const asked = this.#asked
+    this.#asked = []
+    this.#send(asked)
+  }
+
   #send(message: ToWorker): void {
     this.#worker.postMessage(message)
   }
 
   #receive(message: FromWorker): void {
-    if (message === 'changed') this.ringAll()
-    else this.#settle(message.id, message.answer)
+    const replies = message === 'changed' ? [] : message
+    for (const reply of replies) this.#settle(reply)
+    this.#holdProcess()
+    if (message === 'changed' || replies.some(({ answer }) => answer.type === 'appended')) this.ringAll()
   }
 
-  #settle(id: number, answer: Answer): void {
+  #settle({ id, answer }: Reply): void {
     const pending = this.#pending.get(id)
     this.#pending.delete(id)
-    this.#holdProcess()
     if (answer.type === 'failed') pending?.reject(unavailable(answer))
     else pending?.resolve(answer)
-    if (answer.type === 'appended') this.ringAll()
   }
 
   #die(cause?: unknown): void {

@@ -58,7 +58,7 @@ const pacedStreams: Case = {
   connections: 10,
   base: 'b',
   cells: compare(['a', 'b', 'd', 'e'], paced, isStream),
-  weight: 3,
+  weight: 5,
   spreadMs: PACE_MS * STREAM_RECORDS,
 }
 
