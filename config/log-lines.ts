@@ -41,8 +41,9 @@ export function openLogLines(
     dropped += lines.split('\n').length - 1
   })
   file.on('drain', () => {
-    if (dropped > 0) onDropped?.(dropped)
+    const count = dropped
     dropped = 0
+    if (count > 0) onDropped?.(count)
   })
 
   function writeWaiting(): void {

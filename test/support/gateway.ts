@@ -61,11 +61,22 @@ export async function startGateway(
   })
   const lines = createInterface(child.stdout)
   const exited = once(child, 'close') as Promise<[number | null]>
+
+  async function wrote(text: string): Promise<void> {
+    while (!stderr.includes(text)) {
+      const hasEnded = await Promise.race([
+        once(child.stderr, 'data').then(() => false),
+        exited.then(() => true),
+      ])
+      if (hasEnded && !stderr.includes(text)) throw new Error(`it ended without "${text}":\n${stderr}`)
+    }
+  }
+
   const first = await Promise.race([once(lines, 'line'), exited.then(() => undefined)])
   if (first === undefined) throw new Error(`the gateway did not start:\n${stderr}`)
   const { base_url: url, route_base_url: routeUrl } = JSON.parse(first[0])
   // The banner with the key was written before that line, but to another pipe.
-  while (!stderr.includes('Signalbox serves at')) await once(child.stderr, 'data')
+  await wrote('Signalbox serves at')
   const demoKey = options.demoKey ?? stderr.match(/SIGNALBOX_KEY=(\S+)/)?.[1] ?? ''
 
   return {
@@ -75,15 +86,7 @@ export async function startGateway(
     process: child,
     demoKey,
     stderr: () => stderr,
-    async wrote(text) {
-      while (!stderr.includes(text)) {
-        const hasEnded = await Promise.race([
-          once(child.stderr, 'data').then(() => false),
-          exited.then(() => true),
-        ])
-        if (hasEnded && !stderr.includes(text)) throw new Error(`it ended without "${text}":\n${stderr}`)
-      }
-    },
+    wrote,
     call: (method, path, body, headers) => call(url, demoKey, method, path, body, headers),
     openai: (apiKey = demoKey) => new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 }),
     async stop(signal = 'SIGTERM') {
