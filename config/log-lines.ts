@@ -3,21 +3,21 @@ import { destination } from 'pino'
 export interface LogLinesOptions {
   /** Other processes write to the same file: their lines are not to run into ours. */
   readonly isShared: boolean
-  /** Characters that wait for a reader who is too slow; what is more is dropped. */
+  /** Bytes that wait for a reader who is too slow; what is more is dropped. */
   readonly mostBehind?: number
   /** Told how many lines were dropped, when there is room again. */
   readonly onDropped?: (lines: number) => void
 }
 
-/** Characters written at once, and all that a pipe takes as a whole (POSIX: at least 512 bytes; Linux: 4096). */
+/** Bytes written at once, and all that a pipe takes as a whole (POSIX: at least 512; Linux: 4096). */
 const MOST_AT_ONCE = { alone: 65_536, shared: 4096 }
 
 /** How long a line may wait for others, and how many of that time are written at once before lines have to wait. */
 const SPAN_MS = 20
 const MOST_BY_THEMSELVES = 8
 
-/** Room that is left for the next line: with it, what waits is most often within what may be written at once. */
-const ROOM_FOR_A_LINE = 600
+/** Bytes of a unit of a string in UTF-8, at most. */
+const MOST_OF_A_UNIT = 3
 
 /** Some 150,000 requests. */
 const MOST_BEHIND = 32 * 1024 * 1024
@@ -31,14 +31,24 @@ export function openLogLines(
   { isShared, mostBehind = MOST_BEHIND, onDropped }: LogLinesOptions,
 ): ReturnType<typeof destination> {
   const most = isShared ? MOST_AT_ONCE.shared : MOST_AT_ONCE.alone
-  const file = destination({ dest: fd, sync: false, maxWrite: most, maxLength: mostBehind })
-  const write = file.write.bind(file)
+  const file = destination({
+    dest: fd,
+    sync: false,
+    contentMode: 'buffer',
+    maxWrite: most,
+    maxLength: mostBehind,
+  })
+  // Its types know only texts.
+  const write = file.write.bind(file) as unknown as (bytes: Buffer) => boolean
   const flushSync = file.flushSync.bind(file)
   let linesOfSpan = 0
-  let waiting = ''
+  // Lines become bytes one by one, while they are still at hand: a long text put together of many is dear to write.
+  let block = Buffer.allocUnsafeSlow(most)
+  let written = 0
+  let end = 0
   let dropped = 0
-  file.on('drop', (lines: string) => {
-    dropped += lines.split('\n').length - 1
+  file.on('drop', (lines: Buffer) => {
+    for (let at = lines.indexOf('\n'); at !== -1; at = lines.indexOf('\n', at + 1)) dropped++
   })
   file.on('drain', () => {
     const count = dropped
@@ -47,9 +57,21 @@ export function openLogLines(
   })
 
   function writeWaiting(): void {
-    if (waiting === '') return
-    write(waiting)
-    waiting = ''
+    if (written === end) return
+    write(block.subarray(written, end))
+    written = end
+  }
+
+  function keep(line: string): void {
+    const room = line.length * MOST_OF_A_UNIT
+    if (end + room > most) {
+      writeWaiting()
+      block = Buffer.allocUnsafeSlow(most)
+      written = 0
+      end = 0
+    }
+    if (room > most) write(Buffer.from(line))
+    else end += block.write(line, end)
   }
 
   function endSpan(): void {
@@ -61,9 +83,8 @@ export function openLogLines(
     write(line: string) {
       linesOfSpan++
       if (linesOfSpan === 1) setTimeout(endSpan, SPAN_MS).unref()
-      if (linesOfSpan <= MOST_BY_THEMSELVES) return write(line)
-      waiting += line
-      if (waiting.length > most - ROOM_FOR_A_LINE) writeWaiting()
+      keep(line)
+      if (linesOfSpan <= MOST_BY_THEMSELVES) writeWaiting()
       return true
     },
     flushSync() {

@@ -9,11 +9,29 @@ export interface Head {
 /** Bytes that may wait for their reader before the vendor is asked to pause. */
 const MOST_WAITING = 64 * 1024
 
-/** A request to a vendor, and its answer as it comes in: the head, then the bytes at the reader's pace. */
+/** An answer that has ended, or was longer than wanted. */
+export interface Whole {
+  readonly head: Head
+  readonly text: string
+  /** False when there was more than the limit; it was not read. */
+  readonly complete: boolean
+}
+
+interface Waiting<Value> {
+  resolve(value: Value): void
+  reject(reason: unknown): void
+}
+
+interface WholeReader extends Waiting<Whole> {
+  readonly limitOf: (head: Head) => number
+  readonly onBytes: () => void
+}
+
+/** A request to a vendor, and its answer as it comes in: the head, then the bytes at the reader's pace, or all of it at once. */
 export class Post implements Dispatcher.DispatchHandler {
-  /** Rejects when the request fails, or is broken off, before there is an answer. */
-  readonly head: Promise<Head>
-  #head: { resolve(head: Head): void; reject(reason: unknown): void } | undefined
+  #head: Head | undefined
+  #headReader: Waiting<Head> | undefined
+  #wholeReader: WholeReader | undefined
   #controller: Dispatcher.DispatchController | undefined
   #chunks: Buffer[] = []
   #waiting = 0
@@ -21,15 +39,18 @@ export class Post implements Dispatcher.DispatchHandler {
   #failure: { readonly reason: unknown } | undefined
   /** Of a reader for whom there was nothing yet. */
   #wake: (() => void) | undefined
-  /** Bytes that a reader of the whole takes; they wait for nobody. */
-  #wanted = 0
-  #onBytes: (() => void) | undefined
 
   constructor(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) {
-    this.head = new Promise((resolve, reject) => {
-      this.#head = { resolve, reject }
-    })
     dispatcher.dispatch(options, this)
+  }
+
+  /** Rejects when the request fails, or is broken off, before there is an answer. */
+  head(): Promise<Head> {
+    return new Promise((resolve, reject) => {
+      if (this.#head !== undefined) resolve(this.#head)
+      else if (this.#failure !== undefined) reject(this.#failure.reason)
+      else this.#headReader = { resolve, reject }
+    })
   }
 
   /**
@@ -52,23 +73,17 @@ export class Post implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * What comes until the end as UTF-8 text, up to `limit` bytes; `complete` is false when there was more, which is not read. Calls
-   * `onBytes` whenever something comes. Rejects as `read` does.
+   * The answer until its end as UTF-8 text, up to as many bytes as its head allows. Calls `onBytes` whenever something comes. Rejects as
+   * `head` and `read` do.
    */
-  async readText(limit: number, onBytes: () => void): Promise<{ text: string; complete: boolean }> {
-    this.#wanted = limit
-    this.#onBytes = onBytes
-    if (this.#waiting > 0) onBytes()
-    if (this.#controller?.paused) this.#controller.resume()
-    while (!this.#ended && this.#waiting <= limit) {
-      if (this.#failure !== undefined) throw this.#failure.reason
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    const [only] = this.#chunks
-    const whole = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks)
-    return { text: decoder.decode(whole.subarray(0, limit)), complete: whole.length <= limit }
+  readWhole(limitOf: (head: Head) => number, onBytes: () => void): Promise<Whole> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure.reason)
+      this.#wholeReader = { limitOf, onBytes, resolve, reject }
+      if (this.#waiting > 0) onBytes()
+      this.#serveWhole()
+      if (this.#controller?.paused) this.#controller.resume()
+    })
   }
 
   /** Gives the request up, with its connection, also while it still waits for one. No effect once the answer has ended. */
@@ -86,21 +101,28 @@ export class Post implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     // What comes before is only a notice, such as 103.
-    if (status >= 200) this.#head?.resolve({ status, headers })
+    if (status < 200) return
+    this.#head = { status, headers }
+    this.#headReader?.resolve(this.#head)
+    this.#wholeReader?.onBytes()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#failure !== undefined) return
     this.#chunks.push(chunk)
     this.#waiting += chunk.length
-    this.#onBytes?.()
-    if (this.#waiting <= this.#wanted) return
-    if (this.#waiting >= MOST_WAITING) controller.pause()
-    this.#wake?.()
+    if (this.#wholeReader !== undefined) {
+      this.#wholeReader.onBytes()
+      this.#serveWhole()
+    } else {
+      if (this.#waiting >= MOST_WAITING) controller.pause()
+      this.#wake?.()
+    }
   }
 
   onResponseEnd(): void {
     this.#ended = true
+    this.#serveWhole()
     this.#wake?.()
   }
 
@@ -110,8 +132,21 @@ export class Post implements Dispatcher.DispatchHandler {
 
   #fail(reason: unknown): void {
     this.#failure = { reason }
-    this.#head?.reject(reason)
+    this.#headReader?.reject(reason)
+    this.#wholeReader?.reject(reason)
     this.#wake?.()
+  }
+
+  #serveWhole(): void {
+    const head = this.#head
+    const reader = this.#wholeReader
+    if (head === undefined || reader === undefined) return
+    const limit = reader.limitOf(head)
+    if (!this.#ended && this.#waiting <= limit) return
+    const [only] = this.#chunks
+    const bytes = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks)
+    this.#wholeReader = undefined
+    reader.resolve({ head, text: decoder.decode(bytes.subarray(0, limit)), complete: bytes.length <= limit })
   }
 }
 

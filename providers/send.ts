@@ -6,7 +6,7 @@ import type { Provider, Target } from '../core/contract/provider.ts'
 import type { Reply } from '../core/contract/reply.ts'
 import { peek } from '../core/stream/peek.ts'
 import { explainNetworkError } from './network-error.ts'
-import { type Head, Post } from './post.ts'
+import { type Head, Post, type Whole } from './post.ts'
 import { readBatches } from './read-batches.ts'
 import { Watch } from './watch.ts'
 
@@ -74,11 +74,9 @@ export function createConnection(options: ConnectionOptions): Connection {
     try {
       if (watch.brokenOff !== undefined) throw watch.brokenOff.reason
       post = new Post(pool, { method: 'POST', path: basePath + path, headers, body })
-      const head = await post.head
-      if (head.status > 299) throw await readFailure(head, post, watch)
       const reply = request.stream
-        ? await readStream(head, post, watch, queues ? LONGEST_QUEUE_MS : 0)
-        : await readWhole(post, watch)
+        ? await readStream(post, watch, queues ? LONGEST_QUEUE_MS : 0)
+        : readReply(await readWhole(post, watch), watch)
       return { reply, omitted }
     } catch (error) {
       watch.end()
@@ -87,24 +85,32 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  async function readFailure({ status, headers }: Head, post: Post, watch: Watch): Promise<GatewayError> {
-    const { text } = await post.readText(LARGEST_FAILURE, () => watch.expect(timeouts.idle_ms))
+  function readWhole(post: Post, watch: Watch): Promise<Whole> {
+    return post.readWhole(limitOf, () => watch.expect(timeouts.idle_ms))
+  }
+
+  function readFailure({ head, text }: Whole): GatewayError {
+    const { status, headers } = head
     const body = apiKey === '' ? text : text.replaceAll(apiKey, '[redacted]')
     return provider.readFailure({ provider: id, status, headers, body })
   }
 
-  async function readWhole(post: Post, watch: Watch): Promise<Reply> {
-    const onBytes = () => watch.expect(timeouts.idle_ms)
-    onBytes()
-    const { text, complete } = await post.readText(LARGEST_REPLY, onBytes)
-    if (!complete) throw new GatewayError('provider_error', `${id} sent a reply that is too large.`)
+  function readReply(whole: Whole, watch: Watch): Reply {
+    if (isFailure(whole.head)) throw readFailure(whole)
+    if (!whole.complete) throw new GatewayError('provider_error', `${id} sent a reply that is too large.`)
     watch.end()
-    const body = parse(text)
-    const event = provider.readReply(body)
-    return { type: 'whole', event: event.native === body ? { ...event, source: text } : event }
+    const body = parse(whole.text)
+    const { parts, native } = provider.readReply(body)
+    if (native === undefined) return { type: 'whole', event: { parts } }
+    return {
+      type: 'whole',
+      event: native === body ? { parts, native, source: whole.text } : { parts, native },
+    }
   }
 
-  async function readStream(head: Head, post: Post, watch: Watch, queueMs: number): Promise<Reply> {
+  async function readStream(post: Post, watch: Watch, queueMs: number): Promise<Reply> {
+    const head = await post.head()
+    if (isFailure(head)) throw readFailure(await readWhole(post, watch))
     if (!isEventStream(head)) {
       throw new GatewayError('provider_error', `${id} answered a request for a stream with something else.`)
     }
@@ -125,6 +131,14 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   return { id, send, close: () => pool.close() }
+}
+
+function isFailure({ status }: Head): boolean {
+  return status > 299
+}
+
+function limitOf(head: Head): number {
+  return isFailure(head) ? LARGEST_FAILURE : LARGEST_REPLY
 }
 
 function isEventStream({ headers }: Head): boolean {

@@ -6,6 +6,7 @@ import {
   GatewayError,
   type JsonObject,
 } from '../contract/index.ts'
+import { endOfTurn } from '../end-of-turn.ts'
 import { type Soon, whenThere } from '../soon.ts'
 import { createExchange, type Pinned } from './exchange.ts'
 import { bodyOf } from './read-body.ts'
@@ -33,7 +34,9 @@ export function answerIn(dialect: Dialect, isWatched: boolean) {
     if (decoration !== undefined) for (const [name, value] of decoration.headers) ctx.res.addOwn(name, value)
     if (reply.type === 'stream') sendStream(ctx, dialect.writeStream(ctx.exchange, ctx))
     else
-      return whenThere(dialect.writeWhole(ctx.exchange, ctx), (answer) => sendWhole(ctx, answer, isWatched))
+      return whenThere(dialect.writeWhole(ctx.exchange, ctx), (answer) =>
+        endOfTurn().then(() => sendWhole(ctx, answer, isWatched)),
+      )
   }
 }
 

@@ -66,8 +66,8 @@ export async function compileRouting(
     if (found.length === 0) return always
     const concerned: (typeof always)[number][] = []
     let last: CompiledRule | undefined
-    for (const [at, search] of found.entries()) {
-      const owner = rules[owners[search] ?? -1]
+    for (let at = 0; at < found.length; at++) {
+      const owner = rules[owners[found[at] ?? -1] ?? -1]
       if (owner === undefined || owner === last) continue
       last = owner
       // A rule's lists stand side by side, and so do those that were found of them.
