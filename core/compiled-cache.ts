@@ -11,7 +11,8 @@ export const compiledCacheOptions: JsonObject = {
 
 /**
  * What a user's rules compile to, made on first use and kept for the users seen last, as far as their rules fit together. A
- * rule change makes a new `RuleSet`, so an entry that was compiled from another object is out of date.
+ * rule change makes a new `RuleSet`, so an entry that was compiled from another object is out of date. All users without rules
+ * share one entry.
  */
 export function createCompiledCache<Compiled extends object>(
   compile: (rules: RuleSet) => Promise<Compiled>,
@@ -27,25 +28,30 @@ export function createCompiledCache<Compiled extends object>(
     maxSize: Number(options.cached_rules ?? 200_000),
     sizeCalculation: ({ rules }) => 1 + countRules(rules),
   })
-  async function open(rules: RuleSet): Promise<Compiled> {
+  async function open(owner: number, rules: RuleSet): Promise<Compiled> {
     const compiling = compile(rules)
     const entry: Entry = { rules, compiled: compiling }
-    cache.set(rules.userId, entry)
+    cache.set(owner, entry)
     try {
       entry.compiled = await compiling
       return entry.compiled
     } catch (error) {
-      if (cache.peek(rules.userId) === entry) cache.delete(rules.userId)
+      if (cache.peek(owner) === entry) cache.delete(owner)
       throw error
     }
   }
 
   return (rules) => {
     if (rules.transient) return compile(rules)
-    const known = cache.get(rules.userId)
-    const isHit = known?.rules === rules
+    const isEmpty = countRules(rules) === 0
+    const owner = isEmpty ? NOBODY : rules.userId
+    const known = cache.get(owner)
+    const isHit = known !== undefined && (isEmpty || known.rules === rules)
     noteLookup(isHit)
     if (isHit) return known.compiled
-    return open(rules)
+    return open(owner, rules)
   }
 }
+
+/** No user's id. */
+const NOBODY = -1

@@ -9,7 +9,7 @@ export type RuleKindName = 'routing' | 'firewall'
 
 /** Every user's rules, in memory. */
 export interface Rules extends SavedProjection {
-  /** The user's rules now, in evaluation order. The same object until the user's next rule event. */
+  /** The user's rules now, in evaluation order. The same object until the user's next rule event, once there was one. */
   of(userId: number): RuleSet
   /** Revision of the user's rule stream; -1 before the first rule. */
   revision(userId: number): number
