@@ -7,9 +7,15 @@ export type Clock = () => string
  */
 export function createClock(milliseconds: () => number = Date.now): Clock {
   let last = 0
+  let written = 0
+  let text = ''
   return () => {
     last = Math.max(milliseconds() * 1000, last + 1)
-    const wholeMilliseconds = new Date(Math.floor(last / 1000)).toISOString().slice(0, -1)
-    return `${wholeMilliseconds}${String(last % 1000).padStart(3, '0')}Z`
+    const whole = Math.floor(last / 1000)
+    if (whole !== written) {
+      written = whole
+      text = new Date(whole).toISOString().slice(0, -1)
+    }
+    return `${text}${String(last % 1000).padStart(3, '0')}Z`
   }
 }

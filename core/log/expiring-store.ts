@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from './sqlite.ts'
+import { SqliteDatabase } from './sqlite.ts'
 import { closeFile, type FileLayout, openFile, takePage } from './sqlite-file.ts'
 import type {
   AppendAsk,
@@ -37,6 +37,13 @@ const SWEEP_ROWS = 50
 /** Pages of 4 KiB that go back to the disk at a time. */
 const TIDY_PAGES = 1000
 
+/**
+ * Names of streams are random, so each writes to another page of the index. Kept in memory, and copied to the file by 32 MB in place of
+ * four, such a page is read and written once for many of them.
+ */
+const CHECKPOINT_PAGES = 8000
+const CACHE_KIB = 16_384
+
 /** The file of what expires. Every method blocks until the disk answered, and throws what SQLite throws. */
 export interface ExpiringStore {
   /** Writes in one transaction, so with one sync. */
@@ -59,6 +66,8 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
   const database = openFile(ask, LAYOUT)
   // What was taken away is overwritten, not only forgotten.
   database.pragma('secure_delete = ON')
+  database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  database.pragma(`cache_size = -${CACHE_KIB}`)
   const lastRevision = database
     .prepare<[string], number | null>('SELECT max(revision) FROM events WHERE stream = ?')
     .pluck()
@@ -78,14 +87,25 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
   const freePages = database.prepare<[], number>('PRAGMA freelist_count').pluck()
   let isTidy = false
 
-  const write = (ask: AppendAsk) => {
+  const writeBehind = (actual: number, ask: AppendAsk) => {
     const { stream, metadata, maxAge = 0 } = ask
     const expires = now() + maxAge * 1000
     return writeEvents(
       ask,
-      lastRevision.get(stream) ?? -1,
+      actual,
       (revision, type, data) => insert.run(stream, revision, type, data, metadata, expires).lastInsertRowid,
     )
+  }
+
+  const write = (ask: AppendAsk) => {
+    if (ask.expected !== -1) return writeBehind(lastRevision.get(ask.stream) ?? -1, ask)
+    // Nearly all. That the stream is not there already is seen when the first of its events is written.
+    try {
+      return writeBehind(-1, ask)
+    } catch (error) {
+      if (!isTaken(error)) throw error
+      return writeBehind(lastRevision.get(ask.stream) ?? -1, ask)
+    }
   }
 
   const writeAll = database.transaction((asks: readonly AppendAsk[]) => asks.map(write))
@@ -110,6 +130,10 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
     },
     close: () => closeFile(database),
   }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof SqliteDatabase.SqliteError && error.code === 'SQLITE_CONSTRAINT_UNIQUE'
 }
 
 /**

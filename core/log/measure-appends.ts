@@ -12,20 +12,22 @@ export function createAppendMeter(metrics: Registry): (log: EventLog) => EventLo
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
   })
   return (log) => ({
-    async append(stream, events, options) {
+    append(stream, events, options) {
       const startedAt = performance.now()
       const note = (outcome: string) => {
         const seconds = (performance.now() - startedAt) / 1000
         duration(isExpiring(stream) ? 'responses' : 'history', outcome).observe(seconds)
       }
-      try {
-        const appended = await log.append(stream, events, options)
-        note('written')
-        return appended
-      } catch (error) {
-        note(error instanceof WrongRevision ? 'conflict' : 'failed')
-        throw error
-      }
+      return log.append(stream, events, options).then(
+        (appended) => {
+          note('written')
+          return appended
+        },
+        (error) => {
+          note(error instanceof WrongRevision ? 'conflict' : 'failed')
+          throw error
+        },
+      )
     },
     read: (stream, from) => log.read(stream, from),
     follow: (...args) => log.follow(...args),

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { messageOf } from '../reason.ts'
+import { packReply, unpackAsk } from './pack.ts'
 import { SqliteDatabase } from './sqlite.ts'
 import type {
   Answer,
@@ -32,7 +33,7 @@ export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
 
   parentPort?.on('message', (message: ToWorker) => {
     if (typeof message === 'string') return
-    for (const asked of message) take(asked)
+    for (const asked of message) take(unpackAsk(asked))
   })
 
   function take({ id, ask }: Asked): void {
@@ -84,7 +85,7 @@ export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
     tell(
       appends.flatMap(({ id }, index) => {
         const answer = answers[index]
-        return answer ? [{ id, answer }] : []
+        return answer ? [packReply({ id, answer })] : []
       }),
     )
   }

@@ -111,10 +111,30 @@ export interface Reply {
 }
 
 /**
+ * Appends, which come by the thousand, cross between threads as lists: of an object every name would be written and read again. Types and data
+ * of the events come by turns.
+ */
+export type PackedAsk = Asked | PackedAppend
+
+export type PackedAppend = readonly [
+  id: number,
+  stream: string,
+  expected: ExpectedRevision,
+  metadata: string,
+  maxAge: number | undefined,
+  ...events: string[],
+]
+
+/** So does what became of them, when they were written. */
+export type PackedReply = Reply | PackedAppended
+
+export type PackedAppended = readonly [id: number, revision: number, position: Position]
+
+/**
  * What is asked in one turn of the event loop travels together, and so does what became of one commit: a message costs more than what is
  * in it. `watch`: look out for commits of other processes, until `unwatch`.
  */
-export type ToWorker = readonly Asked[] | 'watch' | 'unwatch'
+export type ToWorker = readonly PackedAsk[] | 'watch' | 'unwatch'
 
 /** `changed`: another process has committed. */
-export type FromWorker = readonly Reply[] | 'changed'
+export type FromWorker = readonly PackedReply[] | 'changed'

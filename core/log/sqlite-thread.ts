@@ -2,12 +2,25 @@ import type { Worker } from 'node:worker_threads'
 import { LogUnavailable } from '../contract/event-log.ts'
 import { startWorker } from '../start-worker.ts'
 import type { Bell } from './bell.ts'
-import type { Answer, Answers, Ask, Asked, Failure, FromWorker, Reply, ToWorker } from './sqlite-protocol.ts'
+import { packAsk, unpackReply } from './pack.ts'
+import type {
+  Answer,
+  Answers,
+  Ask,
+  Failure,
+  FromWorker,
+  PackedAsk,
+  Reply,
+  ToWorker,
+} from './sqlite-protocol.ts'
 
 interface Pending {
   resolve(answer: Answer): void
   reject(error: LogUnavailable): void
 }
+
+/** What is asked in one turn is not all kept back to its end: the worker writes the first while the main thread makes the next. */
+const MOST_TOGETHER = 16
 
 /** The main thread's end of a worker. The process stays alive while something is asked or followed, not longer. */
 export class SqliteThread {
@@ -15,7 +28,7 @@ export class SqliteThread {
   readonly #pending = new Map<number, Pending>()
   readonly #followers = new Set<Bell>()
   /** In this turn of the event loop. */
-  #asked: Asked[] = []
+  #asked: PackedAsk[] = []
   #lastId = 0
   #ended: LogUnavailable | undefined
 
@@ -33,8 +46,9 @@ export class SqliteThread {
     const answered = new Promise<Answer>((resolve, reject) => {
       this.#lastId += 1
       this.#pending.set(this.#lastId, { resolve, reject })
-      this.#asked.push({ id: this.#lastId, ask })
+      this.#asked.push(packAsk({ id: this.#lastId, ask }))
       if (this.#asked.length === 1) setImmediate(() => this.#sendAsked())
+      else if (this.#asked.length === MOST_TOGETHER) this.#sendAsked()
     })
     this.#holdProcess()
     // The id ties the answer to the ask, and the worker answers each ask with its own kind.
@@ -80,7 +94,7 @@ export class SqliteThread {
   #sendAsked(): void {
     const asked = this.#asked
     this.#asked = []
-    this.#send(asked)
+    if (asked.length > 0) this.#send(asked)
   }
 
   #send(message: ToWorker): void {
@@ -88,7 +102,7 @@ export class SqliteThread {
   }
 
   #receive(message: FromWorker): void {
-    const replies = message === 'changed' ? [] : message
+    const replies = message === 'changed' ? [] : message.map(unpackReply)
     for (const reply of replies) this.#settle(reply)
     this.#holdProcess()
     if (message === 'changed' || replies.some(({ answer }) => answer.type === 'appended')) this.ringAll()

@@ -1,5 +1,5 @@
 import { createTimeSlice } from '../time-slice.ts'
-import { type Automaton, buildAutomaton, searchTexts } from './automaton.ts'
+import { type Automaton, buildAutomaton, bytesOf, searchTexts } from './automaton.ts'
 import { searchApart } from './search-apart.ts'
 
 /** Many patterns in one automaton. */
@@ -82,11 +82,12 @@ async function buildAutomata(sources: readonly string[]): Promise<readonly Autom
 }
 
 function searchAll(automata: readonly Automaton[], texts: readonly string[]): readonly number[] | undefined {
+  const bytes = bytesOf(texts)
   const [only] = automata
-  if (only !== undefined && automata.length === 1) return searchTexts(only, texts)
+  if (only !== undefined && automata.length === 1) return searchTexts(only, bytes)
   const places: number[] = []
   for (const [chunk, automaton] of automata.entries()) {
-    const found = searchTexts(automaton, texts)
+    const found = searchTexts(automaton, bytes)
     if (found === undefined) return undefined
     for (const place of found) places.push(chunk * CHUNK + place)
   }

@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
 import RE2 from 're2'
-import { type Automaton, buildAutomaton, searchTexts } from './automaton.ts'
+import { type Automaton, buildAutomaton, bytesOf, searchTexts } from './automaton.ts'
 import {
   type RegexAnswer,
   type RegexJob,
@@ -37,7 +37,7 @@ function search(set: number, sources: readonly string[] | undefined, texts: read
   const automaton = known ?? buildAutomaton(sources ?? [])
   if (automaton === undefined) return undefined
   automata.set(set, automaton)
-  return searchTexts(automaton, texts)
+  return searchTexts(automaton, bytesOf(texts))
 }
 
 /** Undefined when RE2 refuses the pattern, or the result is too long for a string. */

@@ -16,7 +16,7 @@ export function createCalls(): Calls {
     open(ctx, call) {
       calls.set(ctx, call)
       running.set(call.seed, ctx.account.userId)
-      ctx.res.once('close', () => running.delete(call.seed))
+      ctx.client.whenEnded(() => running.delete(call.seed))
     },
     of: (ctx) => calls.get(ctx),
     isRunning: (seed, userId) => running.get(seed) === userId,

@@ -3,6 +3,7 @@ import { readSeed } from '../../core/dialects/responses/call.ts'
 import { readItems } from '../../core/dialects/responses/read-items.ts'
 import type { Item, ResponsesBody } from '../../core/dialects/responses/request.ts'
 import type { StoredResponse } from '../../core/events/responses.ts'
+import type { Soon } from '../../core/soon.ts'
 
 /** Finds one of the caller's responses by its seed. */
 export type FindResponse = (seed: string) => Promise<StoredResponse | undefined>
@@ -11,10 +12,14 @@ export type FindResponse = (seed: string) => Promise<StoredResponse | undefined>
  * Everything said in the turns up to a response, oldest first. Every turn is stored by itself, and expires by itself: 400 when
  * one of them is gone. Instructions are not inherited.
  */
-export async function loadConversation(
+export function loadConversation(
   { previous_response_id }: ResponsesBody,
   find: FindResponse,
-): Promise<readonly Message[]> {
+): Soon<readonly Message[]> {
+  return typeof previous_response_id === 'string' ? loadTurns(previous_response_id, find) : []
+}
+
+async function loadTurns(previous_response_id: string, find: FindResponse): Promise<readonly Message[]> {
   const turns: (readonly Message[])[] = []
   for (let id: unknown = previous_response_id; typeof id === 'string'; ) {
     const stored = await find(readSeed(id) ?? '')
@@ -26,13 +31,11 @@ export async function loadConversation(
 }
 
 /** The body with the stored items in place of the references to them. */
-export async function resolveReferences(body: ResponsesBody, find: FindResponse): Promise<ResponsesBody> {
+export function resolveReferences(body: ResponsesBody, find: FindResponse): Soon<ResponsesBody> {
   const { input } = body
   if (typeof input === 'string' || !input.some(isReference)) return body
-  return {
-    ...body,
-    input: await Promise.all(input.map((item) => (isReference(item) ? resolve(item, find) : item))),
-  }
+  const items = input.map((item) => (isReference(item) ? resolve(item, find) : item))
+  return Promise.all(items).then((input) => ({ ...body, input }))
 }
 
 /** True when the model brought the response to an end, so that it can be replayed and continued. */
@@ -55,7 +58,7 @@ function outputOf({ response }: StoredResponse): readonly (JsonObject & Item)[] 
   return Array.isArray(response.output) ? response.output.filter(isJsonObject) : []
 }
 
-function notFound(id: string, asked: string | null | undefined): GatewayError {
+function notFound(id: string, asked: string): GatewayError {
   const message =
     id === asked
       ? `There is no completed response ${id} of yours to continue.`

@@ -3,6 +3,7 @@ import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
 import { type Call, chooseForm, readSeed } from '../../core/dialects/responses/call.ts'
 import { writeEvents } from '../../core/dialects/responses/write-stream.ts'
 import { writeResponse } from '../../core/dialects/responses/write-whole.ts'
+import { whenThere } from '../../core/soon.ts'
 import type { Calls } from './calls.ts'
 import type { Keeper } from './keeper.ts'
 import { readCall } from './read-call.ts'
@@ -17,18 +18,19 @@ export function createResponsesDialect(store: ResponseStore, calls: Calls, keepe
   }
 
   return {
-    async readRequest(given, ctx) {
+    readRequest(given, ctx) {
       const find = (seed: string) => store.find(seed, ctx.account.userId)
-      const { body, input, earlier, request } = await readCall(given, find)
-      calls.open(ctx, {
-        body,
-        seed: readSeed(ctx.requestId) ?? '',
-        createdAt: Math.floor(Date.now() / 1000),
-        form: chooseForm(body, ctx.headers),
-        inputCount: input.length,
-        earlierCount: earlier.length,
+      return whenThere(readCall(given, find), ({ body, input, earlier, request }) => {
+        calls.open(ctx, {
+          body,
+          seed: readSeed(ctx.requestId) ?? '',
+          createdAt: Math.floor(Date.now() / 1000),
+          form: chooseForm(body, ctx.headers),
+          inputCount: input.length,
+          earlierCount: earlier.length,
+        })
+        return request
       })
-      return request
     },
     writeWhole(exchange, ctx) {
       const call = callOf(ctx)

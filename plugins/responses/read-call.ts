@@ -1,6 +1,7 @@
 import type { ChatRequest, JsonObject, Message } from '../../core/contract/index.ts'
 import { readBody, readInput, readRequest } from '../../core/dialects/responses/read-request.ts'
 import type { ResponsesBody } from '../../core/dialects/responses/request.ts'
+import { type Soon, whenThere } from '../../core/soon.ts'
 import { type FindResponse, loadConversation, resolveReferences } from './conversation.ts'
 
 /** A body of `POST /v1/responses`, with everything that it refers to. */
@@ -14,9 +15,11 @@ export interface ReadCall {
 }
 
 /** Reads a call and what it refers to; throws 400 that names the field at fault. */
-export async function readCall(given: JsonObject, find: FindResponse): Promise<ReadCall> {
-  const body = await resolveReferences(readBody(given), find)
-  const input = readInput(body)
-  const earlier = await loadConversation(body, find)
-  return { body, input, earlier, request: readRequest(body, earlier, input) }
+export function readCall(given: JsonObject, find: FindResponse): Soon<ReadCall> {
+  return whenThere(resolveReferences(readBody(given), find), (body) => {
+    const input = readInput(body)
+    return whenThere(loadConversation(body, find), (earlier) => {
+      return { body, input, earlier, request: readRequest(body, earlier, input) }
+    })
+  })
 }

@@ -1,5 +1,5 @@
 import { createClock } from '../../core/clock.ts'
-import type { Account, EventLog } from '../../core/contract/index.ts'
+import type { Account, EventLog, JsonObject } from '../../core/contract/index.ts'
 import { describeWrite } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/responses.ts'
 
@@ -8,7 +8,7 @@ export interface ResponseStore {
   /** The user's response; undefined for one that is another user's, is gone, or was never there. */
   find(seed: string, userId: number): Promise<StoredResponse | undefined>
   /** Resolves when it is on disk. */
-  save(seed: string, event: ResponseEvent, by: Account): Promise<void>
+  save(seed: string, event: ResponseEvent, by: Account): Promise<unknown>
   /** For good. */
   remove(seed: string): Promise<void>
 }
@@ -18,13 +18,11 @@ export function createResponseStore(log: EventLog, maxAge: number): ResponseStor
   const clock = createClock()
   return {
     find: (seed, userId) => findResponse(log, seed, userId),
-    async save(seed, { type, data }, { keyId }) {
+    save(seed, { type, data }, { keyId }) {
       const metadata = describeWrite(keyId, clock(), `req_${seed}`)
-      await log.append(responseStream(seed), [{ type, data: { ...data } }], {
-        expected: -1,
-        metadata,
-        maxAge,
-      })
+      // The cast is safe: it is what JSON can hold.
+      const event = { type, data: data as StoredResponse & JsonObject }
+      return log.append(responseStream(seed), [event], { expected: -1, metadata, maxAge })
     },
     remove: (seed) => log.remove(responseStream(seed)),
   }

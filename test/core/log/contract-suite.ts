@@ -377,6 +377,10 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => store('response-1')))
 
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
+        for (const outcome of outcomes)
+          if (outcome.status === 'rejected')
+            expect(outcome.reason).to.be.instanceOf(WrongRevision).and.include({ expected: -1, actual: 0 })
+        expect(await collect(log.read('response-1'))).to.have.length(1)
       })
 
       it('is gone after its time', async () => {

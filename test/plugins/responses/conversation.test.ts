@@ -62,7 +62,7 @@ describe('a conversation', () => {
     { what: 'one whose beginning is gone', stored: { 2: turn(2, 1) }, says: `resp_${seed(1)} is gone` },
   ]) {
     it(`cannot go on after ${what}`, async () => {
-      const error = await load(2, stored).then(
+      const error = await Promise.resolve(load(2, stored)).then(
         () => expect.fail(),
         (error) => error,
       )
