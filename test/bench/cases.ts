@@ -32,7 +32,7 @@ const chats: readonly Case[] = [64, 10].flatMap((connections) => [
     connections,
     base: 'b',
     cells: compare(ALL, small, isWhole),
-    ...(connections === 64 && { quick: ['b', 'd', 'e'] }),
+    ...(connections === 64 && { quick: ['b', 'd', 'e'], turns: 3 }),
   },
   {
     id: `chat-large-${connections}`,
@@ -92,6 +92,7 @@ const manyRules: Case = {
   connections: 64,
   base: 'ten rules',
   cells: compare(['ten rules', '5,000 rules'], small, isWhole),
+  turns: 3,
   quick: ['ten rules', '5,000 rules'],
 }
 
@@ -110,7 +111,7 @@ const responses: readonly Case[] = [64, 10].map((connections) => ({
       isSound: isWhole,
     },
   ],
-  ...(connections === 64 && { quick: ['chat', 'responses'] }),
+  ...(connections === 64 && { quick: ['chat', 'responses'], turns: 3 }),
 }))
 
 const workers: Case = {

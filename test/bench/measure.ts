@@ -38,13 +38,17 @@ export async function measureCases(
     }),
   )
 
-  const shares = jobs.reduce((sum, { one }) => sum + (one.weight ?? 1), 0)
-  for (let round = 1; round <= ROUNDS && performance.now() < deadline; round++) {
-    tell(`round ${round} of ${ROUNDS}`)
+  const round = ready.flatMap((one) => {
+    const own = jobs.filter((job) => job.one === one)
+    return Array.from({ length: one.turns ?? 1 }, () => own).flat()
+  })
+  const shares = round.reduce((sum, { one }) => sum + (one.weight ?? 1), 0)
+  for (let number = 1; number <= ROUNDS && performance.now() < deadline; number++) {
+    tell(`round ${number} of ${ROUNDS}`)
     const left =
-      secondsUntil(deadline) / (ROUNDS - round + 1) - jobs.length * (RUN_UP_SECONDS + SLACK_SECONDS)
+      secondsUntil(deadline) / (ROUNDS - number + 1) - round.length * (RUN_UP_SECONDS + SLACK_SECONDS)
     const share = Math.min(LONGEST_SECONDS, Math.max(SHORTEST_SECONDS, left / shares))
-    for (const { one, cell, seen } of jobs)
+    for (const { one, cell, seen } of round)
       seen.push(await measureCell(one, cell, serverOf(servers, cell), share * (one.weight ?? 1)))
   }
   return ready
