@@ -36,19 +36,20 @@ export function openLogLines(
     sync: false,
     contentMode: 'buffer',
     maxWrite: most,
-    maxLength: mostBehind,
   })
   // Its types know only texts.
-  const write = file.write.bind(file) as unknown as (bytes: Buffer) => boolean
+  const write = file.write.bind(file) as unknown as (bytes: Buffer) => void
   const flushSync = file.flushSync.bind(file)
   let linesOfSpan = 0
   // Lines become bytes one by one, while they are still at hand: a long text put together of many is dear to write.
   let block = Buffer.allocUnsafeSlow(most)
   let written = 0
   let end = 0
+  /** Handed over and not taken by the reader. */
+  let behind = 0
   let dropped = 0
-  file.on('drop', (lines: Buffer) => {
-    for (let at = lines.indexOf('\n'); at !== -1; at = lines.indexOf('\n', at + 1)) dropped++
+  file.on('write', (bytes: number) => {
+    behind -= bytes
   })
   file.on('drain', () => {
     const count = dropped
@@ -56,13 +57,22 @@ export function openLogLines(
     if (count > 0) onDropped?.(count)
   })
 
+  function handOver(bytes: Buffer): void {
+    behind += bytes.length
+    write(bytes)
+  }
+
   function writeWaiting(): void {
     if (written === end) return
-    write(block.subarray(written, end))
+    handOver(block.subarray(written, end))
     written = end
   }
 
   function keep(line: string): void {
+    if (behind + end - written + line.length > mostBehind) {
+      dropped++
+      return
+    }
     const room = line.length * MOST_OF_A_UNIT
     if (end + room > most) {
       writeWaiting()
@@ -70,7 +80,7 @@ export function openLogLines(
       written = 0
       end = 0
     }
-    if (room > most) write(Buffer.from(line))
+    if (room > most) handOver(Buffer.from(line))
     else end += block.write(line, end)
   }
 
@@ -90,6 +100,7 @@ export function openLogLines(
     flushSync() {
       writeWaiting()
       flushSync()
+      behind = 0
     },
   })
 }

@@ -7,7 +7,7 @@ export type Clock = () => string
  */
 export function createClock(milliseconds: () => number = Date.now): Clock {
   let last = 0
-  let written = 0
+  let written = Number.NaN
   let text = ''
   return () => {
     last = Math.max(milliseconds() * 1000, last + 1)

@@ -100,12 +100,10 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (!whole.complete) throw new GatewayError('provider_error', `${id} sent a reply that is too large.`)
     watch.end()
     const body = parse(whole.text)
-    const { parts, native } = provider.readReply(body)
-    if (native === undefined) return { type: 'whole', event: { parts } }
-    return {
-      type: 'whole',
-      event: native === body ? { parts, native, source: whole.text } : { parts, native },
-    }
+    const event = provider.readReply(body)
+    const { parts, native } = event
+    const isSource = native !== undefined && native === body
+    return { type: 'whole', event: isSource ? { parts, native, source: whole.text } : event }
   }
 
   async function readStream(post: Post, watch: Watch, queueMs: number): Promise<Reply> {

@@ -13,7 +13,7 @@ export interface Dialect {
   /** Request fields that the endpoint fills in where the caller left them out. */
   readonly defaults?: readonly string[]
   /** The body, or its JSON. */
-  writeWhole(exchange: Exchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject | string>
+  writeWhole(exchange: Exchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /** Whole SSE records, several in one text when they arrived together. Ends with an error record instead of throwing. */
   writeStream(exchange: Exchange, ctx: GatewayContext): AsyncIterable<string>
   errorBody(error: GatewayError): JsonObject

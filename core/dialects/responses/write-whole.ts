@@ -6,11 +6,7 @@ import { completeResponse, openResponse, statusOfLastItem } from './response.ts'
 import { shapeResponse } from './shape.ts'
 
 /** The whole response, once it is durable, in the form that the caller reads. */
-export async function writeResponse(
-  exchange: Exchange,
-  call: Call,
-  keep: Keep,
-): Promise<JsonObject | string> {
+export async function writeResponse(exchange: Exchange, call: Call, keep: Keep): Promise<JsonObject> {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'There is no reply to write.')
   const output = createOutput(call.seed)
@@ -21,9 +17,5 @@ export async function writeResponse(
   }
   output.close(statusOfLastItem(finish))
   const response = completeResponse(openResponse(call, exchange), finish, exchange, output.items())
-  const keeping = keep(response)
-  // Written out while the disk is waited for.
-  const text = JSON.stringify(shapeResponse(response, call.form))
-  const kept = await keeping
-  return kept === response ? text : shapeResponse(kept, call.form)
+  return shapeResponse(await keep(response), call.form)
 }
