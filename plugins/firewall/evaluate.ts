@@ -139,7 +139,8 @@ async function maskTexts(
 ): Promise<ChatRequest> {
   const done = new Map<string, string>()
   for (const text of stringsOf(request)) {
-    if (!pattern.isQuick(text)) done.set(text, await pattern.replaceApart(text, replacement, budget))
+    if (!pattern.isQuick(text, replacement))
+      done.set(text, await pattern.replaceApart(text, replacement, budget))
   }
   return mapTexts(request, (text) => done.get(text) ?? pattern.replace(text, replacement, budget))
 }

@@ -24,7 +24,8 @@ export function createLinear({ written, writeNonEmpty, positions, otherwise }: L
   const isQuick = (text: string, milliseconds: number) =>
     positions * text.length * MILLISECONDS_PER_STEP <= milliseconds
   return {
-    isQuick: (text) => isQuick(text, QUICK_MS),
+    isQuick: (text, replacement) =>
+      isQuick(text, QUICK_MS) && (replacement === undefined || growsLittle(text, replacement)),
     async testApart(text) {
       const result = await runOnThread({ type: 'test', source: written.source, text })
       return typeof result === 'boolean' ? result : undefined
@@ -46,7 +47,7 @@ export function createLinear({ written, writeNonEmpty, positions, otherwise }: L
       const found = replacing()
       const template = found && writeTemplate(replacement, found.written)
       if (found === undefined || template === undefined) return backtrack()
-      if (isQuick(text, milliseconds) && text.length * template.length <= MOST_GROWTH)
+      if (isQuick(text, milliseconds) && growsLittle(text, replacement))
         return text.replace(found.regex, template)
       return runApart({ source: found.written.source, text, template }, milliseconds, backtrack)
     },
@@ -73,6 +74,14 @@ const MILLISECONDS_PER_STEP = 8e-6
 
 /** Characters that a mask of every single character could make of a text within some milliseconds. */
 const MOST_GROWTH = 4_000_000
+
+function growsLittle(text: string, replacement: Replacement): boolean {
+  const length = replacement.reduce<number>(
+    (sum, piece) => sum + (typeof piece === 'string' ? piece.length : 1),
+    0,
+  )
+  return text.length * length <= MOST_GROWTH
+}
 
 /**
  * The replacement as JavaScript writes it, with the final newline put back where one was taken; undefined for what it

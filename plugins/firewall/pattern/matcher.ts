@@ -9,8 +9,8 @@ export interface Matcher {
 
 /** A matcher that needs no deadline: what would take long can be done on another thread. */
 export interface LinearMatcher extends Matcher {
-  /** Whether the text can be run through here and now. */
-  isQuick(text: string): boolean
+  /** Whether the text can be run through, or with a replacement rewritten, here and now. */
+  isQuick(text: string, replacement?: Replacement): boolean
   /** Undefined when RE2 refuses. */
   testApart(text: string): Promise<boolean | undefined>
   replaceApart(text: string, replacement: Replacement): Promise<string | undefined>

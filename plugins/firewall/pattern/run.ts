@@ -8,8 +8,11 @@ export interface Runs {
   test(text: string, budget: Budget): boolean
   /** The text with every match replaced; empty matches are left alone. */
   replace(text: string, replacement: Replacement, budget: Budget): string
-  /** Whether the text can be run through here and now; if not, the runs apart are for it: they hold up nobody. */
-  isQuick(text: string): boolean
+  /**
+   * Whether the text can be run through, or with a replacement rewritten, here and now; if not, the runs apart are for it:
+   * they hold up nobody.
+   */
+  isQuick(text: string, replacement?: Replacement): boolean
   testApart(text: string, budget: Budget): Promise<boolean>
   replaceApart(text: string, replacement: Replacement, budget: Budget): Promise<string>
 }
@@ -24,7 +27,7 @@ export function runLinear(name: string, matcher: LinearMatcher): Runs {
       return isFound ?? budgeted.test(text, budget)
     },
     replace(text, replacement, budget) {
-      const replaced = matcher.isQuick(text)
+      const replaced = matcher.isQuick(text, replacement)
         ? matcher.replace(text, replacement, Number.POSITIVE_INFINITY)
         : undefined
       return replaced ?? budgeted.replace(text, replacement, budget)

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { ChatRequest, FirewallRule } from '../../../core/contract/index.ts'
 import { compileFirewall } from '../../../plugins/firewall/compile.ts'
@@ -125,6 +126,25 @@ describe('the firewall', () => {
     )
     expect(String(text).endsWith('lorem ipsum [redacted]')).to.equal(true)
     expect(overruns).to.deep.equal([])
+  })
+
+  it('holds up nobody else with a mask that would make a gigabyte of a prompt', async () => {
+    const long = 'a'.repeat(100_000)
+    let last = performance.now()
+    let longest = 0
+    const pulse = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }, 5)
+    const { text, overruns } = await given(
+      [{ type: 'regex', pattern: '.', replacement: 'x'.repeat(10_000) }],
+      long,
+    )
+    await setTimeout(10)
+    clearInterval(pulse)
+    expect(longest).to.be.below(500)
+    expect(text).to.equal(long)
+    expect(overruns).to.deep.equal(['.'])
   })
 
   it('obeys patterns of RE2 however little time is left', async () => {
