@@ -1,5 +1,5 @@
 import Router from '@koa/router'
-import Koa from 'koa'
+import type Koa from 'koa'
 import compose from 'koa-compose'
 import type { Logger } from 'pino'
 import {
@@ -25,6 +25,7 @@ import { createWitness } from './observe-requests.ts'
 import { addProbes } from './probes.ts'
 import { createBodyReader } from './read-body.ts'
 import { reportBroken } from './report-broken.ts'
+import { UnwatchedKoa } from './unwatched-koa.ts'
 
 export interface AppParts {
   readonly steps: readonly Step[]
@@ -104,7 +105,7 @@ function openApp(
   router: GatewayRouter,
   direct: ReadonlyMap<string, GatewayMiddleware>,
 ): Koa {
-  const app = new Koa()
+  const app = new UnwatchedKoa()
   reportBroken(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
   app.use(identify as Koa.Middleware)
