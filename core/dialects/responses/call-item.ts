@@ -1,14 +1,14 @@
 import type { JsonObject, ToolStart } from '../../contract/index.ts'
-import { itemAdded, itemDone, itemId, type OutputEvent, type OutputItem, type Place } from './output-item.ts'
+import { itemAdded, itemDone, itemId, type OutputItem, type Place } from './output-item.ts'
 
 export interface CallItem extends OutputItem {
   readonly type: 'function_call'
-  add(json: string): readonly OutputEvent[]
+  add(json: string): void
 }
 
 /** A function that the model calls. `extra_content` is what its vendor wants back with the result. */
 export function createCallItem(place: Place, { id: call_id, name, extra_content }: ToolStart): CallItem {
-  const { index } = place
+  const { index, emit } = place
   const id = itemId('fc', place)
   const where = { item_id: id, output_index: index }
   let json = ''
@@ -24,20 +24,18 @@ export function createCallItem(place: Place, { id: call_id, name, extra_content 
     ...(extra_content && { extra_content }),
   })
 
+  emit?.(itemAdded(index, show()))
   return {
     type: 'function_call',
     index,
-    open: () => [itemAdded(index, show())],
     add(delta) {
       json += delta
-      return [{ type: 'response.function_call_arguments.delta', ...where, delta }]
+      emit?.({ type: 'response.function_call_arguments.delta', ...where, delta })
     },
     close(ended) {
       status = ended
-      return [
-        { type: 'response.function_call_arguments.done', ...where, name, arguments: json },
-        itemDone(index, show()),
-      ]
+      emit?.({ type: 'response.function_call_arguments.done', ...where, name, arguments: json })
+      emit?.(itemDone(index, show()))
     },
     show,
   }

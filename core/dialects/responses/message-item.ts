@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../contract/index.ts'
-import { itemAdded, itemDone, itemId, type OutputEvent, type OutputItem, type Place } from './output-item.ts'
+import { itemAdded, itemDone, itemId, type OutputItem, type Place } from './output-item.ts'
 
 export interface MessageItem extends OutputItem {
   readonly type: 'message'
-  add(kind: 'text' | 'refusal', text: string): readonly OutputEvent[]
+  add(kind: 'text' | 'refusal', text: string): void
 }
 
 interface Content {
@@ -13,7 +13,7 @@ interface Content {
 
 /** What the model says: texts, or why it does not want to answer. */
 export function createMessageItem(place: Place): MessageItem {
-  const { index } = place
+  const { index, emit } = place
   const id = itemId('msg', place)
   const contents: Content[] = []
   let status = 'in_progress'
@@ -27,43 +27,46 @@ export function createMessageItem(place: Place): MessageItem {
   })
   const where = () => ({ item_id: id, output_index: index, content_index: contents.length - 1 })
 
-  function begin(kind: Content['kind']): readonly OutputEvent[] {
-    const ended = finish()
-    contents.push({ kind, text: '' })
-    return [...ended, { type: 'response.content_part.added', ...where(), part: partOf(kind, '') }]
+  function begin(kind: Content['kind']): Content {
+    finish()
+    const content = { kind, text: '' }
+    contents.push(content)
+    emit?.({ type: 'response.content_part.added', ...where(), part: partOf(kind, '') })
+    return content
   }
 
   /** Ends the content that is being written. */
-  function finish(): readonly OutputEvent[] {
+  function finish(): void {
     const content = contents.at(-1)
-    if (content === undefined) return []
+    if (content === undefined) return
     const { kind, text } = content
-    const done =
+    emit?.(
       kind === 'text'
         ? { type: 'response.output_text.done', ...where(), text, logprobs: [] }
-        : { type: 'response.refusal.done', ...where(), refusal: text }
-    return [done, { type: 'response.content_part.done', ...where(), part: partOf(kind, text) }]
+        : { type: 'response.refusal.done', ...where(), refusal: text },
+    )
+    emit?.({ type: 'response.content_part.done', ...where(), part: partOf(kind, text) })
   }
 
+  emit?.(itemAdded(index, show()))
   return {
     type: 'message',
     index,
-    open: () => [itemAdded(index, show())],
     add(kind, text) {
-      const begun = contents.at(-1)?.kind === kind ? [] : begin(kind)
-      const content = contents.at(-1)
-      if (content === undefined || text === '') return begun
+      const last = contents.at(-1)
+      const content = last?.kind === kind ? last : begin(kind)
+      if (text === '') return
       content.text += text
-      const delta =
+      emit?.(
         kind === 'text'
           ? { type: 'response.output_text.delta', ...where(), delta: text, logprobs: [] }
-          : { type: 'response.refusal.delta', ...where(), delta: text }
-      return [...begun, delta]
+          : { type: 'response.refusal.delta', ...where(), delta: text },
+      )
     },
     close(ended) {
-      const events = finish()
+      finish()
       status = ended
-      return [...events, itemDone(index, show())]
+      emit?.(itemDone(index, show()))
     },
     show,
   }

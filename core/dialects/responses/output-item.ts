@@ -6,18 +6,21 @@ export type OutputEvent = JsonObject & { readonly type: string }
 /** `completed`, or `incomplete` when it was cut off. */
 export type ItemStatus = 'completed' | 'incomplete'
 
-/** Where an item stands: all that its id is made of. */
+/** Hears of the events of an output, one after the other. */
+export type Emit = (event: OutputEvent) => void
+
+/** Where an item stands: seed and index are all that its id is made of. A whole answer has no use for events, and makes none. */
 export interface Place {
   readonly seed: string
   readonly index: number
+  readonly emit: Emit | undefined
 }
 
-/** An item of the output as it grows. */
+/** An item of the output as it grows; it tells of its beginning as soon as it is made. */
 export interface OutputItem {
   /** Its place in the output. */
   readonly index: number
-  open(): readonly OutputEvent[]
-  close(status: ItemStatus): readonly OutputEvent[]
+  close(status: ItemStatus): void
   /** The item as it is now. */
   show(): JsonObject
 }

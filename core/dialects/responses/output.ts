@@ -2,16 +2,15 @@ import type { JsonObject, ReplyPart } from '../../contract/index.ts'
 import type { Pace } from '../../events/responses.ts'
 import { type CallItem, createCallItem } from './call-item.ts'
 import { createMessageItem, type MessageItem } from './message-item.ts'
-import type { ItemStatus, OutputEvent, Place } from './output-item.ts'
+import type { Emit, ItemStatus, Place } from './output-item.ts'
 import { createPaceKeeper } from './pace.ts'
 import { createReasoningItem, type ReasoningItem } from './reasoning-item.ts'
 
 /** The output of one response as it grows. Whole and streamed answers are both made with it. */
 export interface Output {
-  /** What a part of the reply causes. */
-  add(part: ReplyPart): readonly OutputEvent[]
+  add(part: ReplyPart): void
   /** Ends what is open; the last item gets the status. There is a message at least, be it empty. */
-  close(status: ItemStatus): readonly OutputEvent[]
+  close(status: ItemStatus): void
   items(): readonly JsonObject[]
   /** The pieces in which it came. */
   pace(): Pace
@@ -23,41 +22,40 @@ type Item = MessageItem | ReasoningItem | CallItem
  * One output item after the other, in the order in which the model begins them. Thoughts and messages end where the next item
  * begins; tool calls stay open until the end, for vendors may send the arguments of parallel calls in turns.
  */
-export function createOutput(seed: string): Output {
+export function createOutput(seed: string, emit?: Emit): Output {
   const items: Item[] = []
   const calls: CallItem[] = []
   const paceKeeper = createPaceKeeper()
   let speaking: MessageItem | ReasoningItem | undefined
 
-  function begin<Kind extends Item>(create: (at: Place) => Kind): Begun<Kind> {
-    const ended = speaking?.close('completed') ?? []
+  function begin<Kind extends Item>(create: (at: Place) => Kind): Kind {
+    speaking?.close('completed')
     speaking = undefined
-    const item = create({ seed, index: items.length })
+    const item = create({ seed, index: items.length, emit })
     items.push(item)
-    return { item, events: [...ended, ...item.open()] }
+    return item
   }
 
-  function think(text: string): readonly OutputEvent[] {
-    if (text === '') return []
-    const begun = speaking?.type === 'reasoning' ? { item: speaking, events: [] } : begin(createReasoningItem)
-    speaking = begun.item
-    paceKeeper.note(begun.item.index, text.length)
-    return [...begun.events, ...begun.item.add(text)]
+  function think(text: string): void {
+    if (text === '') return
+    const item = speaking?.type === 'reasoning' ? speaking : begin(createReasoningItem)
+    speaking = item
+    paceKeeper.note(item.index, text.length)
+    item.add(text)
   }
 
-  function speak(kind: 'text' | 'refusal', text: string, mayBeEmpty = false): readonly OutputEvent[] {
-    if (text === '' && !mayBeEmpty) return []
-    const begun = speaking?.type === 'message' ? { item: speaking, events: [] } : begin(createMessageItem)
-    speaking = begun.item
-    if (text !== '') paceKeeper.note(begun.item.index, text.length)
-    return [...begun.events, ...begun.item.add(kind, text)]
+  function speak(kind: 'text' | 'refusal', text: string): void {
+    const item = speaking?.type === 'message' ? speaking : begin(createMessageItem)
+    speaking = item
+    if (text !== '') paceKeeper.note(item.index, text.length)
+    item.add(kind, text)
   }
 
-  function growCall(index: number, json: string): readonly OutputEvent[] {
+  function growCall(index: number, json: string): void {
     const call = calls[index]
-    if (call === undefined || json === '') return []
+    if (call === undefined || json === '') return
     paceKeeper.note(call.index, json.length)
-    return call.add(json)
+    call.add(json)
   }
 
   return {
@@ -65,38 +63,36 @@ export function createOutput(seed: string): Output {
       switch (part.type) {
         case 'text':
         case 'refusal':
-          return speak(part.type, part.text)
+          if (part.text !== '') speak(part.type, part.text)
+          return
         case 'reasoning':
-          return think(part.text)
+          think(part.text)
+          return
         case 'tool-start': {
-          const { item, events } = begin((at) => createCallItem(at, part))
+          const item = begin((at) => createCallItem(at, part))
           calls[part.index] = item
           paceKeeper.note(item.index, 0)
-          return events
+          return
         }
         case 'tool-json':
-          return growCall(part.index, part.json)
+          growCall(part.index, part.json)
+          return
         case 'start':
         case 'usage':
         case 'finish':
-          return []
+          return
         default:
           part satisfies never
-          return []
       }
     },
     close(status) {
-      const empty = items.length === 0 ? speak('text', '', true) : []
-      const open = items.filter((item) => item === speaking || item.type === 'function_call')
-      const ends = open.flatMap((item) => item.close(item === items.at(-1) ? status : 'completed'))
-      return [...empty, ...ends]
+      if (items.length === 0) speak('text', '')
+      for (const item of items) {
+        const isOpen = item === speaking || item.type === 'function_call'
+        if (isOpen) item.close(item === items.at(-1) ? status : 'completed')
+      }
     },
     items: () => items.map((item) => item.show()),
     pace: () => paceKeeper.runs,
   }
-}
-
-interface Begun<Kind> {
-  readonly item: Kind
-  readonly events: readonly OutputEvent[]
 }

@@ -17,27 +17,39 @@ export interface Records {
 }
 
 export function createRecords(seed: string): Records {
-  const output = createOutput(seed)
   let number = 0
+  let text = ''
 
-  function write(events: readonly OutputEvent[]): string {
-    let text = ''
-    for (const { type, ...fields } of events) {
-      text += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...fields })}\n\n`
-    }
-    return text
+  function write({ type, ...fields }: OutputEvent): void {
+    text += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...fields })}\n\n`
+  }
+  /** What was written since it was taken last. */
+  function take(): string {
+    const taken = text
+    text = ''
+    return taken
   }
 
+  const output = createOutput(seed, write)
   return {
     output,
-    open: (response) =>
-      write([
-        { type: 'response.created', response },
-        { type: 'response.in_progress', response },
-      ]),
-    add: (part) => write(output.add(part)),
-    close: (status) => write(output.close(status)),
-    end: (response) => write([{ type: `response.${response.status}`, response }]),
+    open(response) {
+      write({ type: 'response.created', response })
+      write({ type: 'response.in_progress', response })
+      return take()
+    },
+    add(part) {
+      output.add(part)
+      return take()
+    },
+    close(status) {
+      output.close(status)
+      return take()
+    },
+    end(response) {
+      write({ type: `response.${response.status}`, response })
+      return take()
+    },
   }
 }
 
