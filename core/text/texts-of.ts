@@ -15,7 +15,8 @@ export function textsOf(request: ChatRequest): readonly string[] {
 
 /** The texts of the user's own messages: what the routing condition `contains` looks at. */
 export function userTextsOf(request: ChatRequest): readonly string[] {
-  return textsOf({ ...request, messages: request.messages.filter(({ role }) => role === 'user') })
+  const messages = request.messages.filter(({ role }) => role === 'user')
+  return textsOf(messages.length === request.messages.length ? request : { ...request, messages })
 }
 
 /** Each string that goes to the model, once. */

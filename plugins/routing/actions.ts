@@ -1,6 +1,24 @@
-import { type Action, isJsonObject, MODE_SPELLINGS, readMode } from '../../core/contract/index.ts'
+import { LRUCache } from 'lru-cache'
+import {
+  type Action,
+  isJsonObject,
+  MODE_SPELLINGS,
+  readMode,
+  type Warning,
+} from '../../core/contract/index.ts'
 
 const text = { type: 'string', minLength: 1 }
+
+/** Made once, so that thousands of requests that are remembered share them. */
+const warnings = new LRUCache<string, Warning>({ max: 1000 })
+
+function warningOf(message: string): Warning {
+  const known = warnings.get(message)
+  if (known !== undefined) return known
+  const warning: Warning = { code: 'routing', message }
+  warnings.set(message, warning)
+  return warning
+}
 
 /** The built-in keys of `action_json` (interface: "action_json actions"); `set_provider` takes one of the given providers. */
 export function createActions(providers: ReadonlySet<string>): readonly Action[] {
@@ -45,8 +63,7 @@ export function createActions(providers: ReadonlySet<string>): readonly Action[]
       says: 'a text or an object {"message": <text>}',
       combine: 'all',
       apply(value, draft) {
-        const message = isJsonObject(value) ? String(value.message) : String(value)
-        draft.warnings.push({ code: 'routing', message })
+        draft.warnings.push(warningOf(isJsonObject(value) ? String(value.message) : String(value)))
       },
     },
   ]

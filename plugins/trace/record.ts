@@ -42,9 +42,9 @@ export class RequestRecord implements ShownRequest {
     this.#reason = exchange.route?.reason
     this.#rulesPosition = exchange.rulesPosition
     this.#target = exchange.target
-    this.#attempts = keep(exchange.attempts)
-    this.#trace = keep(exchange.trace)
-    this.#warnings = keep(exchange.warnings)
+    this.#attempts = exchange.attempts.slice()
+    this.#trace = keepTrace(exchange.trace)
+    this.#warnings = keepWarnings(exchange.warnings)
   }
 
   get shown(): JsonObject {
@@ -66,12 +66,23 @@ export class RequestRecord implements ShownRequest {
   }
 }
 
-/** Without the room that a list that grew has left over; an empty one is the same for all. */
-function keep<Item>(list: readonly Item[]): readonly Item[] {
-  return list.length === 0 ? NOTHING : list.slice()
+/** Copies lists, without the room that one that grew has left over. One that is as the last was shares its copy: many rules do the same each time. */
+function createKeeper<Item>(): (list: readonly Item[]) => readonly Item[] {
+  let last: readonly Item[] = []
+  return (list) => {
+    if (!isSame(list, last)) last = list.slice()
+    return last
+  }
 }
 
-const NOTHING: readonly never[] = []
+function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
+  if (one.length !== other.length) return false
+  for (let place = 0; place < one.length; place++) if (one[place] !== other[place]) return false
+  return true
+}
+
+const keepTrace = createKeeper<Exchange['trace'][number]>()
+const keepWarnings = createKeeper<Exchange['warnings'][number]>()
 
 function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
   return { provider: target.provider, model: target.model, outcome, ms: Math.round(ms) }
