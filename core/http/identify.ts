@@ -1,11 +1,11 @@
 import type { Next } from 'koa'
 import type { GatewayContext } from '../contract/index.ts'
-import { newId } from '../ids.ts'
+import { newRequestId } from '../ids.ts'
 import { Client } from './presence.ts'
 
 /** Gives every request its id, and watches whether its client waits for the end of the answer. */
 export function identify(ctx: GatewayContext, next: Next): Promise<void> {
-  const requestId = newId('req_')
+  const requestId = newRequestId()
   Object.assign(ctx, { requestId, startedAt: performance.now(), client: new Client(ctx.res) })
   ctx.res.addOwn('x-request-id', requestId)
   return next()

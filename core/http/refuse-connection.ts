@@ -2,7 +2,7 @@ import { type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { GatewayError } from '../contract/index.ts'
-import { newId } from '../ids.ts'
+import { newRequestId } from '../ids.ts'
 import { envelope } from './answer-errors.ts'
 import { malformed } from './find-fault.ts'
 import type { Header } from './security-headers.ts'
@@ -20,7 +20,7 @@ export function createRefuse(headers: readonly Header[], logger: Logger | undefi
       socket.destroy()
       return
     }
-    const requestId = newId('req_')
+    const requestId = newRequestId()
     logger?.info({ requestId, status: error.status, reason: error.message }, 'refused a connection')
     socket.end(writeAnswer(error, [...headers, ['x-request-id', requestId]]), () => socket.destroy())
   }

@@ -37,13 +37,6 @@ const SWEEP_ROWS = 50
 /** Pages of 4 KiB that go back to the disk at a time. */
 const TIDY_PAGES = 1000
 
-/**
- * Names of streams are random, so each writes to another page of the index. Kept in memory, and copied to the file by 32 MB in place of
- * four, such a page is read and written once for many of them.
- */
-const CHECKPOINT_PAGES = 8000
-const CACHE_KIB = 16_384
-
 /** The file of what expires. Every method blocks until the disk answered, and throws what SQLite throws. */
 export interface ExpiringStore {
   /** Writes in one transaction, so with one sync. */
@@ -66,8 +59,6 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
   const database = openFile(ask, LAYOUT)
   // What was taken away is overwritten, not only forgotten.
   database.pragma('secure_delete = ON')
-  database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-  database.pragma(`cache_size = -${CACHE_KIB}`)
   const lastRevision = database
     .prepare<[string], number | null>('SELECT max(revision) FROM events WHERE stream = ?')
     .pluck()

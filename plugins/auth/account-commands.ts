@@ -1,7 +1,7 @@
 import { type Author, GatewayError, type Plan, type RequestLimit } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/users.ts'
-import { newApiKey, newId } from '../../core/ids.ts'
+import { newApiKey, newKeyId } from '../../core/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { IdSource } from '../../projections/id-source.ts'
 import type { Writer } from '../../projections/writer.ts'
@@ -44,7 +44,7 @@ export function createAccountCommands(accounts: Accounts, ids: IdSource, writer:
       return write(userId, () => decideChange(find(userId), change), author)
     },
     async issueKey(userId, author) {
-      const id = newId('key_')
+      const id = newKeyId()
       const key = newApiKey()
       const decide = (): readonly DomainEvent[] => {
         find(userId)

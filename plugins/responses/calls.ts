@@ -10,15 +10,17 @@ export interface Calls {
 }
 
 export function createCalls(): Calls {
-  const calls = new WeakMap<GatewayContext, Call>()
   const running = new Map<string, number>()
   return {
     open(ctx, call) {
-      calls.set(ctx, call)
+      ctx.state[CALL] = call
       running.set(call.seed, ctx.account.userId)
       ctx.client.whenEnded(() => running.delete(call.seed))
     },
-    of: (ctx) => calls.get(ctx),
+    of: (ctx) => ctx.state[CALL],
     isRunning: (seed, userId) => running.get(seed) === userId,
   }
 }
+
+/** Where a request's own state holds its call. */
+const CALL = 'responses call'

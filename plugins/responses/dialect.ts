@@ -1,8 +1,9 @@
 import { type Dialect, type GatewayContext, GatewayError } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
-import { type Call, chooseForm, readSeed } from '../../core/dialects/responses/call.ts'
+import { type Call, chooseForm } from '../../core/dialects/responses/call.ts'
 import { writeEvents } from '../../core/dialects/responses/write-stream.ts'
 import { writeResponse } from '../../core/dialects/responses/write-whole.ts'
+import { seedOf } from '../../core/ids.ts'
 import { whenThere } from '../../core/soon.ts'
 import type { Calls } from './calls.ts'
 import type { Keeper } from './keeper.ts'
@@ -23,7 +24,7 @@ export function createResponsesDialect(store: ResponseStore, calls: Calls, keepe
       return whenThere(readCall(given, find), ({ body, input, earlier, request }) => {
         calls.open(ctx, {
           body,
-          seed: readSeed(ctx.requestId) ?? '',
+          seed: seedOf(ctx.requestId),
           createdAt: Math.floor(Date.now() / 1000),
           form: chooseForm(body, ctx.headers),
           inputCount: input.length,

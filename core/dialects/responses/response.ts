@@ -45,16 +45,14 @@ export function openResponse(call: Call, exchange: Exchange): JsonObject {
   }
 }
 
-/** The response that the model brought to an end, be it early: for the limit of tokens, or as its vendor's filter had it. */
-export function completeResponse(
-  opened: JsonObject,
+/** What becomes of a response that the model brought to an end, be it early: for the limit of tokens, or as its vendor's filter had it. */
+export function endOfResponse(
   finish: FinishReason,
   exchange: Exchange,
   output: readonly JsonObject[],
 ): JsonObject {
   const reason = INCOMPLETE[finish]
   return {
-    ...opened,
     status: reason === undefined ? 'completed' : 'incomplete',
     output,
     usage: exchange.usage ? usageOf(exchange.usage) : null,

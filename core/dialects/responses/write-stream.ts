@@ -4,7 +4,7 @@ import { streamFault } from '../stream-fault.ts'
 import type { Call } from './call.ts'
 import type { Keep } from './keep.ts'
 import { createRecords } from './records.ts'
-import { cancelResponse, completeResponse, failResponse, openResponse, statusOfLastItem } from './response.ts'
+import { cancelResponse, endOfResponse, failResponse, openResponse, statusOfLastItem } from './response.ts'
 
 /**
  * The events of a response as SSE (reference 10.4). The last one is sent when the response is durable; it is
@@ -33,7 +33,10 @@ export async function* writeEvents(exchange: Exchange, call: Call, keep: Keep): 
       text = ''
     }
     text += records.close(statusOfLastItem(finish))
-    const response = await keep(completeResponse(opened, finish, exchange, output.items()), output.pace())
+    const response = await keep(
+      { ...opened, ...endOfResponse(finish, exchange, output.items()) },
+      output.pace(),
+    )
     ended = true
     yield text + records.end(response)
   } catch (error) {

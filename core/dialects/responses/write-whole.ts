@@ -2,7 +2,7 @@ import { type Exchange, type FinishReason, GatewayError, type JsonObject } from 
 import type { Call } from './call.ts'
 import type { Keep } from './keep.ts'
 import { createOutput } from './output.ts'
-import { completeResponse, openResponse, statusOfLastItem } from './response.ts'
+import { endOfResponse, openResponse, statusOfLastItem } from './response.ts'
 import { shapeResponse } from './shape.ts'
 
 /** The whole response, once it is durable, in the form that the caller reads. */
@@ -16,6 +16,7 @@ export async function writeResponse(exchange: Exchange, call: Call, keep: Keep):
     output.add(part)
   }
   output.close(statusOfLastItem(finish))
-  const response = completeResponse(openResponse(call, exchange), finish, exchange, output.items())
+  const end = endOfResponse(finish, exchange, output.items())
+  const response: JsonObject = Object.assign(openResponse(call, exchange), end)
   return shapeResponse(await keep(response), call.form)
 }
