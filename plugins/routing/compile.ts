@@ -71,7 +71,7 @@ export async function compileRouting(
       if (owner === undefined || owner === last) continue
       last = owner
       // A rule's lists stand side by side, and so do those that were found of them.
-      if (standsAt(found, at, owner.searches)) concerned.push(owner)
+      if (owner.searches.every((wanted, offset) => found[at + offset] === wanted)) concerned.push(owner)
     }
     if (always.length === 0) return concerned
     return [...concerned, ...always].sort((left, right) => left.place - right.place)
@@ -80,11 +80,6 @@ export async function compileRouting(
   return {
     candidates: (texts) => (lists.length === 0 ? rules : whenThere(find(texts()), ownersOf)),
   }
-}
-
-function standsAt(list: readonly number[], place: number, part: readonly number[]): boolean {
-  for (let offset = 0; offset < part.length; offset++) if (list[place + offset] !== part[offset]) return false
-  return true
 }
 
 function compileActions(rule: RoutingRule, actions: ReadonlyMap<string, Action>) {

@@ -67,22 +67,17 @@ export class RequestRecord implements ShownRequest {
 }
 
 /** Copies lists, without the room that one that grew has left over. One that is as the last was shares its copy: many rules do the same each time. */
-function createKeeper<Item>(): (list: readonly Item[]) => readonly Item[] {
+function createListKeeper<Item>(): (list: readonly Item[]) => readonly Item[] {
   let last: readonly Item[] = []
   return (list) => {
-    if (!isSame(list, last)) last = list.slice()
+    const isSame = list.length === last.length && list.every((item, place) => item === last[place])
+    if (!isSame) last = list.slice()
     return last
   }
 }
 
-function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
-  if (one.length !== other.length) return false
-  for (let place = 0; place < one.length; place++) if (one[place] !== other[place]) return false
-  return true
-}
-
-const keepTrace = createKeeper<Exchange['trace'][number]>()
-const keepWarnings = createKeeper<Exchange['warnings'][number]>()
+const keepTrace = createListKeeper<Exchange['trace'][number]>()
+const keepWarnings = createListKeeper<Exchange['warnings'][number]>()
 
 function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
   return { provider: target.provider, model: target.model, outcome, ms: Math.round(ms) }
