@@ -1,7 +1,7 @@
-import type { Service } from './workers/messages.ts'
+import type { ServingAddresses } from './workers/messages.ts'
 
 /** What a person at the terminal wants to know when the gateway has started. */
-export interface Start extends Service {
+export interface Start extends ServingAddresses {
   readonly workers: number
   readonly sandboxUrl: string | undefined
 }
@@ -19,7 +19,7 @@ export function describeStart({ baseUrl, routeBaseUrl, plugins, sandboxUrl, work
 }
 
 /** The one line for programs. */
-export function writeReadyLine({ baseUrl, routeBaseUrl }: Service): string {
+export function writeReadyLine({ baseUrl, routeBaseUrl }: ServingAddresses): string {
   return `${JSON.stringify({ ready: true, base_url: baseUrl, route_base_url: routeBaseUrl })}\n`
 }
 

@@ -1,12 +1,12 @@
-import type { Plugin, Vocabulary } from '../core/contract/index.ts'
-import type { Kinds } from '../plugins/audit/kinds.ts'
+import type { OperatorRegistry, Plugin } from '../core/contract/index.ts'
+import type { RuleKinds } from '../plugins/audit/kinds.ts'
 import { createAudit } from '../plugins/audit/plugin.ts'
 import type { FailedKeys } from '../plugins/auth/failed-keys.ts'
 import { createAuth } from '../plugins/auth/plugin.ts'
 import { requireAdminKey } from '../plugins/auth/require-admin-key.ts'
 import { createDecorate } from '../plugins/decorate/plugin.ts'
 import { createDispatch } from '../plugins/dispatch/plugin.ts'
-import { firewallKind } from '../plugins/firewall/kind.ts'
+import { firewallRuleKind } from '../plugins/firewall/kind.ts'
 import { createFirewall } from '../plugins/firewall/plugin.ts'
 import { createMetrics } from '../plugins/metrics/plugin.ts'
 import { createModels } from '../plugins/models/plugin.ts'
@@ -14,45 +14,45 @@ import { createOpenApi } from '../plugins/openapi/plugin.ts'
 import { createPlan } from '../plugins/plan/plugin.ts'
 import { createRateLimit } from '../plugins/rate-limit/plugin.ts'
 import { createResponses } from '../plugins/responses/plugin.ts'
-import { createRoutingKind } from '../plugins/routing/kind.ts'
-import type { Market } from '../plugins/routing/market.ts'
+import { createRoutingRuleKind } from '../plugins/routing/kind.ts'
+import type { RoutingCatalog } from '../plugins/routing/market.ts'
 import { createRouting } from '../plugins/routing/plugin.ts'
-import type { Desks } from '../plugins/rules/batch.ts'
-import { createRuleDesk } from '../plugins/rules/changes.ts'
+import type { RuleCommandSet } from '../plugins/rules/batch.ts'
+import { createRuleCommands } from '../plugins/rules/changes.ts'
 import { createRules } from '../plugins/rules/plugin.ts'
 import { createTrace } from '../plugins/trace/plugin.ts'
-import { createPast } from '../projections/past.ts'
-import { createPin } from '../projections/pin.ts'
+import { createHistory } from '../projections/past.ts'
+import { createCallerSnapshots } from '../projections/pin.ts'
 import { createCatalog } from '../providers/catalog.ts'
-import { createHealth } from '../providers/health.ts'
+import { createCircuitBreakers } from '../providers/health.ts'
 import { createLatency } from '../providers/latency.ts'
 import { metricsAddress } from './metrics-address.ts'
 import type { Providers } from './providers.ts'
 import type { Settings } from './settings.ts'
 import type { State } from './state.ts'
 import { readVersion } from './version.ts'
-import type { Colleagues } from './workers/colleagues.ts'
+import type { ClusterPeer } from './workers/colleagues.ts'
 
 /** The plugins that come with the gateway, by name, whether the settings list them or not. */
 export function createBuiltInPlugins(
   settings: Settings,
   state: State,
   providers: Providers,
-  vocabulary: Vocabulary,
+  vocabulary: OperatorRegistry,
   failedKeys: FailedKeys,
-  colleagues: Colleagues | undefined,
+  colleagues: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
-  const kinds: Kinds = { routing: createRoutingKind(vocabulary), firewall: firewallKind }
+  const kinds: RuleKinds = { routing: createRoutingRuleKind(vocabulary), firewall: firewallRuleKind }
   const rulesNow = (userId: number) => () => state.rules.of(userId)
-  const desks: Desks = {
-    routing: (userId, rules) => createRuleDesk(kinds.routing, rules ?? rulesNow(userId), userId),
-    firewall: (userId, rules) => createRuleDesk(kinds.firewall, rules ?? rulesNow(userId), userId),
+  const desks: RuleCommandSet = {
+    routing: (userId, rules) => createRuleCommands(kinds.routing, rules ?? rulesNow(userId), userId),
+    firewall: (userId, rules) => createRuleCommands(kinds.firewall, rules ?? rulesNow(userId), userId),
   }
-  const past = createPast(state.log, state.live)
-  const health = createHealth(settings.breaker)
+  const past = createHistory(state.log, state.live)
+  const health = createCircuitBreakers(settings.breaker)
   const latency = createLatency()
   const { vendors } = providers
-  const market: Market = {
+  const market: RoutingCatalog = {
     catalog: createCatalog(settings.models, (provider) => vendors.has(provider)),
     weights: settings.modes,
     latencyOf: latency.expect,
@@ -80,7 +80,7 @@ export function createBuiltInPlugins(
     createRules(desks, state),
     createResponses(state.log, settings.responses.keep_days),
     createModels(market),
-    createAudit({ ...state, past, desks, kinds, pin: createPin(state.accounts, state.rules) }),
+    createAudit({ ...state, past, desks, kinds, pin: createCallerSnapshots(state.accounts, state.rules) }),
     createMetrics({
       live: state.live,
       health,

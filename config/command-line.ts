@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type EventLog, isPlan, type Plugin } from '../core/contract/index.ts'
 import { loadPackage } from '../core/pipeline/load.ts'
-import { messageOf } from '../core/reason.ts'
+import { errorMessage } from '../core/reason.ts'
 import { BUILT_IN_NAMES } from './built-in-names.ts'
 import { backUpLog } from './commands/back-up-log.ts'
 import { exportLog } from './commands/export-log.ts'
@@ -71,7 +71,7 @@ function readArguments(args: readonly string[]) {
     const options = { name: text, plan: text, after: text, 'history-only': { type: 'boolean' } } as const
     return parseArgs({ args: [...args], allowPositionals: true, options })
   } catch (error) {
-    throw new UsageError(`${messageOf(error)}\n\n${USAGE}`)
+    throw new UsageError(`${errorMessage(error)}\n\n${USAGE}`)
   }
 }
 

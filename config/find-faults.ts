@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject } from '../core/contract/index.ts'
-import { findNetworkFault } from '../core/http/client-address.ts'
-import { findOriginFault } from '../core/http/cors.ts'
+import { findNetworkIssue } from '../core/http/client-address.ts'
+import { findOriginIssue } from '../core/http/cors.ts'
 
 /** Faults that the schema of the settings cannot express. What is of the wrong type is the schema's to tell. */
 export function findFaults({ trusted_proxies, cors }: JsonObject): readonly string[] {
   const origins = isJsonObject(cors) ? cors.origins : undefined
   return [
-    ...inList('trusted_proxies', trusted_proxies, findNetworkFault),
-    ...inList('cors.origins', origins, findOriginFault),
+    ...inList('trusted_proxies', trusted_proxies, findNetworkIssue),
+    ...inList('cors.origins', origins, findOriginIssue),
   ]
 }
 

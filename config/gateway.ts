@@ -1,19 +1,19 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Plugin } from '../core/contract/index.ts'
-import { serve } from '../core/http/serve.ts'
-import { createAppendMeter } from '../core/log/measure-appends.ts'
+import { listen } from '../core/http/serve.ts'
+import { withAppendMetrics } from '../core/log/measure-appends.ts'
 import { setUpPlugins } from '../core/pipeline/set-up.ts'
-import { createVocabulary } from '../core/pipeline/vocabulary.ts'
-import { createPin } from '../projections/pin.ts'
-import { openPluginLedgers } from '../projections/plugin-ledgers.ts'
+import { createOperatorRegistry } from '../core/pipeline/vocabulary.ts'
+import { createCallerSnapshots } from '../projections/pin.ts'
+import { openPluginEventStores } from '../projections/plugin-ledgers.ts'
 import { openFailedKeys } from './failed-keys.ts'
-import { openPatiently } from './patience.ts'
+import { retryWhileUnavailable } from './patience.ts'
 import { describeServer } from './server.ts'
 import type { Settings } from './settings.ts'
-import { openLastingState, type State } from './state.ts'
-import type { Colleagues } from './workers/colleagues.ts'
-import { LIMITS } from './workers/messages.ts'
+import { openLongRunningState, type State } from './state.ts'
+import type { ClusterPeer } from './workers/colleagues.ts'
+import { RPC_TIMEOUTS_MS } from './workers/messages.ts'
 
 /** A gateway that serves. */
 export interface Gateway {
@@ -27,7 +27,7 @@ export interface Gateway {
   /** Takes nothing new, lets running requests end, then lets go of everything. */
   stop(): Promise<void>
   /** The same, while another process takes its place: connections that are kept alive end as on any other day, until it is told to stop. */
-  retire(): Promise<void>
+  drain(): Promise<void>
 }
 
 /**
@@ -38,7 +38,7 @@ export async function startGateway(
   settings: Settings,
   logger: Logger,
   signal: AbortSignal,
-  colleagues?: Colleagues,
+  colleagues?: ClusterPeer,
 ): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
   let closed: Promise<void> | undefined
@@ -48,28 +48,29 @@ export async function startGateway(
   }
   try {
     const metrics = new Registry()
-    const patiently = (run: () => Promise<void>) => openPatiently(run, logger, signal)
+    const patiently = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, signal)
     const loading = loadRest()
-    const state = await openLastingState(settings, logger, {
+    const state = await openLongRunningState(settings, logger, {
       signal,
-      equip: createAppendMeter(metrics),
+      decorateLog: withAppendMetrics(metrics),
       takesSnapshots: colleagues?.takesSnapshots ?? true,
-      spread: colleagues?.spread,
+      broadcastPosition: colleagues?.broadcastPosition,
     })
     opened.push(state)
     const { openProviders, createBuiltInPlugins, createApp, createRouteApp } = await loading
     const providers = await openProviders(settings, colleagues?.sandboxUrl)
     opened.push(providers)
-    const vocabulary = createVocabulary()
+    const operators = createOperatorRegistry()
     const failedKeys = openFailedKeys(settings, metrics, logger)
     opened.push(failedKeys)
-    const plugins = createBuiltInPlugins(settings, state, providers, vocabulary, failedKeys, colleagues)
+    const plugins = createBuiltInPlugins(settings, state, providers, operators, failedKeys, colleagues)
     const host = {
       log: state.log,
       logger,
-      vocabulary,
+      operators,
       metrics,
-      openEvents: (plugins: readonly Plugin[]) => openPluginLedgers(plugins, { ...state, logger, patiently }),
+      openEvents: (plugins: readonly Plugin[]) =>
+        openPluginEventStores(plugins, { ...state, logger, patiently }),
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
@@ -77,25 +78,25 @@ export async function startGateway(
     let draining = false
     const parts = {
       steps: pipeline.steps,
-      pin: createPin(state.accounts, state.rules),
+      snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
       cors: settings.cors,
       logger,
       whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
       logState: state.live.state,
     }
-    await colleagues?.join({
+    await colleagues?.register({
       async reach(position) {
-        if (state.live.position() < position) state.log.look?.()
-        await state.live.until(() => state.live.position() >= position, LIMITS.spread)
+        if (state.live.position() < position) state.log.poll?.()
+        await state.live.until(() => state.live.position() >= position, RPC_TIMEOUTS_MS.catchUp)
       },
       metrics: () => metrics.getMetricsAsJSON(),
     })
     await colleagues?.takePorts()
     const server = describeServer(settings, logger)
-    const main = await serve(createApp(parts), settings.host, settings.port, server)
+    const main = await listen(createApp(parts), settings.host, settings.port, server)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
-    const direct = await serve(createRouteApp(parts), settings.host, settings.route_port, server)
+    const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, server)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     const drain = async (lingerMs: number) => {
       const { drain_ms } = settings.timeouts
@@ -112,7 +113,7 @@ export async function startGateway(
         draining = true
         return drain(0)
       },
-      retire: () => drain(settings.timeouts.drain_ms),
+      drain: () => drain(settings.timeouts.drain_ms),
     }
   } catch (error) {
     await closeAll()

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { LogUnavailable } from '../core/contract/index.ts'
+import { EventLogUnavailableError } from '../core/contract/index.ts'
 
 const RETRY_MS = { first: 250, most: 5000 }
 
 /** Opens something on the event log, and tries again while the log is away. Rejects when the signal aborts. */
-export async function openPatiently<Opened>(
+export async function retryWhileUnavailable<Opened>(
   open: () => Promise<Opened>,
   logger: Logger,
   signal: AbortSignal,
@@ -15,7 +15,7 @@ export async function openPatiently<Opened>(
     try {
       return await unlessAborted(open(), signal)
     } catch (error) {
-      if (!(error instanceof LogUnavailable && error.passing)) throw error
+      if (!(error instanceof EventLogUnavailableError && error.transient)) throw error
       logger.warn({ err: error }, 'the event log is away; starting when it is back')
       await sleep(delay, undefined, { signal })
     }

@@ -1,13 +1,13 @@
-import { FORMATS, type FormatName } from '../providers/formats.ts'
-import { createConnection } from '../providers/send.ts'
-import type { Vendor } from '../providers/vendors.ts'
+import { ADAPTERS, type AdapterName } from '../providers/formats.ts'
+import { createProviderClient } from '../providers/send.ts'
+import type { Provider } from '../providers/vendors.ts'
 import { needsSandbox, type Settings } from './settings.ts'
 
 /** Names that rules and prefixes may always use (interface: "Provider identifiers" P1 to P5). */
 const WELL_KNOWN = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
 
 /** Where the sandbox speaks each format. */
-const SANDBOX_PATHS: Readonly<Record<FormatName, string>> = {
+const SANDBOX_PATHS: Readonly<Record<AdapterName, string>> = {
   openai: '/openai/v1',
   anthropic: '/anthropic',
   gemini: '/gemini',
@@ -18,7 +18,7 @@ const SANDBOX_PATHS: Readonly<Record<FormatName, string>> = {
 /** The vendors of this process. */
 export interface Providers {
   /** Those that can be called. */
-  readonly vendors: ReadonlyMap<string, Vendor>
+  readonly vendors: ReadonlyMap<string, Provider>
   /** Those that may be named. */
   readonly known: ReadonlySet<string>
   /** The stand-in's address; undefined when a vendor key is configured. */
@@ -30,20 +30,20 @@ export interface Providers {
 export async function openProviders(settings: Settings, sandboxUrl?: string): Promise<Providers> {
   const { providers, timeouts } = settings
   const sandbox = needsSandbox(settings) ? await openSandbox(sandboxUrl) : undefined
-  const vendors = new Map<string, Vendor>()
+  const vendors = new Map<string, Provider>()
   for (const [id, { format, base_url, api_key, capabilities }] of Object.entries(providers)) {
     const apiKey = sandbox ? 'sandbox' : api_key
     if (apiKey === undefined) continue
     const baseUrl = sandbox ? sandbox.url + SANDBOX_PATHS[format] : base_url
-    const connection = createConnection({ id, provider: FORMATS[format], baseUrl, apiKey, timeouts })
-    vendors.set(id, { connection, capabilities })
+    const client = createProviderClient({ id, adapter: ADAPTERS[format], baseUrl, apiKey, timeouts })
+    vendors.set(id, { client: client, capabilities })
   }
   return {
     vendors,
     known: new Set([...WELL_KNOWN, ...Object.keys(providers)]),
     sandboxUrl: sandbox?.url,
     async close() {
-      await Promise.all([...vendors.values()].map(({ connection }) => connection.close()))
+      await Promise.all([...vendors.values()].map(({ client }) => client.close()))
       await sandbox?.close()
     },
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isJsonObject } from '../core/contract/index.ts'
-import { messageOf } from '../core/reason.ts'
+import { errorMessage } from '../core/reason.ts'
 import { type Environment, keyVariable } from './environment.ts'
 
 /** Variables that hold a key or a password, besides the keys of vendors. */
@@ -39,7 +39,7 @@ function readSecret(name: string, file: string, faults: string[]): string | unde
     if (/^\S+$/.test(secret)) return secret
     faults.push(`${name}_FILE must name a file with one word in it: ${file}`)
   } catch (error) {
-    faults.push(`${name}_FILE cannot be read: ${messageOf(error)}`)
+    faults.push(`${name}_FILE cannot be read: ${errorMessage(error)}`)
   }
   return undefined
 }

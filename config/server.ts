@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
-import type { ServeOptions } from '../core/http/guarded-server.ts'
+import type { ServerOptions } from '../core/http/guarded-server.ts'
 import { listSecurityHeaders } from '../core/http/security-headers.ts'
 import type { Settings } from './settings.ts'
 
 /** How the addresses for clients are served. */
-export function describeServer(settings: Settings, logger: Logger): ServeOptions {
+export function describeServer(settings: Settings, logger: Logger): ServerOptions {
   const { timeouts, limits } = settings
   return {
     limits: {

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { isJsonObject, type JsonObject, type Model } from '../core/contract/index.ts'
 import type { CorsSettings } from '../core/http/cors.ts'
 import type { PluginEntry } from '../core/pipeline/load.ts'
-import { compileThoroughCheck, describeSchemaFault } from '../core/schema.ts'
+import { compileValidator, describeSchemaError } from '../core/schema.ts'
 import type { RateLimitSettings } from '../plugins/rate-limit/settings.ts'
 import type { ModeWeights } from '../plugins/routing/score.ts'
 import type { Capabilities } from '../providers/capabilities.ts'
-import type { FormatName } from '../providers/formats.ts'
-import type { HealthSettings } from '../providers/health.ts'
+import type { AdapterName } from '../providers/formats.ts'
+import type { BreakerSettings } from '../providers/health.ts'
 import { type Environment, keyVariable, readEnvironment } from './environment.ts'
 import { findFaults } from './find-faults.ts'
 import { readYaml } from './read-yaml.ts'
@@ -44,7 +44,7 @@ export interface Settings {
     readonly keep_alive_ms: number
     readonly stalled_ms: number
   }
-  readonly breaker: HealthSettings
+  readonly breaker: BreakerSettings
   readonly snapshots: { readonly every_events: number }
   readonly responses: { readonly keep_days: number }
   readonly rate_limits: RateLimitSettings
@@ -62,7 +62,7 @@ export interface Settings {
 }
 
 export interface ProviderSettings {
-  readonly format: FormatName
+  readonly format: AdapterName
   readonly base_url: string
   readonly capabilities: Capabilities
   readonly key_variable: string
@@ -89,8 +89,8 @@ export class SettingsError extends Error {
 }
 
 const schema = JSON.parse(readFileSync(shippedFile('config/schema.json'), 'utf8'))
-const check = compileThoroughCheck<Document>(schema)
-const checkModels = compileThoroughCheck<Row[]>({
+const check = compileValidator<Document>(schema)
+const checkModels = compileValidator<Row[]>({
   type: 'array',
   items: { $ref: '#/definitions/model' },
   definitions: schema.definitions,
@@ -104,7 +104,7 @@ type Document = Omit<Settings, 'plugins' | 'providers' | 'models'> & {
 }
 
 interface ProviderRow {
-  readonly format: FormatName
+  readonly format: AdapterName
   readonly base_url: string
   readonly key_variable?: string
   readonly capabilities?: Partial<Capabilities>
@@ -125,8 +125,8 @@ export function readSettings(given: Environment): Settings {
 
   const rows = readYaml(shippedFile('config/models.yaml'), faults)
   if (!checkModels(rows))
-    faults.push(...(checkModels.errors ?? []).map((fault) => `models.yaml: ${describeSchemaFault(fault)}`))
-  if (!check(settings)) faults.push(...(check.errors ?? []).map(describeSchemaFault))
+    faults.push(...(checkModels.errors ?? []).map((fault) => `models.yaml: ${describeSchemaError(fault)}`))
+  if (!check(settings)) faults.push(...(check.errors ?? []).map(describeSchemaError))
   faults.push(...findFaults(settings))
   if (faults.length > 0 || !check(settings) || !checkModels(rows))
     throw new SettingsError([...new Set(faults)])

@@ -1,13 +1,13 @@
 import type { Environment } from './environment.ts'
 import { readSettings } from './settings.ts'
-import { readAssignment } from './workers/assignment.ts'
+import { parseWorkerEnv } from './workers/assignment.ts'
 
 /**
  * Runs the gateway until it is told to stop: in this process, or in several that this one starts. Also what those run. Each loads only
  * what it needs: the primary is small.
  */
 export async function runGateway(environment: Environment): Promise<void> {
-  const assignment = readAssignment(environment)
+  const assignment = parseWorkerEnv(environment)
   if (assignment) {
     const { runWorker } = await import('./workers/run-worker.ts')
     return runWorker(environment, assignment)

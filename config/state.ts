@@ -6,23 +6,23 @@ import { type AccountCommands, createAccountCommands } from '../plugins/auth/acc
 import type { Accounts } from '../projections/accounts.ts'
 import { listProjections } from '../projections/all.ts'
 import { createIdSource, type IdSource } from '../projections/id-source.ts'
-import { followLog, type Live } from '../projections/live.ts'
+import { type Subscription, subscribeProjections } from '../projections/live.ts'
 import type { Rules } from '../projections/rules.ts'
 import { keepSnapshots } from '../projections/snapshots/keeper.ts'
 import { restoreProjections } from '../projections/snapshots/restore.ts'
-import { createWriter, type Writer, type WriterOptions } from '../projections/writer.ts'
+import { createEventWriter, type EventWriter, type EventWriterOptions } from '../projections/writer.ts'
 import { type LogSettings, openLog } from './open-log.ts'
-import { openPatiently, unlessAborted } from './patience.ts'
+import { retryWhileUnavailable, unlessAborted } from './patience.ts'
 import type { Settings } from './settings.ts'
 
 /** The event log and everything that is rebuilt from it: what the gateway and the command line both work on. */
 export interface State {
   readonly log: EventLog
-  readonly live: Live
+  readonly live: Subscription
   readonly accounts: Accounts
   readonly rules: Rules
   readonly ids: IdSource
-  readonly writer: Writer
+  readonly writer: EventWriter
   readonly accountCommands: AccountCommands
   close(): Promise<void>
 }
@@ -35,22 +35,26 @@ export function openState(settings: StateSettings, logger: Logger): Promise<Stat
 }
 
 /** What a process that stays does more. */
-export interface Lasting extends Pick<WriterOptions, 'spread'> {
+export interface LongRunningOptions extends Pick<EventWriterOptions, 'broadcastPosition'> {
   readonly signal: AbortSignal
   /** Makes of the log the one that is worked with. */
-  readonly equip: (log: EventLog) => EventLog
+  readonly decorateLog: (log: EventLog) => EventLog
   readonly takesSnapshots: boolean
 }
 
 /** As `openState`, for a process that stays: waits for a log that is away until the signal aborts. */
-export function openLastingState(settings: StateSettings, logger: Logger, lasting: Lasting): Promise<State> {
-  return openPatiently(() => open(settings, logger, lasting), logger, lasting.signal)
+export function openLongRunningState(
+  settings: StateSettings,
+  logger: Logger,
+  lasting: LongRunningOptions,
+): Promise<State> {
+  return retryWhileUnavailable(() => open(settings, logger, lasting), logger, lasting.signal)
 }
 
-async function open(settings: StateSettings, logger: Logger, lasting?: Lasting): Promise<State> {
+async function open(settings: StateSettings, logger: Logger, lasting?: LongRunningOptions): Promise<State> {
   const folder = join(settings.data_dir, 'snapshots')
   const bare = await openLog(settings)
-  const log = lasting ? lasting.equip(bare) : bare
+  const log = lasting ? lasting.decorateLog(bare) : bare
   const opened: { close(): Promise<void> }[] = [log]
   const close = async () => {
     for (const part of opened.splice(0).toReversed()) await part.close()
@@ -58,7 +62,7 @@ async function open(settings: StateSettings, logger: Logger, lasting?: Lasting):
   try {
     const { projections, position } = await restoreProjections(folder, log, logger)
     const list = listProjections(projections)
-    const live = followLog(log, list, logger, position)
+    const live = subscribeProjections(log, list, logger, position)
     opened.push(live)
     await unlessAborted(live.caughtUp, lasting?.signal)
     if (lasting?.takesSnapshots) {
@@ -68,7 +72,9 @@ async function open(settings: StateSettings, logger: Logger, lasting?: Lasting):
       opened.splice(1, 0, keeper)
     }
     const { accounts, rules } = projections
-    const writer = createWriter(log, live, createClock(), { spread: lasting?.spread })
+    const writer = createEventWriter(log, live, createClock(), {
+      broadcastPosition: lasting?.broadcastPosition,
+    })
     const ids = createIdSource(projections.ids, writer)
     const accountCommands = createAccountCommands(accounts, ids, writer)
     return { log, live, accounts, rules, ids, writer, accountCommands, close }

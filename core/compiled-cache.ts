@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { JsonObject, RuleSet } from './contract/index.ts'
-import type { Soon } from './soon.ts'
+import type { MaybePromise } from './soon.ts'
 
 /** The option of plugins that compile rules: how many compiled rules are kept, over all users. */
 export const compiledCacheOptions: JsonObject = {
@@ -19,10 +19,10 @@ export function createCompiledCache<Compiled extends object>(
   options: JsonObject,
   countRules: (rules: RuleSet) => number,
   noteLookup: (isHit: boolean) => void,
-): (rules: RuleSet) => Soon<Compiled> {
+): (rules: RuleSet) => MaybePromise<Compiled> {
   interface Entry {
     readonly rules: RuleSet
-    compiled: Soon<Compiled>
+    compiled: MaybePromise<Compiled>
   }
   const cache = new LRUCache<number, Entry>({
     maxSize: Number(options.cached_rules ?? 200_000),

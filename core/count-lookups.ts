@@ -5,15 +5,15 @@ import { type CounterSeries, createCounter } from './metrics/counter.ts'
 const counters = new WeakMap<Registry, (...labels: readonly string[]) => CounterSeries>()
 
 /** Counts what look-ups in the named cache found. */
-export function countLookups(metrics: Registry, cache: string): (isHit: boolean) => void {
-  const counter = counters.get(metrics) ?? createLookupCounter(metrics)
+export function createLookupCounter(metrics: Registry, cache: string): (isHit: boolean) => void {
+  const counter = counters.get(metrics) ?? createLookupSeries(metrics)
   counters.set(metrics, counter)
   const hits = counter(cache, 'hit')
   const misses = counter(cache, 'miss')
   return (isHit) => (isHit ? hits : misses).inc()
 }
 
-function createLookupCounter(metrics: Registry) {
+function createLookupSeries(metrics: Registry) {
   return createCounter(metrics, {
     name: 'signalbox_cache_lookups_total',
     help: 'Look-ups in caches by what they found.',

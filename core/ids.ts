@@ -38,12 +38,12 @@ function instant(): string {
 }
 
 /** Another identifier of the same request: what belongs together shows. */
-export function sameId(prefix: 'chatcmpl-' | 'tr_req_', requestId: string): string {
-  return prefix + seedOf(requestId)
+export function relatedId(prefix: 'chatcmpl-' | 'tr_req_', requestId: string): string {
+  return prefix + requestIdSuffix(requestId)
 }
 
 /** What all identifiers of a request share. */
-export function seedOf(requestId: string): string {
+export function requestIdSuffix(requestId: string): string {
   return requestId.slice('req_'.length)
 }
 

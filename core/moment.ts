@@ -1,7 +1,7 @@
 import { GatewayError, type Position } from './contract/index.ts'
 
 /** A moment in the log: just after the event at a position, or after the last event that is not later than a time. */
-export type Moment = (
+export type AsOf = (
   | { readonly type: 'position'; readonly position: Position }
   | { readonly type: 'time'; readonly time: string }
 ) & {
@@ -13,7 +13,7 @@ const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/i
 
 /** Reads a log position, such as `12`, or an ISO 8601 time with its zone; throws 400 that names the parameter. */
-export function readMoment(value: unknown, param: string): Moment {
+export function parseAsOf(value: unknown, param: string): AsOf {
   const text = String(value)
   if (/^\d{1,15}$/.test(text)) return { type: 'position', position: Number(text), param }
   const time = readTime(text)

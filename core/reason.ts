@@ -1,10 +1,10 @@
 /** Why something failed, in one line: some errors add a stack or a list of files to their message. */
-export function reasonOf(thrown: unknown): string {
-  const text = messageOf(thrown)
+export function errorSummary(thrown: unknown): string {
+  const text = errorMessage(thrown)
   return (text.split('\n', 1)[0] ?? '').trim().replace(/[.:]$/, '')
 }
 
 /** What was thrown says, as it says it. */
-export function messageOf(thrown: unknown): string {
+export function errorMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 /** Starts the module `name` (no extension) beside the module `base` in a worker thread, compiled or from source alike. */
-export function startWorker(name: string, base: string, options: WorkerOptions = {}): Worker {
+export function startThread(name: string, base: string, options: WorkerOptions = {}): Worker {
   const extension = extname(base)
   const script = new URL(name + extension, base)
   return new Worker(script, extension === '.ts' ? { ...options, execArgv: registerTsx(base) } : options)

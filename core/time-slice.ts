@@ -1,17 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** Long work done in slices, so that others get their turn. */
-export interface TimeSlice {
+export interface CooperativeYield {
   /** True when the slice is used up: then `await` the pause. */
-  isOver(): boolean
-  pause(): Promise<void>
+  isDue(): boolean
+  yieldNow(): Promise<void>
 }
 
-export function createTimeSlice(milliseconds = 5): TimeSlice {
+export function createCooperativeYield(milliseconds = 5): CooperativeYield {
   let begun = performance.now()
   return {
-    isOver: () => performance.now() - begun > milliseconds,
-    async pause() {
+    isDue: () => performance.now() - begun > milliseconds,
+    async yieldNow() {
       await nextTurn()
       begun = performance.now()
     },

@@ -1,7 +1,7 @@
-import { type Author, LogUnavailable } from '../core/contract/index.ts'
+import { type Author, EventLogUnavailableError } from '../core/contract/index.ts'
 import { IDS_STREAM } from '../core/events/ids.ts'
 import type { Ids } from './ids.ts'
-import type { Writer } from './writer.ts'
+import type { EventWriter } from './writer.ts'
 
 /** Hands out numbers that no node ever hands out again. */
 export interface IdSource {
@@ -10,7 +10,7 @@ export interface IdSource {
 }
 
 /** Requests that arrive while a reservation is on its way to the log share the next one. */
-export function createIdSource(ids: Ids, writer: Writer): IdSource {
+export function createIdSource(ids: Ids, writer: EventWriter): IdSource {
   let waiting: { count: number; first: Promise<number> } | undefined
   let running: Promise<unknown> = Promise.resolve()
 
@@ -44,6 +44,6 @@ export function createIdSource(ids: Ids, writer: Writer): IdSource {
 
 /** Numbers that were taken and are not used are not seen: for the caller nothing was changed either way. */
 function forgive(error: unknown): never {
-  if (!(error instanceof LogUnavailable) || !error.maybeWritten) throw error
-  throw new LogUnavailable(error.message, { cause: error, passing: error.passing })
+  if (!(error instanceof EventLogUnavailableError) || !error.outcomeUnknown) throw error
+  throw new EventLogUnavailableError(error.message, { cause: error, transient: error.transient })
 }

@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { type EventLog, LogUnavailable, type Position, type RecordedEvent } from '../core/contract/index.ts'
+import {
+  type EventLog,
+  EventLogUnavailableError,
+  type Position,
+  type RecordedEvent,
+} from '../core/contract/index.ts'
 import { decodeEvent } from '../core/events/codec.ts'
 import { isPluginStream } from '../core/events/plugins.ts'
 import type { Projection } from './projection.ts'
-import { Waiters } from './waiters.ts'
+import { ConditionWaiters } from './waiters.ts'
 
 /** `catching-up` until what was in the log at the start is applied; then `following`, or `away` while the log is. */
 export type LiveState = 'catching-up' | 'following' | 'away'
@@ -16,7 +21,7 @@ export type AppliedListener = (record: RecordedEvent, delayMs: number) => void
 export type PluginEventListener = (record: RecordedEvent) => boolean
 
 /** Projections that follow the log. */
-export interface Live {
+export interface Subscription {
   /** Resolves when everything that was in the log at the start is applied. */
   readonly caughtUp: Promise<void>
   /** Rejects when an event cannot be applied: the process must not go on with half a state. Never resolves before `close`. */
@@ -26,7 +31,7 @@ export interface Live {
   /** The newest event that was applied or skipped here; undefined before the first since the start. */
   newest(): RecordedEvent | undefined
   /** Events taken from the log since the start. */
-  taken(): number
+  received(): number
   /** Those of them that only a newer node can read; events of plugins that are not listed here are none. */
   skipped(): number
   /** Calls the listener for every event that is applied from now on, but not for those that were in the log at the start. */
@@ -44,14 +49,14 @@ export interface Live {
 const RETRY_MS = { first: 100, most: 5000 }
 
 /** Applies every event after `from` to the projections, one after the other, and comes back when the log was away. */
-export function followLog(
+export function subscribeProjections(
   log: EventLog,
   projections: readonly Projection[],
   logger: Logger,
   from: Position = 0,
-): Live {
+): Subscription {
   const stop = new AbortController()
-  const waiters = new Waiters()
+  const waiters = new ConditionWaiters()
   const listeners: AppliedListener[] = []
   let applyPluginEvent: PluginEventListener = () => true
   const counts = { taken: 0, skipped: 0 }
@@ -85,7 +90,7 @@ export function followLog(
     let delay = RETRY_MS.first
     while (!stop.signal.aborted) {
       try {
-        for await (const item of log.follow(newest?.position ?? from, stop.signal)) {
+        for await (const item of log.subscribe(newest?.position ?? from, stop.signal)) {
           delay = RETRY_MS.first
           if (item !== 'caught-up') take(item)
           else {
@@ -95,9 +100,9 @@ export function followLog(
             markCaughtUp()
           }
         }
-        if (!stop.signal.aborted) throw new LogUnavailable('the event log has ended')
+        if (!stop.signal.aborted) throw new EventLogUnavailableError('the event log has ended')
       } catch (error) {
-        if (!(error instanceof LogUnavailable)) throw error
+        if (!(error instanceof EventLogUnavailableError)) throw error
         state = 'away'
         logger.warn({ err: error }, 'the event log is away; following it again soon')
         await sleep(delay, undefined, { signal: stop.signal }).catch(() => undefined)
@@ -118,7 +123,7 @@ export function followLog(
     state: () => state,
     position: () => newest?.position ?? from,
     newest: () => newest,
-    taken: () => counts.taken,
+    received: () => counts.taken,
     skipped: () => counts.skipped,
     onApplied: (listener) => listeners.push(listener),
     onPluginEvent(listener) {

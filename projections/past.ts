@@ -8,10 +8,10 @@ import {
 import { type DomainEvent, decodeEvent, isRuleEvent } from '../core/events/codec.ts'
 import { rulesStream } from '../core/events/rules.ts'
 import { userStream } from '../core/events/users.ts'
-import type { Moment } from '../core/moment.ts'
+import type { AsOf } from '../core/moment.ts'
 import { createAccounts, type User } from './accounts.ts'
-import type { Live } from './live.ts'
-import { arrange, type Book, emptyBook, evolveBook } from './rule-book.ts'
+import type { Subscription } from './live.ts'
+import { emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './rule-book.ts'
 
 /** What happened; `event` is undefined for a type or shape that only a newer node knows. */
 export interface PastEvent {
@@ -20,21 +20,25 @@ export interface PastEvent {
 }
 
 /** A user as they were: undefined before there was one. `book` holds their rules and is the caller's to change. */
-export interface PastUser {
+export interface UserAt {
   readonly user: User | undefined
-  readonly book: Book
+  readonly book: UserRules
 }
 
 /** What has been, read from the log when it is asked for. */
-export interface Past {
+export interface History {
   /** Everything that happened to a user, their keys and their rules, in log order; up to a moment where one is given. */
-  eventsOf(userId: number, moment?: Moment): Promise<readonly PastEvent[]>
+  eventsOf(userId: number, moment?: AsOf): Promise<readonly PastEvent[]>
   /** Throws 400 for a moment that has not come. */
-  rulesOf(userId: number, moment: Moment): Promise<RuleSet>
+  rulesOf(userId: number, moment: AsOf): Promise<RuleSet>
 }
 
-export function createPast(log: EventLog, live: Live, milliseconds: () => number = Date.now): Past {
-  async function eventsOf(userId: number, moment?: Moment): Promise<readonly PastEvent[]> {
+export function createHistory(
+  log: EventLog,
+  live: Subscription,
+  milliseconds: () => number = Date.now,
+): History {
+  async function eventsOf(userId: number, moment?: AsOf): Promise<readonly PastEvent[]> {
     const events = await readEvents(log, userId)
     if (moment === undefined) return events
     refuseFuture(moment, live.position(), milliseconds(), events)
@@ -44,34 +48,34 @@ export function createPast(log: EventLog, live: Live, milliseconds: () => number
   return {
     eventsOf,
     async rulesOf(userId, moment) {
-      return lookBack(userId, foldUser(userId, await eventsOf(userId, moment)).book)
+      return rulesAt(userId, foldUser(userId, await eventsOf(userId, moment)).book)
     },
   }
 }
 
 /** The user that the events make, by the same steps as those of the running gateway. */
-export function foldUser(userId: number, events: readonly PastEvent[]): PastUser {
+export function foldUser(userId: number, events: readonly PastEvent[]): UserAt {
   const accounts = createAccounts()
-  const book = emptyBook()
+  const book = emptyUserRules()
   for (const { event, record } of events) {
     if (event === undefined) continue
-    if (isRuleEvent(event)) evolveBook(book, event, record)
+    if (isRuleEvent(event)) evolveUserRules(book, event, record)
     else accounts.apply(event, record)
   }
   return { user: accounts.user(userId), book }
 }
 
 /** A past book as a set of rules. */
-export function lookBack(userId: number, book: Book): RuleSet {
-  return { ...arrange(userId, book), transient: true }
+export function rulesAt(userId: number, book: UserRules): RuleSet {
+  return { ...toRuleSet(userId, book), transient: true }
 }
 
 /** The events up to a moment; for a time that is up to the last one that is not later. */
-export function upTo(events: readonly PastEvent[], moment: Moment): readonly PastEvent[] {
+export function upTo(events: readonly PastEvent[], moment: AsOf): readonly PastEvent[] {
   return events.slice(0, 1 + events.findLastIndex(({ record }) => isReached(record, moment)))
 }
 
-function isReached({ position, metadata }: RecordedEvent, moment: Moment): boolean {
+function isReached({ position, metadata }: RecordedEvent, moment: AsOf): boolean {
   return moment.type === 'position' ? position <= moment.position : metadata.time <= moment.time
 }
 
@@ -88,7 +92,7 @@ async function readEvents(log: EventLog, userId: number): Promise<readonly PastE
  * by up to one.
  */
 function refuseFuture(
-  moment: Moment,
+  moment: AsOf,
   position: Position,
   milliseconds: number,
   events: readonly PastEvent[],

@@ -2,17 +2,17 @@ import type { Logger } from 'pino'
 import type { EventDeclaration, EventLog, PluginEvents, RecordedEvent } from '../core/contract/index.ts'
 import { createPluginCodec } from '../core/events/plugin-codec.ts'
 import { createPluginState } from './plugin-state.ts'
-import type { Writer } from './writer.ts'
+import type { EventWriter } from './writer.ts'
 
 /** What a plugin's ledger works with. */
-export interface LedgerServices {
+export interface PluginEventStoreServices {
   readonly log: Pick<EventLog, 'read'>
-  readonly writer: Writer
+  readonly writer: EventWriter
   readonly logger: Logger
 }
 
 /** A plugin's events and the state that they lead to. */
-export interface PluginLedger extends PluginEvents {
+export interface PluginEventStore extends PluginEvents {
   /** Applies one event. False for one that is another plugin's, or that only another version of this one can read. */
   apply(record: RecordedEvent): boolean
 }
@@ -21,11 +21,11 @@ export interface PluginLedger extends PluginEvents {
  * The ledger before the first event; throws a sentence when the declaration cannot work. A plugin that cannot apply an event has no
  * state any more: whatever asks for that fails, and the rest of the gateway goes on.
  */
-export function createPluginLedger(
+export function createPluginEventStore(
   plugin: string,
   declared: EventDeclaration,
-  { log, writer, logger }: LedgerServices,
-): PluginLedger {
+  { log, writer, logger }: PluginEventStoreServices,
+): PluginEventStore {
   const codec = createPluginCodec(plugin, declared)
   const state = createPluginState(plugin, declared, codec)
   let fault: unknown

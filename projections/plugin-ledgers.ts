@@ -1,13 +1,17 @@
 import type { EventDeclaration, EventLog, Plugin, RecordedEvent } from '../core/contract/index.ts'
 import { PLUGIN_STREAMS } from '../core/events/plugins.ts'
 import { readToEnd } from '../core/log/read-to-end.ts'
-import { reasonOf } from '../core/reason.ts'
-import type { Live } from './live.ts'
-import { createPluginLedger, type LedgerServices, type PluginLedger } from './plugin-ledger.ts'
+import { errorSummary } from '../core/reason.ts'
+import type { Subscription } from './live.ts'
+import {
+  createPluginEventStore,
+  type PluginEventStore,
+  type PluginEventStoreServices,
+} from './plugin-ledger.ts'
 
-export interface LedgersServices extends LedgerServices {
-  readonly log: Pick<EventLog, 'read' | 'follow'>
-  readonly live: Live
+export interface PluginEventStoresServices extends PluginEventStoreServices {
+  readonly log: Pick<EventLog, 'read' | 'subscribe'>
+  readonly live: Subscription
   /** Runs it, and again while the log is away. */
   patiently(run: () => Promise<void>): Promise<void>
 }
@@ -16,12 +20,12 @@ export interface LedgersServices extends LedgerServices {
  * The ledgers of all plugins that declare events, by plugin, once they have caught up with the log. They are made from the log's
  * beginning at every start, apart from snapshots: a plugin that was just installed, or folds in another way than before, misses nothing.
  */
-export async function openPluginLedgers(
+export async function openPluginEventStores(
   plugins: readonly Plugin[],
-  services: LedgersServices,
-): Promise<ReadonlyMap<string, PluginLedger>> {
+  services: PluginEventStoresServices,
+): Promise<ReadonlyMap<string, PluginEventStore>> {
   const { log, live, patiently } = services
-  const ledgers = new Map<string, PluginLedger>()
+  const ledgers = new Map<string, PluginEventStore>()
   for (const { name, events } of plugins)
     if (events !== undefined) ledgers.set(name, openLedger(name, events, services))
   if (ledgers.size === 0) return ledgers
@@ -47,10 +51,14 @@ export async function openPluginLedgers(
   return ledgers
 }
 
-function openLedger(plugin: string, declared: EventDeclaration, services: LedgerServices): PluginLedger {
+function openLedger(
+  plugin: string,
+  declared: EventDeclaration,
+  services: PluginEventStoreServices,
+): PluginEventStore {
   try {
-    return createPluginLedger(plugin, declared, services)
+    return createPluginEventStore(plugin, declared, services)
   } catch (cause) {
-    throw new Error(`the events of plugin "${plugin}" cannot be used: ${reasonOf(cause)}.`, { cause })
+    throw new Error(`the events of plugin "${plugin}" cannot be used: ${errorSummary(cause)}.`, { cause })
   }
 }

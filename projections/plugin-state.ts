@@ -1,6 +1,6 @@
 import type { EventDeclaration, RecordedEvent } from '../core/contract/index.ts'
 import type { PluginCodec } from '../core/events/plugin-codec.ts'
-import { reasonOf } from '../core/reason.ts'
+import { errorSummary } from '../core/reason.ts'
 
 /** What a plugin's events lead to. */
 export interface PluginState {
@@ -39,7 +39,7 @@ export function createPluginState(
       } catch (cause) {
         throw new Error(
           `plugin "${plugin}" cannot apply the event "${record.type}" at position ${record.position} of the log: ` +
-            `${reasonOf(cause)}. Install a version that can, or take it off the list.`,
+            `${errorSummary(cause)}. Install a version that can, or take it off the list.`,
           { cause },
         )
       }

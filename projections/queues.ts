@@ -1,7 +1,7 @@
-import { LogUnavailable } from '../core/contract/index.ts'
+import { EventLogUnavailableError } from '../core/contract/index.ts'
 
 /** Tasks that wait for each other when they have a name in common. */
-export class Queues {
+export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 
   /** Runs the task when those before it have ended. */
@@ -23,6 +23,6 @@ export class Queues {
 
 /** While the log is away, each waiting for an answer of its own would add up to no bound at all. */
 function failAlike(error: unknown): void {
-  if (!(error instanceof LogUnavailable) || error.full) return
-  throw new LogUnavailable(error.message, { cause: error, passing: true })
+  if (!(error instanceof EventLogUnavailableError) || error.diskFull) return
+  throw new EventLogUnavailableError(error.message, { cause: error, transient: true })
 }

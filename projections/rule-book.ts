@@ -2,36 +2,36 @@ import type { EventMetadata, FirewallRule, Position, RoutingRule, RuleSet } from
 import type { Reviving, RuleEvent } from '../core/events/rules.ts'
 
 /** What a book takes from a record besides the event. */
-export interface Entry {
+export interface EventEntry {
   readonly revision: number
   readonly position: Position
   readonly metadata: Pick<EventMetadata, 'time'>
 }
 
 /** One user's rules, as the events have left them. */
-export interface Book {
+export interface UserRules {
   revision: number
   position: number
   readonly routing: Map<number, RoutingRule>
   readonly firewall: Map<number, FirewallRule>
   /** The sorted set, made on the first look-up after a change. */
-  set: RuleSet | undefined
+  sorted: RuleSet | undefined
 }
 
-export function emptyBook(): Book {
-  return { revision: -1, position: 0, routing: new Map(), firewall: new Map(), set: undefined }
+export function emptyUserRules(): UserRules {
+  return { revision: -1, position: 0, routing: new Map(), firewall: new Map(), sorted: undefined }
 }
 
 /** A book that can be changed while the other is kept as it is. */
-export function copyBook(book: Book): Book {
+export function copyUserRules(book: UserRules): UserRules {
   return { ...book, routing: new Map(book.routing), firewall: new Map(book.firewall) }
 }
 
 /** Changes the book as the event says. */
-export function evolveBook(book: Book, event: RuleEvent, record: Entry): void {
+export function evolveUserRules(book: UserRules, event: RuleEvent, record: EventEntry): void {
   book.revision = record.revision
   book.position = record.position
-  book.set = undefined
+  book.sorted = undefined
   switch (event.type) {
     case 'RoutingRuleCreated':
       create(book.routing, event.data, record)
@@ -57,7 +57,7 @@ export function evolveBook(book: Book, event: RuleEvent, record: Entry): void {
 }
 
 /** The rules in evaluation order: priority descending, then id ascending (interface: "Rule evaluation order"). */
-export function arrange(userId: number, book: Book): RuleSet {
+export function toRuleSet(userId: number, book: UserRules): RuleSet {
   return { userId, position: book.position, routing: inOrder(book.routing), firewall: inOrder(book.firewall) }
 }
 
@@ -66,18 +66,21 @@ function inOrder<Rule extends RoutingRule | FirewallRule>(rules: Map<number, Rul
 }
 
 /** The book as a line of JSON that begins with the user's id. */
-export function writeBook(userId: number, { revision, position, routing, firewall }: Book): string {
+export function serializeUserRules(
+  userId: number,
+  { revision, position, routing, firewall }: UserRules,
+): string {
   return JSON.stringify([userId, revision, position, [...routing.values()], [...firewall.values()]])
 }
 
 /** What `writeBook` wrote. */
-export function readBook(line: string): Book {
+export function parseUserRules(line: string): UserRules {
   const [, revision, position, routing, firewall]: SavedBook = JSON.parse(line)
-  return { revision, position, routing: byId(routing), firewall: byId(firewall), set: undefined }
+  return { revision, position, routing: byId(routing), firewall: byId(firewall), sorted: undefined }
 }
 
 /** The id that a line of `writeBook` begins with, without reading the rest. */
-export function readOwner(line: Buffer): number {
+export function parseUserId(line: Buffer): number {
   let userId = 0
   for (let at = 1; line[at] !== COMMA; at++) userId = userId * 10 + Number(line[at]) - ZERO
   return userId
@@ -103,7 +106,7 @@ type Content<Rule> = Omit<Rule, 'id' | 'user_id' | 'created_at' | 'updated_at' |
 function create<Rule extends RoutingRule | FirewallRule>(
   rules: Map<number, Rule>,
   created: { userId: number; ruleId: number; content: Content<Rule> } & Reviving,
-  record: Entry,
+  record: EventEntry,
 ): void {
   const { time } = record.metadata
   const { userId, ruleId, content, createdAt = time, revision = 1 } = created
@@ -116,7 +119,7 @@ function create<Rule extends RoutingRule | FirewallRule>(
 function update<Rule extends RoutingRule | FirewallRule>(
   rules: Map<number, Rule>,
   updated: { ruleId: number; changes: Partial<Content<Rule>> },
-  record: Entry,
+  record: EventEntry,
 ): void {
   const rule = rules.get(updated.ruleId)
   if (rule === undefined) return

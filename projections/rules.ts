@@ -1,9 +1,17 @@
 import type { RuleSet } from '../core/contract/index.ts'
 import { isRuleEvent } from '../core/events/codec.ts'
 import type { SavedProjection } from './projection.ts'
-import { arrange, type Book, copyBook, emptyBook, evolveBook, readOwner, writeBook } from './rule-book.ts'
-import { foldNotes, writeFolded, writeNote } from './rule-notes.ts'
-import { type Place, Shelf } from './shelf.ts'
+import {
+  copyUserRules,
+  emptyUserRules,
+  evolveUserRules,
+  parseUserId,
+  serializeUserRules,
+  toRuleSet,
+  type UserRules,
+} from './rule-book.ts'
+import { foldPendingEvents, serializeEvent, serializePendingEvents } from './rule-notes.ts'
+import { type ArenaOffset, ByteArena } from './shelf.ts'
 
 export type RuleKindName = 'routing' | 'firewall'
 
@@ -16,34 +24,34 @@ export interface Rules extends SavedProjection {
 }
 
 /** A user's book, or the notes on the shelf from which it is made when somebody asks for it. */
-type Page = Book | Place
+type RulesEntry = UserRules | ArenaOffset
 
 /** A user to whom more happens than this has a book, asked for or not. To fold so many takes a few milliseconds. */
-const MOST_NOTES = 1000
+const MAX_PENDING_EVENTS = 1000
 
 /**
  * Most users are not asked for between one start and the next, or not on this node. Until a user is, the events are noted and
  * not folded: that takes less time and much less memory.
  */
 export function createRules(): Rules {
-  const pages = new Map<number, Page>()
-  const shelf = new Shelf()
+  const pages = new Map<number, RulesEntry>()
+  const shelf = new ByteArena()
   /** Books that no save is reading, so that they may be changed in place. */
-  let own = new Set<Book>()
+  let own = new Set<UserRules>()
 
-  function open(userId: number): Book | undefined {
+  function open(userId: number): UserRules | undefined {
     const page = pages.get(userId)
     if (typeof page !== 'number') return page
-    const book = foldNotes(shelf.read(page))
+    const book = foldPendingEvents(shelf.read(page))
     pages.set(userId, book)
     own.add(book)
     return book
   }
 
-  function openToChange(userId: number): Book {
-    const book = open(userId) ?? emptyBook()
+  function openToChange(userId: number): UserRules {
+    const book = open(userId) ?? emptyUserRules()
     if (own.has(book)) return book
-    const copy = copyBook(book)
+    const copy = copyUserRules(book)
     own.add(copy)
     pages.set(userId, copy)
     return copy
@@ -55,15 +63,16 @@ export function createRules(): Rules {
       if (!isRuleEvent(event)) return
       const { userId } = event.data
       const page = pages.get(userId)
-      const mayNote = page === undefined || (typeof page === 'number' && shelf.count(page) < MOST_NOTES)
-      if (mayNote) pages.set(userId, shelf.add(writeNote(event, record), page))
-      else evolveBook(openToChange(userId), event, record)
+      const mayNote =
+        page === undefined || (typeof page === 'number' && shelf.count(page) < MAX_PENDING_EVENTS)
+      if (mayNote) pages.set(userId, shelf.add(serializeEvent(event, record), page))
+      else evolveUserRules(openToChange(userId), event, record)
     },
     of(userId) {
       const book = open(userId)
       if (book === undefined) return emptyRuleSet(userId)
-      book.set ??= arrange(userId, book)
-      return book.set
+      book.sorted ??= toRuleSet(userId, book)
+      return book.sorted
     },
     revision: (userId) => open(userId)?.revision ?? -1,
     save() {
@@ -71,7 +80,7 @@ export function createRules(): Rules {
       return writePages(new Map(pages), shelf)
     },
     load(lines) {
-      for (const line of lines) pages.set(readOwner(line), shelf.add(line))
+      for (const line of lines) pages.set(parseUserId(line), shelf.add(line))
     },
   }
 }
@@ -81,9 +90,9 @@ export function emptyRuleSet(userId: number): RuleSet {
   return { userId, position: 0, routing: [], firewall: [] }
 }
 
-function* writePages(pages: ReadonlyMap<number, Page>, shelf: Shelf): Generator<string> {
+function* writePages(pages: ReadonlyMap<number, RulesEntry>, shelf: ByteArena): Generator<string> {
   for (const [userId, page] of pages) {
-    if (typeof page !== 'number') yield writeBook(userId, page)
-    else yield writeFolded(userId, shelf.read(page))
+    if (typeof page !== 'number') yield serializeUserRules(userId, page)
+    else yield serializePendingEvents(userId, shelf.read(page))
   }
 }

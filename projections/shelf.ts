@@ -1,16 +1,16 @@
 /** Where a note stands on a shelf. */
-export type Place = number
+export type ArenaOffset = number
 
 /**
  * Notes in chains, in memory but out of sight of the garbage collector: millions of small things that are seldom looked at would
  * otherwise cost their size again in every collection. Notes are never changed and never removed.
  */
-export class Shelf {
+export class ByteArena {
   readonly #boards: Buffer[] = []
   #used = BOARD_BYTES
 
   /** Puts a note on the shelf, as the next in the chain that ends at `before`, or as the first of one. */
-  add(note: string | Buffer, before?: Place): Place {
+  add(note: string | Buffer, before?: ArenaOffset): ArenaOffset {
     const board = this.#makeRoom(
       HEADER_BYTES + note.length * (typeof note === 'string' ? MOST_BYTES_PER_UNIT : 1),
     )
@@ -25,13 +25,13 @@ export class Shelf {
   }
 
   /** How many notes are in the chain that ends here. */
-  count(place: Place): number {
+  count(place: ArenaOffset): number {
     const { board, at } = this.#find(place)
     return board.readUInt32LE(at + 12)
   }
 
   /** The notes of the chain that ends here, oldest first. */
-  read(place: Place): readonly string[] {
+  read(place: ArenaOffset): readonly string[] {
     const notes: string[] = []
     for (let next = place; next !== NOTHING; ) {
       const { board, at } = this.#find(next)
@@ -52,7 +52,7 @@ export class Shelf {
   }
 
   /** A note always begins within the first `BOARD_BYTES` of its board, however long that is. */
-  #find(place: Place): { board: Buffer; at: number } {
+  #find(place: ArenaOffset): { board: Buffer; at: number } {
     const board = this.#boards[Math.floor(place / BOARD_BYTES)]
     if (board === undefined) throw new Error(`there is no place ${place} on the shelf`)
     return { board, at: place % BOARD_BYTES }

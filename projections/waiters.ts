@@ -1,4 +1,4 @@
-import { LogUnavailable } from '../core/contract/index.ts'
+import { EventLogUnavailableError } from '../core/contract/index.ts'
 
 interface Waiter {
   readonly condition: () => boolean
@@ -6,7 +6,7 @@ interface Waiter {
 }
 
 /** Those who wait until the projections show something. */
-export class Waiters {
+export class ConditionWaiters {
   readonly #waiting = new Set<Waiter>()
 
   /** Resolves when the condition holds; rejects with `LogUnavailable` after `patience` milliseconds, if there is a limit. */
@@ -19,7 +19,10 @@ export class Waiters {
         waiter = { condition, resolve }
         this.#waiting.add(waiter)
         if (patience === undefined) return
-        timer = setTimeout(() => reject(new LogUnavailable('the event log is slow to be followed')), patience)
+        timer = setTimeout(
+          () => reject(new EventLogUnavailableError('the event log is slow to be followed')),
+          patience,
+        )
       })
     } finally {
       clearTimeout(timer)

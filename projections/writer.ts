@@ -3,15 +3,15 @@ import {
   type Appended,
   type Author,
   type EventLog,
+  EventLogUnavailableError,
   GatewayError,
-  LogUnavailable,
   type NewEvent,
   type Position,
-  WrongRevision,
+  WrongExpectedRevisionError,
 } from '../core/contract/index.ts'
-import { type DomainEvent, describeWrite, SCHEMA } from '../core/events/codec.ts'
-import type { Live } from './live.ts'
-import { Queues } from './queues.ts'
+import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../core/events/codec.ts'
+import type { Subscription } from './live.ts'
+import { KeyedQueue } from './queues.ts'
 
 export interface Command {
   readonly stream: string
@@ -33,7 +33,7 @@ export interface PluginCommand {
   decide(): readonly NewEvent[]
 }
 
-export interface Writer {
+export interface EventWriter {
   /**
    * Decides, appends at the revision decided on, and resolves when the projections of this node show the change, in all its processes.
    * When somebody else was quicker, it decides again on the new state. Rejects with `LogUnavailable` while the log is away.
@@ -41,55 +41,59 @@ export interface Writer {
   write(command: Command | PluginCommand, author: Author): Promise<Appended | undefined>
 }
 
-const MOST_TRIES = 50
+const MAX_ATTEMPTS = 50
 
-const PATIENCE = 5000
+const DEFAULT_TIMEOUT_MS = 5000
 
-export interface WriterOptions {
+export interface EventWriterOptions {
   /** How long this node may take to see what is in the log already, in milliseconds. */
-  readonly patience?: number
+  readonly timeoutMs?: number
   /** Resolves when the other processes of this node show what is in the log up to the position. */
-  readonly spread?: ((position: Position) => Promise<void>) | undefined
+  readonly broadcastPosition?: ((position: Position) => Promise<void>) | undefined
 }
 
-export function createWriter(
-  log: Pick<EventLog, 'append' | 'look'>,
-  live: Live,
+export function createEventWriter(
+  log: Pick<EventLog, 'append' | 'poll'>,
+  live: Subscription,
   clock: Clock,
-  { patience = PATIENCE, spread = async () => undefined }: WriterOptions = {},
-): Writer {
+  { timeoutMs = DEFAULT_TIMEOUT_MS, broadcastPosition = async () => undefined }: EventWriterOptions = {},
+): EventWriter {
   /** Writes to one stream queue up here, so that writers on this node never run into each other. */
-  const queues = new Queues()
+  const queues = new KeyedQueue()
 
   async function attempt(command: Command | PluginCommand, author: Author): Promise<Appended | undefined> {
-    const schema = 'schema' in command ? command.schema : SCHEMA
+    const schema = 'schema' in command ? command.schema : SCHEMA_VERSION
     for (let tries = 1; ; tries++) {
-      if (live.state() === 'away') throw new LogUnavailable('the event log is away', { passing: true })
-      const expected = command.revision?.() ?? 'any'
+      if (live.state() === 'away')
+        throw new EventLogUnavailableError('the event log is away', { transient: true })
+      const expectedRevision = command.revision?.() ?? 'any'
       const events: readonly NewEvent[] = command.decide()
       if (events.length === 0) return undefined
-      const metadata = describeWrite(author.actor, clock(), author.requestId, schema)
+      const metadata = createMetadata(author.actor, clock(), author.requestId, schema)
       try {
-        const appended = await log.append(command.stream, events, { expected, metadata })
+        const appended = await log.append(command.stream, events, {
+          expectedRevision: expectedRevision,
+          metadata,
+        })
         await show(appended, command)
         return appended
       } catch (error) {
-        if (!(error instanceof WrongRevision)) throw error
-        if (tries === MOST_TRIES) throw new GatewayError('conflict', 'Too many changes at once. Try again.')
-        log.look?.()
-        await live.until(() => (command.revision?.() ?? error.actual) >= error.actual, patience)
+        if (!(error instanceof WrongExpectedRevisionError)) throw error
+        if (tries === MAX_ATTEMPTS) throw new GatewayError('conflict', 'Too many changes at once. Try again.')
+        log.poll?.()
+        await live.until(() => (command.revision?.() ?? error.actual) >= error.actual, timeoutMs)
       }
     }
   }
 
   async function show({ position }: Appended, command: Command | PluginCommand): Promise<void> {
     const isInternal = 'isInternal' in command && command.isInternal
-    const here = live.until(() => live.position() >= position, patience)
+    const here = live.until(() => live.position() >= position, timeoutMs)
     try {
-      await (isInternal ? here : Promise.all([here, spread(position)]))
+      await (isInternal ? here : Promise.all([here, broadcastPosition(position)]))
     } catch (cause) {
       const message = 'the change is in the event log, and not all of this node saw it there in time'
-      throw new LogUnavailable(message, { cause, maybeWritten: true })
+      throw new EventLogUnavailableError(message, { cause, outcomeUnknown: true })
     }
   }
 

@@ -1,17 +1,17 @@
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../core/contract/errors.ts'
 
 /** What went wrong at a vendor, in our own codes (decisions: "upstream errors"). */
-export type FailureCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
+export type ProviderErrorCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
 
 /** What the vendor said about it, free of keys; its words are for the client, where it can act on them, and for nobody else. */
-export interface Said {
+export interface ProviderErrorText {
   readonly status: number
   readonly code: string
   readonly message: string
 }
 
 /** What the vendor's own format adds: the field at fault, a finer code, how long to wait. */
-export interface Particulars {
+export interface ProviderErrorDetails {
   /** For refusals and unknown models. */
   readonly param?: string
   /** For refusals. */
@@ -24,17 +24,20 @@ export interface Particulars {
  * The error for a vendor's failure. Only a refusal passes the vendor's own words on to the client; on other failures
  * they are about the operator's account. Words may quote the request, so the log gets status and code, as the `cause`.
  */
-export function describeFailure(
-  code: FailureCode,
+export function createProviderError(
+  code: ProviderErrorCode,
   provider: string,
-  said: Said,
-  particulars: Particulars = {},
+  said: ProviderErrorText,
+  particulars: ProviderErrorDetails = {},
 ): GatewayError {
   const cause = new Error(`HTTP ${said.status}${/^[\w.-]{1,64}$/.test(said.code) ? ` ${said.code}` : ''}`)
   return new GatewayError(code, SENTENCES[code](provider, said), { ...detailsOf(code, particulars), cause })
 }
 
-function detailsOf(code: FailureCode, { param, wireCode, retryAfter }: Particulars): ErrorDetails {
+function detailsOf(
+  code: ProviderErrorCode,
+  { param, wireCode, retryAfter }: ProviderErrorDetails,
+): ErrorDetails {
   switch (code) {
     case 'model_not_found':
       return { param: param ?? 'model' }
@@ -49,16 +52,17 @@ function detailsOf(code: FailureCode, { param, wireCode, retryAfter }: Particula
   }
 }
 
-const refused = (provider: string, { status, message }: Said) =>
+const refused = (provider: string, { status, message }: ProviderErrorText) =>
   `${provider} refused the request: ${message || `HTTP status ${status}`}`
 
-const SENTENCES: Readonly<Record<FailureCode, (provider: string, said: Said) => string>> = {
-  model_not_found: refused,
-  provider_refused: refused,
-  provider_authentication_error: (provider) => `${provider} refused the gateway's credentials.`,
-  provider_quota_exceeded: (provider) => `${provider} has no budget left for the gateway's account.`,
-  provider_rate_limited: (provider) => `${provider} takes no more requests for now.`,
-  provider_timeout: (provider) => `${provider} did not answer in time.`,
-  provider_unreachable: (provider) => `The connection to ${provider} failed.`,
-  provider_error: (provider) => `${provider} reports a failure of its own.`,
-}
+const SENTENCES: Readonly<Record<ProviderErrorCode, (provider: string, said: ProviderErrorText) => string>> =
+  {
+    model_not_found: refused,
+    provider_refused: refused,
+    provider_authentication_error: (provider) => `${provider} refused the gateway's credentials.`,
+    provider_quota_exceeded: (provider) => `${provider} has no budget left for the gateway's account.`,
+    provider_rate_limited: (provider) => `${provider} takes no more requests for now.`,
+    provider_timeout: (provider) => `${provider} did not answer in time.`,
+    provider_unreachable: (provider) => `The connection to ${provider} failed.`,
+    provider_error: (provider) => `${provider} reports a failure of its own.`,
+  }

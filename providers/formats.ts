@@ -1,4 +1,4 @@
-import type { Provider } from '../core/contract/index.ts'
+import type { ProviderAdapter } from '../core/contract/index.ts'
 import { anthropic } from './anthropic/provider.ts'
 import { deepseek } from './deepseek/provider.ts'
 import { gemini } from './gemini/provider.ts'
@@ -6,9 +6,9 @@ import { mistral } from './mistral/provider.ts'
 import { openai } from './openai/provider.ts'
 
 /** The wire formats that can be spoken, by the name that settings use. */
-export const FORMATS = { openai, anthropic, gemini, mistral, deepseek } as const satisfies Record<
+export const ADAPTERS = { openai, anthropic, gemini, mistral, deepseek } as const satisfies Record<
   string,
-  Provider
+  ProviderAdapter
 >
 
-export type FormatName = keyof typeof FORMATS
+export type AdapterName = keyof typeof ADAPTERS

@@ -10,7 +10,7 @@ import {
 import { LRUCache } from 'lru-cache'
 import { GatewayError, type Model, type Target } from '../core/contract/index.ts'
 
-export interface HealthSettings {
+export interface BreakerSettings {
   /** Failures in a row that open a target's breaker. */
   readonly failures: number
   /** Milliseconds until one request may try again; doubled, up to twelve times this, while the target keeps failing. */
@@ -18,7 +18,7 @@ export interface HealthSettings {
 }
 
 /** Which targets may be called. One breaker per provider and model; a vendor's own `retry-after` is kept to as well. */
-export interface Health {
+export interface CircuitBreakers {
   /** Calls through the target's breaker; throws `model_unavailable` at once while that is open. */
   guard<Value>(target: Target, call: () => Promise<Value>): Promise<Value>
   isUsable(model: Model): boolean
@@ -34,27 +34,30 @@ export interface Breaker {
   readonly state: (typeof BREAKER_STATES)[number]
 }
 
-interface Condition {
+interface BreakerState {
   readonly provider: string
   readonly breaker: CircuitBreakerPolicy
   /** Since it last succeeded. Before that the breaker need not be asked: it would only count to none. */
   hasFailed: boolean
   /** Not to be called before this, in milliseconds of `now`. */
-  restsUntil: number
+  openUntil: number
 }
 
 /** The longest rest of a target that keeps failing, in first rests. */
-const LONGEST_FACTOR = 12
+const MAX_COOLDOWN_FACTOR = 12
 
 /** Longest rest that a vendor may ask for, so that a wrong header does not shut a model off for a day. */
-const LONGEST_REST_MS = 60_000
+const MAX_COOLDOWN_MS = 60_000
 
-export function createHealth(settings: HealthSettings, now: () => number = Date.now): Health {
-  const ofModels = new Map<Model, Condition>()
+export function createCircuitBreakers(
+  settings: BreakerSettings,
+  now: () => number = Date.now,
+): CircuitBreakers {
+  const ofModels = new Map<Model, BreakerState>()
   // Names that are not catalogued come from callers.
-  const ofNames = new LRUCache<string, Condition>({ max: 10_000 })
+  const ofNames = new LRUCache<string, BreakerState>({ max: 10_000 })
 
-  function conditionOf({ provider, model, entry }: Target): Condition {
+  function conditionOf({ provider, model, entry }: Target): BreakerState {
     const name = `${provider}:${model}`
     const known = entry === undefined ? ofNames.get(name) : ofModels.get(entry)
     if (known !== undefined) return known
@@ -68,9 +71,9 @@ export function createHealth(settings: HealthSettings, now: () => number = Date.
     guard(target, call) {
       const condition = conditionOf(target)
       const refuse = (error: unknown) => {
-        if (error instanceof BrokenCircuitError) throw unavailable(target, condition.restsUntil - now())
-        const rest = Math.min(restAskedFor(error), LONGEST_REST_MS)
-        condition.restsUntil = Math.max(condition.restsUntil, now() + rest)
+        if (error instanceof BrokenCircuitError) throw unavailable(target, condition.openUntil - now())
+        const rest = Math.min(requestedCooldownMs(error), MAX_COOLDOWN_MS)
+        condition.openUntil = Math.max(condition.openUntil, now() + rest)
         throw error
       }
       // A test call is on its way: the breaker would have others wait for it, and it may hang.
@@ -84,28 +87,28 @@ export function createHealth(settings: HealthSettings, now: () => number = Date.
     isUsable(model) {
       const condition = ofModels.get(model)
       if (condition === undefined) return true
-      return condition.restsUntil <= now() && condition.breaker.state !== CircuitState.HalfOpen
+      return condition.openUntil <= now() && condition.breaker.state !== CircuitState.HalfOpen
     },
     *breakers() {
-      for (const { provider, breaker, restsUntil } of [...ofModels.values(), ...ofNames.values()])
-        yield { provider, state: stateOf(breaker.state, restsUntil > now()) }
+      for (const { provider, breaker, openUntil } of [...ofModels.values(), ...ofNames.values()])
+        yield { provider, state: stateOf(breaker.state, openUntil > now()) }
     },
   }
 }
 
 /** Of a target that was well: the breaker hears of its calls only when one fails. */
-async function noteFailure(condition: Condition, error: unknown): Promise<void> {
+async function noteFailure(condition: BreakerState, error: unknown): Promise<void> {
   condition.hasFailed = true
   await condition.breaker.execute(() => Promise.reject(error)).catch(() => undefined)
 }
 
 /** A call has succeeded that began before others have failed: those were not in a row. */
-async function endRow<Value>(condition: Condition, value: Value): Promise<Value> {
+async function endRow<Value>(condition: BreakerState, value: Value): Promise<Value> {
   if (condition.breaker.state === CircuitState.Closed) await retry(condition, async () => undefined)
   return value
 }
 
-async function retry<Value>(condition: Condition, call: () => Promise<Value>): Promise<Value> {
+async function retry<Value>(condition: BreakerState, call: () => Promise<Value>): Promise<Value> {
   const value = await condition.breaker.execute(call)
   condition.hasFailed = false
   return value
@@ -113,18 +116,18 @@ async function retry<Value>(condition: Condition, call: () => Promise<Value>): P
 
 function createCondition(
   provider: string,
-  { failures, open_ms }: HealthSettings,
+  { failures, open_ms }: BreakerSettings,
   now: () => number,
-): Condition {
+): BreakerState {
   const condition = {
     provider,
     hasFailed: false,
-    restsUntil: 0,
+    openUntil: 0,
     breaker: circuitBreaker(handleWhen(isFailure), {
       breaker: new ConsecutiveBreaker(failures),
       halfOpenAfter: new DelegateBackoff(({ attempt }) => {
-        const rest = open_ms * Math.min(2 ** (attempt - 1), LONGEST_FACTOR)
-        condition.restsUntil = now() + rest
+        const rest = open_ms * Math.min(2 ** (attempt - 1), MAX_COOLDOWN_FACTOR)
+        condition.openUntil = now() + rest
         return rest
       }),
     }),
@@ -143,9 +146,9 @@ function isFailure(error: Error): boolean {
 }
 
 /** Milliseconds of rest that the vendor asked for; without a budget, the longest: it is filled up by people. */
-function restAskedFor(error: unknown): number {
+function requestedCooldownMs(error: unknown): number {
   if (!(error instanceof GatewayError) || !error.mayFailOver) return 0
-  if (error.code === 'provider_quota_exceeded') return LONGEST_REST_MS
+  if (error.code === 'provider_quota_exceeded') return MAX_COOLDOWN_MS
   return (error.details.retryAfter ?? 0) * 1000
 }
 

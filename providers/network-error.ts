@@ -4,7 +4,7 @@ import { GatewayError } from '../core/contract/errors.ts'
  * What a failed upstream request means. Gives back as it is what was already explained: why the request was broken off
  * (the client's own reason, a timeout), and a `GatewayError`. A fault of our own program stays one too.
  */
-export function explainNetworkError(
+export function toNetworkError(
   error: unknown,
   provider: string,
   brokenOff: { readonly reason: unknown } | undefined,

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 
-export interface Head {
+export interface ResponseHead {
   readonly status: number
   readonly headers: IncomingHttpHeaders
 }
 
 /** Bytes that may wait for their reader before the vendor is asked to pause. */
-const MOST_WAITING = 64 * 1024
+const MAX_BUFFERED_BYTES = 64 * 1024
 
 /** An answer that has ended, or was longer than wanted. */
-export interface Whole {
-  readonly head: Head
+export interface WholeResponse {
+  readonly head: ResponseHead
   readonly text: string
   /** False when there was more than the limit; it was not read. */
   readonly complete: boolean
@@ -22,15 +22,15 @@ interface Waiting<Value> {
   reject(reason: unknown): void
 }
 
-interface WholeReader extends Waiting<Whole> {
-  readonly limitOf: (head: Head) => number
+interface WholeReader extends Waiting<WholeResponse> {
+  readonly limitOf: (head: ResponseHead) => number
   readonly onBytes: () => void
 }
 
 /** A request to a vendor, and its answer as it comes in: the head, then the bytes at the reader's pace, or all of it at once. */
-export class Post implements Dispatcher.DispatchHandler {
-  #head: Head | undefined
-  #headReader: Waiting<Head> | undefined
+export class ProviderCall implements Dispatcher.DispatchHandler {
+  #head: ResponseHead | undefined
+  #headReader: Waiting<ResponseHead> | undefined
   #wholeReader: WholeReader | undefined
   #controller: Dispatcher.DispatchController | undefined
   #chunks: Buffer[] = []
@@ -45,7 +45,7 @@ export class Post implements Dispatcher.DispatchHandler {
   }
 
   /** Rejects when the request fails, or is broken off, before there is an answer. */
-  head(): Promise<Head> {
+  head(): Promise<ResponseHead> {
     return new Promise((resolve, reject) => {
       if (this.#head !== undefined) resolve(this.#head)
       else if (this.#failure !== undefined) reject(this.#failure.reason)
@@ -76,7 +76,7 @@ export class Post implements Dispatcher.DispatchHandler {
    * The answer until its end as UTF-8 text, up to as many bytes as its head allows. Calls `onBytes` whenever something comes. Rejects as
    * `head` and `read` do.
    */
-  readWhole(limitOf: (head: Head) => number, onBytes: () => void): Promise<Whole> {
+  readWhole(limitOf: (head: ResponseHead) => number, onBytes: () => void): Promise<WholeResponse> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure.reason)
       this.#wholeReader = { limitOf, onBytes, resolve, reject }
@@ -87,16 +87,16 @@ export class Post implements Dispatcher.DispatchHandler {
   }
 
   /** Gives the request up, with its connection, also while it still waits for one. No effect once the answer has ended. */
-  breakOff(reason: unknown): void {
+  abort(reason: unknown): void {
     if (this.#ended || this.#failure !== undefined) return
     this.#chunks = []
     this.#fail(reason)
-    this.#controller?.abort(BROKEN_OFF)
+    this.#controller?.abort(ABORTED)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#failure !== undefined) controller.abort(BROKEN_OFF)
+    if (this.#failure !== undefined) controller.abort(ABORTED)
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -115,7 +115,7 @@ export class Post implements Dispatcher.DispatchHandler {
       this.#wholeReader.onBytes()
       this.#serveWhole()
     } else {
-      if (this.#waiting >= MOST_WAITING) controller.pause()
+      if (this.#waiting >= MAX_BUFFERED_BYTES) controller.pause()
       this.#wake?.()
     }
   }
@@ -154,4 +154,4 @@ export class Post implements Dispatcher.DispatchHandler {
 const decoder = new TextDecoder('utf-8')
 
 /** Why it was broken off is told to the reader; undici only needs an error. */
-const BROKEN_OFF = new Error('broken off')
+const ABORTED = new Error('broken off')

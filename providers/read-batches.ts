@@ -1,9 +1,9 @@
 import type { StreamReader } from '../core/contract/provider.ts'
 import type { ReplyEvent } from '../core/contract/reply.ts'
 import { createSseReader } from '../core/stream/read-sse.ts'
-import { explainNetworkError } from './network-error.ts'
-import type { Post } from './post.ts'
-import type { Watch } from './watch.ts'
+import { toNetworkError } from './network-error.ts'
+import type { ProviderCall } from './post.ts'
+import type { CallDeadline } from './watch.ts'
 
 /** How long a vendor may take to close a stream that is complete; its connection then serves the next request. */
 const CLOSING_MS = 500
@@ -17,9 +17,9 @@ const STOPPED = new Error('the reader stopped')
  */
 export async function* readBatches(
   provider: string,
-  body: Post,
+  body: ProviderCall,
   reader: StreamReader,
-  watch: Watch,
+  watch: CallDeadline,
   idleMs: number,
   queueMs: number,
 ): AsyncGenerator<readonly ReplyEvent[]> {
@@ -33,20 +33,20 @@ export async function* readBatches(
       const bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
       for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
       if (batch.length > 0) {
-        watch.rest()
+        watch.pause()
         begun = true
         yield batch
         batch = []
       }
-      if (reader.isDone?.()) watch.expect(CLOSING_MS)
-      else if (begun || performance.now() - opened < queueMs) watch.expect(idleMs)
+      if (reader.isDone?.()) watch.extend(CLOSING_MS)
+      else if (begun || performance.now() - opened < queueMs) watch.extend(idleMs)
     }
     for (const event of sse.end()) batch.push(...reader.read(event))
     batch.push(...reader.end())
     watch.end()
     if (batch.length > 0) yield batch
   } catch (error) {
-    const explained = explainNetworkError(error, provider, watch.brokenOff)
+    const explained = toNetworkError(error, provider, watch.aborted)
     watch.end()
     // What came before a failure is delivered, unless it would be the first batch: then another target can still answer.
     if (begun && batch.length > 0) yield batch
@@ -54,6 +54,6 @@ export async function* readBatches(
   } finally {
     watch.end()
     // Of a stream that nobody reads to its end.
-    body.breakOff(STOPPED)
+    body.abort(STOPPED)
   }
 }

@@ -5,7 +5,7 @@ export interface DataUrl {
 }
 
 /** Reads a `data:` URL (RFC 2397); undefined for any other text. */
-export function readDataUrl(url: string): DataUrl | undefined {
+export function parseDataUrl(url: string): DataUrl | undefined {
   const comma = url.indexOf(',')
   if (comma === -1 || !/^data:/i.test(url)) return undefined
   const [mediaType = '', ...parameters] = url.slice('data:'.length, comma).toLowerCase().split(';')

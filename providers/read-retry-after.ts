@@ -1,7 +1,10 @@
-import type { UpstreamFailure } from '../core/contract/provider.ts'
+import type { ProviderErrorResponse } from '../core/contract/provider.ts'
 
 /** Whole seconds, at least 1, from `retry-after-ms` or `retry-after` (seconds or a date); undefined without either. */
-export function readRetryAfter(headers: UpstreamFailure['headers'], now = Date.now()): number | undefined {
+export function parseRetryAfter(
+  headers: ProviderErrorResponse['headers'],
+  now = Date.now(),
+): number | undefined {
   const milliseconds = readNumber(headers['retry-after-ms']) ?? readDelay(headers['retry-after'], now)
   return milliseconds === undefined ? undefined : Math.max(1, Math.ceil(milliseconds / 1000))
 }

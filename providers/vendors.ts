@@ -1,8 +1,8 @@
 import type { Capabilities } from './capabilities.ts'
-import type { Connection } from './send.ts'
+import type { ProviderClient } from './send.ts'
 
 /** A provider that can be called. */
-export interface Vendor {
-  readonly connection: Connection
+export interface Provider {
+  readonly client: ProviderClient
   readonly capabilities: Capabilities
 }

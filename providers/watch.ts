@@ -1,13 +1,13 @@
 import { GatewayError } from '../core/contract/errors.ts'
-import type { Presence } from '../core/contract/presence.ts'
+import type { ClientConnection } from '../core/contract/presence.ts'
 
 /**
  * One call's patience: as long as the client is there, and within the vendor's time limits. One timer serves the whole call; to
  * expect more only moves it.
  */
-export class Watch {
+export class CallDeadline {
   /** Why the call was broken off: the client's reason, or a `provider_timeout`. */
-  brokenOff: { readonly reason: unknown } | undefined
+  aborted: { readonly reason: unknown } | undefined
   readonly #provider: string
   readonly #breakOff: (reason: unknown) => void
   readonly #stopListening: (() => void) | undefined
@@ -16,16 +16,21 @@ export class Watch {
   #timer: NodeJS.Timeout
 
   /** Starts the wait for a vendor's first sign; `breakOff` is called when it was in vain, at once when the client has left. */
-  constructor(provider: string, client: Presence, firstMs: number, breakOff: (reason: unknown) => void) {
+  constructor(
+    provider: string,
+    client: ClientConnection,
+    firstMs: number,
+    breakOff: (reason: unknown) => void,
+  ) {
     this.#provider = provider
     this.#breakOff = breakOff
     this.#limit = firstMs
     this.#timer = setTimeout(onTimeout, firstMs, this)
-    this.#stopListening = client.whenLeft((reason) => this.#cancel(reason))
+    this.#stopListening = client.onAbort((reason) => this.#cancel(reason))
   }
 
   /** From now on the vendor has `ms` to send something. */
-  expect(ms: number): void {
+  extend(ms: number): void {
     this.#waiting = true
     if (ms === this.#limit) {
       this.#timer.refresh()
@@ -37,7 +42,7 @@ export class Watch {
   }
 
   /** We are not waiting for the vendor: until the next `expect` no limit counts. */
-  rest(): void {
+  pause(): void {
     this.#waiting = false
   }
 
@@ -49,18 +54,18 @@ export class Watch {
   }
 
   /** The time is up. */
-  giveUp(): void {
+  expire(): void {
     if (!this.#waiting) return
     this.#cancel(new GatewayError('provider_timeout', `${this.#provider} did not answer in time.`))
   }
 
   #cancel(reason: unknown): void {
     this.end()
-    this.brokenOff = { reason }
+    this.aborted = { reason }
     this.#breakOff(reason)
   }
 }
 
-function onTimeout(watch: Watch): void {
-  watch.giveUp()
+function onTimeout(watch: CallDeadline): void {
+  watch.expire()
 }

@@ -1,5 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type EventLog, type Plugin, type RecordedEvent, WrongRevision } from '../../core/contract/index.ts'
+import {
+  type EventLog,
+  type Plugin,
+  type RecordedEvent,
+  WrongExpectedRevisionError,
+} from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/log/read-to-end.ts'
 import { readExport } from './import/read-export.ts'
 import { createPluginChecker } from './verify/check-plugins.ts'
@@ -78,9 +83,9 @@ async function* inBatches(events: AsyncIterable<RecordedEvent>, size: number) {
 
 async function append(log: EventLog, { stream, revision, type, data, metadata }: RecordedEvent) {
   try {
-    await log.append(stream, [{ type, data }], { expected: revision - 1, metadata })
+    await log.append(stream, [{ type, data }], { expectedRevision: revision - 1, metadata })
   } catch (error) {
-    if (!(error instanceof WrongRevision)) throw error
+    if (!(error instanceof WrongExpectedRevisionError)) throw error
     throw new Error(
       `Somebody else writes to the log (${error.message}): stop every gateway, then import again.`,
     )

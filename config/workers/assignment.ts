@@ -1,7 +1,7 @@
 import type { Environment } from '../environment.ts'
 
 /** What the primary tells a worker when it starts it. */
-export interface Assignment {
+export interface WorkerEnv {
   /** From 1; whoever replaces a worker gets its number. */
   readonly number: number
   /** The real ports, where the settings ask for any that is free. */
@@ -13,13 +13,13 @@ export interface Assignment {
 
 const VARIABLE = 'SIGNALBOX_WORKER'
 
-export function writeAssignment(assignment: Assignment): Record<string, string> {
+export function toWorkerEnv(assignment: WorkerEnv): Record<string, string> {
   return { [VARIABLE]: JSON.stringify(assignment) }
 }
 
 /** Undefined in a process that no primary started. */
-export function readAssignment(environment: Environment): Assignment | undefined {
+export function parseWorkerEnv(environment: Environment): WorkerEnv | undefined {
   const text = environment[VARIABLE]
   // Only `writeAssignment` sets it.
-  return text === undefined ? undefined : (JSON.parse(text) as Assignment)
+  return text === undefined ? undefined : (JSON.parse(text) as WorkerEnv)
 }

@@ -1,19 +1,19 @@
-import { messageOf } from '../../core/reason.ts'
+import { errorMessage } from '../../core/reason.ts'
 
 /** Kinds of asks by name, each with what is asked and what is answered. Both travel as JSON. */
-export type AskTable = Record<string, { readonly ask: unknown; readonly answer: unknown }>
+export type MethodTable = Record<string, { readonly ask: unknown; readonly answer: unknown }>
 
 /** What this end does when the other asks. Throwing lets the ask fail there, with the error's message. */
-export type Handlers<Table extends AskTable> = {
+export type Handlers<Table extends MethodTable> = {
   readonly [Kind in keyof Table]: (
     ask: Table[Kind]['ask'],
   ) => Table[Kind]['answer'] | Promise<Table[Kind]['answer']>
 }
 
 /** One end of a pair that ask each other. */
-export interface Channel<Theirs extends AskTable> {
+export interface RpcPeer<Theirs extends MethodTable> {
   /** Rejects when the other end fails, or has not answered within `limitMs`; with `ChannelClosed` when it has gone. */
-  ask<Kind extends keyof Theirs & string>(
+  request<Kind extends keyof Theirs & string>(
     kind: Kind,
     ask: Theirs[Kind]['ask'],
     limitMs: number,
@@ -23,12 +23,12 @@ export interface Channel<Theirs extends AskTable> {
 }
 
 /** What carries the messages, such as the pipe between two processes. */
-export interface Wire {
+export interface RpcTransport {
   send(message: unknown): void
   listen(receive: (message: unknown) => void): void
 }
 
-export class ChannelClosed extends Error {}
+export class ChannelClosedError extends Error {}
 
 type Message =
   | { readonly id: number; readonly kind: string; readonly ask: unknown }
@@ -45,10 +45,10 @@ interface Pending {
 const MARK = 'signalbox'
 
 /** Opens one end. Messages of one turn of the event loop travel together: a message costs far more than what is in it. */
-export function openChannel<Theirs extends AskTable, Ours extends AskTable>(
-  wire: Wire,
+export function createRpcPeer<Theirs extends MethodTable, Ours extends MethodTable>(
+  wire: RpcTransport,
   handlers: Handlers<Ours>,
-): Channel<Theirs> {
+): RpcPeer<Theirs> {
   const pending = new Map<number, Pending>()
   let outgoing: Message[] = []
   let lastId = 0
@@ -75,7 +75,7 @@ export function openChannel<Theirs extends AskTable, Ours extends AskTable>(
     try {
       send({ to, answer: await handlers[kind]?.(ask) })
     } catch (error) {
-      send({ to, failure: messageOf(error) })
+      send({ to, failure: errorMessage(error) })
     }
   }
 
@@ -91,8 +91,8 @@ export function openChannel<Theirs extends AskTable, Ours extends AskTable>(
   })
 
   return {
-    ask(kind, ask, limitMs) {
-      if (isClosed) return Promise.reject(new ChannelClosed('the other process has gone'))
+    request(kind, ask, limitMs) {
+      if (isClosed) return Promise.reject(new ChannelClosedError('the other process has gone'))
       const id = ++lastId
       send({ id, kind, ask })
       return new Promise((resolve, reject) => {
@@ -105,7 +105,7 @@ export function openChannel<Theirs extends AskTable, Ours extends AskTable>(
     close() {
       isClosed = true
       for (const id of [...pending.keys()])
-        settle(id)?.reject(new ChannelClosed('the other process has gone'))
+        settle(id)?.reject(new ChannelClosedError('the other process has gone'))
     },
   }
 }

@@ -1,10 +1,10 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
-import { LIMITS, type Metrics } from './messages.ts'
+import { type Metrics, RPC_TIMEOUTS_MS } from './messages.ts'
 import { WORKER_STATES, type WorkerProcess } from './worker-process.ts'
 
 /** The metrics of all workers as one page. */
-export interface CrewMetrics extends MetricsPage {
+export interface ClusterMetrics extends MetricsPage {
   /** Keeps the last metrics of a worker that is about to end. */
   keep(worker: WorkerProcess, metrics: Metrics): void
   /** What a worker counted goes on counting when it has ended. */
@@ -12,7 +12,7 @@ export interface CrewMetrics extends MetricsPage {
   noteRestart(reason: 'died' | 'renewed'): void
 }
 
-export function createCrewMetrics(members: () => readonly WorkerProcess[]): CrewMetrics {
+export function createClusterMetrics(members: () => readonly WorkerProcess[]): ClusterMetrics {
   const own = new Registry()
   const restarts = showWorkers(own, members)
   collectDefaultMetrics({ register: own })
@@ -23,7 +23,7 @@ export function createCrewMetrics(members: () => readonly WorkerProcess[]): Crew
 
   async function ask(worker: WorkerProcess): Promise<void> {
     // Of one that does not answer, the last that is known is shown.
-    const answer = await worker.ask('metrics', {}, LIMITS.metrics).catch(() => undefined)
+    const answer = await worker.request('metrics', {}, RPC_TIMEOUTS_MS.metrics).catch(() => undefined)
     if (answer !== undefined && members().includes(worker)) latest.set(worker, answer.metrics)
   }
 
@@ -33,7 +33,7 @@ export function createCrewMetrics(members: () => readonly WorkerProcess[]): Crew
       // One that is still starting would let the page wait, and has nothing to tell.
       await Promise.all(
         members()
-          .filter((worker) => worker.hasJoined())
+          .filter((worker) => worker.isRegistered())
           .map(ask),
       )
       const ofPrimary = (await own.getMetricsAsJSON()).filter(({ name }) => !name.startsWith('nodejs_'))

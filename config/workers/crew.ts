@@ -1,26 +1,26 @@
 import type { Logger } from 'pino'
-import type { Service } from './messages.ts'
-import { createPost, type Post } from './post.ts'
+import type { ServingAddresses } from './messages.ts'
+import { createWorkerSlot, type WorkerSlot } from './post.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /** The workers of a primary. */
-export interface Crew {
+export interface WorkerPool {
   /** Starts so many workers; resolves when all serve. Rejects when one cannot, for a reason that somebody can mend. */
-  start(count: number): Promise<Service>
+  start(count: number): Promise<ServingAddresses>
   /** Replaces one after the other, so that there are so many new ones. Rejects when one cannot start; the others go on. */
-  renew(count: number): Promise<void>
+  rollingRestart(count: number): Promise<void>
   /** All that live, those that start or end included. */
   members(): readonly WorkerProcess[]
   /** Rejects when nobody serves and nobody can start. */
-  readonly lost: Promise<never>
+  readonly failed: Promise<never>
   isStopping(): boolean
   /** Lets all end with their running requests. */
   stop(): Promise<void>
 }
 
-export interface CrewOptions {
+export interface WorkerPoolOptions {
   /** Starts the process of a worker. */
-  readonly hire: (number: number) => WorkerProcess
+  readonly spawnWorker: (number: number) => WorkerProcess
   /** How long a worker may take to end, in milliseconds, one that lingers too; then it is killed. */
   readonly endLimitMs: (lingers: boolean) => number
   /** Hears why a worker is replaced. */
@@ -28,19 +28,24 @@ export interface CrewOptions {
   readonly logger: Logger
 }
 
-export function createCrew({ hire, endLimitMs, noteRestart, logger }: CrewOptions): Crew {
+export function createWorkerPool({
+  spawnWorker,
+  endLimitMs,
+  noteRestart,
+  logger,
+}: WorkerPoolOptions): WorkerPool {
   const members = new Set<WorkerProcess>()
-  const posts = new Map<number, Post>()
+  const posts = new Map<number, WorkerSlot>()
   const stopping = new AbortController()
   let hasStarted = false
-  let giveUp: (error: Error) => void = () => undefined
-  const lost = new Promise<never>((_, reject) => {
-    giveUp = reject
+  let fail: (error: Error) => void = () => undefined
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject
   })
-  lost.catch(() => undefined)
+  failed.catch(() => undefined)
 
   function take(number: number): WorkerProcess {
-    const worker = hire(number)
+    const worker = spawnWorker(number)
     members.add(worker)
     void worker.ended.then(() => members.delete(worker))
     worker.ready.then(
@@ -50,7 +55,7 @@ export function createCrew({ hire, endLimitMs, noteRestart, logger }: CrewOption
     return worker
   }
 
-  async function dismiss(worker: WorkerProcess, lingers: boolean): Promise<void> {
+  async function terminate(worker: WorkerProcess, lingers: boolean): Promise<void> {
     const timer = setTimeout(() => {
       logger.error({ worker: worker.number, pid: worker.pid }, 'a worker does not end; it is killed')
       worker.kill()
@@ -59,15 +64,15 @@ export function createCrew({ hire, endLimitMs, noteRestart, logger }: CrewOption
     clearTimeout(timer)
   }
 
-  function postAt(number: number): Post {
+  function postAt(number: number): WorkerSlot {
     stopping.signal.throwIfAborted()
-    const post = createPost({
+    const post = createWorkerSlot({
       number,
-      hire: take,
-      dismiss,
-      isAlone: () => !hasStarted || ![...members].some((worker) => worker.state() === 'serving'),
-      giveUp,
-      noteDeath: () => noteRestart('died'),
+      spawnWorker: take,
+      terminate: terminate,
+      isLastServing: () => !hasStarted || ![...members].some((worker) => worker.state() === 'serving'),
+      fail: fail,
+      onExit: () => noteRestart('died'),
       logger,
     })
     posts.set(number, post)
@@ -77,33 +82,33 @@ export function createCrew({ hire, endLimitMs, noteRestart, logger }: CrewOption
   return {
     async start(count) {
       // The first one alone: what is wrong with the settings is then said once, and a new log gets its first user from one.
-      const service = await postAt(1).fill()
-      await Promise.all(numbers(2, count).map((number) => postAt(number).fill()))
+      const service = await postAt(1).start()
+      await Promise.all(numbers(2, count).map((number) => postAt(number).start()))
       hasStarted = true
       return service
     },
-    async renew(count) {
+    async rollingRestart(count) {
       for (const number of numbers(1, count)) {
         stopping.signal.throwIfAborted()
         const post = posts.get(number)
-        await (post ?? postAt(number)).renew()
+        await (post ?? postAt(number)).restart()
         if (post) noteRestart('renewed')
       }
       for (const [number, post] of posts) {
         if (number <= count) continue
         posts.delete(number)
-        await post.leave()
+        await post.drain()
       }
     },
     members: () => [...members],
-    lost,
+    failed: failed,
     isStopping: () => stopping.signal.aborted,
     async stop() {
       stopping.abort()
       for (const post of posts.values()) post.close()
       const ending = [...members]
       for (const worker of ending) worker.stop()
-      await Promise.all(ending.map((worker) => dismiss(worker, false)))
+      await Promise.all(ending.map((worker) => terminate(worker, false)))
     },
   }
 }

@@ -1,5 +1,7 @@
 /** Sends numbers in waves: those that come while one is under way go out together with the next, as the greatest of them. */
-export function inWaves(send: (greatest: number) => Promise<unknown>): (value: number) => Promise<unknown> {
+export function coalesceMax(
+  send: (greatest: number) => Promise<unknown>,
+): (value: number) => Promise<unknown> {
   let running: Promise<unknown> = Promise.resolve()
   let waiting: { greatest: number; readonly sent: Promise<unknown> } | undefined
 

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { Position } from '../../core/contract/index.ts'
-import type { Count } from '../../plugins/rate-limit/counter.ts'
-import type { ShownRequest } from '../../plugins/trace/record.ts'
+import type { RequestCount } from '../../plugins/rate-limit/counter.ts'
+import type { RequestSummary } from '../../plugins/trace/record.ts'
 
 /**
  * All that the primary and its workers say to each other. No key, no password and no text of a request is in it: both read the
@@ -9,41 +9,41 @@ import type { ShownRequest } from '../../plugins/trace/record.ts'
  */
 
 /** What a worker asks of the primary. */
-export type PrimaryAsks = {
+export type PrimaryMethods = {
   /** It follows the event log; it may serve once it is as far as the position in the answer. */
-  join: { ask: Nothing; answer: { readonly position: Position } }
+  register: { ask: Nothing; answer: { readonly position: Position } }
   /** It is about to listen, on the ports that were kept for it. */
   listen: { ask: Nothing; answer: Nothing }
   /** It serves. */
-  ready: { ask: Service; answer: Nothing }
+  ready: { ask: ServingAddresses; answer: Nothing }
   /** It cannot start, for a reason that somebody can mend. */
-  refuse: { ask: { readonly reason: string }; answer: Nothing }
+  startFailed: { ask: { readonly reason: string }; answer: Nothing }
   /** Counts a request of a user, for all workers. */
-  count: { ask: { readonly userId: number }; answer: Count }
+  count: { ask: { readonly userId: number }; answer: RequestCount }
   /** Answers when every other worker shows what is in the log up to the position. */
-  spread: { ask: { readonly position: Position }; answer: Nothing }
+  broadcastPosition: { ask: { readonly position: Position }; answer: Nothing }
   /** What another worker knows about a request. */
   findRecord: { ask: RecordAsk; answer: FoundRecord }
   /** The metrics of all, as a page for Prometheus. */
   metricsPage: { ask: Nothing; answer: { readonly page: string } }
   /** It ends, and these are its last metrics. */
-  leave: { ask: { readonly metrics: Metrics }; answer: Nothing }
+  unregister: { ask: { readonly metrics: Metrics }; answer: Nothing }
 }
 
 /** What the primary asks of a worker. */
-export type WorkerAsks = {
+export type WorkerMethods = {
   /** Answers when it shows what is in the log up to the position. */
-  reach: { ask: { readonly position: Position }; answer: Nothing }
+  catchUpTo: { ask: { readonly position: Position }; answer: Nothing }
   findRecord: { ask: RecordAsk; answer: FoundRecord }
   metrics: { ask: Nothing; answer: { readonly metrics: Metrics } }
   /** Another takes its place: it ends when its connections have. */
-  retire: { ask: Nothing; answer: Nothing }
+  drain: { ask: Nothing; answer: Nothing }
 }
 
 export type Nothing = Readonly<Record<never, never>>
 
 /** What a worker serves. */
-export interface Service {
+export interface ServingAddresses {
   readonly baseUrl: string
   readonly routeBaseUrl: string
   /** Plugin names in running order. */
@@ -57,17 +57,17 @@ interface RecordAsk {
 }
 
 interface FoundRecord {
-  readonly record?: ShownRequest
+  readonly record?: RequestSummary
 }
 
 /** How long an answer may take, in milliseconds. */
-export const LIMITS = {
+export const RPC_TIMEOUTS_MS = {
   count: 1000,
   record: 1000,
   metrics: 2000,
   page: 5000,
   /** As long as a node waits to see its own write. */
-  spread: 5000,
+  catchUp: 5000,
   /** For what nobody waits for. */
   notice: 10_000,
 } as const

@@ -6,18 +6,18 @@ import { WINDOW_SECONDS } from '../../plugins/rate-limit/window.ts'
 import type { Sandbox } from '../../providers/sandbox/server.ts'
 import { metricsAddress } from '../metrics-address.ts'
 import { needsSandbox, type Settings } from '../settings.ts'
-import { type CrewMetrics, createCrewMetrics } from './crew-metrics.ts'
+import { type ClusterMetrics, createClusterMetrics } from './crew-metrics.ts'
 import { keepPorts, type Ports } from './ports.ts'
 import { createServices } from './services.ts'
 import { startWorkerProcess, type WorkerProcess } from './worker-process.ts'
 
 /** What the primary has for its workers: ports, counts, metrics, a sandbox. */
-export interface Office {
-  readonly metrics: CrewMetrics
+export interface ClusterServices {
+  readonly metrics: ClusterMetrics
   /** Makes everything ready for workers with these settings. Rejects when that cannot be; then all is as it was. */
-  arrange(settings: Settings): Promise<void>
+  prepare(settings: Settings): Promise<void>
   /** Starts a worker. */
-  hire(number: number): WorkerProcess
+  spawnWorker(number: number): WorkerProcess
   /** How long a worker may take to end, in milliseconds; longer for one that lingers, because another takes its place. */
   endLimitMs(lingers: boolean): number
   sandboxUrl(): string | undefined
@@ -27,8 +27,11 @@ export interface Office {
 /** What a worker may take to end when its connections have: a last snapshot of a large state is the most of it. */
 const CLOSING_MS = 30_000
 
-export function openOffice(members: () => readonly WorkerProcess[], logger: Logger): Office {
-  const metrics = createCrewMetrics(members)
+export function createClusterServices(
+  members: () => readonly WorkerProcess[],
+  logger: Logger,
+): ClusterServices {
+  const metrics = createClusterMetrics(members)
   const counter = createMemoryCounter(WINDOW_SECONDS)
   let present: Settings | undefined
   let ports: Ports | undefined
@@ -48,7 +51,7 @@ export function openOffice(members: () => readonly WorkerProcess[], logger: Logg
 
   return {
     metrics,
-    async arrange(settings) {
+    async prepare(settings) {
       if (present) refuseAnotherLog(present, settings)
       if (needsSandbox(settings)) sandbox ??= await openSandbox()
       await moveMetrics(settings)
@@ -56,7 +59,7 @@ export function openOffice(members: () => readonly WorkerProcess[], logger: Logg
       logger.level = settings.log_level
       present = settings
     },
-    hire(number) {
+    spawnWorker(number) {
       if (present === undefined || ports === undefined) throw new Error('no worker can start yet')
       const { port, routePort } = ports
       const worker = startWorkerProcess({ number, port, routePort, sandboxUrl: sandbox?.url }, services)

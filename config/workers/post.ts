@@ -1,32 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { messageOf } from '../../core/reason.ts'
-import type { Service } from './messages.ts'
-import { StartRefused, type WorkerProcess } from './worker-process.ts'
+import { errorMessage } from '../../core/reason.ts'
+import type { ServingAddresses } from './messages.ts'
+import { StartupError, type WorkerProcess } from './worker-process.ts'
 
 /** The place of one worker, which is kept filled. */
-export interface Post {
+export interface WorkerSlot {
   /** Starts a worker, and another when that dies, until one serves. Rejects with `StartRefused` when no other post is served. */
-  fill(): Promise<Service>
+  start(): Promise<ServingAddresses>
   /** Starts another worker and lets the present one go, if there is one, when that serves. Rejects when it cannot; then all is as it was. */
-  renew(): Promise<void>
+  restart(): Promise<void>
   /** Lets the worker go and fills the place no more. */
-  leave(): Promise<void>
+  drain(): Promise<void>
   /** Fills the place no more. */
   close(): void
 }
 
-export interface PostOptions {
+export interface WorkerSlotOptions {
   readonly number: number
-  readonly hire: (number: number) => WorkerProcess
+  readonly spawnWorker: (number: number) => WorkerProcess
   /** Resolves when the worker has ended, by force if need be; one that lingers may take longer. */
-  readonly dismiss: (worker: WorkerProcess, lingers: boolean) => Promise<void>
+  readonly terminate: (worker: WorkerProcess, lingers: boolean) => Promise<void>
   /** Whether nobody else serves: a start that is refused is then the end. */
-  readonly isAlone: () => boolean
+  readonly isLastServing: () => boolean
   /** Hears why, when nobody serves and nobody can. */
-  readonly giveUp: (error: Error) => void
+  readonly fail: (error: Error) => void
   /** Hears of every worker that has to be replaced because it died. */
-  readonly noteDeath: () => void
+  readonly onExit: () => void
   readonly logger: Logger
 }
 
@@ -36,17 +36,17 @@ const WAIT_MS = { first: 250, most: 30_000 }
 /** One that lived as long as this is replaced at once. */
 const STEADY_MS = 10_000
 
-export function createPost(options: PostOptions): Post {
-  const { number, hire, dismiss, isAlone, giveUp, noteDeath, logger } = options
+export function createWorkerSlot(options: WorkerSlotOptions): WorkerSlot {
+  const { number, spawnWorker, terminate, isLastServing, fail, onExit, logger } = options
   let holder: WorkerProcess | undefined
   let filling = new AbortController()
   let waitMs = 0
 
-  async function fill(): Promise<Service> {
+  async function start(): Promise<ServingAddresses> {
     const { signal } = filling
     for (;;) {
       await sleep(waitMs, undefined, { signal })
-      const worker = hire(number)
+      const worker = spawnWorker(number)
       signal.addEventListener('abort', worker.stop, { once: true })
       try {
         const service = await worker.ready
@@ -54,12 +54,12 @@ export function createPost(options: PostOptions): Post {
         hold(worker)
         return service
       } catch (error) {
-        await dismiss(worker, false)
+        await terminate(worker, false)
         signal.throwIfAborted()
-        if (error instanceof StartRefused && isAlone()) throw error
+        if (error instanceof StartupError && isLastServing()) throw error
         lengthenWait()
         logger.error(
-          { worker: number, reason: messageOf(error), waitMs },
+          { worker: number, reason: errorMessage(error), waitMs },
           'a worker did not start; trying again',
         )
       } finally {
@@ -74,7 +74,7 @@ export function createPost(options: PostOptions): Post {
     void worker.ended.then((how) => {
       if (holder !== worker || filling.signal.aborted) return
       holder = undefined
-      noteDeath()
+      onExit()
       if (performance.now() - since >= STEADY_MS) waitMs = 0
       else lengthenWait()
       logger.error(
@@ -87,8 +87,8 @@ export function createPost(options: PostOptions): Post {
 
   function refill(): void {
     const { signal } = filling
-    fill().catch((error) => {
-      if (!signal.aborted) giveUp(error)
+    start().catch((error) => {
+      if (!signal.aborted) fail(error)
     })
   }
 
@@ -96,14 +96,14 @@ export function createPost(options: PostOptions): Post {
     waitMs = Math.min(Math.max(waitMs * 2, WAIT_MS.first), WAIT_MS.most)
   }
 
-  async function renew(): Promise<void> {
+  async function restart(): Promise<void> {
     const { signal } = filling
-    const next = hire(number)
+    const next = spawnWorker(number)
     try {
       await next.ready
       signal.throwIfAborted()
     } catch (error) {
-      await dismiss(next, false)
+      await terminate(next, false)
       throw error
     }
     const former = holder
@@ -114,14 +114,14 @@ export function createPost(options: PostOptions): Post {
   }
 
   async function letGo(worker: WorkerProcess): Promise<void> {
-    worker.retire()
-    await dismiss(worker, true)
+    worker.drain()
+    await terminate(worker, true)
   }
 
   return {
-    fill,
-    renew,
-    async leave() {
+    start: start,
+    restart: restart,
+    async drain() {
       filling.abort()
       if (holder) await letGo(holder)
     },

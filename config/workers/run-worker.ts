@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
-import { messageOf } from '../../core/reason.ts'
+import { errorMessage } from '../../core/reason.ts'
 import { describeDemo } from '../banner.ts'
 import { createDemoUser } from '../demo-user.ts'
 import type { Environment } from '../environment.ts'
@@ -8,21 +8,21 @@ import { type Gateway, startGateway } from '../gateway.ts'
 import { createLogger } from '../logger.ts'
 import { forgetSecrets, listSecrets } from '../secrets.ts'
 import { readSettings } from '../settings.ts'
-import type { Assignment } from './assignment.ts'
-import type { Wire } from './channel.ts'
-import { type Ties, tieToPrimary } from './colleagues.ts'
+import type { WorkerEnv } from './assignment.ts'
+import type { RpcTransport } from './channel.ts'
+import { connectToPrimary, type PrimaryConnection } from './colleagues.ts'
 
 /** Serves as one of several workers until it is told to stop. When the primary dies, node:cluster ends this process at once. */
-export async function runWorker(environment: Environment, assignment: Assignment): Promise<never> {
+export async function runWorker(environment: Environment, assignment: WorkerEnv): Promise<never> {
   // A terminal that closes tells every process; what comes of it is for the primary to say.
   process.on('SIGHUP', () => undefined)
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort())
-  const ties = tieToPrimary(PRIMARY, assignment)
+  const ties = connectToPrimary(PRIMARY, assignment)
   const logger = createLogger('info', { isShared: true, worker: assignment.number })
   const gateway = await start(environment, assignment, ties, logger, stopping.signal).catch(async (error) => {
     if (stopping.signal.aborted) process.exit(0)
-    await ties.refuse(messageOf(error))
+    await ties.refuse(errorMessage(error))
     process.exit(1)
   })
   const code = await serve(gateway, ties, logger, stopping.signal).catch((err) => {
@@ -32,7 +32,7 @@ export async function runWorker(environment: Environment, assignment: Assignment
   process.exit(code)
 }
 
-const PRIMARY: Wire = {
+const PRIMARY: RpcTransport = {
   // Without the primary there is nobody left to tell.
   send: (message) => void process.send?.(message, undefined, undefined, () => undefined),
   listen: (receive) => void process.on('message', receive),
@@ -40,8 +40,8 @@ const PRIMARY: Wire = {
 
 async function start(
   environment: Environment,
-  { number, port, routePort }: Assignment,
-  ties: Ties,
+  { number, port, routePort }: WorkerEnv,
+  ties: PrimaryConnection,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<Gateway> {
@@ -61,7 +61,12 @@ async function greet({ state, baseUrl }: Gateway): Promise<void> {
 }
 
 /** Resolves with the exit code when everything is let go of. */
-async function serve(gateway: Gateway, ties: Ties, logger: Logger, signal: AbortSignal): Promise<number> {
+async function serve(
+  gateway: Gateway,
+  ties: PrimaryConnection,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<number> {
   const stopped = signal.aborted ? Promise.resolve() : once(signal, 'abort')
   const failure = await Promise.race([stopped, ties.retired, gateway.state.live.ended]).then(
     () => undefined,
@@ -70,7 +75,7 @@ async function serve(gateway: Gateway, ties: Ties, logger: Logger, signal: Abort
   if (failure === undefined) logger.info('stopping: running requests may end')
   else logger.fatal({ err: failure }, 'the event log cannot be followed any further')
   void stopped.then(gateway.stop)
-  await (failure === undefined && !signal.aborted ? gateway.retire() : gateway.stop())
+  await (failure === undefined && !signal.aborted ? gateway.drain() : gateway.stop())
   await ties.leave().catch(() => undefined)
   return failure === undefined ? 0 : 1
 }

@@ -1,7 +1,18 @@
 import cluster, { type Worker } from 'node:cluster'
-import { type Assignment, writeAssignment } from './assignment.ts'
-import { type Channel, ChannelClosed, type Handlers, openChannel, type Wire } from './channel.ts'
-import { LIMITS, type PrimaryAsks, type Service, type WorkerAsks } from './messages.ts'
+import { toWorkerEnv, type WorkerEnv } from './assignment.ts'
+import {
+  ChannelClosedError,
+  createRpcPeer,
+  type Handlers,
+  type RpcPeer,
+  type RpcTransport,
+} from './channel.ts'
+import {
+  type PrimaryMethods,
+  RPC_TIMEOUTS_MS,
+  type ServingAddresses,
+  type WorkerMethods,
+} from './messages.ts'
 
 /** `starting` until it serves; `leaving` from when it was told to end. */
 export const WORKER_STATES = ['starting', 'serving', 'leaving'] as const
@@ -11,37 +22,37 @@ export interface WorkerProcess {
   readonly number: number
   readonly pid: number | undefined
   /** Resolves when it serves. Rejects with `StartRefused`, or with another error when it died before. */
-  readonly ready: Promise<Service>
+  readonly ready: Promise<ServingAddresses>
   /** Resolves with how it ended. */
   readonly ended: Promise<string>
   state(): (typeof WORKER_STATES)[number]
   /** Whether it follows the log: it has to hear of every change. */
-  hasJoined(): boolean
-  readonly ask: Channel<WorkerAsks>['ask']
+  isRegistered(): boolean
+  readonly request: RpcPeer<WorkerMethods>['request']
   /** Another is in its place: it ends when its connections have. */
-  readonly retire: () => void
+  readonly drain: () => void
   /** It ends with its running requests. */
   readonly stop: () => void
   readonly kill: () => void
 }
 
 /** A worker cannot start, for a reason that somebody can mend. */
-export class StartRefused extends Error {}
+export class StartupError extends Error {}
 
 /** What the primary does for a worker, besides noting how far it is. */
-export type Services = Handlers<Omit<PrimaryAsks, 'ready' | 'refuse'>>
+export type PrimaryHandlers = Handlers<Omit<PrimaryMethods, 'ready' | 'startFailed'>>
 
 /** Starts a worker. */
 export function startWorkerProcess(
-  assignment: Assignment,
-  serve: (worker: WorkerProcess) => Services,
+  assignment: WorkerEnv,
+  serve: (worker: WorkerProcess) => PrimaryHandlers,
 ): WorkerProcess {
-  const child = cluster.fork(writeAssignment(assignment))
+  const child = cluster.fork(toWorkerEnv(assignment))
   let state: (typeof WORKER_STATES)[number] = 'starting'
-  let hasJoined = false
-  let resolveReady: (service: Service) => void = () => undefined
+  let hasRegistered = false
+  let resolveReady: (service: ServingAddresses) => void = () => undefined
   let rejectReady: (error: Error) => void = () => undefined
-  const ready = new Promise<Service>((resolve, reject) => {
+  const ready = new Promise<ServingAddresses>((resolve, reject) => {
     resolveReady = resolve
     rejectReady = reject
   })
@@ -65,12 +76,12 @@ export function startWorkerProcess(
       })
     }),
     state: () => state,
-    hasJoined: () => hasJoined,
-    ask: (...args) => channel.ask(...args),
-    retire() {
+    isRegistered: () => hasRegistered,
+    request: (...args) => channel.request(...args),
+    drain() {
       state = 'leaving'
-      channel.ask('retire', {}, LIMITS.notice).catch((error) => {
-        if (!(error instanceof ChannelClosed)) worker.stop()
+      channel.request('drain', {}, RPC_TIMEOUTS_MS.notice).catch((error) => {
+        if (!(error instanceof ChannelClosedError)) worker.stop()
       })
     },
     stop() {
@@ -80,26 +91,26 @@ export function startWorkerProcess(
     kill: () => void child.process.kill('SIGKILL'),
   }
   const services = serve(worker)
-  const channel = openChannel<WorkerAsks, PrimaryAsks>(wireTo(child), {
+  const channel = createRpcPeer<WorkerMethods, PrimaryMethods>(wireTo(child), {
     ...services,
-    join(ask) {
-      hasJoined = true
-      return services.join(ask)
+    register(ask) {
+      hasRegistered = true
+      return services.register(ask)
     },
     ready(service) {
       if (state === 'starting') state = 'serving'
       resolveReady(service)
       return {}
     },
-    refuse({ reason }) {
-      rejectReady(new StartRefused(reason))
+    startFailed({ reason }) {
+      rejectReady(new StartupError(reason))
       return {}
     },
   })
   return worker
 }
 
-function wireTo(child: Worker): Wire {
+function wireTo(child: Worker): RpcTransport {
   return {
     send(message) {
       // What is sent to one that has just died fails silently; its end is heard of elsewhere.

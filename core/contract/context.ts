@@ -4,12 +4,12 @@ import type { Account } from './accounts.ts'
 import type { GatewayError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { JsonObject } from './json.ts'
-import type { Presence } from './presence.ts'
+import type { ClientConnection } from './presence.ts'
 
 /** Headers that the gateway itself puts on an answer. They are written with its head; where a plugin has set one of the name, that counts. */
-export interface OwnHeaders {
+export interface DefaultHeaders {
   /** Each name once, in lower case. */
-  addOwn(name: string, value: string): void
+  setDefaultHeader(name: string, value: string): void
 }
 
 /** What the gateway adds to Koa's context. */
@@ -18,8 +18,8 @@ export interface GatewayFields {
   readonly requestId: string
   /** `performance.now()` at arrival. */
   readonly startedAt: number
-  readonly client: Presence
-  readonly res: OwnHeaders
+  readonly client: ClientConnection
+  readonly res: DefaultHeaders
   /** The path of the inference endpoint that serves the request, once it is found. */
   endpoint?: string
   /** How errors are answered from here on; the general envelope where nobody said. */

@@ -7,9 +7,9 @@ import type { JsonObject } from './json.ts'
 /** A client's format: reads requests into the canonical form, writes replies and errors back. */
 export interface Dialect {
   /** Throws 400 naming the parameter at fault. */
-  readRequest(body: JsonObject, ctx: GatewayContext): ChatRequest | Promise<ChatRequest>
+  parseRequest(body: JsonObject, ctx: GatewayContext): ChatRequest | Promise<ChatRequest>
   /** Models to try before the automatic choice, best first. */
-  readPreferences?(body: JsonObject): readonly string[]
+  parsePreferences?(body: JsonObject): readonly string[]
   /** Request fields that the endpoint fills in where the caller left them out. */
   readonly defaults?: readonly string[]
   /** The body, or its JSON. */

@@ -12,7 +12,7 @@ export interface EndedRequest {
   readonly endpoint: string | undefined
   readonly status: number
   /** The client did not wait for the end. */
-  readonly left: boolean
+  readonly isAborted: boolean
   /** `performance.now()` at arrival and at the end. */
   readonly startedAt: number
   readonly endedAt: number

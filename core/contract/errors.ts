@@ -1,6 +1,6 @@
-import { brand } from './brand.ts'
+import { recognizeAcrossCopies } from './brand.ts'
 import type { JsonObject } from './json.ts'
-import { withoutApiKeys } from './without-api-keys.ts'
+import { redactApiKeys } from './without-api-keys.ts'
 
 /**
  * Every error the gateway answers with: HTTP status, the `type` on the wire, and whether another target may be tried.
@@ -78,7 +78,7 @@ export class GatewayError extends Error {
   readonly details: ErrorDetails
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(withoutApiKeys(message), { cause: details.cause })
+    super(redactApiKeys(message), { cause: details.cause })
     this.name = 'GatewayError'
     this.code = code
     this.details = details
@@ -102,4 +102,4 @@ export class GatewayError extends Error {
   }
 }
 
-brand(GatewayError, 'GatewayError')
+recognizeAcrossCopies(GatewayError, 'GatewayError')

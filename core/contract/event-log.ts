@@ -1,4 +1,4 @@
-import { brand } from './brand.ts'
+import { recognizeAcrossCopies } from './brand.ts'
 import type { JsonObject } from './json.ts'
 
 /** Place of an event in the whole log: a positive integer that only grows, with gaps allowed. 0 is before the first event. */
@@ -33,7 +33,7 @@ export interface RecordedEvent extends NewEvent {
 export type ExpectedRevision = number | 'any'
 
 export interface AppendOptions {
-  readonly expected: ExpectedRevision
+  readonly expectedRevision: ExpectedRevision
   readonly metadata: EventMetadata
   /** Whole seconds until the events are gone for good: on expiring streams, and only there. */
   readonly maxAge?: number
@@ -63,55 +63,55 @@ export interface EventLog {
    * whichever process wrote it. Ends when the signal aborts. `streams`, a category
    * with its `-`, leaves out all others.
    */
-  follow(from: Position, signal: AbortSignal, streams?: string): AsyncIterable<RecordedEvent | 'caught-up'>
+  subscribe(from: Position, signal: AbortSignal, streams?: string): AsyncIterable<RecordedEvent | 'caught-up'>
   /** Lets followers look now for what other processes have written, for those who know that there is something. */
-  look?(): void
+  poll?(): void
   /** Takes an expiring stream away for good; its name is not used again. Nothing happens when there is none. */
-  remove(stream: string): Promise<void>
+  deleteStream(stream: string): Promise<void>
   /** Waits for appends under way, then lets go of the store. */
   close(): Promise<void>
 }
 
 /** The stream was changed by somebody else since its revision was read. `actual` is -1 when it does not exist. */
-export class WrongRevision extends Error {
+export class WrongExpectedRevisionError extends Error {
   readonly stream: string
   readonly expected: number
   readonly actual: number
 
   constructor(stream: string, expected: number, actual: number) {
     super(`stream ${stream} is at revision ${actual}, not at ${expected}`)
-    this.name = 'WrongRevision'
+    this.name = 'WrongExpectedRevisionError'
     this.stream = stream
     this.expected = expected
     this.actual = actual
   }
 }
 
-brand(WrongRevision, 'WrongRevision')
+recognizeAcrossCopies(WrongExpectedRevisionError, 'WrongExpectedRevisionError')
 
 /**
  * The log could not write or read. `full`: the disk is. `maybeWritten`: the answer to an append was lost, so whether its events are
  * in the log is not known; otherwise they are not. `passing`: the same may succeed in a moment.
  */
-export class LogUnavailable extends Error {
-  readonly full: boolean
-  readonly maybeWritten: boolean
-  readonly passing: boolean
+export class EventLogUnavailableError extends Error {
+  readonly diskFull: boolean
+  readonly outcomeUnknown: boolean
+  readonly transient: boolean
 
-  constructor(message: string, options: LogUnavailableOptions = {}) {
+  constructor(message: string, options: EventLogUnavailableOptions = {}) {
     super(message, { cause: options.cause })
-    this.name = 'LogUnavailable'
-    this.full = options.full ?? false
-    this.maybeWritten = options.maybeWritten ?? false
-    this.passing = options.passing ?? false
+    this.name = 'EventLogUnavailableError'
+    this.diskFull = options.diskFull ?? false
+    this.outcomeUnknown = options.outcomeUnknown ?? false
+    this.transient = options.transient ?? false
   }
 }
 
-brand(LogUnavailable, 'LogUnavailable')
+recognizeAcrossCopies(EventLogUnavailableError, 'EventLogUnavailableError')
 
-interface LogUnavailableOptions {
+interface EventLogUnavailableOptions {
   readonly cause?: unknown
-  readonly full?: boolean
-  readonly maybeWritten?: boolean
-  readonly passing?: boolean
+  readonly diskFull?: boolean
+  readonly outcomeUnknown?: boolean
+  readonly transient?: boolean
 }

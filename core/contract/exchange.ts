@@ -4,7 +4,7 @@ import type { ErrorCode, GatewayError } from './errors.ts'
 import type { JsonObject } from './json.ts'
 import type { Model } from './model.ts'
 import type { Mode } from './modes.ts'
-import type { Presence } from './presence.ts'
+import type { ClientConnection } from './presence.ts'
 import type { Target } from './provider.ts'
 import type { Reply, Usage } from './reply.ts'
 import type { RuleSet } from './rules.ts'
@@ -15,7 +15,7 @@ export interface Exchange {
   readonly id: string
   readonly account: Account
   /** Whether the client still waits. Every wait heeds it. */
-  readonly client: Presence
+  readonly client: ClientConnection
   /** `performance.now()` at arrival. */
   readonly startedAt: number
   /** The user's rules as they were at arrival. */
@@ -39,7 +39,7 @@ export interface Exchange {
   /** What the answer used, once the vendor has said so. */
   usage?: Usage
   /** Why a stream broke off after it had begun. */
-  fault?: GatewayError
+  error?: GatewayError
   readonly warnings: Warning[]
   readonly trace: RuleTraceEntry[]
   readonly attempts: Attempt[]
@@ -49,7 +49,7 @@ export interface Route {
   readonly mode: Mode
   /** Never empty. A pinned route has one target. */
   readonly targets: readonly [Target, ...Target[]]
-  readonly pinned: boolean
+  readonly isFixed: boolean
   /** Every model that could have served the request, for comparing costs. */
   candidates(): readonly Model[]
   /** One sentence that says what decided. */

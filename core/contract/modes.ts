@@ -17,7 +17,7 @@ const ALIASES: Readonly<Record<string, Mode>> = {
 export const MODE_SPELLINGS = Object.keys(ALIASES)
 
 /** The canonical mode for a spelling in any case, or undefined. */
-export function readMode(spelling: string): Mode | undefined {
+export function parseMode(spelling: string): Mode | undefined {
   const key = spelling.toLowerCase()
   return Object.hasOwn(ALIASES, key) ? ALIASES[key] : undefined
 }

@@ -42,7 +42,7 @@ export interface PluginParts {
   /** Adds endpoints for authenticated users; the `management` chain runs before them. */
   routes?(router: GatewayRouter): void
   /** Adds endpoints that no chain guards: the plugin checks the caller itself. */
-  openRoutes?(router: GatewayRouter): void
+  publicRoutes?(router: GatewayRouter): void
   /** Keys that `match_json` of routing rules may hold besides the built-in ones. */
   readonly conditions?: readonly Condition[]
   /** Keys that `action_json` of routing rules may hold besides the built-in ones. */
@@ -59,11 +59,11 @@ export interface PluginParts {
 /** What the gateway lends to a plugin. */
 export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
   /** Everything that happened, for reading. */
-  readonly log: Pick<EventLog, 'read' | 'follow'>
+  readonly log: Pick<EventLog, 'read' | 'subscribe'>
   /** The plugin's own events: those that it declares. */
   readonly events: PluginEvents<State, Event>
   /** Conditions and actions of all plugins; complete once every plugin is set up. */
-  readonly vocabulary: Vocabulary
+  readonly operators: OperatorRegistry
   /** Runs what all plugins decide about a request, in their order; complete once every plugin is set up. */
   decide(exchange: Exchange): Promise<void>
   /** How all plugins describe their endpoints; complete once every plugin is set up. */
@@ -74,7 +74,7 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
 }
 
 /** The words of routing rules, by name. */
-export interface Vocabulary {
+export interface OperatorRegistry {
   readonly conditions: ReadonlyMap<string, Condition>
   readonly actions: ReadonlyMap<string, Action>
 }

@@ -1,10 +1,10 @@
 /** Whether the client still waits for its answer. */
-export interface Presence {
-  readonly left: boolean
+export interface ClientConnection {
+  readonly isAborted: boolean
   /** Calls `notify` once when the client leaves before the answer has ended, at once if it has. Gives back what takes that back. */
-  whenLeft(notify: (reason: unknown) => void): () => void
+  onAbort(notify: (reason: unknown) => void): () => void
   /** Calls `notify` once when the answer has ended or the client has left, at once if that was so. */
-  whenEnded(notify: () => void): void
+  onClose(notify: () => void): void
   /** Aborts when the client leaves. Made on first use, and dear: on the hot path `whenLeft` is better. */
   readonly signal: AbortSignal
 }

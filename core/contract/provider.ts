@@ -13,7 +13,7 @@ export interface Target {
 }
 
 /** The HTTP request to a vendor, relative to its base URL. */
-export interface HttpCall {
+export interface ProviderRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -38,18 +38,18 @@ export interface StreamReader {
 }
 
 /** A vendor's wire format. Pure: values in, values out; the network is elsewhere. */
-export interface Provider {
+export interface ProviderAdapter {
   /** The format's name, such as `openai`. */
   readonly format: string
-  writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall
+  buildRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest
   /** Reads the parsed JSON of a whole reply; throws a `GatewayError` when it is not one. */
-  readReply(body: unknown): ReplyEvent
-  openStream(): StreamReader
+  parseReply(body: unknown): ReplyEvent
+  createStreamReader(): StreamReader
   /** Turns an answer other than 2xx into the error that the client gets. `body` is at most a few KB of text. */
-  readFailure(failure: UpstreamFailure): GatewayError
+  parseError(failure: ProviderErrorResponse): GatewayError
 }
 
-export interface UpstreamFailure {
+export interface ProviderErrorResponse {
   readonly provider: string
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>

@@ -18,20 +18,20 @@ export interface RoutingInput {
 export type Matcher = (input: RoutingInput) => boolean
 
 /** A key of a rule document, its values, and what they mean. */
-interface Term {
+interface Operator {
   /** Unique among all plugins. */
   readonly name: string
   readonly schema: JsonObject
   /** Completes "<name> must be …". */
-  readonly says: string
+  readonly description: string
   /** The value as it is stored; as given when left out. */
   normalise?(value: unknown): unknown
 }
 
 /** A key of `match_json`. It is compiled once per rule change. */
-export type Condition = Term & {
+export type Condition = Operator & {
   /** What the owner should know about a value that is accepted, as a sentence. */
-  remark?(value: unknown): string | undefined
+  lint?(value: unknown): string | undefined
 } & (
     | { matcher(value: unknown): Matcher }
     /** Holds when any of these is found, in any case, in the user's texts; all rules are searched in one pass. */
@@ -49,7 +49,7 @@ export interface RoutingDraft {
 }
 
 /** A key of `action_json`. */
-export interface Action extends Term {
+export interface Action extends Operator {
   /** `first`: of several matching rules only the first applies; `all`: each does. */
   readonly combine: 'first' | 'all'
   apply(value: unknown, draft: RoutingDraft): void

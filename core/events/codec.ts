@@ -8,7 +8,7 @@ import type { UserEvent } from './users.ts'
 export type DomainEvent = UserEvent | RuleEvent | IdEvent
 
 /** Version of the event shapes that this code writes. A reader of another version upcasts or skips. */
-export const SCHEMA = 1
+export const SCHEMA_VERSION = 1
 
 const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   UserCreated: true,
@@ -31,11 +31,11 @@ export function encodeEvent(event: DomainEvent): NewEvent {
 }
 
 /** Metadata of a write by `actor` at `time`, of events in the shapes of a version. */
-export function describeWrite(
+export function createMetadata(
   actor: string,
   time: string,
   requestId?: string,
-  schema = SCHEMA,
+  schema = SCHEMA_VERSION,
 ): EventMetadata {
   return { actor, time, schema, ...(requestId !== undefined && { requestId }) }
 }
@@ -43,8 +43,8 @@ export function describeWrite(
 /** What a record says; undefined for a type or shape that only a newer node knows. Old shapes are read as today's. */
 export function decodeEvent(record: RecordedEvent, upcasts: Upcasts = UPCASTS): DomainEvent | undefined {
   const { schema } = record.metadata
-  if (schema > SCHEMA) return undefined
-  const { type, data } = schema < SCHEMA ? upcast(record, schema, SCHEMA, upcasts) : record
+  if (schema > SCHEMA_VERSION) return undefined
+  const { type, data } = schema < SCHEMA_VERSION ? upcast(record, schema, SCHEMA_VERSION, upcasts) : record
   if (!Object.hasOwn(TYPES, type)) return undefined
   // The cast is safe: only encodeEvent writes these types, and the schema version says in which shape.
   return { type, data } as unknown as DomainEvent

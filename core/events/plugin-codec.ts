@@ -5,9 +5,9 @@ import {
   type PluginEvent,
   type RecordedEvent,
 } from '../contract/index.ts'
-import { reasonOf } from '../reason.ts'
-import { compileForeignCheck, describeSchemaFault } from '../schema.ts'
-import { canOwnEvents, isTypeName, ownPart, pluginStream, pluginType, subjectIn } from './plugins.ts'
+import { errorSummary } from '../reason.ts'
+import { compileUntrustedValidator, describeSchemaError } from '../schema.ts'
+import { canOwnEvents, isTypeName, pluginPart, pluginStream, pluginType, subjectIn } from './plugins.ts'
 import { upcast } from './upcasts.ts'
 
 /** Between a plugin's events and the log. */
@@ -37,7 +37,7 @@ export function createPluginCodec(plugin: string, declared: EventDeclaration): P
     if (check === undefined) return 'is not declared in its events.types'
     if (!isJsonObject(data)) return 'has no data: give an object'
     if (check(data)) return undefined
-    return `does not fit its schema: ${(check.errors ?? []).map(describeSchemaFault).join('; ')}`
+    return `does not fit its schema: ${(check.errors ?? []).map(describeSchemaError).join('; ')}`
   }
 
   return {
@@ -50,7 +50,7 @@ export function createPluginCodec(plugin: string, declared: EventDeclaration): P
     },
     decode({ stream, type, data, revision, position, metadata }) {
       const subject = subjectIn(plugin, stream)
-      const own = ownPart(plugin, type)
+      const own = pluginPart(plugin, type)
       const { schema, actor, time, requestId } = metadata
       if (subject === undefined || own === undefined || schema > version) return undefined
       const event = upcast({ type: own, data }, schema, version, upcasts)
@@ -68,8 +68,8 @@ export function createPluginCodec(plugin: string, declared: EventDeclaration): P
 function compileType(type: string, schema: EventDeclaration['types'][string]) {
   if (!isTypeName(type)) throw new Error(`"${type}" cannot be a type of event: use letters and digits`)
   try {
-    return compileForeignCheck<NewEvent['data']>(schema)
+    return compileUntrustedValidator<NewEvent['data']>(schema)
   } catch (cause) {
-    throw new Error(`the schema of its event "${type}" is no JSON schema: ${reasonOf(cause)}`, { cause })
+    throw new Error(`the schema of its event "${type}" is no JSON schema: ${errorSummary(cause)}`, { cause })
   }
 }

@@ -23,17 +23,17 @@ export function pluginType(plugin: string, type: string): string {
 }
 
 /** What comes after the plugin's name; undefined when it is another plugin's, or nobody's. */
-export function ownPart(plugin: string, name: string): string | undefined {
+export function pluginPart(plugin: string, name: string): string | undefined {
   return name.startsWith(plugin + SEPARATOR) ? name.slice(plugin.length + SEPARATOR.length) : undefined
 }
 
 /** The subject of a stream of the plugin. */
 export function subjectIn(plugin: string, stream: string): string | undefined {
-  return isPluginStream(stream) ? ownPart(plugin, stream.slice(PLUGIN_STREAMS.length)) : undefined
+  return isPluginStream(stream) ? pluginPart(plugin, stream.slice(PLUGIN_STREAMS.length)) : undefined
 }
 
 /** The plugin whose stream it is; undefined when it is nobody's. */
-export function pluginIn(stream: string): string | undefined {
+export function pluginOf(stream: string): string | undefined {
   const end = stream.indexOf(SEPARATOR)
   return isPluginStream(stream) && end !== -1 ? stream.slice(PLUGIN_STREAMS.length, end) : undefined
 }

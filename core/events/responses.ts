@@ -14,14 +14,14 @@ export interface StoredResponse {
   /** The response in OpenAI's form. */
   readonly response: JsonObject
   /** In which pieces it was streamed; not there when it was not. */
-  readonly pace?: Pace
+  readonly pace?: ChunkLengths
 }
 
 /** Text parts of the type `text`, as in the interface, or `output_text`, as OpenAI's clients need it. */
 export type ResponseForm = 'interface' | 'openai'
 
 /** Runs of pieces of one output item: its place in the output, then the length of each piece. 0 is the beginning of a tool call. */
-export type Pace = readonly (readonly number[])[]
+export type ChunkLengths = readonly (readonly number[])[]
 
 /** The stream of a response; `seed` are the 24 characters that its id shares with the call's request id. */
 export const responseStream = (seed: string): string => `response-${seed}`

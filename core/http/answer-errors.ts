@@ -1,18 +1,18 @@
 import type { Logger } from 'pino'
 import {
+  EventLogUnavailableError,
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
   type JsonObject,
-  LogUnavailable,
 } from '../contract/index.ts'
-import { letFlow } from './send-stream.ts'
-import { readKoaError } from './thrown-by-koa.ts'
+import { startStreaming } from './send-stream.ts'
+import { toKoaError } from './thrown-by-koa.ts'
 
 type ErrorBody = NonNullable<GatewayContext['errorBody']>
 
 /** The general envelope (interface: "Errors"). */
-export function envelope(error: GatewayError): JsonObject {
+export function errorEnvelope(error: GatewayError): JsonObject {
   const { message, type, status } = error
   const { errors, retryAfter } = error.details
   const more = { ...(errors && { errors }), ...(retryAfter !== undefined && { retry_after: retryAfter }) }
@@ -20,7 +20,7 @@ export function envelope(error: GatewayError): JsonObject {
 }
 
 /** Errors that are thrown further down are answered in this shape. */
-export function shapeErrors(bodyOf: ErrorBody): GatewayMiddleware {
+export function setErrorBody(bodyOf: ErrorBody): GatewayMiddleware {
   return (ctx, next) => {
     ctx.errorBody = bodyOf
     return next()
@@ -28,29 +28,29 @@ export function shapeErrors(bodyOf: ErrorBody): GatewayMiddleware {
 }
 
 /** Turns what is thrown further down into an answer, and calls `whenOver` with every request that has been through all. */
-export function answerErrors(logger: Logger, whenOver: (ctx: GatewayContext) => void): GatewayMiddleware {
+export function handleErrors(logger: Logger, whenOver: (ctx: GatewayContext) => void): GatewayMiddleware {
   return async (ctx, next) => {
     try {
       await next()
-      letFlow(ctx)
+      startStreaming(ctx)
     } catch (thrown) {
-      if (ctx.client.left) return
-      const error = readError(thrown)
+      if (ctx.client.isAborted) return
+      const error = toGatewayError(thrown)
       if (error.status >= 500) logger.error({ err: thrown, requestId: ctx.requestId }, error.message)
       for (const [name, value] of Object.entries(error.details.headers ?? {})) ctx.set(name, value)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.status = error.status
-      ctx.body = (ctx.errorBody ?? envelope)(error)
+      ctx.body = (ctx.errorBody ?? errorEnvelope)(error)
     } finally {
       whenOver(ctx)
     }
   }
 }
 
-function readError(thrown: unknown): GatewayError {
+function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
-  if (thrown instanceof LogUnavailable) return logError(thrown)
-  const refusal = readKoaError(thrown)
+  if (thrown instanceof EventLogUnavailableError) return toEventLogError(thrown)
+  const refusal = toKoaError(thrown)
   if (refusal !== undefined) return refusal
   return new GatewayError(
     'internal_error',
@@ -61,12 +61,12 @@ function readError(thrown: unknown): GatewayError {
   )
 }
 
-function logError(cause: LogUnavailable): GatewayError {
-  if (cause.full)
+function toEventLogError(cause: EventLogUnavailableError): GatewayError {
+  if (cause.diskFull)
     return new GatewayError('event_log_full', 'The event log has no room left. Nothing was changed.', {
       cause,
     })
-  const message = cause.maybeWritten
+  const message = cause.outcomeUnknown
     ? 'The event log is away, and it is not known whether the change was made. Look before you repeat it.'
     : 'The event log is away. Nothing was changed. Try again.'
   return new GatewayError('event_log_unavailable', message, { cause, retryAfter: 1 })

@@ -9,27 +9,27 @@ import {
   type GatewayMiddleware,
   type GatewayRouter,
 } from '../contract/index.ts'
-import { chat } from '../dialects/chat/dialect.ts'
-import { route } from '../dialects/route/dialect.ts'
-import { chainFor } from '../pipeline/chain.ts'
-import type { Step } from '../pipeline/set-up.ts'
-import { reasonOf } from '../reason.ts'
-import { answerErrors, envelope, shapeErrors } from './answer-errors.ts'
+import { chatDialect } from '../dialects/chat/dialect.ts'
+import { routeDialect } from '../dialects/route/dialect.ts'
+import { composeChain } from '../pipeline/chain.ts'
+import type { PluginStep } from '../pipeline/set-up.ts'
+import { errorSummary } from '../reason.ts'
+import { errorEnvelope, handleErrors, setErrorBody } from './answer-errors.ts'
 import { allowOrigins, type CorsSettings } from './cors.ts'
-import { createEndpoints, type Endpoints } from './endpoints.ts'
-import type { Pinned } from './exchange.ts'
+import { createRouteRegistry, type RouteRegistry } from './endpoints.ts'
+import type { CallerSnapshot } from './exchange.ts'
 import { identify } from './identify.ts'
-import { answerIn, openExchange } from './inference.ts'
+import { createExchangeReader, createReplyWriter } from './inference.ts'
 import { logRequests } from './log-requests.ts'
-import { createWitness } from './observe-requests.ts'
+import { notifyObservers } from './observe-requests.ts'
 import { addProbes } from './probes.ts'
 import { createBodyReader } from './read-body.ts'
-import { reportBroken } from './report-broken.ts'
+import { logResponseErrors } from './report-broken.ts'
 import { UnwatchedKoa } from './unwatched-koa.ts'
 
 export interface AppParts {
-  readonly steps: readonly Step[]
-  readonly pin: (account: Account) => Pinned
+  readonly steps: readonly PluginStep[]
+  readonly snapshotCaller: (account: Account) => CallerSnapshot
   readonly bodyLimit: number
   readonly cors: CorsSettings
   readonly logger: Logger
@@ -44,31 +44,31 @@ export function createApp(parts: AppParts): Koa {
   const readBody = createBodyReader(parts.bodyLimit)
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
-  const endpoints = createEndpoints()
+  const endpoints = createRouteRegistry()
   const direct = new Map<string, GatewayMiddleware>()
   const addInference = (path: string, dialect: Dialect, isBuiltIn: boolean) => {
     const serve = inference(dialect, isBuiltIn, parts)
     direct.set(path, serve)
     router.post(path, serve)
   }
-  addInference('/v1/chat/completions', chat, true)
-  endpoints.claim('the gateway', router)
+  addInference('/v1/chat/completions', chatDialect, true)
+  endpoints.register('the gateway', router)
   for (const { plugin, parts: brought, isBuiltIn } of steps) {
     for (const [path, dialect] of Object.entries(brought.dialects ?? {}))
       addInference(path, dialect, isBuiltIn)
-    endpoints.claim(titleOf(plugin), router)
+    endpoints.register(titleOf(plugin), router)
   }
 
-  const app = openApp(parts, router, direct)
+  const app = createBaseApp(parts, router, direct)
   for (const { plugin, parts } of steps) {
-    const shape = shapeErrors(parts.errorBody ?? envelope)
+    const shape = setErrorBody(parts.errorBody ?? errorEnvelope)
     const add = (addRoutes: typeof parts.routes, before: readonly GatewayMiddleware[]) => {
-      if (addRoutes !== undefined) app.use(openRouter(titleOf(plugin), addRoutes, before, endpoints))
+      if (addRoutes !== undefined) app.use(createPluginRouter(titleOf(plugin), addRoutes, before, endpoints))
     }
-    add(parts.openRoutes, [shape, readBody])
-    add(parts.routes, [shape, ...chainFor('management', steps, [readBody])])
+    add(parts.publicRoutes, [shape, readBody])
+    add(parts.routes, [shape, ...composeChain('management', steps, [readBody])])
   }
-  app.use(refuseUnserved)
+  app.use(rejectUnmatched)
   return app
 }
 
@@ -76,10 +76,10 @@ export function createApp(parts: AppParts): Koa {
 export function createRouteApp(parts: AppParts): Koa {
   const router: GatewayRouter = new Router()
   addProbes(router, parts)
-  const serve = inference(route, true, parts)
+  const serve = inference(routeDialect, true, parts)
   router.post('/route', serve)
-  const app = openApp(parts, router, new Map([['/route', serve]]))
-  app.use(refuseUnserved)
+  const app = createBaseApp(parts, router, new Map([['/route', serve]]))
+  app.use(rejectUnmatched)
   return app
 }
 
@@ -87,29 +87,29 @@ export function createRouteApp(parts: AppParts): Koa {
 function inference(
   dialect: Dialect,
   isBuiltIn: boolean,
-  { steps, pin, bodyLimit }: AppParts,
+  { steps, snapshotCaller, bodyLimit }: AppParts,
 ): GatewayMiddleware {
-  const readRequest = [createBodyReader(bodyLimit), openExchange(dialect, pin)]
+  const readRequest = [createBodyReader(bodyLimit), createExchangeReader(dialect, snapshotCaller)]
   const isWatched = !isBuiltIn || steps.some((step) => !step.isBuiltIn && step.parts.middleware !== undefined)
   // Composed once: the router would do it for every request.
   return compose([
-    shapeErrors(dialect.errorBody),
-    ...chainFor('inference', steps, readRequest),
-    answerIn(dialect, isWatched),
+    setErrorBody(dialect.errorBody),
+    ...composeChain('inference', steps, readRequest),
+    createReplyWriter(dialect, isWatched),
   ])
 }
 
 /** What every request of an address meets first. */
-function openApp(
+function createBaseApp(
   { steps, logger, cors }: AppParts,
   router: GatewayRouter,
   direct: ReadonlyMap<string, GatewayMiddleware>,
 ): Koa {
   const app = new UnwatchedKoa()
-  reportBroken(app, logger)
+  logResponseErrors(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
   app.use(identify as Koa.Middleware)
-  app.use(answerErrors(logger, createWitness(observers, logger)) as Koa.Middleware)
+  app.use(handleErrors(logger, notifyObservers(observers, logger)) as Koa.Middleware)
   if (cors.origins.length > 0) app.use(allowOrigins(cors) as Koa.Middleware)
   app.use(serveDirectly(direct) as Koa.Middleware)
   app.use(router.routes() as Koa.Middleware)
@@ -127,29 +127,29 @@ function serveDirectly(endpoints: ReadonlyMap<string, GatewayMiddleware>): Gatew
 }
 
 /** Every plugin gets a router of its own: what nested routers `use` would run before each other's routes, too. */
-function openRouter(
+function createPluginRouter(
   owner: string,
   addRoutes: (router: GatewayRouter) => void,
   before: readonly GatewayMiddleware[],
-  endpoints: Endpoints,
+  endpoints: RouteRegistry,
 ): Koa.Middleware {
   const router: GatewayRouter = new Router()
   router.use(...before)
   try {
     addRoutes(router)
   } catch (cause) {
-    throw new Error(`${owner} could not add its endpoints: ${reasonOf(cause)}.`, { cause })
+    throw new Error(`${owner} could not add its endpoints: ${errorSummary(cause)}.`, { cause })
   }
-  endpoints.claim(owner, router)
+  endpoints.register(owner, router)
   return router.routes() as Koa.Middleware
 }
 
-function titleOf({ name }: Step['plugin']): string {
+function titleOf({ name }: PluginStep['plugin']): string {
   return `plugin "${name}"`
 }
 
 /** 405 with `allow` for a path that is served with other methods, 404 for one that is not served at all. */
-const refuseUnserved: Koa.Middleware = (ctx) => {
+const rejectUnmatched: Koa.Middleware = (ctx) => {
   const served: readonly { methods: readonly string[] }[] = ctx.matched ?? []
   const allowed = [...new Set(served.flatMap(({ methods }) => methods))].join(', ')
   if (allowed === '')

@@ -25,7 +25,7 @@ export function createAddressReader(trustedProxies: readonly string[]): ReadAddr
 }
 
 /** Undefined for an address or a network such as `10.0.0.0/8`; else what is allowed. */
-export function findNetworkFault(text: string): string | undefined {
+export function findNetworkIssue(text: string): string | undefined {
   try {
     addNetwork(new BlockList(), text)
     return undefined
@@ -50,7 +50,7 @@ function plainAddress(address: string): string {
  * Whom an address stands for when failures are counted: itself, or its /64 of IPv6. That is what one customer gets, who may use a new
  * address of it for every request.
  */
-export function groupOf(address: string): string {
+export function addressGroup(address: string): string {
   if (isIP(address) !== 6) return address
   const [bare = ''] = address.split('%')
   const [head = '', tail] = bare.split('::')

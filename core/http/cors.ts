@@ -9,7 +9,7 @@ export interface CorsSettings {
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@*\sA-Z]+$/
 
 /** Undefined for `*` and what a browser sends as an origin; else what is allowed. */
-export function findOriginFault(text: string): string | undefined {
+export function findOriginIssue(text: string): string | undefined {
   if (text === '*' || ORIGIN.test(text)) return undefined
   return 'must be "*" or an origin such as https://app.example.com, in lower case and without a path'
 }

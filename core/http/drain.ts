@@ -9,7 +9,7 @@ import { Server as NetServer, type Socket } from 'node:net'
 export type Drain = (graceMs: number, lingerMs?: number) => Promise<void>
 
 /** How much longer than connections are kept alive the server waits for them to end by themselves. */
-const SPARE_MS = 1000
+const KEEP_ALIVE_MARGIN_MS = 1000
 
 /** How often connections are looked for whose last answer has ended; only while draining. */
 const SWEEP_MS = 50
@@ -46,7 +46,7 @@ export function createDrain(server: Server): Drain {
   return (graceMs, lingerMs = 0) => {
     closed ??= close()
     if (isClosed) return closed
-    const waits = Math.min(lingerMs, server.keepAliveTimeout + SPARE_MS)
+    const waits = Math.min(lingerMs, server.keepAliveTimeout + KEEP_ALIVE_MARGIN_MS)
     const beginSweeping = () => {
       sweep()
       timers.push(setInterval(sweep, SWEEP_MS))

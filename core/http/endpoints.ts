@@ -3,12 +3,12 @@ import type { GatewayRouter } from '../contract/index.ts'
 type Layer = GatewayRouter['stack'][number]
 
 /** Which endpoints there are, in the order in which requests look for theirs. */
-export interface Endpoints {
+export interface RouteRegistry {
   /** Notes what the owner has added to the router; throws when a request would find somebody else's endpoint first. */
-  claim(owner: string, router: GatewayRouter): void
+  register(owner: string, router: GatewayRouter): void
 }
 
-export function createEndpoints(): Endpoints {
+export function createRouteRegistry(): RouteRegistry {
   const taken: { readonly owner: string; readonly layer: Layer }[] = []
 
   function refuseHidden(owner: string, { path, methods }: Layer): void {
@@ -25,7 +25,7 @@ export function createEndpoints(): Endpoints {
   }
 
   return {
-    claim(owner, router) {
+    register(owner, router) {
       const known = new Set(taken.map(({ layer }) => layer))
       for (const layer of router.stack) {
         if (layer.methods.length === 0 || known.has(layer)) continue

@@ -5,20 +5,21 @@ import { GatewayError } from '../contract/index.ts'
  * What Node's parser lets pass and a proxy in front could read in another way: where the request ends, and for whom it is.
  * Undefined when there is nothing of it.
  */
-export function findFault(request: IncomingMessage, mostHeaders: number): GatewayError | undefined {
+export function validateRequest(request: IncomingMessage, mostHeaders: number): GatewayError | undefined {
   const { rawHeaders, httpVersion } = request
   if (rawHeaders.length > 2 * mostHeaders)
     return new GatewayError('headers_too_large', `The request has more than ${mostHeaders} headers.`)
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformed('it is not HTTP/1.1')
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformedRequestError('it is not HTTP/1.1')
   const coding = request.headers['transfer-encoding']
   if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked'))
-    return malformed('the only Transfer-Encoding is chunked, in HTTP/1.1')
+    return malformedRequestError('the only Transfer-Encoding is chunked, in HTTP/1.1')
   const hosts = countHosts(rawHeaders)
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return malformed('it needs one Host header')
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
+    return malformedRequestError('it needs one Host header')
   return undefined
 }
 
-export function malformed(reason: string): GatewayError {
+export function malformedRequestError(reason: string): GatewayError {
   return new GatewayError('malformed_request', `The request is not valid HTTP: ${reason}.`)
 }
 

@@ -4,7 +4,7 @@ import {
   type OutgoingHttpHeaders,
   ServerResponse,
 } from 'node:http'
-import type { OwnHeaders } from '../contract/index.ts'
+import type { DefaultHeaders } from '../contract/index.ts'
 
 /**
  * A response that keeps the headers of the gateway's own until the head is written, and then gives them to Node in one list: to check, store
@@ -12,17 +12,17 @@ import type { OwnHeaders } from '../contract/index.ts'
  */
 export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
   extends ServerResponse<Request>
-  implements OwnHeaders
+  implements DefaultHeaders
 {
   /** Names and values by turns. */
   #own: string[] = []
 
-  addOwn(name: string, value: string): void {
+  setDefaultHeader(name: string, value: string): void {
     this.#own.push(name, value)
   }
 
   /** Those that every answer has, names and values by turns; before all others. */
-  beginWith(headers: readonly string[]): void {
+  setDefaultHeaders(headers: readonly string[]): void {
     this.#own = headers.slice()
   }
 

@@ -1,58 +1,58 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
-import { findFault } from './find-fault.ts'
+import { validateRequest } from './find-fault.ts'
 import { GatewayResponse } from './gateway-response.ts'
-import { answerOn, createRefuse, refuseFaulty } from './refuse-connection.ts'
-import { type Header, listSecurityHeaders } from './security-headers.ts'
-import { nodeOptions, type ServerLimits, USUAL_LIMITS } from './server-limits.ts'
+import { createConnectionRejecter, pendingResponse, rejectOnClientError } from './refuse-connection.ts'
+import { type HttpHeader, listSecurityHeaders } from './security-headers.ts'
+import { DEFAULT_LIMITS, type ServerLimits, toNodeOptions } from './server-limits.ts'
 
-export interface ServeOptions {
+export interface ServerOptions {
   readonly limits?: ServerLimits
   /** Of every answer. */
-  readonly headers?: readonly Header[]
+  readonly headers?: readonly HttpHeader[]
   readonly logger?: Logger
 }
 
 /** A server that keeps the limits, and hands on only requests that everybody reads alike. */
-export function createGuardedServer(handle: RequestListener, options: ServeOptions): Server {
-  const { limits = USUAL_LIMITS, headers = listSecurityHeaders(), logger } = options
-  const refuse = createRefuse(headers, logger)
+export function createHardenedServer(handle: RequestListener, options: ServerOptions): Server {
+  const { limits = DEFAULT_LIMITS, headers = listSecurityHeaders(), logger } = options
+  const refuse = createConnectionRejecter(headers, logger)
   const onEvery = headers.flat()
   const server = createServer(
-    { ...nodeOptions(limits), ServerResponse: GatewayResponse },
+    { ...toNodeOptions(limits), ServerResponse: GatewayResponse },
     (request, response) => {
       // Node reads on when a connection was refused: what comes behind such a request is not to be served.
       if (!request.socket.writable) return
-      const fault = findFault(request, limits.headers)
+      const fault = validateRequest(request, limits.headers)
       if (fault !== undefined) {
         refuse(request.socket, fault)
         return
       }
-      response.beginWith(onEvery)
+      response.setDefaultHeaders(onEvery)
       handle(request, response)
     },
   )
   // Of more than this Node tells nothing: one over the limit is enough to be found.
   server.maxHeadersCount = limits.headers + 1
   if (limits.connections !== null) server.maxConnections = limits.connections
-  refuseFaulty(server, refuse)
-  cutStalled(server, limits.stalledMs)
-  reportDrops(server, logger)
+  rejectOnClientError(server, refuse)
+  destroyStalled(server, limits.stalledMs)
+  logDroppedConnections(server, logger)
   return server
 }
 
 /** Cuts clients that take nothing of what waits for them. One who waits for us is left alone: Node's other clocks see to that. */
-function cutStalled(server: Server, stalledMs: number): void {
+function destroyStalled(server: Server, stalledMs: number): void {
   server.timeout = stalledMs
   server.on('timeout', (socket) => {
-    if (answerOn(socket) === undefined || socket.writableLength > 0) socket.destroy()
+    if (pendingResponse(socket) === undefined || socket.writableLength > 0) socket.destroy()
   })
 }
 
 const REPORT_MS = 60_000
 
 /** One line a minute at most: a flood is not to fill the log. */
-function reportDrops(server: Server, logger: Logger | undefined): void {
+function logDroppedConnections(server: Server, logger: Logger | undefined): void {
   let reported = Number.NEGATIVE_INFINITY
   server.on('drop', () => {
     if (performance.now() - reported < REPORT_MS) return

@@ -6,16 +6,16 @@ import {
   GatewayError,
   type JsonObject,
 } from '../contract/index.ts'
-import { endOfTurn } from '../end-of-turn.ts'
-import { type Soon, whenThere } from '../soon.ts'
-import { createExchange, type Pinned } from './exchange.ts'
-import { bodyOf } from './read-body.ts'
+import { nextImmediate } from '../end-of-turn.ts'
+import { chain, type MaybePromise } from '../soon.ts'
+import { type CallerSnapshot, createExchange } from './exchange.ts'
+import { jsonBody } from './read-body.ts'
 import { sendStream } from './send-stream.ts'
 
 /** Opens the exchange: reads the body as the dialect does and pins the user's rules as they are now. */
-export function openExchange(dialect: Dialect, pin: (account: Account) => Pinned) {
+export function createExchangeReader(dialect: Dialect, pin: (account: Account) => CallerSnapshot) {
   return (ctx: GatewayContext, next: Next): Promise<void> =>
-    whenThere(createExchange(dialect, bodyOf(ctx), ctx, pin(ctx.account)), (exchange) => {
+    chain(createExchange(dialect, jsonBody(ctx), ctx, pin(ctx.account)), (exchange) => {
       ctx.exchange = exchange
       return next()
     })
@@ -25,17 +25,18 @@ export function openExchange(dialect: Dialect, pin: (account: Account) => Pinned
  * Writes the reply that the plugins left, whole or streamed, in the client's format. What is whole is sent from here, past Koa, unless
  * something of a plugin package may want to see it or change it first.
  */
-export function answerIn(dialect: Dialect, isWatched: boolean) {
-  return (ctx: GatewayContext): Soon<void> => {
+export function createReplyWriter(dialect: Dialect, isWatched: boolean) {
+  return (ctx: GatewayContext): MaybePromise<void> => {
     const { reply, decoration } = ctx.exchange
     if (reply === undefined) {
       throw new GatewayError('internal_error', 'No plugin answered. List "dispatch" among the plugins.')
     }
-    if (decoration !== undefined) for (const [name, value] of decoration.headers) ctx.res.addOwn(name, value)
+    if (decoration !== undefined)
+      for (const [name, value] of decoration.headers) ctx.res.setDefaultHeader(name, value)
     if (reply.type === 'stream') sendStream(ctx, dialect.writeStream(ctx.exchange, ctx))
     else
-      return whenThere(dialect.writeWhole(ctx.exchange, ctx), (answer) =>
-        endOfTurn().then(() => sendWhole(ctx, answer, isWatched)),
+      return chain(dialect.writeWhole(ctx.exchange, ctx), (answer) =>
+        nextImmediate().then(() => sendWhole(ctx, answer, isWatched)),
       )
   }
 }
@@ -53,8 +54,8 @@ function sendWhole(ctx: GatewayContext, answer: JsonObject | string, isWatched: 
 function sendText(ctx: GatewayContext, text: string): void {
   ctx.respond = false
   if (!ctx.writable) return
-  ctx.res.addOwn('content-type', 'application/json; charset=utf-8')
-  ctx.res.addOwn('content-length', String(Buffer.byteLength(text)))
+  ctx.res.setDefaultHeader('content-type', 'application/json; charset=utf-8')
+  ctx.res.setDefaultHeader('content-length', String(Buffer.byteLength(text)))
   ctx.res.writeHead(200)
   ctx.res.end(text)
 }

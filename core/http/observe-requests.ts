@@ -5,14 +5,14 @@ import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/
  * Tells the observers of a request, also of one that was refused, when its answer has ended. To be called when the chain has: when the client
  * leaves, that still notes what became of the call to the vendor.
  */
-export function createWitness(observers: readonly RequestObserver[], logger: Logger) {
+export function notifyObservers(observers: readonly RequestObserver[], logger: Logger) {
   return (ctx: GatewayContext): void => {
-    ctx.client.whenEnded(() => tell(observers, describe(ctx), logger))
+    ctx.client.onClose(() => notifyAll(observers, toEndedRequest(ctx), logger))
   }
 }
 
 /** An observer that throws keeps nobody else from hearing. */
-function tell(observers: readonly RequestObserver[], request: EndedRequest, logger: Logger): void {
+function notifyAll(observers: readonly RequestObserver[], request: EndedRequest, logger: Logger): void {
   for (const observe of observers) {
     try {
       observe(request)
@@ -22,7 +22,7 @@ function tell(observers: readonly RequestObserver[], request: EndedRequest, logg
   }
 }
 
-function describe(ctx: GatewayContext): EndedRequest {
+function toEndedRequest(ctx: GatewayContext): EndedRequest {
   // Both are set only once a request came that far.
   const { account, exchange }: Partial<Pick<GatewayContext, 'account' | 'exchange'>> = ctx
   return {
@@ -31,7 +31,7 @@ function describe(ctx: GatewayContext): EndedRequest {
     path: ctx.path,
     endpoint: ctx.endpoint ?? endpointOf(ctx),
     status: ctx.status,
-    left: ctx.client.left,
+    isAborted: ctx.client.isAborted,
     startedAt: ctx.startedAt,
     endedAt: performance.now(),
     account,

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import type { Presence } from '../contract/index.ts'
+import type { ClientConnection } from '../contract/index.ts'
 
 /** The client at the other end of a response. */
-export class Client implements Presence {
-  left = false
+export class HttpClientConnection implements ClientConnection {
+  isAborted = false
   #reason: Error | undefined
   #ended = false
   #whenLeft: readonly ((reason: unknown) => void)[] = NOBODY
@@ -14,29 +14,29 @@ export class Client implements Presence {
     response.once('close', () => this.#end(response.writableFinished))
   }
 
-  whenLeft(notify: (reason: unknown) => void): () => void {
-    if (this.left) notify(this.#reason)
+  onAbort(notify: (reason: unknown) => void): () => void {
+    if (this.isAborted) notify(this.#reason)
     else this.#whenLeft = [...this.#whenLeft, notify]
     return () => {
       this.#whenLeft = this.#whenLeft.filter((other) => other !== notify)
     }
   }
 
-  whenEnded(notify: () => void): void {
+  onClose(notify: () => void): void {
     if (this.#ended) notify()
     else this.#whenEnded = [...this.#whenEnded, notify]
   }
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
-    if (this.left) this.#controller.abort(this.#reason)
+    if (this.isAborted) this.#controller.abort(this.#reason)
     return this.#controller.signal
   }
 
   #end(finished: boolean): void {
     this.#ended = true
     if (!finished) {
-      this.left = true
+      this.isAborted = true
       this.#reason = new Error('the client left')
       this.#controller?.abort(this.#reason)
       for (const notify of this.#whenLeft) notify(this.#reason)

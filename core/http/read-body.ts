@@ -1,7 +1,7 @@
 import { parse as parseJson } from '@hapi/bourne'
 import type { Next } from 'koa'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
-import { once } from '../once.ts'
+import { lazy } from '../once.ts'
 
 /** Those of other requests mean nothing. */
 const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATCH']
@@ -11,7 +11,7 @@ const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATC
  * its content type says, it is JSON: nothing else is understood here.
  */
 export function createBodyReader(limit: number) {
-  const readUnusual = once(() => loadUnusualReader(limit))
+  const readUnusual = lazy(() => loadUnusualReader(limit))
 
   function read(ctx: GatewayContext): Promise<void> {
     const { method, headers } = ctx.req
@@ -25,12 +25,12 @@ export function createBodyReader(limit: number) {
     read(ctx).then(next, (error: unknown) => {
       // What is left of the body is read and forgotten: unread, it would hold the connection.
       ctx.req.unpipe().resume()
-      throw readFault(error, limit)
+      throw toBodyError(error, limit)
     })
 }
 
 /** The body as an object; 400 for anything else. */
-export function bodyOf(ctx: GatewayContext): JsonObject {
+export function jsonBody(ctx: GatewayContext): JsonObject {
   const body: unknown = ctx.request.body
   if (!isJsonObject(body)) throw new GatewayError('malformed_body', 'The body must be a JSON object.')
   return body
@@ -87,7 +87,7 @@ async function loadUnusualReader(limit: number): Promise<(ctx: GatewayContext) =
 /** What comes next is not the parser's, nor are its errors. */
 const nothing = () => Promise.resolve()
 
-function readFault(error: unknown, limit: number): GatewayError {
+function toBodyError(error: unknown, limit: number): GatewayError {
   if (error instanceof GatewayError) return error
   const status = error instanceof Error && 'status' in error ? error.status : undefined
   if (status === 413) return tooLarge(limit)

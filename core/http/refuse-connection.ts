@@ -3,46 +3,49 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { GatewayError } from '../contract/index.ts'
 import { newRequestId } from '../ids.ts'
-import { envelope } from './answer-errors.ts'
-import { malformed } from './find-fault.ts'
-import type { Header } from './security-headers.ts'
+import { errorEnvelope } from './answer-errors.ts'
+import { malformedRequestError } from './find-fault.ts'
+import type { HttpHeader } from './security-headers.ts'
 
-export type Refuse = (socket: Duplex, error: GatewayError) => void
+export type RejectConnection = (socket: Duplex, error: GatewayError) => void
 
 /**
  * Ends a connection on which a request cannot be served: with the error as an answer where one can be written, else without.
  * What else the client has sent is not looked at.
  */
-export function createRefuse(headers: readonly Header[], logger: Logger | undefined): Refuse {
+export function createConnectionRejecter(
+  headers: readonly HttpHeader[],
+  logger: Logger | undefined,
+): RejectConnection {
   return (socket, error) => {
     if (socket.writableEnded || socket.destroyed) return
-    if (!mayAnswer(socket)) {
+    if (!mayRespond(socket)) {
       socket.destroy()
       return
     }
     const requestId = newRequestId()
     logger?.info({ requestId, status: error.status, reason: error.message }, 'refused a connection')
-    socket.end(writeAnswer(error, [...headers, ['x-request-id', requestId]]), () => socket.destroy())
+    socket.end(formatResponse(error, [...headers, ['x-request-id', requestId]]), () => socket.destroy())
   }
 }
 
 /** Refuses what Node's parser and Node's clocks refuse. */
-export function refuseFaulty(server: Server, refuse: Refuse): void {
+export function rejectOnClientError(server: Server, refuse: RejectConnection): void {
   server.on('clientError', (error: ParserError, socket) => {
-    const refusal = explain(error)
+    const refusal = toRejection(error)
     if (refusal === undefined) socket.destroy(error)
     else refuse(socket, refusal)
   })
 }
 
 /** The answer under way on a connection. Node keeps it there to the same end, and has no public name for it. */
-export function answerOn(socket: Duplex): ServerResponse | undefined {
+export function pendingResponse(socket: Duplex): ServerResponse | undefined {
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 
 /** Not into the middle of an answer, nor in place of one that is still to come. */
-function mayAnswer(socket: Duplex): boolean {
-  const answer = answerOn(socket)
+function mayRespond(socket: Duplex): boolean {
+  const answer = pendingResponse(socket)
   return answer === undefined || !(answer.headersSent || answer.req.complete)
 }
 
@@ -53,7 +56,7 @@ interface ParserError extends Error {
 }
 
 /** Undefined when there is nobody left to answer. */
-function explain({ code = '', reason }: ParserError): GatewayError | undefined {
+function toRejection({ code = '', reason }: ParserError): GatewayError | undefined {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new GatewayError('request_timeout', 'The request did not arrive in time.')
@@ -62,13 +65,13 @@ function explain({ code = '', reason }: ParserError): GatewayError | undefined {
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new GatewayError('body_too_large', 'The chunk extensions of the request are too large.')
     default:
-      return code.startsWith('HPE_') ? malformed(reason ?? code) : undefined
+      return code.startsWith('HPE_') ? malformedRequestError(reason ?? code) : undefined
   }
 }
 
-function writeAnswer(error: GatewayError, headers: readonly Header[]): string {
-  const body = JSON.stringify(envelope(error))
-  const all: readonly Header[] = [
+function formatResponse(error: GatewayError, headers: readonly HttpHeader[]): string {
+  const body = JSON.stringify(errorEnvelope(error))
+  const all: readonly HttpHeader[] = [
     ['connection', 'close'],
     ['content-type', 'application/json; charset=utf-8'],
     ['content-length', String(Buffer.byteLength(body))],

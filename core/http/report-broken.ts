@@ -6,9 +6,9 @@ import type { GatewayContext } from '../contract/index.ts'
 const GONE = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])
 
 /** Logs answers that broke off after they had begun. Koa by itself would print the error as it is, past the log and its redaction. */
-export function reportBroken(app: Koa, logger: Logger): void {
+export function logResponseErrors(app: Koa, logger: Logger): void {
   app.on('error', (err: Error & { code?: string }, ctx?: Partial<GatewayContext>) => {
-    if (ctx?.client?.left || GONE.has(err.code ?? '')) return
+    if (ctx?.client?.isAborted || GONE.has(err.code ?? '')) return
     logger.error({ err, requestId: ctx?.requestId }, 'an answer broke off')
   })
 }

@@ -1,7 +1,7 @@
-export type Header = readonly [name: string, value: string]
+export type HttpHeader = readonly [name: string, value: string]
 
 /** On every answer: nobody keeps it, and no browser takes it for a page. */
-const ALWAYS: readonly Header[] = [
+const ALWAYS: readonly HttpHeader[] = [
   ['cache-control', 'no-store'],
   ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
   ['referrer-policy', 'no-referrer'],
@@ -9,7 +9,7 @@ const ALWAYS: readonly Header[] = [
 ]
 
 /** Made once per server. Browsers heed HSTS over TLS only, so it is for those who have TLS in front. */
-export function listSecurityHeaders(hstsSeconds?: number | null): readonly Header[] {
+export function listSecurityHeaders(hstsSeconds?: number | null): readonly HttpHeader[] {
   if (typeof hstsSeconds !== 'number') return ALWAYS
   return [...ALWAYS, ['strict-transport-security', `max-age=${hstsSeconds}`]]
 }

@@ -7,22 +7,22 @@ export function sendStream(ctx: GatewayContext, records: AsyncIterable<string>):
   ctx.set('content-type', 'text/event-stream; charset=utf-8')
   ctx.set('cache-control', 'no-store, no-transform')
   ctx.set('x-accel-buffering', 'no')
-  ctx.body = new RecordStream(records[Symbol.asyncIterator]())
+  ctx.body = new SseBody(records[Symbol.asyncIterator]())
 }
 
 /**
  * To be called when the chain has ended: lets the records flow, unless somebody has put another body in their place. Koa would put a
  * pipeline around them, whose end is an abort: two errors with their stacks, for every stream.
  */
-export function letFlow(ctx: GatewayContext): void {
+export function startStreaming(ctx: GatewayContext): void {
   const { body, writable } = ctx.response
-  if (!(body instanceof RecordStream) || !writable) return
+  if (!(body instanceof SseBody) || !writable) return
   ctx.respond = false
   body.pipe(ctx.res)
 }
 
 /** A stream as Koa wants one, which can only be piped and destroyed: all else that a `Readable` does is dear. */
-class RecordStream extends Stream {
+class SseBody extends Stream {
   readonly #records: AsyncIterator<string>
 
   constructor(records: AsyncIterator<string>) {

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type Koa from 'koa'
 import { createDrain, type Drain } from './drain.ts'
-import { createGuardedServer, type ServeOptions } from './guarded-server.ts'
+import { createHardenedServer, type ServerOptions } from './guarded-server.ts'
 
 /** A listening server that can stop without cutting off what is running. */
 export interface Listener {
@@ -11,23 +11,23 @@ export interface Listener {
   readonly stop: Drain
 }
 
-export async function serve(
+export async function listen(
   app: Koa,
   host: string,
   port: number,
-  options: ServeOptions = {},
+  options: ServerOptions = {},
 ): Promise<Listener> {
-  const server = createGuardedServer(app.callback(), options)
+  const server = createHardenedServer(app.callback(), options)
   const stop = createDrain(server)
-  await listen(server, host, port)
+  await bind(server, host, port)
   const { port: real } = server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
   return { url: `http://${name}:${real}`, stop }
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+function bind(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException) => reject(explain(error, `${host}:${port}`))
+    const refuse = (error: NodeJS.ErrnoException) => reject(toListenError(error, `${host}:${port}`))
     server.once('error', refuse)
     server.listen(port, host, () => {
       server.off('error', refuse)
@@ -36,7 +36,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-function explain(error: NodeJS.ErrnoException, address: string): Error {
+function toListenError(error: NodeJS.ErrnoException, address: string): Error {
   if (error.code !== 'EADDRINUSE') return error
   return new Error(`${address} is in use by another program. Stop that, or choose another port.`, {
     cause: error,

@@ -17,7 +17,7 @@ export interface ServerLimits {
 }
 
 /** Of a server that is for operators. */
-export const USUAL_LIMITS: ServerLimits = {
+export const DEFAULT_LIMITS: ServerLimits = {
   headersMs: 10_000,
   requestMs: 120_000,
   keepAliveMs: 65_000,
@@ -31,7 +31,12 @@ export const USUAL_LIMITS: ServerLimits = {
 const CHECK_MS = 1000
 
 /** Everything that flags of the process could change is said, so that none of them does. */
-export function nodeOptions({ headersMs, requestMs, keepAliveMs, headerBytes }: ServerLimits): ServerOptions {
+export function toNodeOptions({
+  headersMs,
+  requestMs,
+  keepAliveMs,
+  headerBytes,
+}: ServerLimits): ServerOptions {
   return {
     insecureHTTPParser: false,
     maxHeaderSize: headerBytes,

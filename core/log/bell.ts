@@ -1,15 +1,15 @@
 /** Wakes one waiter. A ring that nobody was waiting for is kept, so none is missed; several count as one. */
-export class Bell {
+export class AutoResetEvent {
   #rung = false
   #wake: (() => void) | undefined
 
-  ring(): void {
+  set(): void {
     this.#rung = true
     this.#wake?.()
   }
 
   /** Resolves at the first ring since the last time it resolved. */
-  async heard(): Promise<void> {
+  async wait(): Promise<void> {
     if (!this.#rung) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve

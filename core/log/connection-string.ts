@@ -1,4 +1,4 @@
-import { LogUnavailable } from '../contract/event-log.ts'
+import { EventLogUnavailableError } from '../contract/event-log.ts'
 
 const SHAPE =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?<user>[^:@/?#]+:[^:@/?#]+@)?(?<hosts>[^@/?#]+)\/?(?:\?(?<options>[^?#]*))?$/
@@ -47,6 +47,6 @@ function checkOption(option: string): void {
 }
 
 /** For use where the client's own message could quote the string. */
-export function invalid(reason: string): LogUnavailable {
-  return new LogUnavailable(`the event log's connection string is not valid: ${reason}`)
+export function invalid(reason: string): EventLogUnavailableError {
+  return new EventLogUnavailableError(`the event log's connection string is not valid: ${reason}`)
 }

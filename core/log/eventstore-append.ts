@@ -10,11 +10,11 @@ import {
 import {
   type Appended,
   type AppendOptions,
+  EventLogUnavailableError,
   type ExpectedRevision,
-  LogUnavailable,
   type NewEvent,
   type Position,
-  WrongRevision,
+  WrongExpectedRevisionError,
 } from '../contract/event-log.ts'
 import type { EventStoreServer } from './eventstore-client.ts'
 import { inTime, isPassing, mayHaveArrived, toUnavailable } from './eventstore-failure.ts'
@@ -30,21 +30,21 @@ export async function appendTo(
   server: EventStoreServer,
   stream: string,
   events: readonly NewEvent[],
-  { expected, metadata, maxAge }: AppendOptions,
+  { expectedRevision, metadata, maxAge }: AppendOptions,
 ): Promise<Appended> {
   const name = server.streamPrefix + stream
   const prepared = events.map(({ type, data }) => jsonEvent({ type, data, metadata: { ...metadata } }))
   try {
     if (maxAge !== undefined) await limitAge(server, name, maxAge)
-    const result = await sendTwice(server, name, prepared, expected)
+    const result = await sendTwice(server, name, prepared, expectedRevision)
     const revision = Number(result.nextExpectedRevision)
     // This is how a failure looks when the connection string says throwOnAppendFailure=false.
-    if (!result.success) throw new WrongRevision(stream, Number(expected), revision)
+    if (!result.success) throw new WrongExpectedRevisionError(stream, Number(expectedRevision), revision)
     const position = result.position ? readPosition(result.position) : await locate(server, name, revision)
     return { revision, position }
   } catch (error) {
-    if (error instanceof WrongRevision) throw error
-    if (error instanceof WrongExpectedVersionError) throw wrongRevision(stream, expected, error)
+    if (error instanceof WrongExpectedRevisionError) throw error
+    if (error instanceof WrongExpectedVersionError) throw wrongRevision(stream, expectedRevision, error)
     throw toUnavailable(error)
   }
 }
@@ -82,9 +82,9 @@ function wrongRevision(
   stream: string,
   expected: ExpectedRevision,
   { actualVersion }: WrongExpectedVersionError,
-): WrongRevision {
+): WrongExpectedRevisionError {
   const actual = typeof actualVersion === 'bigint' ? Number(actualVersion) : -1
-  return new WrongRevision(stream, Number(expected), actual)
+  return new WrongExpectedRevisionError(stream, Number(expected), actual)
 }
 
 /** The position of an event; the protocol lets a server leave it out of its answer to an append. */
@@ -97,5 +97,7 @@ async function locate(
   for await (const { event } of pull(source, () => source.cancel(), new AbortController().signal, patience)) {
     if (event?.position) return readPosition(event.position)
   }
-  throw new LogUnavailable(`the event log server does not tell the position of event ${revision} of ${name}`)
+  throw new EventLogUnavailableError(
+    `the event log server does not tell the position of event ${revision} of ${name}`,
+  )
 }

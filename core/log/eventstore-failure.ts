@@ -1,13 +1,19 @@
 import { type CommandError, convertToCommandError, ErrorType, isCommandError } from '@eventstore/db-client'
-import { LogUnavailable } from '../contract/event-log.ts'
-import { messageOf } from '../reason.ts'
+import { EventLogUnavailableError } from '../contract/event-log.ts'
+import { errorMessage } from '../reason.ts'
 
 /** Any failure of the client as the port's error, with a sentence for the operator. */
-export function toUnavailable(error: unknown, maybeWritten = false): LogUnavailable {
-  if (error instanceof LogUnavailable && (error.maybeWritten || !maybeWritten)) return error
+export function toUnavailable(error: unknown, outcomeUnknown = false): EventLogUnavailableError {
+  if (error instanceof EventLogUnavailableError && (error.outcomeUnknown || !outcomeUnknown)) return error
   const message =
-    error instanceof LogUnavailable ? error.message : `the event log server ${describeFailure(error)}`
-  return new LogUnavailable(message, { cause: error, maybeWritten, passing: isPassing(error) })
+    error instanceof EventLogUnavailableError
+      ? error.message
+      : `the event log server ${describeFailure(error)}`
+  return new EventLogUnavailableError(message, {
+    cause: error,
+    outcomeUnknown: outcomeUnknown,
+    transient: isPassing(error),
+  })
 }
 
 /** Whether the same append may do better in a moment, and whether it has been done may not be known. */
@@ -25,9 +31,9 @@ export function mayHaveArrived(error: unknown): boolean {
 }
 
 /** The server did not answer in time. */
-export class Late extends LogUnavailable {
+export class Late extends EventLogUnavailableError {
   constructor() {
-    super('the event log server did not answer in time', { passing: true })
+    super('the event log server did not answer in time', { transient: true })
   }
 }
 
@@ -61,7 +67,7 @@ function readFailure(error: unknown): CommandError | undefined {
 }
 
 function describeFailure(error: unknown): string {
-  const message = messageOf(error)
+  const message = errorMessage(error)
   switch (readFailure(error)?.type) {
     case ErrorType.UNAVAILABLE:
     case ErrorType.CANCELLED:

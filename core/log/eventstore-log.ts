@@ -3,7 +3,7 @@ import {
   type Appended,
   type AppendOptions,
   type EventLog,
-  LogUnavailable,
+  EventLogUnavailableError,
   type NewEvent,
   type Position,
   type RecordedEvent,
@@ -90,7 +90,7 @@ class EventStoreLog implements EventLog {
     this.#refuseWhenClosed()
   }
 
-  async *follow(
+  async *subscribe(
     from: Position,
     signal: AbortSignal,
     streams?: string,
@@ -101,10 +101,11 @@ class EventStoreLog implements EventLog {
     } catch (error) {
       throw toUnavailable(error)
     }
-    if (!leaving.aborted) throw new LogUnavailable('the event log server has ended the subscription')
+    if (!leaving.aborted)
+      throw new EventLogUnavailableError('the event log server has ended the subscription')
   }
 
-  async remove(stream: string): Promise<void> {
+  async deleteStream(stream: string): Promise<void> {
     if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
     this.#refuseWhenClosed()
     const { client, streamPrefix, patience } = this.#server
@@ -127,7 +128,7 @@ class EventStoreLog implements EventLog {
   }
 
   #refuseWhenClosed(): void {
-    if (this.#closed) throw new LogUnavailable('the event log is closed')
+    if (this.#closed) throw new EventLogUnavailableError('the event log is closed')
   }
 }
 

@@ -89,7 +89,7 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
   }
 
   const write = (ask: AppendAsk) => {
-    if (ask.expected !== -1) return writeBehind(lastRevision.get(ask.stream) ?? -1, ask)
+    if (ask.expectedRevision !== -1) return writeBehind(lastRevision.get(ask.stream) ?? -1, ask)
     // Nearly all. That the stream is not there already is seen when the first of its events is written.
     try {
       return writeBehind(-1, ask)

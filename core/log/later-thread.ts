@@ -1,11 +1,11 @@
-import { LogUnavailable } from '../contract/event-log.ts'
-import type { Soon } from '../soon.ts'
+import { EventLogUnavailableError } from '../contract/event-log.ts'
+import type { MaybePromise } from '../soon.ts'
 import type { SqliteThread } from './sqlite-thread.ts'
 
 /** A thread that starts when it is first needed. */
 export class LaterThread {
   readonly #start: () => Promise<SqliteThread>
-  #thread: Soon<SqliteThread> | undefined
+  #thread: MaybePromise<SqliteThread> | undefined
   #isClosed = false
 
   /** `started` is one that is there already. */
@@ -15,7 +15,7 @@ export class LaterThread {
   }
 
   /** Rejects with `LogUnavailable` when it cannot be had; the next one who needs it tries again. */
-  get(): Soon<SqliteThread> {
+  get(): MaybePromise<SqliteThread> {
     this.#thread ??= this.#startOnce()
     return this.#thread
   }
@@ -36,7 +36,7 @@ export class LaterThread {
   }
 
   async #startOnce(): Promise<SqliteThread> {
-    if (this.#isClosed) throw new LogUnavailable('the event log is closed')
+    if (this.#isClosed) throw new EventLogUnavailableError('the event log is closed')
     try {
       this.#thread = await this.#start()
       return this.#thread

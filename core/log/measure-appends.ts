@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client'
-import { type EventLog, WrongRevision } from '../contract/event-log.ts'
+import { type EventLog, WrongExpectedRevisionError } from '../contract/event-log.ts'
 import { isExpiring } from '../events/expiring.ts'
 import { createHistogram } from '../metrics/histogram.ts'
 
 /** Makes of a log one that acts the same, and tells the metrics how long appends take and what becomes of them. */
-export function createAppendMeter(metrics: Registry): (log: EventLog) => EventLog {
+export function withAppendMetrics(metrics: Registry): (log: EventLog) => EventLog {
   const duration = createHistogram(metrics, {
     name: 'signalbox_event_log_append_duration_seconds',
     help: 'Appends to the event log until they are on disk, by what became of them.',
@@ -24,15 +24,15 @@ export function createAppendMeter(metrics: Registry): (log: EventLog) => EventLo
           return appended
         },
         (error) => {
-          note(error instanceof WrongRevision ? 'conflict' : 'failed')
+          note(error instanceof WrongExpectedRevisionError ? 'conflict' : 'failed')
           throw error
         },
       )
     },
     read: (stream, from) => log.read(stream, from),
-    follow: (...args) => log.follow(...args),
-    look: () => log.look?.(),
-    remove: (stream) => log.remove(stream),
+    subscribe: (...args) => log.subscribe(...args),
+    poll: () => log.poll?.(),
+    deleteStream: (stream) => log.deleteStream(stream),
     close: () => log.close(),
   })
 }

@@ -3,15 +3,15 @@ import type { Asked, PackedAsk, PackedReply, Reply } from './sqlite-protocol.ts'
 export function packAsk(asked: Asked): PackedAsk {
   const { id, ask } = asked
   if (ask.type !== 'append') return asked
-  return [id, ask.stream, ask.expected, ask.metadata, ask.maxAge, ...ask.events.flat()]
+  return [id, ask.stream, ask.expectedRevision, ask.metadata, ask.maxAge, ...ask.events.flat()]
 }
 
 export function unpackAsk(packed: PackedAsk): Asked {
   if (!isList(packed)) return packed
-  const [id, stream, expected, metadata, maxAge, ...texts] = packed
+  const [id, stream, expectedRevision, metadata, maxAge, ...texts] = packed
   const events: [type: string, data: string][] = []
   for (let at = 0; at < texts.length; at += 2) events.push([texts[at] ?? '', texts[at + 1] ?? ''])
-  return { id, ask: { type: 'append', stream, expected, events, metadata, maxAge } }
+  return { id, ask: { type: 'append', stream, expectedRevision, events, metadata, maxAge } }
 }
 
 export function packReply(reply: Reply): PackedReply {

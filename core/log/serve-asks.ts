@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { messageOf } from '../reason.ts'
+import { errorMessage } from '../reason.ts'
 import { packReply, unpackAsk } from './pack.ts'
 import { SqliteDatabase } from './sqlite.ts'
 import type {
@@ -103,7 +103,7 @@ function isBusy(error: unknown): boolean {
 function describeFailure(error: unknown): Failure {
   return {
     type: 'failed',
-    message: messageOf(error),
+    message: errorMessage(error),
     code: error instanceof SqliteDatabase.SqliteError ? error.code : undefined,
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { messageOf } from '../reason.ts'
+import { errorMessage } from '../reason.ts'
 import { syncFolder } from '../sync-folder.ts'
 import { SqliteDatabase } from './sqlite.ts'
 
@@ -40,7 +40,7 @@ export async function backUpSqliteLog(
     return copied
   } catch (cause) {
     for (const file of files) await rm(join(folder, `${file}.partial`), { force: true })
-    throw new Error(`the backup failed: ${messageOf(cause)}`, { cause })
+    throw new Error(`the backup failed: ${errorMessage(cause)}`, { cause })
   }
 }
 

@@ -5,15 +5,15 @@ import {
   type Appended,
   type AppendOptions,
   type EventLog,
-  LogUnavailable,
+  EventLogUnavailableError,
   type NewEvent,
   type Position,
   type RecordedEvent,
-  WrongRevision,
+  WrongExpectedRevisionError,
 } from '../contract/event-log.ts'
 import { checkMaxAge, isExpiring } from '../events/expiring.ts'
-import { type Soon, whenThere } from '../soon.ts'
-import { Bell } from './bell.ts'
+import { chain, type MaybePromise } from '../soon.ts'
+import { AutoResetEvent } from './bell.ts'
 import { LaterThread } from './later-thread.ts'
 import type { AppendAsk, Page, Row } from './sqlite-protocol.ts'
 import { SqliteThread } from './sqlite-thread.ts'
@@ -62,7 +62,9 @@ async function createDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { recursive: true })
   } catch (cause) {
-    throw new LogUnavailable(`the event log's directory ${directory} could not be created`, { cause })
+    throw new EventLogUnavailableError(`the event log's directory ${directory} could not be created`, {
+      cause,
+    })
   }
 }
 
@@ -83,21 +85,22 @@ class SqliteLog implements EventLog {
   async append(
     stream: string,
     events: readonly NewEvent[],
-    { expected, metadata, maxAge }: AppendOptions,
+    { expectedRevision, metadata, maxAge }: AppendOptions,
   ): Promise<Appended> {
     if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
     checkMaxAge(stream, maxAge)
     const ask: AppendAsk = {
       type: 'append',
       stream,
-      expected,
+      expectedRevision,
       events: events.map(({ type, data }) => [type, JSON.stringify(data)] as const),
       metadata: JSON.stringify(metadata),
       maxAge,
     }
     // Asked at once where the thread is there: whoever closes the log next waits for it.
-    const answer = await whenThere(this.#threadOf(stream), (thread) => thread.ask(ask))
-    if (answer.type === 'wrong-revision') throw new WrongRevision(stream, Number(expected), answer.actual)
+    const answer = await chain(this.#threadOf(stream), (thread) => thread.ask(ask))
+    if (answer.type === 'wrong-revision')
+      throw new WrongExpectedRevisionError(stream, Number(expectedRevision), answer.actual)
     return { revision: answer.revision, position: answer.position }
   }
 
@@ -115,15 +118,15 @@ class SqliteLog implements EventLog {
     } while (page.more)
   }
 
-  async *follow(
+  async *subscribe(
     from: Position,
     signal: AbortSignal,
     streams?: string,
   ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     let position = from
     let caughtUp = false
-    const bell = new Bell()
-    const wake = () => bell.ring()
+    const bell = new AutoResetEvent()
+    const wake = () => bell.set()
     const ended = () => signal.aborted || this.#closed !== undefined
     signal.addEventListener('abort', wake)
     this.#history.follow(bell)
@@ -142,7 +145,7 @@ class SqliteLog implements EventLog {
         if (more || ended()) continue
         if (!caughtUp) yield 'caught-up'
         caughtUp = true
-        await bell.heard()
+        await bell.wait()
         next = this.#readLog(position, streams)
       }
     } finally {
@@ -151,13 +154,13 @@ class SqliteLog implements EventLog {
     }
   }
 
-  look(): void {
+  poll(): void {
     this.#history.ringAll()
   }
 
-  async remove(stream: string): Promise<void> {
+  async deleteStream(stream: string): Promise<void> {
     if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
-    await whenThere(this.#threadOf(stream), (thread) => thread.ask({ type: 'remove', stream }))
+    await chain(this.#threadOf(stream), (thread) => thread.ask({ type: 'remove', stream }))
   }
 
   async close(): Promise<void> {
@@ -172,7 +175,7 @@ class SqliteLog implements EventLog {
     return page
   }
 
-  #threadOf(stream: string): Soon<SqliteThread> {
+  #threadOf(stream: string): MaybePromise<SqliteThread> {
     return isExpiring(stream) ? this.#expiring.get() : this.#history
   }
 }

@@ -19,7 +19,7 @@ export interface OpenAsk {
 export interface AppendAsk {
   readonly type: 'append'
   readonly stream: string
-  readonly expected: ExpectedRevision
+  readonly expectedRevision: ExpectedRevision
   readonly events: readonly (readonly [type: string, data: string])[]
   readonly metadata: string
   /** Seconds; only on the expiring store. */

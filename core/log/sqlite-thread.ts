@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
-import { LogUnavailable } from '../contract/event-log.ts'
-import { startWorker } from '../start-worker.ts'
-import type { Bell } from './bell.ts'
+import { EventLogUnavailableError } from '../contract/event-log.ts'
+import { startThread } from '../start-worker.ts'
+import type { AutoResetEvent } from './bell.ts'
 import { packAsk, unpackReply } from './pack.ts'
 import type {
   Answer,
@@ -16,7 +16,7 @@ import type {
 
 interface Pending {
   resolve(answer: Answer): void
-  reject(error: LogUnavailable): void
+  reject(error: EventLogUnavailableError): void
 }
 
 /** What is asked in one turn is not all kept back to its end: the worker writes the first while the main thread makes the next. */
@@ -26,15 +26,15 @@ const MOST_TOGETHER = 16
 export class SqliteThread {
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
-  readonly #followers = new Set<Bell>()
+  readonly #followers = new Set<AutoResetEvent>()
   /** In this turn of the event loop. */
   #asked: PackedAsk[] = []
   #lastId = 0
-  #ended: LogUnavailable | undefined
+  #ended: EventLogUnavailableError | undefined
 
   /** `script` is the module of the worker, beside this one. */
   constructor(script: './sqlite-worker' | './expiring-worker') {
-    this.#worker = startWorker(script, import.meta.url, { name: script.slice(2) })
+    this.#worker = startThread(script, import.meta.url, { name: script.slice(2) })
     this.#worker.on('message', (message: FromWorker) => this.#receive(message))
     this.#worker.on('error', (cause) => this.#die(cause))
     this.#worker.on('exit', () => this.#die())
@@ -56,7 +56,7 @@ export class SqliteThread {
   }
 
   /** Rings at every commit, by this process or another, and when the thread ends; until `unfollow`. */
-  follow(bell: Bell): void {
+  follow(bell: AutoResetEvent): void {
     this.#followers.add(bell)
     if (this.#followers.size === 1) this.#send('watch')
     this.#holdProcess()
@@ -64,10 +64,10 @@ export class SqliteThread {
 
   /** Wakes all followers. */
   ringAll(): void {
-    for (const bell of this.#followers) bell.ring()
+    for (const bell of this.#followers) bell.set()
   }
 
-  unfollow(bell: Bell): void {
+  unfollow(bell: AutoResetEvent): void {
     this.#followers.delete(bell)
     if (this.#followers.size === 0) this.#send('unwatch')
     this.#holdProcess()
@@ -77,7 +77,7 @@ export class SqliteThread {
   async close(): Promise<void> {
     if (this.#ended) return
     const closed = this.ask({ type: 'close' })
-    this.#ended = new LogUnavailable('the event log is closed')
+    this.#ended = new EventLogUnavailableError('the event log is closed')
     this.ringAll()
     try {
       await closed
@@ -117,9 +117,9 @@ export class SqliteThread {
 
   #die(cause?: unknown): void {
     const message = 'the thread of the event log has died'
-    this.#ended ??= new LogUnavailable(message, { cause })
+    this.#ended ??= new EventLogUnavailableError(message, { cause })
     for (const { reject } of this.#pending.values())
-      reject(new LogUnavailable(message, { cause, maybeWritten: true }))
+      reject(new EventLogUnavailableError(message, { cause, outcomeUnknown: true }))
     this.#pending.clear()
     this.ringAll()
   }
@@ -130,9 +130,9 @@ export class SqliteThread {
   }
 }
 
-function unavailable({ message, code }: Failure): LogUnavailable {
-  return new LogUnavailable(`the event log failed: ${message}`, {
+function unavailable({ message, code }: Failure): EventLogUnavailableError {
+  return new EventLogUnavailableError(`the event log failed: ${message}`, {
     cause: code === undefined ? undefined : Object.assign(new Error(message), { code }),
-    full: code === 'SQLITE_FULL',
+    diskFull: code === 'SQLITE_FULL',
   })
 }

@@ -5,11 +5,11 @@ import type { AppendAsk, AppendedAnswer, WrongRevisionAnswer } from './sqlite-pr
  * `insert` writes one event and gives its position.
  */
 export function writeEvents(
-  { expected, events }: AppendAsk,
+  { expectedRevision, events }: AppendAsk,
   actual: number,
   insert: (revision: number, type: string, data: string) => number | bigint,
 ): AppendedAnswer | WrongRevisionAnswer {
-  if (expected !== 'any' && expected !== actual) return { type: 'wrong-revision', actual }
+  if (expectedRevision !== 'any' && expectedRevision !== actual) return { type: 'wrong-revision', actual }
   let revision = actual
   let position = 0
   for (const [type, data] of events) {

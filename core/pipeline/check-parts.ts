@@ -1,7 +1,7 @@
 import type { PluginParts } from '../contract/index.ts'
-import { once } from '../once.ts'
-import { reasonOf } from '../reason.ts'
-import { compileForeignCheck, compileThoroughCheck, describeSchemaFault } from '../schema.ts'
+import { lazy } from '../once.ts'
+import { errorSummary } from '../reason.ts'
+import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../schema.ts'
 
 const word = {
   type: 'object',
@@ -17,14 +17,14 @@ const functions = [
   'middleware',
   'decide',
   'routes',
-  'openRoutes',
+  'publicRoutes',
   'observeRequest',
   'errorBody',
   'close',
 ] as const
 
-const shapeCheck = once(() =>
-  compileThoroughCheck<PluginParts>({
+const shapeCheck = lazy(() =>
+  compileValidator<PluginParts>({
     type: 'object',
     additionalProperties: false,
     properties: {
@@ -48,7 +48,7 @@ const shapeCheck = once(() =>
 export function checkParts(parts: unknown): PluginParts {
   const checkShape = shapeCheck()
   if (!checkShape(parts)) {
-    const faults = (checkShape.errors ?? []).map(describeSchemaFault).join('; ')
+    const faults = (checkShape.errors ?? []).map(describeSchemaError).join('; ')
     throw new Error(`what its setup returns is not made as it should be: ${faults}`)
   }
   for (const name of functions) {
@@ -77,8 +77,10 @@ function checkSchema(
   { name, schema }: { name: string; schema: PluginParts['openapi'] & object },
 ): void {
   try {
-    compileForeignCheck(schema)
+    compileUntrustedValidator(schema)
   } catch (cause) {
-    throw new Error(`the schema of its ${kind} "${name}" is no JSON schema: ${reasonOf(cause)}`, { cause })
+    throw new Error(`the schema of its ${kind} "${name}" is no JSON schema: ${errorSummary(cause)}`, {
+      cause,
+    })
   }
 }

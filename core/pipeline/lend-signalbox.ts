@@ -18,7 +18,7 @@ let isLent = false
  * From now on `import 'signalbox'` gives this very instance to whoever asks in this process. A plugin package needs no copy beside it
  * then, wherever it and the gateway are installed.
  */
-export function lendSignalbox(): void {
+export function registerSelfResolution(): void {
   if (isLent) return
   isLent = true
   const url = new URL(`../contract/index${extname(import.meta.url)}`, import.meta.url).href

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { JsonObject, Plugin } from '../contract/index.ts'
-import { reasonOf } from '../reason.ts'
+import { errorSummary } from '../reason.ts'
 import { findPackage } from './find-package.ts'
-import { lendSignalbox } from './lend-signalbox.ts'
+import { registerSelfResolution } from './lend-signalbox.ts'
 import { readPlugin } from './read-plugin.ts'
 
 /** A line of the `plugins` list: which plugin, with which options. */
@@ -25,7 +25,7 @@ export async function loadPlugin(
 /** As `loadPlugin`, for one that is no built-in. */
 export async function loadPackage(use: string, builtIns: readonly string[], folder: string): Promise<Plugin> {
   const file = locate(use, builtIns, folder)
-  lendSignalbox()
+  registerSelfResolution()
   return readPlugin(use, await importDefault(use, file))
 }
 
@@ -41,7 +41,7 @@ function locatePackage(use: string, builtIns: readonly string[], folder: string)
   try {
     file = findPackage(use, folder)
   } catch (cause) {
-    throw new Error(`plugin "${use}" cannot be imported: ${reasonOf(cause)}. ${mendOf(cause)}`, { cause })
+    throw new Error(`plugin "${use}" cannot be imported: ${errorSummary(cause)}. ${mendOf(cause)}`, { cause })
   }
   if (file !== undefined) return file
   throw new Error(
@@ -55,7 +55,7 @@ async function importDefault(use: string, file: string): Promise<unknown> {
     const module: { default?: unknown } = await import(pathToFileURL(file).href)
     return module.default
   } catch (cause) {
-    const reason = reasonOf(cause)
+    const reason = errorSummary(cause)
     throw new Error(`plugin "${use}" cannot be imported from ${file}: ${reason}. ${mendOf(cause)}`, { cause })
   }
 }

@@ -1,11 +1,11 @@
 import { CONTRACT_VERSION, isJsonObject, type Plugin } from '../contract/index.ts'
-import { once } from '../once.ts'
-import { compileThoroughCheck, describeSchemaFault } from '../schema.ts'
-import { type Callable, fromKoaMiddleware } from './koa-middleware.ts'
+import { lazy } from '../once.ts'
+import { compileValidator, describeSchemaError } from '../schema.ts'
+import { type AnyFunction, fromKoaMiddleware } from './koa-middleware.ts'
 
 /** What a plugin says of itself. A misspelt field is refused: a guard would not be where it should. */
-const checkPlugin = once(() =>
-  compileThoroughCheck<Plugin>({
+const checkPlugin = lazy(() =>
+  compileValidator<Plugin>({
     type: 'object',
     additionalProperties: false,
     properties: {
@@ -51,7 +51,7 @@ export function readPlugin(use: string, exported: unknown): Plugin {
   }
   const check = checkPlugin()
   if (!check(given)) {
-    const faults = (check.errors ?? []).map(describeSchemaFault).join('; ')
+    const faults = (check.errors ?? []).map(describeSchemaError).join('; ')
     throw new Error(`${title} is not made as it should be: ${faults}. See docs/plugins.md.`)
   }
   const { events } = given
@@ -81,6 +81,6 @@ function unwrap(exported: unknown): unknown {
   return isJsonObject(exported) && exported.__esModule === true ? exported.default : exported
 }
 
-function isFunction(value: unknown): value is Callable {
+function isFunction(value: unknown): value is AnyFunction {
   return typeof value === 'function'
 }

@@ -1,14 +1,14 @@
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
-import { reasonOf } from '../reason.ts'
-import { compileForeignCheck, compileThoroughCheck, describeSchemaFault } from '../schema.ts'
+import { errorSummary } from '../reason.ts'
+import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../schema.ts'
 import { checkOrder } from './arrange.ts'
 import { checkParts } from './check-parts.ts'
 import { loadPlugin, type PluginEntry } from './load.ts'
 import { titleOf } from './read-plugin.ts'
-import type { OpenVocabulary } from './vocabulary.ts'
+import type { MutableOperatorRegistry } from './vocabulary.ts'
 
 /** A plugin at work. */
-export interface Step {
+export interface PluginStep {
   readonly plugin: Plugin
   readonly parts: PluginParts
   readonly isBuiltIn: boolean
@@ -16,13 +16,13 @@ export interface Step {
 
 export interface Pipeline {
   /** In running order. */
-  readonly steps: readonly Step[]
+  readonly steps: readonly PluginStep[]
   close(): Promise<void>
 }
 
 /** What all plugins are lent, and how the events of those that declare some are opened. */
-export type Lent = Omit<Host, 'decide' | 'openapi' | 'events' | 'vocabulary'> & {
-  readonly vocabulary: OpenVocabulary
+export type HostServices = Omit<Host, 'decide' | 'openapi' | 'events' | 'operators'> & {
+  readonly operators: MutableOperatorRegistry
   openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
 }
 
@@ -31,7 +31,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  { openEvents, ...lent }: Lent,
+  { openEvents, ...lent }: HostServices,
 ): Promise<Pipeline> {
   const list: Loaded[] = []
   for (const entry of entries) list.push(await load(entry, builtIns, folder))
@@ -39,7 +39,7 @@ export async function setUpPlugins(
   for (const loaded of list) checkOptions(loaded)
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
-  const steps: Step[] = []
+  const steps: PluginStep[] = []
   const host = {
     ...lent,
     async decide(exchange) {
@@ -55,7 +55,7 @@ export async function setUpPlugins(
       const { plugin, isBuiltIn } = loaded
       const parts = await start(loaded, { ...host, events: events.get(plugin.name) ?? noEvents(plugin.name) })
       steps.push({ plugin, parts, isBuiltIn })
-      lent.vocabulary.add(loaded.title, parts)
+      lent.operators.add(loaded.title, parts)
     }
   } catch (error) {
     await close()
@@ -86,7 +86,7 @@ function checkOptions(loaded: Loaded): void {
   const { options, title } = loaded
   const check = compileOptions(loaded)
   if (check(options)) return
-  const faults = (check.errors ?? []).map(describeSchemaFault).join('; ')
+  const faults = (check.errors ?? []).map(describeSchemaError).join('; ')
   throw new Error(`the options of ${title} are not valid: ${faults}.`)
 }
 
@@ -94,9 +94,11 @@ const NO_OPTIONS: JsonObject = { type: 'object', additionalProperties: false }
 
 function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: Loaded) {
   try {
-    return isBuiltIn ? compileThoroughCheck(options) : compileForeignCheck(options)
+    return isBuiltIn ? compileValidator(options) : compileUntrustedValidator(options)
   } catch (cause) {
-    throw new Error(`the options of ${title} are described by no JSON schema: ${reasonOf(cause)}.`, { cause })
+    throw new Error(`the options of ${title} are described by no JSON schema: ${errorSummary(cause)}.`, {
+      cause,
+    })
   }
 }
 
@@ -105,7 +107,7 @@ async function start({ plugin, options, isBuiltIn, title }: Loaded, host: Host):
     const parts = await plugin.setup(options, host)
     return isBuiltIn ? parts : checkParts(parts)
   } catch (cause) {
-    throw new Error(`${title} could not be set up: ${reasonOf(cause)}.`, { cause })
+    throw new Error(`${title} could not be set up: ${errorSummary(cause)}.`, { cause })
   }
 }
 

@@ -1,12 +1,12 @@
-import type { Action, Condition, PluginParts, Vocabulary } from '../contract/index.ts'
+import type { Action, Condition, OperatorRegistry, PluginParts } from '../contract/index.ts'
 
 /** A vocabulary that plugins are still adding to. */
-export interface OpenVocabulary extends Vocabulary {
+export interface MutableOperatorRegistry extends OperatorRegistry {
   /** Adds what a plugin brings; refuses a word that is there already, with the plugin's title. */
   add(title: string, parts: PluginParts): void
 }
 
-export function createVocabulary(): OpenVocabulary {
+export function createOperatorRegistry(): MutableOperatorRegistry {
   const conditions = new Map<string, Condition>()
   const actions = new Map<string, Action>()
 

@@ -20,7 +20,7 @@ const BINARY = new Set(['input_audio', 'file'])
  * The request with every text that goes to the model rewritten: contents of all roles, tool-call arguments, tool results.
  * Structural fields and binary data stay. The same object when nothing changed.
  */
-export function mapTexts(request: ChatRequest, rewrite: (text: string) => string): ChatRequest {
+export function mapRequestTexts(request: ChatRequest, rewrite: (text: string) => string): ChatRequest {
   const messages = mapList(request.messages, (message) => mapMessage(message, rewrite))
   return messages === request.messages ? request : { ...request, messages }
 }

@@ -1,6 +1,6 @@
-import { createTimeSlice } from '../time-slice.ts'
+import { createCooperativeYield } from '../time-slice.ts'
 import { type Automaton, buildAutomaton, bytesOf, searchTexts } from './automaton.ts'
-import { searchApart } from './search-apart.ts'
+import { searchOnThread } from './search-apart.ts'
 
 /** Many patterns in one automaton. */
 export interface PatternSet {
@@ -52,7 +52,7 @@ export async function compilePatternSet(sources: readonly string[]): Promise<Pat
       for (const text of texts) length += text.length
       const work = sources.length * length
       const isHeavy = work > WORK.most || (work > WORK.least && performance.now() < slowUntil)
-      return isHeavy ? searchApart(sources, texts).then(inOrder) : inOrder(searchHere(texts, work))
+      return isHeavy ? searchOnThread(sources, texts).then(inOrder) : inOrder(searchHere(texts, work))
     },
   }
 }
@@ -70,13 +70,13 @@ function isAscending(places: readonly number[]): boolean {
 
 /** One automaton for each chunk; undefined when one of them cannot be made. */
 async function buildAutomata(sources: readonly string[]): Promise<readonly Automaton[] | undefined> {
-  const slice = createTimeSlice()
+  const slice = createCooperativeYield()
   const automata: Automaton[] = []
   for (let from = 0; from < sources.length; from += CHUNK) {
     const automaton = buildAutomaton(sources.slice(from, from + CHUNK))
     if (automaton === undefined) return undefined
     automata.push(automaton)
-    if (slice.isOver()) await slice.pause()
+    if (slice.isDue()) await slice.yieldNow()
   }
   return automata
 }

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { GatewayError } from '../contract/index.ts'
-import { startWorker } from '../start-worker.ts'
+import { startThread } from '../start-worker.ts'
 
 /** Work on RE2 that could take long. A set's `sources` come along when the thread does not know the set. */
 export type RegexWork =
@@ -29,7 +29,7 @@ export interface RegexAnswer {
 export const UNKNOWN_SET = 'unknown set'
 
 /** RE2 is linear: what takes longer than this has been crowded out. */
-const LONGEST_MS = 5000
+const MAX_JOB_MS = 5000
 
 const waiting = new Map<number, (answer: RegexAnswer | Error) => void>()
 let lastJob = 0
@@ -40,7 +40,7 @@ export async function runOnThread(work: RegexWork): Promise<RegexResult> {
   thread ??= start()
   const job = ++lastJob
   thread.postMessage({ job, work } satisfies RegexJob)
-  const late = setTimeout(() => settle(job, new Error('no answer in time')), LONGEST_MS)
+  const late = setTimeout(() => settle(job, new Error('no answer in time')), MAX_JOB_MS)
   const answer = await new Promise<RegexAnswer | Error>((resolve) => waiting.set(job, resolve))
   clearTimeout(late)
   if (!(answer instanceof Error)) return answer.result
@@ -48,7 +48,7 @@ export async function runOnThread(work: RegexWork): Promise<RegexResult> {
 }
 
 function start(): Worker {
-  const worker = startWorker('./regex-worker', import.meta.url, { name: 'regex' })
+  const worker = startThread('./regex-worker', import.meta.url, { name: 'regex' })
   worker.on('message', (answer: RegexAnswer) => settle(answer.job, answer))
   worker.on('error', (error) => settleAll(error))
   worker.once('exit', () => {

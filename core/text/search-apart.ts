@@ -1,7 +1,7 @@
 import { runOnThread, UNKNOWN_SET } from './regex-thread.ts'
 
 /** Searches on the regex thread; the places of the patterns that are found, or undefined when the automaton gave up. */
-export async function searchApart(
+export async function searchOnThread(
   sources: readonly string[],
   texts: readonly string[],
 ): Promise<readonly number[] | undefined> {

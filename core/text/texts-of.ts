@@ -1,12 +1,12 @@
 import type { ChatRequest } from '../contract/index.ts'
-import { mapTexts } from './map-texts.ts'
+import { mapRequestTexts } from './map-texts.ts'
 
 /**
  * Every text in a request that rules look at: each string as it is, and each content that is a list also as its JSON
  * encoding, so that neither form hides what the other shows (decisions: "Input that rules look at").
  */
-export function textsOf(request: ChatRequest): readonly string[] {
-  const texts = stringsOf(request)
+export function requestTexts(request: ChatRequest): readonly string[] {
+  const texts = stringValues(request)
   for (const { content } of request.messages) {
     if (Array.isArray(content)) texts.push(JSON.stringify(content, hideBinary))
   }
@@ -14,15 +14,15 @@ export function textsOf(request: ChatRequest): readonly string[] {
 }
 
 /** The texts of the user's own messages: what the routing condition `contains` looks at. */
-export function userTextsOf(request: ChatRequest): readonly string[] {
+export function userTexts(request: ChatRequest): readonly string[] {
   const messages = request.messages.filter(({ role }) => role === 'user')
-  return textsOf(messages.length === request.messages.length ? request : { ...request, messages })
+  return requestTexts(messages.length === request.messages.length ? request : { ...request, messages })
 }
 
 /** Each string that goes to the model, once. */
-export function stringsOf(request: ChatRequest): string[] {
+export function stringValues(request: ChatRequest): string[] {
   const strings: string[] = []
-  mapTexts(request, (text) => {
+  mapRequestTexts(request, (text) => {
     strings.push(text)
     return text
   })

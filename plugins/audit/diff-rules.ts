@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
 import type { RuleKind } from '../rules/kind.ts'
-import type { Kinds } from './kinds.ts'
+import type { RuleKinds } from './kinds.ts'
 
 /** What the server sets says nothing about what a rule does. */
 const SERVER_FIELDS = ['id', 'user_id', 'created_at', 'updated_at', 'revision']
 
 /** Rules added, changed (field by field) and removed on the way from one state to the other, for both kinds. */
-export function diffRules(from: RuleSet, to: RuleSet, kinds: Kinds): JsonObject {
+export function diffRules(from: RuleSet, to: RuleSet, kinds: RuleKinds): JsonObject {
   return {
     routing: diffKind(from.routing, to.routing, kinds.routing),
     firewall: diffKind(from.firewall, to.firewall, kinds.firewall),

@@ -1,13 +1,13 @@
 import type { GatewayContext } from '../../core/contract/index.ts'
-import { type Moment, readMoment } from '../../core/moment.ts'
+import { type AsOf, parseAsOf } from '../../core/moment.ts'
 import { badParameter, readQuery } from './read-query.ts'
-import { SUBJECTS, type TrailEntry } from './trail.ts'
+import { type AuditEntry, SUBJECTS } from './trail.ts'
 
 /** What the caller wants to see of the trail. */
 export interface AuditQuery {
   /** Both ends are included. */
-  readonly since: Moment | undefined
-  readonly until: Moment | undefined
+  readonly since: AsOf | undefined
+  readonly until: AsOf | undefined
   readonly actor: string | undefined
   readonly kind: string | undefined
   readonly limit: number
@@ -17,7 +17,7 @@ export interface AuditQuery {
 
 export interface AuditPage {
   /** Newest first. */
-  readonly entries: readonly TrailEntry[]
+  readonly entries: readonly AuditEntry[]
   readonly next: string | null
 }
 
@@ -37,8 +37,8 @@ export function readAuditQuery(ctx: GatewayContext): AuditQuery {
     throw badParameter('kind', `kind must be one of ${SUBJECTS.join(', ')}.`)
   }
   return {
-    since: since === undefined ? undefined : readMoment(since, 'since'),
-    until: until === undefined ? undefined : readMoment(until, 'until'),
+    since: since === undefined ? undefined : parseAsOf(since, 'since'),
+    until: until === undefined ? undefined : parseAsOf(until, 'until'),
     actor,
     kind,
     limit: limit === undefined ? LIMIT.usual : readLimit(limit),
@@ -47,14 +47,14 @@ export function readAuditQuery(ctx: GatewayContext): AuditQuery {
 }
 
 /** A page of the trail. What is added meanwhile is newer than any cursor, so pages never shift. */
-export function findEntries(trail: readonly TrailEntry[], query: AuditQuery): AuditPage {
+export function findEntries(trail: readonly AuditEntry[], query: AuditQuery): AuditPage {
   const found = trail.filter((entry) => matches(entry, query)).toReversed()
   const entries = found.slice(0, query.limit)
   const last = entries.at(-1)
   return { entries, next: last && found.length > entries.length ? writeCursor(last) : null }
 }
 
-function matches({ record, kind }: TrailEntry, query: AuditQuery): boolean {
+function matches({ record, kind }: AuditEntry, query: AuditQuery): boolean {
   const { position, metadata } = record
   return (
     position < query.below &&
@@ -66,7 +66,7 @@ function matches({ record, kind }: TrailEntry, query: AuditQuery): boolean {
 }
 
 /** Below 0 when the event is earlier than the moment, above when it is later. */
-function compare({ position, metadata }: TrailEntry['record'], moment: Moment): number {
+function compare({ position, metadata }: AuditEntry['record'], moment: AsOf): number {
   if (moment.type === 'position') return position - moment.position
   return Number(metadata.time > moment.time) - Number(metadata.time < moment.time)
 }
@@ -78,7 +78,7 @@ function readLimit(text: string): number {
 }
 
 /** Opaque to callers, so that what is in it may change. */
-function writeCursor({ record }: TrailEntry): string {
+function writeCursor({ record }: AuditEntry): string {
   return Buffer.from(`below:${record.position}`).toString('base64url')
 }
 

@@ -1,16 +1,22 @@
 import type { FirewallRule, GatewayRouter, JsonObject, RoutingRule } from '../../core/contract/index.ts'
 import { isRuleEvent } from '../../core/events/codec.ts'
-import { bodyOf } from '../../core/http/read-body.ts'
-import { lazyReader } from '../../core/schema.ts'
+import { jsonBody } from '../../core/http/read-body.ts'
+import { createLazyParser } from '../../core/schema.ts'
 import type { PastEvent } from '../../projections/past.ts'
-import { carryOut } from '../rules/carry-out.ts'
-import { noSuchRule, type Outcome } from '../rules/changes.ts'
+import { executeRuleChanges } from '../rules/carry-out.ts'
+import { type RuleChangeResult, ruleNotFoundError } from '../rules/changes.ts'
 import type { RuleKind } from '../rules/kind.ts'
-import { answer, authorOf, expectedRule, type RuleContext, ruleIdOf } from '../rules/rule-request.ts'
-import { HistoryMoved, revertRule } from './revert.ts'
+import {
+  parseIfMatch,
+  parseRuleId,
+  type RuleContext,
+  requestAuthor,
+  sendRule,
+} from '../rules/rule-request.ts'
+import { HistoryChangedError, revertRule } from './revert.ts'
 import type { AuditServices } from './services.ts'
 import { showEntry } from './show-entry.ts'
-import { readTrail, type TrailEntry } from './trail.ts'
+import { type AuditEntry, readAuditEntries } from './trail.ts'
 
 /** The body of `POST …/{id}/revert`. */
 export const revertSchema: JsonObject = {
@@ -19,7 +25,7 @@ export const revertSchema: JsonObject = {
   properties: { revision: { type: 'integer', minimum: 1 } },
 }
 
-const readRevert = lazyReader<{ readonly revision: number }>(revertSchema)
+const readRevert = createLazyParser<{ readonly revision: number }>(revertSchema)
 
 const MOST_TRIES = 10
 
@@ -35,20 +41,20 @@ export function addHistoryRoutes<Rule extends RoutingRule | FirewallRule, Conten
 ): void {
   async function readHistory(ctx: RuleContext) {
     const events = await services.past.eventsOf(ctx.account.userId)
-    const ruleId = ruleIdOf(ctx)
-    const history = readTrail(events, services.kinds).filter((entry) => isAbout(entry, kind, ruleId))
-    if (history.length === 0) throw noSuchRule(kind.name)
+    const ruleId = parseRuleId(ctx)
+    const history = readAuditEntries(events, services.kinds).filter((entry) => isAbout(entry, kind, ruleId))
+    if (history.length === 0) throw ruleNotFoundError(kind.name)
     return { ruleId, history, readAt: lastRulePosition(events) }
   }
 
-  async function revert(ctx: RuleContext, revision: number): Promise<readonly Outcome[]> {
+  async function revert(ctx: RuleContext, revision: number): Promise<readonly RuleChangeResult[]> {
     const { userId } = ctx.account
     const rules = () => services.rules.of(userId)
     const desk = services.desks[kind.name](userId)
     const scene = { kind, desk, userId, rules, ...(await readHistory(ctx)) }
     await services.live.until(() => rules().position >= scene.readAt, PATIENCE)
-    const change = revertRule(scene, revision, expectedRule(ctx))
-    return carryOut([change], services, userId, authorOf(ctx))
+    const change = revertRule(scene, revision, parseIfMatch(ctx))
+    return executeRuleChanges([change], services, userId, requestAuthor(ctx))
   }
 
   router.get(`${path}/:id/history`, async (ctx) => {
@@ -56,13 +62,13 @@ export function addHistoryRoutes<Rule extends RoutingRule | FirewallRule, Conten
     ctx.body = { data: history.map(showEntry) }
   })
   router.post(`${path}/:id/revert`, async (ctx) => {
-    const { revision } = readRevert(bodyOf(ctx))
+    const { revision } = readRevert(jsonBody(ctx))
     const [outcome] = await tryAgain(() => revert(ctx, revision))
-    if (outcome !== undefined) answer(ctx, outcome)
+    if (outcome !== undefined) sendRule(ctx, outcome)
   })
 }
 
-function isAbout(entry: TrailEntry, kind: { readonly name: string }, ruleId: number) {
+function isAbout(entry: AuditEntry, kind: { readonly name: string }, ruleId: number) {
   return entry.kind === kind.name && entry.id === ruleId
 }
 
@@ -75,7 +81,7 @@ async function tryAgain<Result>(run: () => Promise<Result>): Promise<Result> {
     try {
       return await run()
     } catch (error) {
-      if (!(error instanceof HistoryMoved) || tries === MOST_TRIES) throw error
+      if (!(error instanceof HistoryChangedError) || tries === MOST_TRIES) throw error
     }
   }
 }

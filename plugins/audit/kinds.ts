@@ -3,7 +3,7 @@ import type { FirewallContent, RoutingContent } from '../../core/events/rules.ts
 import type { RuleKind } from '../rules/kind.ts'
 
 /** Both kinds of rules. */
-export interface Kinds {
+export interface RuleKinds {
   readonly routing: RuleKind<RoutingRule, RoutingContent>
   readonly firewall: RuleKind<FirewallRule, FirewallContent>
 }

@@ -1,18 +1,23 @@
 import type { FirewallRule, RoutingRule, RuleSet } from '../../core/contract/index.ts'
 import { GatewayError } from '../../core/contract/index.ts'
-import { type Change, checkRevision, type ExpectedRule, type RuleDesk } from '../rules/changes.ts'
+import {
+  checkRevision,
+  type ExpectedRuleRevision,
+  type RuleChange,
+  type RuleCommands,
+} from '../rules/changes.ts'
 import type { RuleKind } from '../rules/kind.ts'
 import { badParameter } from './read-query.ts'
-import type { TrailEntry } from './trail.ts'
+import type { AuditEntry } from './trail.ts'
 
 /** What a revert works on. */
-export interface RevertScene<Rule extends RoutingRule | FirewallRule, Content> {
+export interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
   readonly kind: RuleKind<Rule, Content>
-  readonly desk: RuleDesk
+  readonly desk: RuleCommands
   readonly userId: number
   readonly ruleId: number
   /** The rule's history, not empty. */
-  readonly history: readonly TrailEntry[]
+  readonly history: readonly AuditEntry[]
   /** Position of the user's last rule event when the history was read. */
   readonly readAt: number
   /** The user's rules when the change is decided on. */
@@ -21,10 +26,10 @@ export interface RevertScene<Rule extends RoutingRule | FirewallRule, Content> {
 
 /** Prepares a new event with the content of an old revision; a deleted rule comes back under its own id. */
 export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
-  scene: RevertScene<Rule, Content>,
+  scene: RevertContext<Rule, Content>,
   revertedTo: number,
-  expected: ExpectedRule,
-): Change {
+  expected: ExpectedRuleRevision,
+): RuleChange {
   const { kind, desk, userId, ruleId, history } = scene
   // Checked as a new rule is: what was allowed then may not be any more.
   const content = kind.readNew(findContent(history, revertedTo))
@@ -36,7 +41,7 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
         checkRevision(present.revision, expected)
         return [kind.updated(userId, ruleId, content, { revertedTo })]
       }
-      if (scene.rules().position !== scene.readAt) throw new HistoryMoved()
+      if (scene.rules().position !== scene.readAt) throw new HistoryChangedError()
       checkRevision(history.length, expected)
       const revision = history.length + 1
       const createdAt = history[0]?.record.metadata.time
@@ -49,13 +54,13 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
 }
 
 /** The rules changed between reading the history and deciding: read it again. */
-export class HistoryMoved extends GatewayError {
+export class HistoryChangedError extends GatewayError {
   constructor() {
     super('conflict', 'The rules were changed at the same moment. Try again.')
   }
 }
 
-function findContent(history: readonly TrailEntry[], revision: number) {
+function findContent(history: readonly AuditEntry[], revision: number) {
   const entry = history[revision - 1]
   if (entry === undefined) {
     throw badParameter('revision', `The rule has the revisions 1 to ${history.length} and no ${revision}.`)

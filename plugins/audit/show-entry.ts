@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import type { TrailEntry } from './trail.ts'
+import type { AuditEntry } from './trail.ts'
 
 /** A change as history and audit show it. */
-export function showEntry(entry: TrailEntry): JsonObject {
+export function showEntry(entry: AuditEntry): JsonObject {
   const { position, metadata } = entry.record
   return {
     position,

@@ -4,8 +4,8 @@ import type { RuleEvent } from '../../core/events/rules.ts'
 import type { UserEvent } from '../../core/events/users.ts'
 import { type Accounts, createAccounts } from '../../projections/accounts.ts'
 import type { PastEvent } from '../../projections/past.ts'
-import { type Book, emptyBook, evolveBook } from '../../projections/rule-book.ts'
-import type { Kinds } from './kinds.ts'
+import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/rule-book.ts'
+import type { RuleKinds } from './kinds.ts'
 import { showKey, showUser } from './show-account.ts'
 
 /** What can change. */
@@ -14,7 +14,7 @@ export const SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
 export type SubjectKind = (typeof SUBJECTS)[number]
 
 /** One change, with what it was made to. */
-export interface TrailEntry {
+export interface AuditEntry {
   readonly record: RecordedEvent
   /** `unknown` for what only a newer node can read. */
   readonly kind: SubjectKind | 'unknown'
@@ -47,8 +47,8 @@ const WORDS: Readonly<Record<KnownEvent['type'], readonly [SubjectKind, string]>
 }
 
 /** Describes a user's events one by one, oldest first; all of them are needed from the first on. */
-export function readTrail(events: readonly PastEvent[], kinds: Kinds): readonly TrailEntry[] {
-  const book = emptyBook()
+export function readAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): readonly AuditEntry[] {
+  const book = emptyUserRules()
   const accounts = createAccounts()
   const revisions = new Map<number | string, number>()
 
@@ -57,7 +57,7 @@ export function readTrail(events: readonly PastEvent[], kinds: Kinds): readonly 
     const [kind, word] = WORDS[event.type]
     const id = subjectOf(event)
     const before = look(event, book, accounts, kinds)
-    if (isRuleEvent(event)) evolveBook(book, event, record)
+    if (isRuleEvent(event)) evolveUserRules(book, event, record)
     else accounts.apply(event, record)
     const after = look(event, book, accounts, kinds)
     const revision = (revisions.get(id) ?? 0) + 1
@@ -78,7 +78,7 @@ function subjectOf({ data }: KnownEvent): number | string {
 }
 
 /** The event's subject as it is now, shown when somebody asks: that costs more than finding it. */
-function look({ type, data }: KnownEvent, book: Book, accounts: Accounts, kinds: Kinds) {
+function look({ type, data }: KnownEvent, book: UserRules, accounts: Accounts, kinds: RuleKinds) {
   if ('ruleId' in data) {
     return WORDS[type][0] === 'routing'
       ? showing(book.routing.get(data.ruleId), kinds.routing.show)
@@ -96,7 +96,7 @@ function showing<Subject>(subject: Subject | undefined, show: (subject: Subject)
   return () => (subject === undefined ? null : show(subject))
 }
 
-function describeUnknown(record: RecordedEvent): TrailEntry {
+function describeUnknown(record: RecordedEvent): AuditEntry {
   const nothing = () => null
   return {
     record,

@@ -4,7 +4,7 @@ import { userStream } from '../../core/events/users.ts'
 import { newApiKey, newKeyId } from '../../core/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { IdSource } from '../../projections/id-source.ts'
-import type { Writer } from '../../projections/writer.ts'
+import type { EventWriter } from '../../projections/writer.ts'
 import { hashKey } from './api-key.ts'
 
 /** Left out: the plan stays; the limit is the plan's from now on. */
@@ -22,7 +22,11 @@ export interface AccountCommands {
   revokeKey(keyId: string, author: Author): Promise<void>
 }
 
-export function createAccountCommands(accounts: Accounts, ids: IdSource, writer: Writer): AccountCommands {
+export function createAccountCommands(
+  accounts: Accounts,
+  ids: IdSource,
+  writer: EventWriter,
+): AccountCommands {
   function find(userId: number): User {
     const user = accounts.user(userId)
     if (user === undefined) throw new GatewayError('not_found', `There is no user ${userId}.`)

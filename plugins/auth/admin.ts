@@ -8,8 +8,8 @@ import {
   type Plan,
   type RequestLimit,
 } from '../../core/contract/index.ts'
-import { bodyOf } from '../../core/http/read-body.ts'
-import { lazyReader } from '../../core/schema.ts'
+import { jsonBody } from '../../core/http/read-body.ts'
+import { createLazyParser } from '../../core/schema.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
 
@@ -24,7 +24,7 @@ export const newUserSchema: JsonObject = {
   properties: { name, plan },
 }
 
-const readNewUser = lazyReader<{ name: string; plan: Plan }>(newUserSchema)
+const readNewUser = createLazyParser<{ name: string; plan: Plan }>(newUserSchema)
 
 /** The body of `PATCH /admin/users/{id}`. */
 export const userChangeSchema: JsonObject = {
@@ -34,7 +34,7 @@ export const userChangeSchema: JsonObject = {
   properties: { plan, requests_per_minute: { type: ['integer', 'null'], minimum: 1 } },
 }
 
-const readUserChange = lazyReader<{ plan?: Plan; requests_per_minute?: RequestLimit }>(userChangeSchema)
+const readUserChange = createLazyParser<{ plan?: Plan; requests_per_minute?: RequestLimit }>(userChangeSchema)
 
 /** `/admin/*`: users and keys, for the bearer of the admin key. */
 export function addAdminRoutes(
@@ -47,12 +47,12 @@ export function addAdminRoutes(
     ctx.body = { data: accounts.users().map(showUser) }
   })
   router.post('/admin/users', guard, async (ctx) => {
-    const { name, plan } = readNewUser(bodyOf(ctx))
+    const { name, plan } = readNewUser(jsonBody(ctx))
     ctx.status = 201
     ctx.body = { data: showUser(await commands.createUser(name, plan, authorOf(ctx))) }
   })
   router.patch('/admin/users/:id', guard, async (ctx) => {
-    const { requests_per_minute, ...change } = readUserChange(bodyOf(ctx))
+    const { requests_per_minute, ...change } = readUserChange(jsonBody(ctx))
     const limit = requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }
     const user = findUser(accounts, ctx.params.id)
     ctx.body = { data: showUser(await commands.changeUser(user.id, { ...change, ...limit }, authorOf(ctx))) }

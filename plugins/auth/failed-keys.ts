@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { GatewayError } from '../../core/contract/index.ts'
-import { groupOf, type ReadAddress } from '../../core/http/client-address.ts'
-import type { Count } from '../rate-limit/counter.ts'
+import { addressGroup, type ReadAddress } from '../../core/http/client-address.ts'
+import type { RequestCount } from '../rate-limit/counter.ts'
 import { wholeSeconds } from '../rate-limit/headers.ts'
 import type { FailureCounter } from './failure-counter.ts'
-import { MOST_ADDRESSES } from './memory-failures.ts'
+import { MAX_ADDRESSES } from './memory-failures.ts'
 
 /** Whose key was tried. They are counted apart, so that a wrong API key keeps no administrator out. */
 export type KeyKind = 'api' | 'admin'
@@ -40,9 +40,9 @@ export function createFailedKeys({
   logger,
 }: FailedKeysParts): FailedKeys {
   // Who has used up the limit, until when; a good key asks here, and waits for no counter.
-  const ends = new LRUCache<string, number>({ max: MOST_ADDRESSES })
+  const ends = new LRUCache<string, number>({ max: MAX_ADDRESSES })
   const whoIs = (kind: KeyKind, request: IncomingMessage) => {
-    const address = groupOf(readAddress(request))
+    const address = addressGroup(readAddress(request))
     return { address, id: `${kind}:${address}` }
   }
 
@@ -53,7 +53,7 @@ export function createFailedKeys({
         return refusal
       }
       const { address, id } = whoIs(kind, request)
-      const { used, resetMs }: Count = await counter.count(id)
+      const { used, resetMs }: RequestCount = await counter.count(id)
       if (used >= limit) ends.set(id, performance.now() + resetMs)
       if (used === limit + 1) logger.warn({ address, kind }, 'too many keys of an address failed')
       count(kind, used > limit ? 'limited' : 'refused')

@@ -23,7 +23,7 @@ export function createAuth({ accounts, commands, failedKeys, adminGuard }: AuthS
     setup: () => ({
       middleware: authenticate(accounts, failedKeys),
       ...(adminGuard !== undefined && { openapi: adminPaths }),
-      openRoutes(router) {
+      publicRoutes(router) {
         if (adminGuard !== undefined) addAdminRoutes(router, accounts, commands, adminGuard)
       },
     }),

@@ -1,27 +1,27 @@
 import { type Exchange, GatewayError, type Target } from '../../core/contract/index.ts'
-import { noteParts } from '../../core/dialects/note-parts.ts'
+import { noteReply } from '../../core/dialects/note-parts.ts'
 import { limitRequest } from '../../providers/capabilities.ts'
-import type { Health } from '../../providers/health.ts'
+import type { CircuitBreakers } from '../../providers/health.ts'
 import type { Latency } from '../../providers/latency.ts'
-import type { Vendor } from '../../providers/vendors.ts'
+import type { Provider } from '../../providers/vendors.ts'
 
 /** Sends the exchange's request to a target and leaves the reply on the exchange; rejects with a `GatewayError`. */
-export type CallVendor = (exchange: Exchange, target: Target) => Promise<void>
+export type CallProvider = (exchange: Exchange, target: Target) => Promise<void>
 
 export interface DispatchServices {
-  readonly vendors: ReadonlyMap<string, Vendor>
-  readonly health: Health
+  readonly vendors: ReadonlyMap<string, Provider>
+  readonly health: CircuitBreakers
   readonly latency: Latency
 }
 
-export function createCallVendor({ vendors, health, latency }: DispatchServices): CallVendor {
+export function createCallProvider({ vendors, health, latency }: DispatchServices): CallProvider {
   return async (exchange, target) => {
-    const { connection, capabilities } = find(vendors, target.provider)
+    const { client, capabilities } = find(vendors, target.provider)
     const { request, omitted } = limitRequest(exchange.request, capabilities)
     const begun = performance.now()
     // A pinned request has nowhere else to go, so it may queue at its vendor.
-    const queues = exchange.route?.pinned
-    const sent = await health.guard(target, () => connection.send(request, target, exchange.client, queues))
+    const queues = exchange.route?.isFixed
+    const sent = await health.guard(target, () => client.send(request, target, exchange.client, queues))
     const answered = performance.now()
 
     exchange.target = target
@@ -35,17 +35,17 @@ export function createCallVendor({ vendors, health, latency }: DispatchServices)
     }
     if (sent.reply.type === 'stream') {
       latency.sawFirst(target, answered - begun)
-      exchange.client.whenEnded(() =>
+      exchange.client.onClose(() =>
         latency.sawRest(target, exchange.usage?.output ?? 0, performance.now() - answered),
       )
     } else {
-      noteParts(exchange, sent.reply.event)
+      noteReply(exchange, sent.reply.event)
       latency.sawWhole(target, exchange.usage?.output ?? 0, answered - begun)
     }
   }
 }
 
-function find(vendors: ReadonlyMap<string, Vendor>, provider: string): Vendor {
+function find(vendors: ReadonlyMap<string, Provider>, provider: string): Provider {
   const vendor = vendors.get(provider)
   if (vendor !== undefined) return vendor
   throw new GatewayError('no_providers_available', `The provider ${provider} is not configured here.`)

@@ -6,10 +6,10 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
-import type { CallVendor } from './call-vendor.ts'
+import type { CallProvider } from './call-vendor.ts'
 
 /** Calls to vendors for one request, the first included (decisions: "failover"). */
-const MOST_ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 
 /** A pinned model is tried again after `usual`, and not at all when its vendor asks for more than `most`. */
 const RETRY_MS = { usual: 100, most: 2000 }
@@ -18,7 +18,7 @@ const RETRY_MS = { usual: 100, most: 2000 }
  * Sends the request to the route's targets until one answers. Nothing was sent to the client yet: a stream has begun
  * once its first event is here. Throws the error to answer with when every try failed.
  */
-export async function dispatch(exchange: Exchange, route: Route, callVendor: CallVendor): Promise<void> {
+export async function dispatch(exchange: Exchange, route: Route, callVendor: CallProvider): Promise<void> {
   const failures: GatewayError[] = []
   const tried: Target[] = []
   for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {
@@ -30,27 +30,27 @@ export async function dispatch(exchange: Exchange, route: Route, callVendor: Cal
       record(exchange, target, startedAt, 'ok')
       return
     } catch (error) {
-      const cause = exchange.client.left ? 'cancelled' : 'internal_error'
+      const cause = exchange.client.isAborted ? 'cancelled' : 'internal_error'
       record(exchange, target, startedAt, error instanceof GatewayError ? error.code : cause)
       if (!(error instanceof GatewayError)) throw error
       failure = error
     }
     failures.push(failure)
     if (!failure.mayFailOver && !isOthersChance(failure, route)) throw failure
-    if (route.pinned && failures.length === 1) await waitForRetry(failure, exchange.client.signal)
+    if (route.isFixed && failures.length === 1) await waitForRetry(failure, exchange.client.signal)
   }
-  throw route.pinned ? failures.at(-1) : summarise(failures)
+  throw route.isFixed ? failures.at(-1) : summarise(failures)
 }
 
 /** What one vendor lacks, the key for it or the model, another may have; who pinned the model must hear of it. */
-function isOthersChance({ code }: GatewayError, { pinned }: Route): boolean {
-  return !pinned && (code === 'provider_authentication_error' || code === 'model_not_found')
+function isOthersChance({ code }: GatewayError, { isFixed }: Route): boolean {
+  return !isFixed && (code === 'provider_authentication_error' || code === 'model_not_found')
 }
 
 /** A pinned target twice; else the best that was not tried, of a vendor that has not failed as long as there is one. */
-function nextTarget({ pinned, targets }: Route, tried: readonly Target[]): Target | undefined {
-  if (pinned) return tried.length < 2 ? targets[0] : undefined
-  if (tried.length === MOST_ATTEMPTS) return undefined
+function nextTarget({ isFixed, targets }: Route, tried: readonly Target[]): Target | undefined {
+  if (isFixed) return tried.length < 2 ? targets[0] : undefined
+  if (tried.length === MAX_ATTEMPTS) return undefined
   const untried = targets.filter((target) => !tried.includes(target))
   return untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ?? untried[0]
 }

@@ -1,10 +1,10 @@
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
-import { createCallVendor, type DispatchServices } from './call-vendor.ts'
+import { createCallProvider, type DispatchServices } from './call-vendor.ts'
 import { dispatch } from './dispatch.ts'
 
 /** Sends the request where routing said, and leaves the reply on the exchange. */
 export function createDispatch(services: DispatchServices): Plugin {
-  const callVendor = createCallVendor(services)
+  const callVendor = createCallProvider(services)
   return {
     name: 'dispatch',
     after: ['routing'],

@@ -1,6 +1,6 @@
 import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { compilePatternSet, type Found } from '../../core/text/pattern-set.ts'
-import { createTimeSlice } from '../../core/time-slice.ts'
+import { createCooperativeYield } from '../../core/time-slice.ts'
 import { startApart } from './pattern/apart.ts'
 import { compileLiteral, compilePattern, type Pattern } from './pattern/compile.ts'
 import { literalReplacement, type Replacement, readReplacement } from './pattern/replacement.ts'
@@ -43,7 +43,7 @@ const MOST_POSITIONS = 300
 
 /** Compiles a user's firewall, in time slices; all its patterns become one automaton that finds the candidates. */
 export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFirewall> {
-  const slice = createTimeSlice()
+  const slice = createCooperativeYield()
   const rules: CompiledRule[] = []
   let unusable = 0
   for (const rule of firewall) {
@@ -51,7 +51,7 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
     const compiled = compileRule(rule)
     if (compiled === undefined) unusable += 1
     else rules.push(compiled)
-    if (slice.isOver()) await slice.pause()
+    if (slice.isDue()) await slice.yieldNow()
   }
 
   // Only patterns that backtrack need it, and a thread is not cheap: most installations never start it.

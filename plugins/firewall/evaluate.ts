@@ -1,8 +1,8 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { type Soon, whenThere } from '../../core/soon.ts'
-import { mapTexts } from '../../core/text/map-texts.ts'
-import { stringsOf, textsOf } from '../../core/text/texts-of.ts'
-import { createTimeSlice } from '../../core/time-slice.ts'
+import { chain, type MaybePromise } from '../../core/soon.ts'
+import { mapRequestTexts } from '../../core/text/map-texts.ts'
+import { requestTexts, stringValues } from '../../core/text/texts-of.ts'
+import { createCooperativeYield } from '../../core/time-slice.ts'
 import type { Candidates, CompiledFirewall, CompiledRule } from './compile.ts'
 import { type Budget, createBudget } from './pattern/budget.ts'
 
@@ -28,10 +28,10 @@ export function evaluateFirewall(
   firewall: CompiledFirewall,
   request: ChatRequest,
   budget?: Budget,
-): Soon<FirewallOutcome> {
+): MaybePromise<FirewallOutcome> {
   if (firewall.rules.length === 0) return untouched(request)
-  const texts = textsOf(request)
-  return whenThere(firewall.findCandidates(texts), (candidates) => {
+  const texts = requestTexts(request)
+  return chain(firewall.findCandidates(texts), (candidates) => {
     if (candidates.places.length === 0) return untouched(request)
     if (candidates.found && candidates.places.every((place) => needsNoLook(firewall.rules[place])))
       return applyFound(firewall, request, candidates.places)
@@ -77,7 +77,7 @@ async function evaluateEach(
   const outcome = (blockedBy?: FirewallRule): FirewallOutcome => {
     return { request: current, blockedBy, warnings, trace, overruns: budget.overruns }
   }
-  const slice = createTimeSlice()
+  const slice = createCooperativeYield()
   let searches = 1
 
   for (let index = 0; index < candidates.places.length; index++) {
@@ -101,7 +101,7 @@ async function evaluateEach(
         continue
       }
       current = masked
-      texts = textsOf(current)
+      texts = requestTexts(current)
       const later = ++searches > MOST_SEARCHES ? everyRule(firewall) : await firewall.findCandidates(texts)
       candidates = { ...later, places: later.places.filter((other) => other > place) }
       index = -1
@@ -109,7 +109,7 @@ async function evaluateEach(
     trace.push(applied)
     if (rule.action === 'block') return outcome(rule)
     if (rule.action === 'warn') warnings.push(candidate.warning)
-    if (slice.isOver()) await slice.pause()
+    if (slice.isDue()) await slice.yieldNow()
   }
   return outcome()
 }
@@ -138,11 +138,11 @@ async function maskTexts(
   budget: Budget,
 ): Promise<ChatRequest> {
   const done = new Map<string, string>()
-  for (const text of stringsOf(request)) {
+  for (const text of stringValues(request)) {
     if (!pattern.isQuick(text, replacement))
       done.set(text, await pattern.replaceApart(text, replacement, budget))
   }
-  return mapTexts(request, (text) => done.get(text) ?? pattern.replace(text, replacement, budget))
+  return mapRequestTexts(request, (text) => done.get(text) ?? pattern.replace(text, replacement, budget))
 }
 
 function everyRule({ rules }: CompiledFirewall): Candidates {

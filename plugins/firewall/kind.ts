@@ -1,6 +1,6 @@
 import { type FirewallRule, GatewayError, type JsonObject, type Warning } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/rules.ts'
-import { enabledField, nameField, priorityField, readFields, schemaField } from '../rules/fields.ts'
+import { enabledField, nameField, parseFields, priorityField, schemaField } from '../rules/fields.ts'
 import type { RuleKind } from '../rules/kind.ts'
 import { compilePattern } from './pattern/compile.ts'
 
@@ -23,7 +23,7 @@ const FIELDS = [
 ]
 
 /** Firewall rules: fields, validation and events (interface: "Firewall rule"). */
-export const firewallKind: RuleKind<FirewallRule, FirewallContent> = {
+export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
   name: 'firewall',
   fields: FIELDS,
   readNew(body) {
@@ -76,7 +76,7 @@ export const firewallKind: RuleKind<FirewallRule, FirewallContent> = {
 
 /** The fields of a body; 400 for the first one that is missing or wrong, in table order. */
 function read(body: JsonObject, isNew: boolean): JsonObject {
-  const { values, faults, missing } = readFields(FIELDS, body)
+  const { values, faults, missing } = parseFields(FIELDS, body)
   for (const { name } of FIELDS) {
     if (isNew && missing.includes(name))
       throw new GatewayError('invalid_rule', `The ${name} field is required.`)

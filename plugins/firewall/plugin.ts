@@ -7,9 +7,9 @@ import {
   type Plugin,
   type RuleSet,
 } from '../../core/contract/index.ts'
-import { countLookups } from '../../core/count-lookups.ts'
-import { envelope } from '../../core/http/answer-errors.ts'
-import { whenThere } from '../../core/soon.ts'
+import { createLookupCounter } from '../../core/count-lookups.ts'
+import { errorEnvelope } from '../../core/http/answer-errors.ts'
+import { chain } from '../../core/soon.ts'
 import { firewallPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
@@ -33,7 +33,7 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
         compile,
         options,
         ({ firewall }) => firewall.length,
-        countLookups(metrics, 'firewall'),
+        createLookupCounter(metrics, 'firewall'),
       )
       function apply(
         { request, warnings, trace, overruns, blockedBy }: FirewallOutcome,
@@ -51,8 +51,8 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
       }
       return {
         decide: (exchange) =>
-          whenThere(compiled(exchange.rules), (firewall) =>
-            whenThere(evaluateFirewall(firewall, exchange.request), (outcome) => apply(outcome, exchange)),
+          chain(compiled(exchange.rules), (firewall) =>
+            chain(evaluateFirewall(firewall, exchange.request), (outcome) => apply(outcome, exchange)),
           ),
         routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services),
         openapi: firewallPaths,
@@ -69,5 +69,5 @@ function blocked({ id, name }: FirewallRule): GatewayError {
 
 /** 400 and 403 on firewall endpoints carry only a message (interface: "Errors"). */
 function errorBody(error: GatewayError): JsonObject {
-  return [400, 403].includes(error.status) ? { error: { message: error.message } } : envelope(error)
+  return [400, 403].includes(error.status) ? { error: { message: error.message } } : errorEnvelope(error)
 }

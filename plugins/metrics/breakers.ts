@@ -1,8 +1,12 @@
 import { Gauge, type Registry } from 'prom-client'
-import { BREAKER_STATES, type Health } from '../../providers/health.ts'
+import { BREAKER_STATES, type CircuitBreakers } from '../../providers/health.ts'
 
 /** How many models of each provider are in which state; counted when somebody looks. */
-export function showBreakers(metrics: Registry, health: Health, providers: ReadonlySet<string>): void {
+export function showBreakers(
+  metrics: Registry,
+  health: CircuitBreakers,
+  providers: ReadonlySet<string>,
+): void {
   new Gauge({
     name: 'signalbox_provider_breakers',
     help: 'Models that were called, by the state of their breaker.',

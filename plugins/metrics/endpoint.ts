@@ -1,6 +1,6 @@
 import Koa from 'koa'
 import type { Registry } from 'prom-client'
-import { type Listener, serve } from '../../core/http/serve.ts'
+import { type Listener, listen } from '../../core/http/serve.ts'
 
 /** All metrics in Prometheus' text format: those of a registry, or of several processes. */
 export type MetricsPage = Pick<Registry, 'contentType' | 'metrics'>
@@ -20,5 +20,5 @@ export function serveMetrics(metrics: MetricsPage, host: string, port: number): 
   app.use(async (ctx) => {
     if (ctx.path === '/metrics') await answerMetrics(metrics, ctx)
   })
-  return serve(app, host, port)
+  return listen(app, host, port)
 }

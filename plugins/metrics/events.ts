@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { Live } from '../../projections/live.ts'
+import type { Subscription } from '../../projections/live.ts'
 
 const DELAYS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
 /** How this node keeps up with the event log. */
-export function showEvents(metrics: Registry, live: Live): void {
+export function showEvents(metrics: Registry, live: Subscription): void {
   const registers = [metrics]
   new Gauge({
     name: 'signalbox_projection_position',

@@ -20,9 +20,9 @@ export function observeHttpRequests(metrics: Registry): RequestObserver {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
   })
   return (request) => {
-    const { endpoint = OTHER, status, left, startedAt, endedAt, account } = request
+    const { endpoint = OTHER, status, isAborted, startedAt, endedAt, account } = request
     const method = request.endpoint === undefined ? OTHER : request.method
-    requests(endpoint, method, left ? 'left' : String(status), account?.plan ?? 'none').inc()
+    requests(endpoint, method, isAborted ? 'left' : String(status), account?.plan ?? 'none').inc()
     duration(endpoint).observe((endedAt - startedAt) / 1000)
   }
 }

@@ -17,10 +17,10 @@ export function observeOverhead(metrics: Registry): RequestObserver {
 }
 
 /** Milliseconds; undefined when no vendor was called, or the client left and so decided the end. */
-function overheadOf({ exchange, startedAt, endedAt, left }: EndedRequest): number | undefined {
+function overheadOf({ exchange, startedAt, endedAt, isAborted }: EndedRequest): number | undefined {
   const first = exchange?.attempts[0]
   const last = exchange?.attempts.at(-1)
-  if (first === undefined || last === undefined || left) return undefined
+  if (first === undefined || last === undefined || isAborted) return undefined
   const before = first.startedAt - startedAt
   const isStream = exchange?.reply?.type === 'stream'
   return isStream ? before : before + endedAt - (last.startedAt + last.ms)

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics } from 'prom-client'
 import type { GatewayMiddleware, Plugin } from '../../core/contract/index.ts'
-import type { Live } from '../../projections/live.ts'
-import type { Health } from '../../providers/health.ts'
+import type { Subscription } from '../../projections/live.ts'
+import type { CircuitBreakers } from '../../providers/health.ts'
 import { metricsPaths } from '../openapi/probes.ts'
 import { showBreakers } from './breakers.ts'
 import { answerMetrics, type MetricsPage, serveMetrics } from './endpoint.ts'
@@ -12,8 +12,8 @@ import { observeRuleOutcomes } from './rule-outcomes.ts'
 import { observeVendorCalls } from './vendor-calls.ts'
 
 export interface MetricsServices {
-  readonly live: Live
-  readonly health: Health
+  readonly live: Subscription
+  readonly health: CircuitBreakers
   /** Every provider that may be named in a rule or as a prefix. */
   readonly providers: ReadonlySet<string>
   readonly adminGuard: GatewayMiddleware | undefined
@@ -28,7 +28,7 @@ export function createMetrics(services: MetricsServices): Plugin {
   const { live, health, providers, adminGuard, place, sharedPage } = services
   return {
     name: 'metrics',
-    async setup(_, { metrics, vocabulary, logger }) {
+    async setup(_, { metrics, operators, logger }) {
       collectDefaultMetrics({ register: metrics })
       showBreakers(metrics, health, providers)
       showEvents(metrics, live)
@@ -36,7 +36,7 @@ export function createMetrics(services: MetricsServices): Plugin {
         observeHttpRequests(metrics),
         observeOverhead(metrics),
         observeVendorCalls(metrics, providers),
-        observeRuleOutcomes(metrics, vocabulary),
+        observeRuleOutcomes(metrics, operators),
       ]
       const page = sharedPage?.(metrics.contentType) ?? metrics
       const listener =
@@ -48,7 +48,7 @@ export function createMetrics(services: MetricsServices): Plugin {
           for (const observe of observers) observe(request)
         },
         ...(isOnMain && { openapi: metricsPaths }),
-        openRoutes(router) {
+        publicRoutes(router) {
           if (isOnMain) router.get('/metrics', adminGuard, (ctx) => answerMetrics(page, ctx))
         },
         async close() {

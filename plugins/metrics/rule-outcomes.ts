@@ -1,11 +1,11 @@
 import type { Registry } from 'prom-client'
-import type { RequestObserver, RuleTraceEntry, Vocabulary } from '../../core/contract/index.ts'
+import type { OperatorRegistry, RequestObserver, RuleTraceEntry } from '../../core/contract/index.ts'
 import { type CounterSeries, createCounter } from '../../core/metrics/counter.ts'
 
 const FIREWALL_ACTIONS: readonly string[] = ['block', 'mask', 'warn'] satisfies RuleTraceEntry['action'][]
 
 /** What became of the actions of matching rules. */
-export function observeRuleOutcomes(metrics: Registry, vocabulary: Vocabulary): RequestObserver {
+export function observeRuleOutcomes(metrics: Registry, vocabulary: OperatorRegistry): RequestObserver {
   const outcomes = createCounter(metrics, {
     name: 'signalbox_rule_actions_total',
     help: 'Actions of rules that matched a request, by kind of rule, action and what became of it.',

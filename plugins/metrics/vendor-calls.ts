@@ -13,7 +13,7 @@ export function observeVendorCalls(metrics: Registry, providers: ReadonlySet<str
   const callTo = createGenAiMetrics(metrics)
   const nameOf = ({ provider }: Target) => (providers.has(provider) ? provider : 'other')
 
-  return ({ exchange, endedAt, left }) => {
+  return ({ exchange, endedAt, isAborted }) => {
     if (exchange === undefined) return
     const isStream = exchange.reply?.type === 'stream'
     for (const { target, outcome, startedAt, ms } of exchange.attempts) {
@@ -24,7 +24,7 @@ export function observeVendorCalls(metrics: Registry, providers: ReadonlySet<str
         call.ended(ms, outcome)
       } else if (isStream) {
         call.sawFirst(ms)
-        call.ended(endedAt - startedAt, exchange.fault?.code ?? (left ? 'cancelled' : undefined))
+        call.ended(endedAt - startedAt, exchange.error?.code ?? (isAborted ? 'cancelled' : undefined))
       } else {
         call.ended(ms)
       }

@@ -1,10 +1,10 @@
 import { GatewayError, type JsonObject, MODES, type Model, type Plugin } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
 import { modelsPaths } from '../openapi/models.ts'
-import type { Market } from '../routing/market.ts'
+import type { RoutingCatalog } from '../routing/market.ts'
 
 /** `GET /v1/models` and `GET /v1/models/{id}` in OpenAI's shape, the catalogue's own fields beside it. */
-export function createModels({ catalog, capabilitiesOf }: Market): Plugin {
+export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugin {
   const isOffered = (model: Model) => capabilitiesOf(model.provider) !== undefined
   return {
     name: 'models',

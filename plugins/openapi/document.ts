@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import { bodySchema, type Field } from '../rules/fields.ts'
+import { bodySchema, type RuleField } from '../rules/fields.ts'
 import { adminSchemas } from './admin.ts'
 import { auditSchemas } from './audit.ts'
 import { batchSchemas } from './batch.ts'
@@ -15,7 +15,7 @@ import { ruleSchemas } from './rules.ts'
 export interface DocumentParts {
   readonly version: string
   /** What owners of rules set, by kind. */
-  readonly fields: { readonly routing: readonly Field[]; readonly firewall: readonly Field[] }
+  readonly fields: { readonly routing: readonly RuleField[]; readonly firewall: readonly RuleField[] }
   /** How plugins describe their endpoints. */
   readonly paths: readonly JsonObject[]
   /** Where `POST /route` is expected. */

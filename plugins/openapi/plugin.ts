@@ -8,7 +8,7 @@ export function createOpenApi(parts: Omit<DocumentParts, 'paths'>): Plugin {
     setup(_, host) {
       let document: string | undefined
       return {
-        openRoutes(router) {
+        publicRoutes(router) {
           router.get('/openapi.json', async (ctx) => {
             document ??= JSON.stringify(createDocument({ ...parts, paths: host.openapi() }))
             ctx.type = 'application/json'

@@ -1,11 +1,11 @@
 import type { GatewayContext } from '../../core/contract/index.ts'
-import type { Count } from './counter.ts'
+import type { RequestCount } from './counter.ts'
 
 /** Says on the answer how much of the limit is left, under OpenAI's names and in OpenAI's form (decisions: "rate limits"). */
-export function setLimitHeaders(ctx: GatewayContext, limit: number, { used, resetMs }: Count): void {
-  ctx.res.addOwn('x-ratelimit-limit-requests', String(limit))
-  ctx.res.addOwn('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))
-  ctx.res.addOwn('x-ratelimit-reset-requests', writeDuration(wholeSeconds(resetMs)))
+export function setLimitHeaders(ctx: GatewayContext, limit: number, { used, resetMs }: RequestCount): void {
+  ctx.res.setDefaultHeader('x-ratelimit-limit-requests', String(limit))
+  ctx.res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))
+  ctx.res.setDefaultHeader('x-ratelimit-reset-requests', writeDuration(wholeSeconds(resetMs)))
 }
 
 /** Seconds until something may happen again; never 0, for "now" would be refused once more. */

@@ -1,4 +1,4 @@
-import type { Count, RequestCounter } from './counter.ts'
+import type { RequestCount, RequestCounter } from './counter.ts'
 
 interface Window {
   used: number
@@ -9,7 +9,7 @@ interface Window {
 /** Counts in this process, at once; there are never more windows than users. */
 export function createMemoryCounter(
   windowSeconds: number,
-): RequestCounter & { count(userId: number): Count } {
+): RequestCounter & { count(userId: number): RequestCount } {
   const windows = new Map<number, Window>()
   return {
     count(userId) {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
-import { type Soon, whenThere } from '../../core/soon.ts'
-import type { Count, RequestCounter } from './counter.ts'
+import { chain, type MaybePromise } from '../../core/soon.ts'
+import type { RequestCount, RequestCounter } from './counter.ts'
 import { setLimitHeaders, wholeSeconds } from './headers.ts'
 import { createMemoryCounter } from './memory-counter.ts'
 import { createOutcomeCounter, type LimitOutcome } from './outcomes.ts'
@@ -26,7 +26,7 @@ export function createRateLimit(settings: RateLimitSettings, choice: CounterChoi
       const note = createOutcomeCounter(metrics)
       return {
         middleware: (ctx, next) =>
-          whenThere(judge(ctx, counter, settings), (outcome) => {
+          chain(judge(ctx, counter, settings), (outcome) => {
             note(ctx.account.plan, outcome.type)
             if (outcome.refusal !== undefined) throw outcome.refusal
             return next()
@@ -57,11 +57,15 @@ const ALLOWED: Outcome = { type: 'allowed' }
 const OPEN: Outcome = { type: 'open' }
 
 /** Counts the request and says on the answer what is left. */
-function judge(ctx: GatewayContext, counter: RequestCounter, settings: RateLimitSettings): Soon<Outcome> {
+function judge(
+  ctx: GatewayContext,
+  counter: RequestCounter,
+  settings: RateLimitSettings,
+): MaybePromise<Outcome> {
   const { account } = ctx
   const limit = limitOf(account, settings)
   if (limit === null) return UNLIMITED
-  const compare = (count: Count): Outcome => {
+  const compare = (count: RequestCount): Outcome => {
     setLimitHeaders(ctx, limit, count)
     return count.used > limit ? { type: 'refused', refusal: overLimit(limit, count) } : ALLOWED
   }
@@ -72,7 +76,7 @@ function judge(ctx: GatewayContext, counter: RequestCounter, settings: RateLimit
   return count instanceof Promise ? count.then(compare, uncounted) : compare(count)
 }
 
-function overLimit(limit: number, { resetMs }: Count): GatewayError {
+function overLimit(limit: number, { resetMs }: RequestCount): GatewayError {
   const retryAfter = wholeSeconds(resetMs)
   const message = `Over the limit of ${limit} requests per minute. Try again in ${retryAfter} seconds.`
   return new GatewayError('rate_limit_exceeded', message, { retryAfter })

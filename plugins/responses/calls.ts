@@ -1,11 +1,11 @@
 import type { GatewayContext } from '../../core/contract/index.ts'
-import type { Call } from '../../core/dialects/responses/call.ts'
+import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
 
 /** The calls of the Responses API that this process is answering. */
 export interface Calls {
-  open(ctx: GatewayContext, call: Call): void
+  open(ctx: GatewayContext, call: ResponsesCall): void
   /** Undefined for a request of another kind. */
-  of(ctx: GatewayContext): Call | undefined
+  of(ctx: GatewayContext): ResponsesCall | undefined
   isRunning(seed: string, userId: number): boolean
 }
 
@@ -15,7 +15,7 @@ export function createCalls(): Calls {
     open(ctx, call) {
       ctx.state[CALL] = call
       running.set(call.seed, ctx.account.userId)
-      ctx.client.whenEnded(() => running.delete(call.seed))
+      ctx.client.onClose(() => running.delete(call.seed))
     },
     of: (ctx) => ctx.state[CALL],
     isRunning: (seed, userId) => running.get(seed) === userId,

@@ -1,9 +1,9 @@
 import { GatewayError, isJsonObject, type JsonObject, type Message } from '../../core/contract/index.ts'
-import { readSeed } from '../../core/dialects/responses/call.ts'
-import { readItems } from '../../core/dialects/responses/read-items.ts'
-import type { Item, ResponsesBody } from '../../core/dialects/responses/request.ts'
+import { parseResponseKey } from '../../core/dialects/responses/call.ts'
+import { parseItems } from '../../core/dialects/responses/read-items.ts'
+import type { InputItem, ResponsesBody } from '../../core/dialects/responses/request.ts'
 import type { StoredResponse } from '../../core/events/responses.ts'
-import type { Soon } from '../../core/soon.ts'
+import type { MaybePromise } from '../../core/soon.ts'
 
 /** Finds one of the caller's responses by its seed. */
 export type FindResponse = (seed: string) => Promise<StoredResponse | undefined>
@@ -15,23 +15,23 @@ export type FindResponse = (seed: string) => Promise<StoredResponse | undefined>
 export function loadConversation(
   { previous_response_id }: ResponsesBody,
   find: FindResponse,
-): Soon<readonly Message[]> {
+): MaybePromise<readonly Message[]> {
   return typeof previous_response_id === 'string' ? loadTurns(previous_response_id, find) : []
 }
 
 async function loadTurns(previous_response_id: string, find: FindResponse): Promise<readonly Message[]> {
   const turns: (readonly Message[])[] = []
   for (let id: unknown = previous_response_id; typeof id === 'string'; ) {
-    const stored = await find(readSeed(id) ?? '')
+    const stored = await find(parseResponseKey(id) ?? '')
     if (stored === undefined || !isAnswered(stored)) throw notFound(id, previous_response_id)
-    turns.push([...stored.input, ...readItems(outputOf(stored), 'output')])
+    turns.push([...stored.input, ...parseItems(outputOf(stored), 'output')])
     id = stored.response.previous_response_id
   }
   return turns.reverse().flat()
 }
 
 /** The body with the stored items in place of the references to them. */
-export function resolveReferences(body: ResponsesBody, find: FindResponse): Soon<ResponsesBody> {
+export function resolveReferences(body: ResponsesBody, find: FindResponse): MaybePromise<ResponsesBody> {
   const { input } = body
   if (typeof input === 'string' || !input.some(isReference)) return body
   const items = input.map((item) => (isReference(item) ? resolve(item, find) : item))
@@ -43,18 +43,18 @@ export function isAnswered({ response }: StoredResponse): boolean {
   return response.status === 'completed' || response.status === 'incomplete'
 }
 
-function isReference(item: Item): boolean {
+function isReference(item: InputItem): boolean {
   return item.type === 'item_reference'
 }
 
 /** An item's id holds the seed of its response. What is not found stays a reference, which is refused when it is read. */
-async function resolve(reference: Item, find: FindResponse): Promise<Item> {
+async function resolve(reference: InputItem, find: FindResponse): Promise<InputItem> {
   const seed = /^[a-z]+_([0-9A-Za-z]{24})\d+$/.exec(String(reference.id))?.[1]
   const stored = seed === undefined ? undefined : await find(seed)
   return (stored && outputOf(stored).find(({ id }) => id === reference.id)) ?? reference
 }
 
-function outputOf({ response }: StoredResponse): readonly (JsonObject & Item)[] {
+function outputOf({ response }: StoredResponse): readonly (JsonObject & InputItem)[] {
   return Array.isArray(response.output) ? response.output.filter(isJsonObject) : []
 }
 

@@ -4,13 +4,13 @@ import {
   type GatewayRouter,
   type JsonObject,
 } from '../../core/contract/index.ts'
-import { isOpenAiClient, readSeed } from '../../core/dialects/responses/call.ts'
+import { isOpenAiClient, parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { replayRecords } from '../../core/dialects/responses/records.ts'
 import { shapeResponse } from '../../core/dialects/responses/shape.ts'
 import { writeItems } from '../../core/dialects/responses/write-items.ts'
 import type { StoredResponse } from '../../core/events/responses.ts'
 import { sendStream } from '../../core/http/send-stream.ts'
-import { lazyReader } from '../../core/schema.ts'
+import { createLazyParser } from '../../core/schema.ts'
 import type { Calls } from './calls.ts'
 import { isAnswered } from './conversation.ts'
 import { listItems } from './list-items.ts'
@@ -22,7 +22,7 @@ export const replaySchema: JsonObject = {
   properties: { stream: { type: ['boolean', 'null'] } },
 }
 
-const readReplay = lazyReader<{ readonly stream?: boolean | null }>(replaySchema)
+const readReplay = createLazyParser<{ readonly stream?: boolean | null }>(replaySchema)
 
 /** A response that was found, with its seed. */
 interface Found extends StoredResponse {
@@ -33,7 +33,7 @@ interface Found extends StoredResponse {
 export function addResponseRoutes(router: GatewayRouter, store: ResponseStore, calls: Calls): void {
   async function find(ctx: GatewayContext & { params: Readonly<Record<string, string>> }): Promise<Found> {
     const id = ctx.params.id ?? ''
-    const seed = readSeed(id) ?? ''
+    const seed = parseResponseKey(id) ?? ''
     const stored = seed === '' ? undefined : await store.find(seed, ctx.account.userId)
     if (stored !== undefined) return { ...stored, seed }
     if (calls.isRunning(seed, ctx.account.userId)) throw conflict(`${id} is still being answered.`)

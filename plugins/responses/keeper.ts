@@ -1,22 +1,22 @@
 import type { Logger } from 'pino'
 import { type Exchange, isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import type { Call } from '../../core/dialects/responses/call.ts'
-import type { Keep } from '../../core/dialects/responses/keep.ts'
+import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
+import type { PersistResponse } from '../../core/dialects/responses/keep.ts'
 import { cancelResponse, failResponse, openResponse } from '../../core/dialects/responses/response.ts'
-import { streamFault } from '../../core/dialects/stream-fault.ts'
-import type { Pace, ResponseEvent, StoredResponse } from '../../core/events/responses.ts'
+import { toStreamError } from '../../core/dialects/stream-fault.ts'
+import type { ChunkLengths, ResponseEvent, StoredResponse } from '../../core/events/responses.ts'
 import type { ResponseStore } from './store.ts'
 
 /** Keeps what calls lead to, unless the caller said `store: false`. */
-export interface Keeper {
+export interface ResponseRecorder {
   /** For an answer that has begun. */
-  keepFor(exchange: Exchange, call: Call): Keep
+  keepFor(exchange: Exchange, call: ResponsesCall): PersistResponse
   /** Keeps that a call failed before its answer began; nothing of its texts, which the firewall may not have seen. Never rejects. */
-  noteFailure(exchange: Exchange, call: Call, error: unknown): Promise<void>
+  noteFailure(exchange: Exchange, call: ResponsesCall, error: unknown): Promise<void>
 }
 
-export function createKeeper(store: ResponseStore, logger: Logger): Keeper {
-  async function save(exchange: Exchange, call: Call, kept: Kept): Promise<boolean> {
+export function createResponseRecorder(store: ResponseStore, logger: Logger): ResponseRecorder {
+  async function save(exchange: Exchange, call: ResponsesCall, kept: Kept): Promise<boolean> {
     const data: StoredResponse = { userId: exchange.account.userId, form: call.form, ...kept }
     const type: ResponseEvent['type'] =
       kept.response.completed_at === null ? 'ResponseFailed' : 'ResponseCompleted'
@@ -40,16 +40,16 @@ export function createKeeper(store: ResponseStore, logger: Logger): Keeper {
     async noteFailure(exchange, call, error) {
       if (call.body.store === false) return
       const opened = { ...openResponse(call, exchange), instructions: null }
-      const response = exchange.client.left
+      const response = exchange.client.isAborted
         ? cancelResponse(opened)
-        : failResponse(opened, streamFault(error))
+        : failResponse(opened, toStreamError(error))
       await save(exchange, call, { input: [], response })
     },
   }
 }
 
 interface Kept extends Pick<StoredResponse, 'input' | 'response'> {
-  readonly pace?: Pace
+  readonly pace?: ChunkLengths
 }
 
 function sayNotKept(response: JsonObject): JsonObject {

@@ -4,7 +4,7 @@ import { responsesPaths } from '../openapi/responses.ts'
 import { createCalls } from './calls.ts'
 import { createResponsesDialect } from './dialect.ts'
 import { addResponseRoutes } from './endpoints.ts'
-import { createKeeper } from './keeper.ts'
+import { createResponseRecorder } from './keeper.ts'
 import { createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
@@ -17,7 +17,7 @@ export function createResponses(log: EventLog, keepDays: number): Plugin {
     setup(_, { logger }) {
       const store = createResponseStore(log, Math.ceil(keepDays * DAY_SECONDS))
       const calls = createCalls()
-      const keeper = createKeeper(store, logger)
+      const keeper = createResponseRecorder(store, logger)
       return {
         middleware(ctx, next) {
           const call = calls.of(ctx)

@@ -1,7 +1,11 @@
 import type { ChatRequest, JsonObject, Message } from '../../core/contract/index.ts'
-import { readBody, readInput, readRequest } from '../../core/dialects/responses/read-request.ts'
+import {
+  parseResponsesBody,
+  parseResponsesInput,
+  parseResponsesRequest,
+} from '../../core/dialects/responses/read-request.ts'
 import type { ResponsesBody } from '../../core/dialects/responses/request.ts'
-import { type Soon, whenThere } from '../../core/soon.ts'
+import { chain, type MaybePromise } from '../../core/soon.ts'
 import { type FindResponse, loadConversation, resolveReferences } from './conversation.ts'
 
 /** A body of `POST /v1/responses`, with everything that it refers to. */
@@ -15,11 +19,11 @@ export interface ReadCall {
 }
 
 /** Reads a call and what it refers to; throws 400 that names the field at fault. */
-export function readCall(given: JsonObject, find: FindResponse): Soon<ReadCall> {
-  return whenThere(resolveReferences(readBody(given), find), (body) => {
-    const input = readInput(body)
-    return whenThere(loadConversation(body, find), (earlier) => {
-      return { body, input, earlier, request: readRequest(body, earlier, input) }
+export function parseResponsesCall(given: JsonObject, find: FindResponse): MaybePromise<ReadCall> {
+  return chain(resolveReferences(parseResponsesBody(given), find), (body) => {
+    const input = parseResponsesInput(body)
+    return chain(loadConversation(body, find), (earlier) => {
+      return { body, input, earlier, request: parseResponsesRequest(body, earlier, input) }
     })
   })
 }

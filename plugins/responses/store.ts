@@ -1,6 +1,6 @@
 import { createClock } from '../../core/clock.ts'
 import type { Account, EventLog, JsonObject } from '../../core/contract/index.ts'
-import { describeWrite } from '../../core/events/codec.ts'
+import { createMetadata } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/responses.ts'
 
 /** Responses on the event log, by seed: the 24 characters that `resp_…` shares with the `req_…` of its call. */
@@ -19,12 +19,12 @@ export function createResponseStore(log: EventLog, maxAge: number): ResponseStor
   return {
     find: (seed, userId) => findResponse(log, seed, userId),
     save(seed, { type, data }, { keyId }) {
-      const metadata = describeWrite(keyId, clock(), `req_${seed}`)
+      const metadata = createMetadata(keyId, clock(), `req_${seed}`)
       // The cast is safe: it is what JSON can hold.
       const event = { type, data: data as StoredResponse & JsonObject }
-      return log.append(responseStream(seed), [event], { expected: -1, metadata, maxAge })
+      return log.append(responseStream(seed), [event], { expectedRevision: -1, metadata, maxAge })
     },
-    remove: (seed) => log.remove(responseStream(seed)),
+    remove: (seed) => log.deleteStream(responseStream(seed)),
   }
 }
 

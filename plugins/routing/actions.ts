@@ -3,7 +3,7 @@ import {
   type Action,
   isJsonObject,
   MODE_SPELLINGS,
-  readMode,
+  parseMode,
   type Warning,
 } from '../../core/contract/index.ts'
 
@@ -26,7 +26,7 @@ export function createActions(providers: ReadonlySet<string>): readonly Action[]
     {
       name: 'set_provider',
       schema: { type: 'string', enum: [...providers] },
-      says: `one of ${[...providers].join(', ')}`,
+      description: `one of ${[...providers].join(', ')}`,
       combine: 'first',
       apply(value, draft) {
         draft.provider = String(value)
@@ -35,7 +35,7 @@ export function createActions(providers: ReadonlySet<string>): readonly Action[]
     {
       name: 'set_model',
       schema: { type: 'string', pattern: '^[!-~]{1,256}$' },
-      says: 'the full name of a model',
+      description: 'the full name of a model',
       combine: 'first',
       apply(value, draft) {
         draft.model = String(value)
@@ -44,11 +44,11 @@ export function createActions(providers: ReadonlySet<string>): readonly Action[]
     {
       name: 'set_mode',
       schema: { type: 'string', enum: MODE_SPELLINGS },
-      says: `one of ${MODE_SPELLINGS.join(', ')}`,
-      normalise: (value) => readMode(String(value)),
+      description: `one of ${MODE_SPELLINGS.join(', ')}`,
+      normalise: (value) => parseMode(String(value)),
       combine: 'first',
       apply(value, draft) {
-        const mode = readMode(String(value))
+        const mode = parseMode(String(value))
         if (mode !== undefined) draft.mode = mode
       },
     },
@@ -60,7 +60,7 @@ export function createActions(providers: ReadonlySet<string>): readonly Action[]
         required: ['message'],
         properties: { message: text },
       },
-      says: 'a text or an object {"message": <text>}',
+      description: 'a text or an object {"message": <text>}',
       combine: 'all',
       apply(value, draft) {
         draft.warnings.push(warningOf(isJsonObject(value) ? String(value.message) : String(value)))

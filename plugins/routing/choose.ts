@@ -6,12 +6,18 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
-import type { Market } from './market.ts'
+import type { RoutingCatalog } from './market.ts'
 import { needsOf, whatIsMissing } from './needs.ts'
 import { rankModels } from './score.ts'
 
 /** A route to one model that somebody named. */
-export function pin(target: Target, mode: Mode, reason: string, request: ChatRequest, market: Market): Route {
+export function pin(
+  target: Target,
+  mode: Mode,
+  reason: string,
+  request: ChatRequest,
+  market: RoutingCatalog,
+): Route {
   const capabilities = market.capabilitiesOf(target.provider)
   if (capabilities === undefined) throw notConfigured(target.provider)
   if (
@@ -22,7 +28,7 @@ export function pin(target: Target, mode: Mode, reason: string, request: ChatReq
     throw new GatewayError('unsupported_parameter', message, { param: 'response_format' })
   }
   const candidates = () => findCandidates(request, market).able
-  return { mode, targets: [target], pinned: true, candidates, reason: sentence(reason, target), score: 1 }
+  return { mode, targets: [target], isFixed: true, candidates, reason: sentence(reason, target), score: 1 }
 }
 
 /** What an automatic choice is made on. */
@@ -35,7 +41,7 @@ export interface Choice {
 }
 
 /** A route over every model that can serve the request, best first for the mode (decisions: "automatic choice"). */
-export function choose(mode: Mode, why: string, choice: Choice, market: Market): Route {
+export function choose(mode: Mode, why: string, choice: Choice, market: RoutingCatalog): Route {
   const { able, needs } = findCandidates(choice.request, market, choice.provider)
   const ranked = rankModels(able.filter(market.isUsable), needs, market.weights[mode], market.latencyOf)
   const preferred = choice.preferences.flatMap((name) => ranked.filter(({ model }) => isNamed(model, name)))
@@ -43,11 +49,11 @@ export function choose(mode: Mode, why: string, choice: Choice, market: Market):
   if (best === undefined) throw allAreResting()
   const targets: Route['targets'] = [targetOf(best.model), ...others.map(({ model }) => targetOf(model))]
   const reason = sentence(preferred.length > 0 ? 'the caller prefers it' : why, targets[0])
-  return { mode, targets, pinned: false, candidates: () => able, reason, score: best.score }
+  return { mode, targets, isFixed: false, candidates: () => able, reason, score: best.score }
 }
 
 /** The target of a model's name. With a provider, a name that is not catalogued is passed to it as it stands. */
-export function findTarget(name: string, provider: string | undefined, { catalog }: Market): Target {
+export function findTarget(name: string, provider: string | undefined, { catalog }: RoutingCatalog): Target {
   const entry = catalog.find(name, provider)
   if (entry !== undefined) return targetOf(entry, name)
   if (provider !== undefined) return { provider, model: name }
@@ -55,7 +61,11 @@ export function findTarget(name: string, provider: string | undefined, { catalog
 }
 
 /** The models that can serve the request, not empty; throws when there are none. */
-function findCandidates(request: ChatRequest, { catalog, capabilitiesOf }: Market, provider?: string) {
+function findCandidates(
+  request: ChatRequest,
+  { catalog, capabilitiesOf }: RoutingCatalog,
+  provider?: string,
+) {
   const needs = needsOf(request)
   const missing = (model: Model) => whatIsMissing(model, capabilitiesOf(model.provider), needs)
   const offered = catalog.models.filter(

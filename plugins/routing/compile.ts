@@ -1,12 +1,12 @@
 import type {
   Action,
   Matcher,
+  OperatorRegistry,
   RoutingRule,
   RuleSet,
   RuleTraceEntry,
-  Vocabulary,
 } from '../../core/contract/index.ts'
-import { type Soon, whenThere } from '../../core/soon.ts'
+import { chain, type MaybePromise } from '../../core/soon.ts'
 import { literalSource, matchLiterals } from '../../core/text/literal.ts'
 import { compilePatternSet } from '../../core/text/pattern-set.ts'
 
@@ -28,13 +28,13 @@ export interface CompiledAction {
 /** A user's enabled routing rules, ready to run. */
 export interface CompiledRouting {
   /** In evaluation order, the rules whose texts are found in these: only they need their other conditions looked at. */
-  candidates(texts: () => readonly string[]): Soon<readonly CompiledRule[]>
+  candidates(texts: () => readonly string[]): MaybePromise<readonly CompiledRule[]>
 }
 
 /** Compiles the conditions once per rule change; all literals of all rules become one automaton. */
 export async function compileRouting(
   { routing }: RuleSet,
-  { conditions, actions }: Vocabulary,
+  { conditions, actions }: OperatorRegistry,
 ): Promise<CompiledRouting> {
   const lists: (readonly string[])[] = []
   /** By the place in `lists`, the rule that it belongs to. */
@@ -78,7 +78,7 @@ export async function compileRouting(
   }
 
   return {
-    candidates: (texts) => (lists.length === 0 ? rules : whenThere(find(texts()), ownersOf)),
+    candidates: (texts) => (lists.length === 0 ? rules : chain(find(texts()), ownersOf)),
   }
 }
 
@@ -105,12 +105,12 @@ export function skipped(entry: RuleTraceEntry, reason: string): RuleTraceEntry {
 /** Finds which lists of literals have a member in the texts; an empty list never has. */
 async function compileSearch(
   lists: readonly (readonly string[])[],
-): Promise<(texts: readonly string[]) => Soon<readonly number[]>> {
+): Promise<(texts: readonly string[]) => MaybePromise<readonly number[]>> {
   const places = [...lists.keys()].filter((place) => lists[place]?.length)
   const listAt = (place: number) => lists[place] ?? []
   const set = await compilePatternSet(places.map((place) => literalSource(listAt(place))))
   return (texts) =>
-    whenThere(set.find(texts), (found) => {
+    chain(set.find(texts), (found) => {
       if (found === undefined) return places.filter((place) => isFound(listAt(place), texts))
       return found.map((index) => places[index] ?? -1)
     })

@@ -1,4 +1,4 @@
-import { type Condition, isJsonObject, MODE_SPELLINGS, readMode } from '../../core/contract/index.ts'
+import { type Condition, isJsonObject, MODE_SPELLINGS, parseMode } from '../../core/contract/index.ts'
 
 const scalar = { type: ['string', 'number', 'boolean'] }
 
@@ -7,9 +7,9 @@ export const conditions: readonly Condition[] = [
   {
     name: 'contains',
     schema: { type: ['string', 'array'], items: { type: 'string' } },
-    says: 'a string or an array of strings',
+    description: 'a string or an array of strings',
     literals: readEntries,
-    remark: (value) =>
+    lint: (value) =>
       readEntries(value).length === 0
         ? 'contains has no entry that is not empty: the rule never matches.'
         : undefined,
@@ -17,7 +17,7 @@ export const conditions: readonly Condition[] = [
   {
     name: 'metadata_equals',
     schema: { type: 'object', additionalProperties: scalar },
-    says: 'an object whose values are strings, numbers or booleans',
+    description: 'an object whose values are strings, numbers or booleans',
     matcher(value) {
       const wanted = Object.entries(isJsonObject(value) ? value : {})
       return ({ metadata }) =>
@@ -27,14 +27,14 @@ export const conditions: readonly Condition[] = [
   {
     name: 'mode',
     schema: { type: 'string', pattern: `^(${MODE_SPELLINGS.map(anyCase).join('|')})$` },
-    says: `one of ${MODE_SPELLINGS.join(', ')}`,
-    normalise: (value) => readMode(String(value)),
+    description: `one of ${MODE_SPELLINGS.join(', ')}`,
+    normalise: (value) => parseMode(String(value)),
     matcher: (value) => (input) => input.mode === value,
   },
   {
     name: 'task',
     schema: { type: 'string' },
-    says: 'a string',
+    description: 'a string',
     matcher: (value) => (input) => equals(input.metadata.task, value),
   },
 ]

@@ -1,6 +1,6 @@
 import type { RoutingDraft, RoutingInput, RuleTraceEntry } from '../../core/contract/index.ts'
-import { type Soon, whenThere } from '../../core/soon.ts'
-import { userTextsOf } from '../../core/text/texts-of.ts'
+import { chain, type MaybePromise } from '../../core/soon.ts'
+import { userTexts } from '../../core/text/texts-of.ts'
 import { type CompiledRouting, type CompiledRule, skipped } from './compile.ts'
 
 /** What the matching rules ask for together. */
@@ -10,9 +10,9 @@ export interface RuleDecision {
 }
 
 /** Runs all rules: the first to set a thing wins, warnings add up (interface: "Rule evaluation order" 4). */
-export function evaluateRouting(compiled: CompiledRouting, input: RoutingInput): Soon<RuleDecision> {
-  return whenThere(
-    compiled.candidates(() => userTextsOf(input.request)),
+export function evaluateRouting(compiled: CompiledRouting, input: RoutingInput): MaybePromise<RuleDecision> {
+  return chain(
+    compiled.candidates(() => userTexts(input.request)),
     (candidates) => applyRules(candidates, input),
   )
 }

@@ -4,20 +4,20 @@ import {
   GatewayError,
   isJsonObject,
   type JsonObject,
+  type OperatorRegistry,
   type RoutingRule,
-  type Vocabulary,
   type Warning,
 } from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/rules.ts'
-import { enabledField, type Field, nameField, priorityField, readFields } from '../rules/fields.ts'
+import { enabledField, nameField, parseFields, priorityField, type RuleField } from '../rules/fields.ts'
 import type { RuleKind } from '../rules/kind.ts'
 import { createDocumentReader, documentSchema } from './read-document.ts'
 
 /** Routing rules: fields, validation and events (interface: "Routing rule"). */
-export function createRoutingKind({
+export function createRoutingRuleKind({
   conditions,
   actions,
-}: Vocabulary): RuleKind<RoutingRule, RoutingContent> {
+}: OperatorRegistry): RuleKind<RoutingRule, RoutingContent> {
   const fields = [
     nameField,
     enabledField,
@@ -29,7 +29,7 @@ export function createRoutingKind({
     name: 'routing',
     fields,
     readNew(body) {
-      const missing = readFields(fields, body).missing[0]
+      const missing = parseFields(fields, body).missing[0]
       if (missing !== undefined) throw new GatewayError('invalid_rule', `The ${missing} field is required.`)
       // The cast is safe: every required field is there and was read.
       return read(fields, body) as unknown as RoutingContent
@@ -60,8 +60,8 @@ export function createRoutingKind({
 }
 
 /** The given fields; 422 with all faults of all fields. */
-function read(fields: readonly Field[], body: JsonObject): JsonObject {
-  const { values, faults } = readFields(fields, body)
+function read(fields: readonly RuleField[], body: JsonObject): JsonObject {
+  const { values, faults } = parseFields(fields, body)
   const count = Object.values(faults).flat().length
   if (count === 0) return values
   throw new GatewayError(
@@ -74,7 +74,11 @@ function read(fields: readonly Field[], body: JsonObject): JsonObject {
 }
 
 /** A field that holds an object, or a text that is the JSON of one (decisions: "string form"). */
-function documentField(name: string, kind: string, words: ReadonlyMap<string, Condition | Action>): Field {
+function documentField(
+  name: string,
+  kind: string,
+  words: ReadonlyMap<string, Condition | Action>,
+): RuleField {
   const readWords = createDocumentReader(kind, words)
   return {
     name,
@@ -98,9 +102,9 @@ function parse(text: string): unknown {
   }
 }
 
-function remarkOn(rule: RoutingRule, conditions: Vocabulary['conditions']): readonly Warning[] {
+function remarkOn(rule: RoutingRule, conditions: OperatorRegistry['conditions']): readonly Warning[] {
   return Object.entries(rule.match_json).flatMap(([name, value]) => {
-    const message = conditions.get(name)?.remark?.(value)
+    const message = conditions.get(name)?.lint?.(value)
     return message === undefined ? [] : [{ code: 'condition_never_matches', message }]
   })
 }

@@ -4,7 +4,7 @@ import type { Catalog } from '../../providers/catalog.ts'
 import type { ModeWeights } from './score.ts'
 
 /** What there is to choose from. */
-export interface Market {
+export interface RoutingCatalog {
   readonly catalog: Catalog
   readonly weights: ModeWeights
   latencyOf(model: Model): number

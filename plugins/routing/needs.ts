@@ -1,5 +1,5 @@
 import type { ChatRequest, Model } from '../../core/contract/index.ts'
-import { stringsOf } from '../../core/text/texts-of.ts'
+import { stringValues } from '../../core/text/texts-of.ts'
 import type { Capabilities } from '../../providers/capabilities.ts'
 
 /** What a request asks of a model. Tokens are estimates: four characters each. */
@@ -15,7 +15,7 @@ export interface Needs {
 const USUAL_OUTPUT = 500
 
 export function needsOf(request: ChatRequest): Needs {
-  const characters = stringsOf(request).reduce((sum, text) => sum + text.length, 0)
+  const characters = stringValues(request).reduce((sum, text) => sum + text.length, 0)
   const limit = request.max_completion_tokens ?? request.max_tokens
   return {
     inputTokens: Math.ceil(characters / 4),

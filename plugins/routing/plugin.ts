@@ -1,8 +1,8 @@
 import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-cache.ts'
 import type { GatewayError, JsonObject, Plugin, RuleSet } from '../../core/contract/index.ts'
-import { countLookups } from '../../core/count-lookups.ts'
-import { envelope } from '../../core/http/answer-errors.ts'
-import { whenThere } from '../../core/soon.ts'
+import { createLookupCounter } from '../../core/count-lookups.ts'
+import { errorEnvelope } from '../../core/http/answer-errors.ts'
+import { chain } from '../../core/soon.ts'
 import { routingPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { createActions } from './actions.ts'
@@ -10,12 +10,12 @@ import { compileRouting } from './compile.ts'
 import { conditions } from './conditions.ts'
 import { evaluateRouting, type RuleDecision } from './evaluate.ts'
 import { readInput } from './input.ts'
-import type { Market } from './market.ts'
+import type { RoutingCatalog } from './market.ts'
 import { readRequested } from './requested.ts'
 import { resolveRoute } from './resolve.ts'
 
 export interface RoutingServices extends RuleEndpointServices {
-  readonly market: Market
+  readonly market: RoutingCatalog
   /** Every provider that may be named in a rule or as a prefix. */
   readonly providers: ReadonlySet<string>
 }
@@ -27,13 +27,13 @@ export function createRouting(services: RoutingServices): Plugin {
     name: 'routing',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options, { vocabulary, metrics }) {
-      const compile = (rules: RuleSet) => compileRouting(rules, vocabulary)
+    setup(options, { operators, metrics }) {
+      const compile = (rules: RuleSet) => compileRouting(rules, operators)
       const compiled = createCompiledCache(
         compile,
         options,
         ({ routing }) => routing.length,
-        countLookups(metrics, 'routing'),
+        createLookupCounter(metrics, 'routing'),
       )
       return {
         decide(exchange) {
@@ -47,9 +47,7 @@ export function createRouting(services: RoutingServices): Plugin {
             exchange.warnings.push(...warnings)
             exchange.trace.push(...trace)
           }
-          return whenThere(compiled(exchange.rules), (rules) =>
-            whenThere(evaluateRouting(rules, input), apply),
-          )
+          return chain(compiled(exchange.rules), (rules) => chain(evaluateRouting(rules, input), apply))
         },
         routes: (router) => addRuleRoutes(router, '/v1/routing-rules', services),
         conditions,
@@ -63,5 +61,5 @@ export function createRouting(services: RoutingServices): Plugin {
 
 /** 400 on routing endpoints carries only a message (interface: "Errors"). */
 function errorBody(error: GatewayError): JsonObject {
-  return error.status === 400 ? { error: { message: error.message } } : envelope(error)
+  return error.status === 400 ? { error: { message: error.message } } : errorEnvelope(error)
 }

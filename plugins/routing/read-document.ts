@@ -1,5 +1,5 @@
 import type { Action, Condition, JsonObject } from '../../core/contract/index.ts'
-import { lazyCheck } from '../../core/schema.ts'
+import { createLazyTypeGuard } from '../../core/schema.ts'
 
 export type ReadDocument = { readonly value: JsonObject } | { readonly faults: readonly string[] }
 
@@ -11,7 +11,7 @@ export function createDocumentReader(kind: string, words: ReadonlyMap<string, Co
   const checks = new Map<string, (value: unknown) => boolean>()
 
   function checkOf(word: Condition | Action): (value: unknown) => boolean {
-    const check = checks.get(word.name) ?? lazyCheck(word.schema)
+    const check = checks.get(word.name) ?? createLazyTypeGuard(word.schema)
     checks.set(word.name, check)
     return check
   }
@@ -23,7 +23,7 @@ export function createDocumentReader(kind: string, words: ReadonlyMap<string, Co
       const word = words.get(name)
       if (word === undefined)
         faults.push(`${name} is not ${kind}. Known are ${[...words.keys()].join(', ')}.`)
-      else if (!checkOf(word)(given)) faults.push(`${name} must be ${word.says}.`)
+      else if (!checkOf(word)(given)) faults.push(`${name} must be ${word.description}.`)
       else value[name] = word.normalise ? word.normalise(given) : given
     }
     return faults.length > 0 ? { faults } : { value }
@@ -32,9 +32,9 @@ export function createDocumentReader(kind: string, words: ReadonlyMap<string, Co
 
 /** JSON schema of the documents that these words make. */
 export function documentSchema(words: ReadonlyMap<string, Condition | Action>): JsonObject {
-  const properties = [...words.values()].map(({ name, says, schema }) => [
+  const properties = [...words.values()].map(({ name, description, schema }) => [
     name,
-    { description: says, ...schema },
+    { description: description, ...schema },
   ])
   return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) }
 }

@@ -1,4 +1,4 @@
-import { GatewayError, type Mode, readMode } from '../../core/contract/index.ts'
+import { GatewayError, type Mode, parseMode } from '../../core/contract/index.ts'
 
 /** What the `model` of a request asks for. */
 export type Requested =
@@ -21,7 +21,7 @@ export function readRequested(model: string | undefined, providers: ReadonlySet<
 }
 
 function readAutoMode(model: string, spelling: string): Mode {
-  const mode = readMode(spelling)
+  const mode = parseMode(spelling)
   if (mode !== undefined) return mode
   throw new GatewayError(
     'model_not_found',

@@ -1,7 +1,7 @@
 import type { Route, RoutingDraft, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { choose, findTarget, pin } from './choose.ts'
 import type { RuleDecision } from './evaluate.ts'
-import type { Market } from './market.ts'
+import type { RoutingCatalog } from './market.ts'
 import type { Requested } from './requested.ts'
 
 export interface Resolution {
@@ -15,7 +15,7 @@ export function resolveRoute(
   requested: Requested,
   { draft, trace }: RuleDecision,
   preferences: readonly string[],
-  market: Market,
+  market: RoutingCatalog,
 ): Resolution {
   const skipped = whyModelIsSkipped(draft, market)
   if (skipped === undefined) {
@@ -39,7 +39,7 @@ function findRoute(
   requested: Requested,
   draft: RoutingDraft,
   preferences: readonly string[],
-  market: Market,
+  market: RoutingCatalog,
 ): Route {
   const { request, model, provider } = draft
   const requestedMode = requested.type === 'auto' ? requested.mode : 'balance'
@@ -68,7 +68,7 @@ function findRoute(
 }
 
 /** A rule's model that cannot be used: the provider stays, the model is left out, and the caller hears of it. */
-function whyModelIsSkipped({ model, provider }: RoutingDraft, { catalog }: Market) {
+function whyModelIsSkipped({ model, provider }: RoutingDraft, { catalog }: RoutingCatalog) {
   if (model === undefined) return undefined
   const entry = catalog.find(model)
   if (provider === undefined && entry === undefined) {

@@ -1,11 +1,11 @@
 import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
-import { lazyReader } from '../../core/schema.ts'
+import { createLazyParser } from '../../core/schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
-import type { Change, OpenDesk } from './changes.ts'
-import { within } from './within.ts'
+import type { CreateRuleCommands, RuleChange } from './changes.ts'
+import { prefixErrors } from './within.ts'
 
 /** A desk for each kind of rules. */
-export type Desks = Readonly<Record<RuleKindName, OpenDesk>>
+export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
 interface Operation {
   readonly kind: RuleKindName
@@ -48,10 +48,10 @@ export const batchSchema: JsonObject = {
   },
 }
 
-const readBatch = lazyReader<{ operations: readonly Operation[] }>(batchSchema)
+const readBatch = createLazyParser<{ operations: readonly Operation[] }>(batchSchema)
 
 /** Reads the body of `POST /v1/rules/batch`; every error names the operation that it is in. */
-export function readChanges(body: JsonObject, desks: Desks, userId: number): readonly Change[] {
+export function readChanges(body: JsonObject, desks: RuleCommandSet, userId: number): readonly RuleChange[] {
   const { operations } = readBatch(body)
   const seen = new Set<number>()
   return operations.map((operation, place) => {
@@ -60,16 +60,16 @@ export function readChanges(body: JsonObject, desks: Desks, userId: number): rea
       throw new GatewayError('invalid_value', `${where}: rule ${operation.id} is in the batch already.`)
     }
     if (operation.id !== undefined) seen.add(operation.id)
-    const change = within(where, () => readChange(operation, desks[operation.kind], userId))
-    return { ...change, decide: (ruleId) => within(where, () => change.decide(ruleId)) }
+    const change = prefixErrors(where, () => readChange(operation, desks[operation.kind], userId))
+    return { ...change, decide: (ruleId) => prefixErrors(where, () => change.decide(ruleId)) }
   })
 }
 
 function readChange(
   { op, id = 0, revision, data = {} }: Operation,
-  openDesk: OpenDesk,
+  openDesk: CreateRuleCommands,
   userId: number,
-): Change {
+): RuleChange {
   const desk = openDesk(userId)
   switch (op) {
     case 'create':

@@ -11,19 +11,19 @@ import type { RuleKindName } from '../../projections/rules.ts'
 import type { RuleKind } from './kind.ts'
 
 /** What a change must find: the revision that the caller read, or `any`. */
-export type ExpectedRule = number | 'any'
+export type ExpectedRuleRevision = number | 'any'
 
 /** A change to one rule, read and checked as far as that goes without the rule's present state. */
-export interface Change {
+export interface RuleChange {
   /** The rule that it is about; undefined when it makes a new one, which then gets a number. */
   readonly ruleId: number | undefined
   /** Decides on the present state; throws a `GatewayError` to refuse. No events: nothing to do. */
   decide(ruleId: number): readonly RuleEvent[]
   /** What the caller gets when it is done. */
-  outcome(ruleId: number): Outcome
+  outcome(ruleId: number): RuleChangeResult
 }
 
-export type Outcome =
+export type RuleChangeResult =
   | {
       readonly type: 'rule'
       readonly shown: JsonObject
@@ -33,34 +33,34 @@ export type Outcome =
   | { readonly type: 'removed' }
 
 /** One user's rules of one kind: looking them up, and preparing changes to them. */
-export interface RuleDesk {
+export interface RuleCommands {
   list(): readonly JsonObject[]
   /** 404 for an unknown id and for another user's alike. */
-  show(ruleId: number): Outcome
-  create(body: JsonObject): Change
-  update(ruleId: number, body: JsonObject, expected: ExpectedRule): Change
-  remove(ruleId: number, expected: ExpectedRule): Change
+  show(ruleId: number): RuleChangeResult
+  create(body: JsonObject): RuleChange
+  update(ruleId: number, body: JsonObject, expected: ExpectedRuleRevision): RuleChange
+  remove(ruleId: number, expected: ExpectedRuleRevision): RuleChange
 }
 
 /** Opens a kind's desk for a user, over the user's rules as they are unless others are given. */
-export type OpenDesk = (userId: number, rules?: () => RuleSet) => RuleDesk
+export type CreateRuleCommands = (userId: number, rules?: () => RuleSet) => RuleCommands
 
-export function createRuleDesk<Rule extends RoutingRule | FirewallRule, Content>(
+export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Content>(
   kind: RuleKind<Rule, Content>,
   rules: () => RuleSet,
   userId: number,
-): RuleDesk {
+): RuleCommands {
   // The cast is safe: a kind's name says which list of the set holds its rules.
   const list = () => rules()[kind.name] as unknown as readonly Rule[]
 
-  function find(ruleId: number, expected: ExpectedRule = 'any'): Rule {
+  function find(ruleId: number, expected: ExpectedRuleRevision = 'any'): Rule {
     const rule = list().find((candidate) => candidate.id === ruleId)
-    if (rule === undefined) throw noSuchRule(kind.name)
+    if (rule === undefined) throw ruleNotFoundError(kind.name)
     checkRevision(rule.revision, expected)
     return rule
   }
 
-  function show(ruleId: number): Outcome {
+  function show(ruleId: number): RuleChangeResult {
     const rule = find(ruleId)
     return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.remark(rule) }
   }
@@ -99,7 +99,7 @@ export function createRuleDesk<Rule extends RoutingRule | FirewallRule, Content>
 }
 
 /** 412 when the rule is not at the revision that the caller read. */
-export function checkRevision(actual: number, expected: ExpectedRule): void {
+export function checkRevision(actual: number, expected: ExpectedRuleRevision): void {
   if (expected === 'any' || expected === actual) return
   throw new GatewayError(
     'revision_mismatch',
@@ -108,6 +108,6 @@ export function checkRevision(actual: number, expected: ExpectedRule): void {
 }
 
 /** The answer for an unknown id and for another user's. */
-export function noSuchRule(kind: RuleKindName): GatewayError {
+export function ruleNotFoundError(kind: RuleKindName): GatewayError {
   return new GatewayError('not_found', `There is no ${kind} rule with this id.`)
 }

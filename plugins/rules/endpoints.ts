@@ -1,14 +1,14 @@
 import type { GatewayContext, GatewayRouter } from '../../core/contract/index.ts'
-import { bodyOf } from '../../core/http/read-body.ts'
-import { readMoment } from '../../core/moment.ts'
-import type { Past } from '../../projections/past.ts'
-import { carryOut, type RuleServices } from './carry-out.ts'
-import type { Change, OpenDesk, RuleDesk } from './changes.ts'
-import { answer, authorOf, expectedRule, ruleIdOf } from './rule-request.ts'
+import { jsonBody } from '../../core/http/read-body.ts'
+import { parseAsOf } from '../../core/moment.ts'
+import type { History } from '../../projections/past.ts'
+import { executeRuleChanges, type RuleServices } from './carry-out.ts'
+import type { CreateRuleCommands, RuleChange, RuleCommands } from './changes.ts'
+import { parseIfMatch, parseRuleId, requestAuthor, sendRule } from './rule-request.ts'
 
 export interface RuleEndpointServices extends RuleServices {
-  readonly openDesk: OpenDesk
-  readonly past: Past
+  readonly openDesk: CreateRuleCommands
+  readonly past: History
 }
 
 /** List, create, read, update and delete for one kind of rules (interface: "Endpoints"). */
@@ -17,17 +17,17 @@ export function addRuleRoutes(router: GatewayRouter, path: string, services: Rul
   const deskOf = (ctx: GatewayContext) => openDesk(ctx.account.userId)
 
   /** The desk as it was at the moment that the caller names, else as it is. */
-  async function deskAsOf(ctx: GatewayContext): Promise<RuleDesk> {
+  async function deskAsOf(ctx: GatewayContext): Promise<RuleCommands> {
     const { userId } = ctx.account
     const { as_of } = ctx.query
     if (as_of === undefined) return openDesk(userId)
-    const rules = await past.rulesOf(userId, readMoment(as_of, 'as_of'))
+    const rules = await past.rulesOf(userId, parseAsOf(as_of, 'as_of'))
     return openDesk(userId, () => rules)
   }
 
-  async function make(ctx: GatewayContext, change: Change): Promise<void> {
-    const [outcome] = await carryOut([change], services, ctx.account.userId, authorOf(ctx))
-    if (outcome !== undefined) answer(ctx, outcome)
+  async function make(ctx: GatewayContext, change: RuleChange): Promise<void> {
+    const [outcome] = await executeRuleChanges([change], services, ctx.account.userId, requestAuthor(ctx))
+    if (outcome !== undefined) sendRule(ctx, outcome)
   }
 
   router.get(path, async (ctx) => {
@@ -35,17 +35,17 @@ export function addRuleRoutes(router: GatewayRouter, path: string, services: Rul
     ctx.body = { data: desk.list() }
   })
   router.post(path, async (ctx) => {
-    await make(ctx, deskOf(ctx).create(bodyOf(ctx)))
+    await make(ctx, deskOf(ctx).create(jsonBody(ctx)))
     ctx.status = 201
   })
   router.get(`${path}/:id`, async (ctx) => {
     const desk = await deskAsOf(ctx)
-    answer(ctx, desk.show(ruleIdOf(ctx)))
+    sendRule(ctx, desk.show(parseRuleId(ctx)))
   })
   router.patch(`${path}/:id`, async (ctx) => {
-    await make(ctx, deskOf(ctx).update(ruleIdOf(ctx), bodyOf(ctx), expectedRule(ctx)))
+    await make(ctx, deskOf(ctx).update(parseRuleId(ctx), jsonBody(ctx), parseIfMatch(ctx)))
   })
   router.delete(`${path}/:id`, async (ctx) => {
-    await make(ctx, deskOf(ctx).remove(ruleIdOf(ctx), expectedRule(ctx)))
+    await make(ctx, deskOf(ctx).remove(parseRuleId(ctx), parseIfMatch(ctx)))
   })
 }

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { lazyCheck } from '../../core/schema.ts'
+import { createLazyTypeGuard } from '../../core/schema.ts'
 
 /** A field that the owner of a rule sets. `read` gives its value as it is stored, or the faults in it. */
-export interface Field {
+export interface RuleField {
   readonly name: string
   readonly required: boolean
   /** JSON schema of the values; complete once every plugin is set up. */
@@ -11,13 +11,18 @@ export interface Field {
 }
 
 /** A field whose values a JSON schema describes; `says` completes the sentence "The … field must be …". */
-export function schemaField(name: string, schema: JsonObject, says: string, required = true): Field {
-  const check = lazyCheck<unknown>(schema)
+export function schemaField(
+  name: string,
+  schema: JsonObject,
+  description: string,
+  required = true,
+): RuleField {
+  const check = createLazyTypeGuard<unknown>(schema)
   return {
     name,
     required,
-    schema: () => ({ description: says, ...schema }),
-    read: (value) => (check(value) ? { value } : { faults: [`The ${name} field must be ${says}.`] }),
+    schema: () => ({ description: description, ...schema }),
+    read: (value) => (check(value) ? { value } : { faults: [`The ${name} field must be ${description}.`] }),
   }
 }
 
@@ -43,7 +48,7 @@ export interface ReadFields {
 }
 
 /** Reads the known fields of a body; unknown ones are ignored, for clients send back what they read. */
-export function readFields(fields: readonly Field[], body: JsonObject): ReadFields {
+export function parseFields(fields: readonly RuleField[], body: JsonObject): ReadFields {
   const values: Record<string, unknown> = {}
   const faults: Record<string, readonly string[]> = {}
   for (const field of fields) {
@@ -57,7 +62,7 @@ export function readFields(fields: readonly Field[], body: JsonObject): ReadFiel
 }
 
 /** JSON schema of a body: that of a new rule, or that of changes to one, in which nothing is required. */
-export function bodySchema(fields: readonly Field[], isNew: boolean): JsonObject {
+export function bodySchema(fields: readonly RuleField[], isNew: boolean): JsonObject {
   const required = fields.filter((field) => field.required).map(({ name }) => name)
   const properties = Object.fromEntries(fields.map((field) => [field.name, field.schema()]))
   return { type: 'object', ...(isNew && { required }), properties }

@@ -1,13 +1,13 @@
 import type { FirewallRule, JsonObject, RoutingRule, Warning } from '../../core/contract/index.ts'
 import type { Reverting, Reviving, RuleEvent } from '../../core/events/rules.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
-import type { Field } from './fields.ts'
+import type { RuleField } from './fields.ts'
 
 /** What the two kinds of rules differ in; commands and endpoints are the same for both. */
 export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   readonly name: RuleKindName
   /** What the owner of a rule sets, in table order. */
-  readonly fields: readonly Field[]
+  readonly fields: readonly RuleField[]
   /** Throws a `GatewayError` in the kind's own style of validation. */
   readNew(body: JsonObject): Content
   /** Only the given fields. */

@@ -2,7 +2,7 @@ import { GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { REQUEST_ID_LENGTH } from '../../core/ids.ts'
 import { requestsPaths } from '../openapi/requests.ts'
 import { Recent } from './recent.ts'
-import { RequestRecord, type ShownRequest } from './record.ts'
+import { RequestRecord, type RequestSummary } from './record.ts'
 import type { SharedRecords } from './shared-records.ts'
 
 /**
@@ -37,7 +37,7 @@ export function createTrace(shared?: SharedRecords): Plugin {
         routes(router) {
           router.get('/v1/requests/:id', async (ctx) => {
             const id = ctx.params.id ?? ''
-            const record: ShownRequest | undefined = records.find(id) ?? (await shared?.find(id))
+            const record: RequestSummary | undefined = records.find(id) ?? (await shared?.find(id))
             if (record?.userId !== ctx.account.userId) {
               throw new GatewayError('not_found', 'There is no such request of yours, or it is too long ago.')
             }
@@ -50,6 +50,6 @@ export function createTrace(shared?: SharedRecords): Plugin {
 }
 
 /** As another process can be told it. */
-function show(record: RequestRecord | undefined): ShownRequest | undefined {
+function show(record: RequestRecord | undefined): RequestSummary | undefined {
   return record && { userId: record.userId, shown: record.shown }
 }

@@ -5,10 +5,10 @@ import {
   GatewayError,
   type JsonObject,
 } from '../../core/contract/index.ts'
-import { readKoaError } from '../../core/http/thrown-by-koa.ts'
+import { toKoaError } from '../../core/http/thrown-by-koa.ts'
 
 /** What the owner of a request may see of it. */
-export interface ShownRequest {
+export interface RequestSummary {
   readonly userId: Account['userId']
   readonly shown: JsonObject
 }
@@ -17,7 +17,7 @@ export interface ShownRequest {
  * What became of a request that has been answered, or refused with an error; no texts of it. Thousands are kept and hardly one is ever
  * looked at, so it keeps what is there and is written out when it is.
  */
-export class RequestRecord implements ShownRequest {
+export class RequestRecord implements RequestSummary {
   readonly userId: Account['userId']
   readonly #time: number
   readonly #error: JsonObject | undefined
@@ -85,7 +85,7 @@ function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
 
 /** Why a request was refused, for its owner to read. */
 export function describeError(thrown: unknown): JsonObject {
-  const error = readKoaError(thrown) ?? thrown
+  const error = toKoaError(thrown) ?? thrown
   if (!(error instanceof GatewayError)) return { code: 'internal_error', http_status: 500 }
   const { code, status, message, details } = error
   const { param, meta } = details

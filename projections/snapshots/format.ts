@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Position, RecordedEvent } from '../../core/contract/index.ts'
-import { EVENT_TYPES, SCHEMA } from '../../core/events/codec.ts'
+import { EVENT_TYPES, SCHEMA_VERSION } from '../../core/events/codec.ts'
 import type { SavedProjection } from '../projection.ts'
 
 /** Counts the ways in which projections were folded and saved. A test tells when a change here or there needs a new one. */
@@ -10,7 +10,7 @@ export const STATE_SHAPE = 1
  * The first line of a snapshot: what its state was folded by, and the newest event in it, which ties it to a log.
  * Each projection follows with a line `#name` and its own lines; the last line is the SHA-256 of all bytes before it.
  */
-export interface Header {
+export interface SnapshotHeader {
   readonly shape: string
   readonly position: Position
   readonly stream: string
@@ -21,7 +21,7 @@ export interface Header {
 
 /** A state at one position, with lines that are made while they are taken. */
 export interface Snapshot {
-  readonly header: Header
+  readonly header: SnapshotHeader
   readonly parts: readonly { readonly name: string; readonly lines: Iterable<string | Buffer> }[]
 }
 
@@ -36,7 +36,7 @@ export function takeSnapshot(newest: RecordedEvent, projections: readonly SavedP
 
 /** Tells states apart that were folded by other code: a type of event that is new to this code was skipped by the code before. */
 export function stateShape(): string {
-  const facts = JSON.stringify([STATE_SHAPE, SCHEMA, EVENT_TYPES.toSorted()])
+  const facts = JSON.stringify([STATE_SHAPE, SCHEMA_VERSION, EVENT_TYPES.toSorted()])
   return createHash('sha256').update(facts).digest('hex').slice(0, 16)
 }
 

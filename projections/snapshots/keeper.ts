@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Live } from '../live.ts'
+import type { Subscription } from '../live.ts'
 import type { SavedProjection } from '../projection.ts'
 import { listSnapshots, sweepSnapshots } from './folder.ts'
 import { takeSnapshot } from './format.ts'
@@ -20,7 +20,7 @@ export interface SnapshotKeeper {
 
 /** Takes a snapshot whenever so many events have come since the last, and at the end. Processes on one folder share theirs. */
 export function keepSnapshots(
-  live: Live,
+  live: Subscription,
   projections: readonly SavedProjection[],
   { folder, everyEvents, logger }: SnapshotOptions,
 ): SnapshotKeeper {
@@ -31,7 +31,7 @@ export function keepSnapshots(
   async function take(enough: number): Promise<void> {
     const others = await listSnapshots(folder)
     const newest = live.newest()
-    covered = live.taken()
+    covered = live.received()
     if (newest === undefined) return
     if (others.some(({ isOurs, position }) => isOurs && isNear(position, newest.position, enough))) return
     const started = performance.now()
@@ -47,7 +47,7 @@ export function keepSnapshots(
   }
 
   function look(): void {
-    if (running !== undefined || live.taken() - covered < everyEvents) return
+    if (running !== undefined || live.received() - covered < everyEvents) return
     running = run(everyEvents).finally(() => {
       running = undefined
     })
@@ -58,7 +58,7 @@ export function keepSnapshots(
   return {
     async close() {
       await running
-      if (live.taken() > covered) await run(0)
+      if (live.received() > covered) await run(0)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
-import type { Header, Snapshot } from './format.ts'
+import type { Snapshot, SnapshotHeader } from './format.ts'
 
 /** A snapshot as it stands in a file. */
 export interface SavedSnapshot extends Snapshot {
@@ -16,7 +16,7 @@ export async function readSnapshot(path: string): Promise<SavedSnapshot> {
   const hash = bytes.subarray(content.length).toString('latin1').trimEnd()
   if (createHash('sha256').update(content).digest('hex') !== hash)
     throw new Error('its content does not match its hash')
-  const header: Header = JSON.parse(content.toString('utf8', 0, content.indexOf('\n')))
+  const header: SnapshotHeader = JSON.parse(content.toString('utf8', 0, content.indexOf('\n')))
   return { header, parts: findParts(content) }
 }
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
-import { type EventLog, LogUnavailable, type Position } from '../../core/contract/index.ts'
+import { type EventLog, EventLogUnavailableError, type Position } from '../../core/contract/index.ts'
 import { createProjections, listProjections, type Projections } from '../all.ts'
 import { listSnapshots } from './folder.ts'
-import { type Header, hashEvent } from './format.ts'
+import { hashEvent, type SnapshotHeader } from './format.ts'
 import { readSnapshot, type SavedSnapshot } from './read.ts'
 
 export interface Restored {
@@ -23,7 +23,7 @@ export async function restoreProjections(folder: string, log: EventLog, logger: 
       await checkLog(log, snapshot.header)
       return { projections: loadProjections(snapshot), position: snapshot.header.position }
     } catch (error) {
-      if (error instanceof LogUnavailable) throw error
+      if (error instanceof EventLogUnavailableError) throw error
       logger.warn({ snapshot: path, err: error }, 'a snapshot is not used; the log is read instead')
     }
   }
@@ -31,7 +31,7 @@ export async function restoreProjections(folder: string, log: EventLog, logger: 
 }
 
 /** Throws unless the newest event in the snapshot is in the log, at the same place. */
-export async function checkLog(log: EventLog, header: Header): Promise<void> {
+export async function checkLog(log: EventLog, header: SnapshotHeader): Promise<void> {
   for await (const record of log.read(header.stream, header.revision)) {
     // Some servers do not tell the position when a single stream is read.
     const isInPlace = record.position === header.position || record.position === 0

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder } from '../../core/sync-folder.ts'
-import { createTimeSlice } from '../../core/time-slice.ts'
+import { createCooperativeYield } from '../../core/time-slice.ts'
 import { snapshotName } from './folder.ts'
 import { linesOf, type Snapshot } from './format.ts'
 
@@ -39,7 +39,7 @@ async function writeWhole(path: string, write: (file: FileHandle) => Promise<voi
 
 async function writeLines(file: FileHandle, snapshot: Snapshot): Promise<void> {
   const hash = createHash('sha256')
-  const slice = createTimeSlice(SLICE_MS)
+  const slice = createCooperativeYield(SLICE_MS)
   const batch = Buffer.allocUnsafeSlow(BATCH_BYTES)
   let used = 0
 
@@ -62,7 +62,7 @@ async function writeLines(file: FileHandle, snapshot: Snapshot): Promise<void> {
   await add(JSON.stringify(snapshot.header))
   for (const line of linesOf(snapshot)) {
     await add(line)
-    if (slice.isOver()) await slice.pause()
+    if (slice.isDue()) await slice.yieldNow()
   }
   await flush()
   await file.writeFile(`${hash.digest('hex')}\n`)

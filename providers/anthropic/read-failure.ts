@@ -1,15 +1,15 @@
 import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { UpstreamFailure } from '../../core/contract/provider.ts'
-import { describeFailure, type FailureCode } from '../describe-failure.ts'
+import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
+import { createProviderError, type ProviderErrorCode } from '../describe-failure.ts'
 import { parseObject } from '../read-fields.ts'
-import { readRetryAfter } from '../read-retry-after.ts'
+import { parseRetryAfter } from '../read-retry-after.ts'
 import { readReset } from './read-reset.ts'
 import { impliedStatus, readVendorError, type VendorError } from './vendor-error.ts'
 
 /** Reads an answer other than 2xx (reference 5.8). */
-export function readFailure({ provider, status, headers, body }: UpstreamFailure): GatewayError {
-  const retryAfter = readRetryAfter(headers) ?? readReset(headers)
+export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
+  const retryAfter = parseRetryAfter(headers) ?? readReset(headers)
   return describe(provider, status, readVendorError(parseObject(body)), retryAfter)
 }
 
@@ -23,10 +23,10 @@ function describe(provider: string, status: number, error: VendorError, retryAft
   const code = classify(status, error)
   const said = { status, code: error.code || error.type, message: error.message }
   const tooLong = TOO_LONG.test(error.message) && { wireCode: 'context_length_exceeded' }
-  return describeFailure(code, provider, said, { ...tooLong, retryAfter })
+  return createProviderError(code, provider, said, { ...tooLong, retryAfter })
 }
 
-function classify(status: number, { type, code, message }: VendorError): FailureCode {
+function classify(status: number, { type, code, message }: VendorError): ProviderErrorCode {
   if (status === 402 || SPENT.test(code) || (status === 400 && BROKE.test(message))) {
     return 'provider_quota_exceeded'
   }

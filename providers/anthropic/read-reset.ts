@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from '../../core/contract/provider.ts'
+import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 
 const LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens']
 
@@ -6,7 +6,7 @@ const LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens']
  * Whole seconds until every limit that is used up is reset, from `anthropic-ratelimit-*` (reference 5.8); undefined where
  * none is.
  */
-export function readReset(headers: UpstreamFailure['headers'], now = Date.now()): number | undefined {
+export function readReset(headers: ProviderErrorResponse['headers'], now = Date.now()): number | undefined {
   const resets = LIMITS.map((limit) => `anthropic-ratelimit-${limit}`)
     .filter((name) => headers[`${name}-remaining`] === '0')
     .map((name) => Date.parse(String(headers[`${name}-reset`])))

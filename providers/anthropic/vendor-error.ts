@@ -1,4 +1,4 @@
-import { readVendorError as readCommon } from '../chat-format/vendor-error.ts'
+import { parseErrorBody as readCommon } from '../chat-format/vendor-error.ts'
 import { readObject, readString } from '../read-fields.ts'
 
 /** What Anthropic says about a failure; a field it leaves out is empty. `message` holds no keys. */

@@ -1,10 +1,10 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
-import type { HttpCall, Target } from '../../core/contract/provider.ts'
+import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { findOmitted } from './find-omitted.ts'
 import { writeBody } from './write-body.ts'
 
 /** `POST /v1/messages`, by the base URL `https://api.anthropic.com` (reference 5.1). */
-export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
+export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const body = writeBody(request, target)
   return {
     path: '/v1/messages',

@@ -1,6 +1,6 @@
 import type { ContentPart } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
-import { type DataUrl, readDataUrl } from '../read-data-url.ts'
+import { type DataUrl, parseDataUrl } from '../read-data-url.ts'
 import { readObject, readString } from '../read-fields.ts'
 import type { DocumentBlock } from './wire.ts'
 
@@ -8,7 +8,7 @@ import type { DocumentBlock } from './wire.ts'
 export function writeDocument(part: ContentPart, path: string): DocumentBlock {
   const { file_data, filename } = readObject(part.file)
   const param = `${path}.file.file_data`
-  const file = readDataUrl(readString(file_data))
+  const file = parseDataUrl(readString(file_data))
   if (!file) {
     throw new GatewayError('unsupported_parameter', `${param} must hold the file as a data URL.`, { param })
   }

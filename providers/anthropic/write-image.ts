@@ -1,6 +1,6 @@
 import type { ContentPart } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
-import { readDataUrl } from '../read-data-url.ts'
+import { parseDataUrl } from '../read-data-url.ts'
 import { readObject, readString } from '../read-fields.ts'
 import type { ImageBlock, ImageType } from './wire.ts'
 
@@ -9,7 +9,7 @@ export function writeImage(part: ContentPart, path: string): ImageBlock {
   const param = `${path}.image_url.url`
   const url = readString(part.image_url) || readString(readObject(part.image_url).url)
   if (/^https?:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
-  const image = readDataUrl(url)
+  const image = parseDataUrl(url)
   if (!image) throw refuse(`${param} must be an http, https or data URL.`, param)
   const media_type = TYPES.get(image.mediaType)
   if (!media_type) throw refuse(`${param}: anthropic reads JPEG, PNG, GIF and WebP images only.`, param)

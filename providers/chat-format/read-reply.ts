@@ -8,7 +8,7 @@ import { readUsage } from './read-usage.ts'
 import { createToolCallReader } from './tool-calls.ts'
 
 /** Reads a chat completion. Throws a `GatewayError` when the body is anything else. */
-export function readReply(body: unknown): ReplyEvent {
+export function parseChatReply(body: unknown): ReplyEvent {
   const native = readObject(body)
   if (isFailure(native)) throw readFailureRecord(native)
   const choice = readChoice(native)

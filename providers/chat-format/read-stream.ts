@@ -13,7 +13,7 @@ import { createToolCallReader } from './tool-calls.ts'
 const NOTHING: readonly ReplyEvent[] = []
 
 /** Reads chat completion chunks: https://platform.openai.com/docs/api-reference/chat-streaming */
-export function openStream(): StreamReader {
+export function createChatStreamReader(): StreamReader {
   const readToolCalls = createToolCallReader()
   let started = false
   let finished = false

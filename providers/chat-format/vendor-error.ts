@@ -12,7 +12,7 @@ export interface VendorError {
 }
 
 /** Reads `{error:{…}}`, and what other vendors of this format send: a list of it, `{error:"…"}`, `{message}`, `{detail}`. */
-export function readVendorError(body: unknown): VendorError {
+export function parseErrorBody(body: unknown): VendorError {
   const fields = readFields(body)
   const message = readMessage(fields.message) || readMessage(fields.detail)
   return {

@@ -15,7 +15,7 @@ export interface FunctionTool {
 }
 
 /** The functions on offer; undefined when there are none, for strict vendors refuse an empty list. */
-export function writeTools(tools: ChatRequest['tools']): readonly FunctionTool[] | undefined {
+export function toChatTools(tools: ChatRequest['tools']): readonly FunctionTool[] | undefined {
   return tools == null || tools.length === 0 ? undefined : tools.map(writeTool)
 }
 
@@ -46,7 +46,7 @@ export interface NamedChoice {
 }
 
 /** Reads `{type:"function", function:{name}}`. */
-export function readNamedChoice(choice: ChatRequest['tool_choice']): NamedChoice | undefined {
+export function parseNamedChoice(choice: ChatRequest['tool_choice']): NamedChoice | undefined {
   const named = isJsonObject(choice) && isJsonObject(choice.function) ? readString(choice.function.name) : ''
   return named === '' ? undefined : { type: 'function', function: { name: named } }
 }
@@ -59,6 +59,6 @@ export interface EarlierCall {
 }
 
 /** A call of the history under the given id, with nothing but what every vendor knows. */
-export function writeToolCall({ function: called }: ToolCall, id: string): EarlierCall {
+export function toChatToolCall({ function: called }: ToolCall, id: string): EarlierCall {
   return { id, type: 'function', function: { name: called.name, arguments: called.arguments } }
 }

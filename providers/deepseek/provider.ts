@@ -1,11 +1,17 @@
-import type { Provider } from '../../core/contract/provider.ts'
-import { readFailure } from '../chat-format/read-failure.ts'
-import { readReply } from '../chat-format/read-reply.ts'
-import { openStream } from '../chat-format/read-stream.ts'
+import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { parseChatError } from '../chat-format/read-failure.ts'
+import { parseChatReply } from '../chat-format/read-reply.ts'
+import { createChatStreamReader } from '../chat-format/read-stream.ts'
 import { writeCall } from './write-call.ts'
 
 /**
  * DeepSeek's chat completions: https://api-docs.deepseek.com/api/create-chat-completion. The base URL is
  * `https://api.deepseek.com`. Its records are OpenAI's with more fields, so clients get them whole.
  */
-export const deepseek: Provider = { format: 'deepseek', writeCall, readReply, openStream, readFailure }
+export const deepseek: ProviderAdapter = {
+  format: 'deepseek',
+  buildRequest: writeCall,
+  parseReply: parseChatReply,
+  createStreamReader: createChatStreamReader,
+  parseError: parseChatError,
+}

@@ -31,7 +31,11 @@ export type ResponseFormat =
 
 export type ChatMessage =
   | { readonly role: 'system'; readonly content: string }
-  | { readonly role: 'user'; readonly content: string | readonly ContentPart[]; readonly name?: string }
+  | {
+      readonly role: 'user'
+      readonly content: string | readonly DeepSeekContentPart[]
+      readonly name?: string
+    }
   | {
       readonly role: 'assistant'
       readonly content: string
@@ -40,7 +44,7 @@ export type ChatMessage =
     }
   | { readonly role: 'tool'; readonly content: string; readonly tool_call_id: string }
 
-export type ContentPart =
+export type DeepSeekContentPart =
   | { readonly type: 'text'; readonly text: string }
   | {
       readonly type: 'image_url'

@@ -1,10 +1,10 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model } from '../../core/contract/model.ts'
-import type { HttpCall, Target } from '../../core/contract/provider.ts'
+import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { findOmitted } from '../chat-format/find-omitted.ts'
 import { mentionJson } from '../chat-format/mention-json.ts'
-import { writeHeaders } from '../chat-format/write-headers.ts'
-import { type FunctionTool, readNamedChoice, writeTools } from '../chat-format/write-tools.ts'
+import { chatHeaders } from '../chat-format/write-headers.ts'
+import { type FunctionTool, parseNamedChoice, toChatTools } from '../chat-format/write-tools.ts'
 import { readNumber, readObject, readString } from '../read-fields.ts'
 import { currentName, writeThinking } from './thinking.ts'
 import { writeUserId } from './user-id.ts'
@@ -12,10 +12,10 @@ import type { ChatBody, ResponseFormat } from './wire.ts'
 import { writeMessages } from './write-messages.ts'
 
 /** The request in DeepSeek's words, field by field (reference 3, 8). Throws a `GatewayError` for parts it cannot take. */
-export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
+export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const format = writeResponseFormat(request.response_format)
   const messages = format?.type === 'json_object' ? mentionJson(request.messages) : request.messages
-  const tools = writeTools(request.tools)?.map(withoutStrict)
+  const tools = toChatTools(request.tools)?.map(withoutStrict)
   const thinking = writeThinking(request, target)
   const thinks = thinking.thinking?.type !== 'disabled'
   const user = request.user ?? readString(request.safety_identifier)
@@ -38,7 +38,7 @@ export function writeCall(request: ChatRequest, target: Target, apiKey: string):
   }
   return {
     path: '/chat/completions',
-    headers: writeHeaders(apiKey, request.stream === true),
+    headers: chatHeaders(apiKey, request.stream === true),
     body: JSON.stringify(body),
     omitted: findOmitted(request, body, RENAMED),
   }
@@ -63,7 +63,7 @@ const LEAST_WHILE_THINKING = 0.95
 
 function writeToolChoice(choice: ChatRequest['tool_choice']): ChatBody['tool_choice'] {
   if (choice === 'auto' || choice === 'none' || choice === 'required') return choice
-  return readNamedChoice(choice)
+  return parseNamedChoice(choice)
 }
 
 /** A JSON schema goes out as it is: routing sends one only to a model that was said to take it. */

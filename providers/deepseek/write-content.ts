@@ -2,7 +2,7 @@ import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { joinText } from '../chat-format/join-text.ts'
 import { refuseMessage } from '../chat-format/refuse-message.ts'
 import { readObject, readString } from '../read-fields.ts'
-import type { ContentPart as Part } from './wire.ts'
+import type { DeepSeekContentPart as Part } from './wire.ts'
 
 /** The content of a user message: a list only where more than text is in it (reference 8.2). */
 export function writeContent(content: Message['content']): string | readonly Part[] {

@@ -1,9 +1,9 @@
 import type { Message } from '../../core/contract/chat.ts'
 import { joinText } from '../chat-format/join-text.ts'
 import { refuseMessage } from '../chat-format/refuse-message.ts'
-import { writeToolCall } from '../chat-format/write-tools.ts'
+import { toChatToolCall } from '../chat-format/write-tools.ts'
 import { readString } from '../read-fields.ts'
-import type { ChatMessage, ContentPart } from './wire.ts'
+import type { ChatMessage, DeepSeekContentPart } from './wire.ts'
 import { writeAttachments, writeContent } from './write-content.ts'
 
 /**
@@ -12,7 +12,7 @@ import { writeAttachments, writeContent } from './write-content.ts'
  */
 export function writeMessages(messages: readonly Message[]): readonly ChatMessage[] {
   const written: ChatMessage[] = []
-  let attachments: ContentPart[] = []
+  let attachments: DeepSeekContentPart[] = []
   for (const message of messages) {
     if (message.role === 'tool') {
       attachments.push(...writeAttachments(message.content))
@@ -52,10 +52,10 @@ function writeAssistant({ content, reasoning_content, tool_calls }: Message): Ch
   return {
     ...message,
     reasoning_content: reasoning_content ?? '',
-    tool_calls: tool_calls.map((call) => writeToolCall(call, call.id)),
+    tool_calls: tool_calls.map((call) => toChatToolCall(call, call.id)),
   }
 }
 
-function writeToolAttachments(attachments: readonly ContentPart[]): ChatMessage {
+function writeToolAttachments(attachments: readonly DeepSeekContentPart[]): ChatMessage {
   return { role: 'user', content: [{ type: 'text', text: 'From the tool results:' }, ...attachments] }
 }

@@ -1,14 +1,14 @@
 import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { UpstreamFailure } from '../../core/contract/provider.ts'
-import { describeFailure, type FailureCode } from '../describe-failure.ts'
+import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
+import { createProviderError, type ProviderErrorCode } from '../describe-failure.ts'
 import { parseJson } from '../read-fields.ts'
-import { readRetryAfter } from '../read-retry-after.ts'
+import { parseRetryAfter } from '../read-retry-after.ts'
 import { impliedStatus, readVendorError, type VendorError } from './vendor-error.ts'
 
 /** Reads an answer other than 2xx: https://ai.google.dev/gemini-api/docs/troubleshooting */
-export function readFailure({ provider, status, headers, body }: UpstreamFailure): GatewayError {
-  return describe(provider, status, readVendorError(parseJson(body)), readRetryAfter(headers))
+export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
+  return describe(provider, status, readVendorError(parseJson(body)), parseRetryAfter(headers))
 }
 
 /** Reads an `{error}` record that came inside a 200 answer. */
@@ -21,13 +21,13 @@ function describe(provider: string, status: number, error: VendorError, retryAft
   const code = classify(status, error)
   const said = { status, code: error.reason || error.status, message: error.message }
   const tooLong = isTooLong(error) && { wireCode: 'context_length_exceeded', param: 'messages' }
-  return describeFailure(code, provider, said, {
+  return createProviderError(code, provider, said, {
     ...(code === 'provider_refused' && tooLong),
     retryAfter: retryAfter ?? readDelay(error),
   })
 }
 
-function classify(status: number, error: VendorError): FailureCode {
+function classify(status: number, error: VendorError): ProviderErrorCode {
   if (status === 402 || error.quotas.some((quota) => /PerDay/i.test(quota))) return 'provider_quota_exceeded'
   if (status === 401 || status === 403 || error.reason === 'API_KEY_INVALID') {
     return 'provider_authentication_error'

@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
-import type { HttpCall, Target } from '../../core/contract/provider.ts'
+import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { findOmitted, type Renamed } from '../chat-format/find-omitted.ts'
 import { readFamily } from './family.ts'
 import type { GenerateBody } from './wire.ts'
@@ -8,7 +8,7 @@ import { writeGenerationConfig } from './write-generation-config.ts'
 import { writeTools } from './write-tools.ts'
 
 /** A body made of what Gemini takes only: it refuses fields that it does not know. */
-export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
+export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const family = readFamily(target.model)
   const body: GenerateBody = {
     ...writeContents(request.messages, family),

@@ -1,6 +1,6 @@
 import { type ErrorCode, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { readDataUrl } from '../read-data-url.ts'
+import { parseDataUrl } from '../read-data-url.ts'
 import { readObject, readString } from '../read-fields.ts'
 import type { MediaPart } from './wire.ts'
 
@@ -26,7 +26,7 @@ export function writeFile(file: JsonObject, path: string): MediaPart {
 }
 
 function writeUrl(url: string, path: string): MediaPart {
-  const data = readDataUrl(url)
+  const data = parseDataUrl(url)
   if (data?.mediaType) return writeInline(data.mediaType, data.base64)
   if (!/^https?:\/\//i.test(url)) {
     throw refuse('invalid_value', path, 'must be a https: URL, or a data: URL with a media type.')

@@ -4,19 +4,19 @@ import { readObject, readString } from '../read-fields.ts'
 import type { Part, TextPart } from './wire.ts'
 import { writeAudio, writeFile, writeImage } from './write-media.ts'
 
-type Content = Message['content']
+type MessageContent = Message['content']
 
 /**
  * The parts of what somebody says; empty texts are left out. `path` is where it stands in the request, such as
  * `messages[2].content`, for the error about a part that Gemini cannot take.
  */
-export function writeParts(content: Content, path: string): readonly Part[] {
+export function writeParts(content: MessageContent, path: string): readonly Part[] {
   if (typeof content === 'string') return writeText(content)
   return (content ?? []).flatMap((part, index) => writePart(part, `${path}[${index}]`))
 }
 
 /** The same where Gemini takes text only. */
-export function writeTexts(content: Content, path: string): readonly TextPart[] {
+export function writeTexts(content: MessageContent, path: string): readonly TextPart[] {
   return writeParts(content, path).map((part) => {
     if ('text' in part) return part
     throw new GatewayError('unsupported_parameter', `${path}: gemini takes text only here.`, { param: path })

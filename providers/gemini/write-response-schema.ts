@@ -21,7 +21,7 @@ function mergeAllOf({ allOf, ...schema }: JsonObject): JsonObject {
 
 function merge(one: JsonObject, other: JsonObject): JsonObject {
   const merged = { ...other, ...one }
-  const properties = { ...readObject(one.properties), ...readObject(other.properties) }
+  const properties = { ...objectOrEmpty(one.properties), ...objectOrEmpty(other.properties) }
   const required = new Set([...readArray(one.required), ...readArray(other.required)])
   return {
     ...merged,
@@ -30,7 +30,7 @@ function merge(one: JsonObject, other: JsonObject): JsonObject {
   }
 }
 
-function readObject(value: unknown): JsonObject {
+function objectOrEmpty(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
@@ -51,7 +51,7 @@ const OLD_DEFINITIONS = '#/definitions/'
 function moveReference({ definitions, $ref, ...schema }: JsonObject): JsonObject {
   return {
     ...schema,
-    ...(isJsonObject(definitions) && { $defs: { ...readObject(schema.$defs), ...definitions } }),
+    ...(isJsonObject(definitions) && { $defs: { ...objectOrEmpty(schema.$defs), ...definitions } }),
     ...(typeof $ref === 'string' && { $ref: $ref.replace(OLD_DEFINITIONS, '#/$defs/') }),
   }
 }

@@ -1,5 +1,5 @@
 import type { StreamReader } from '../../core/contract/provider.ts'
-import { openStream as openChatStream } from '../chat-format/read-stream.ts'
+import { createChatStreamReader as openChatStream } from '../chat-format/read-stream.ts'
 
 /** Reads chat completion chunks for their parts only (reference 7.3); chunks that say nothing are passed over. */
 export function openStream(): StreamReader {

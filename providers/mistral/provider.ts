@@ -1,6 +1,6 @@
-import type { Provider } from '../../core/contract/provider.ts'
-import { readFailure } from '../chat-format/read-failure.ts'
-import { readReply } from '../chat-format/read-reply.ts'
+import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { parseChatError } from '../chat-format/read-failure.ts'
+import { parseChatReply } from '../chat-format/read-reply.ts'
 import { openStream } from './open-stream.ts'
 import { writeCall } from './write-call.ts'
 
@@ -8,10 +8,10 @@ import { writeCall } from './write-call.ts'
  * Mistral's chat completions: https://docs.mistral.ai/api/endpoint/chat. The base URL is `https://api.mistral.ai`.
  * Clients never get its own records: contents may be lists there, and the usage comes with the end.
  */
-export const mistral: Provider = {
+export const mistral: ProviderAdapter = {
   format: 'mistral',
-  writeCall,
-  readReply: (body) => ({ parts: readReply(body).parts }),
-  openStream,
-  readFailure,
+  buildRequest: writeCall,
+  parseReply: (body) => ({ parts: parseChatReply(body).parts }),
+  createStreamReader: openStream,
+  parseError: parseChatError,
 }

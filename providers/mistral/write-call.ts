@@ -1,20 +1,20 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
-import type { HttpCall, Target } from '../../core/contract/provider.ts'
+import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { findOmitted } from '../chat-format/find-omitted.ts'
 import { mentionJson } from '../chat-format/mention-json.ts'
-import { writeHeaders } from '../chat-format/write-headers.ts'
-import { readNamedChoice, writeTools } from '../chat-format/write-tools.ts'
+import { chatHeaders } from '../chat-format/write-headers.ts'
+import { parseNamedChoice, toChatTools } from '../chat-format/write-tools.ts'
 import { readObject, readString } from '../read-fields.ts'
 import { writeReasoning } from './reasoning.ts'
 import type { ChatBody, ResponseFormat, ToolChoice } from './wire.ts'
 import { writeMessages } from './write-messages.ts'
 
 /** The request in Mistral's words, field by field (reference 3, 7.1). Throws a `GatewayError` for parts it cannot take. */
-export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
+export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const format = writeResponseFormat(request.response_format)
   const messages = format?.type === 'json_object' ? mentionJson(request.messages) : request.messages
-  const tools = writeTools(request.tools)
+  const tools = toChatTools(request.tools)
   const body: ChatBody = {
     model: target.model,
     messages: writeMessages(messages),
@@ -35,7 +35,7 @@ export function writeCall(request: ChatRequest, target: Target, apiKey: string):
   }
   return {
     path: '/v1/chat/completions',
-    headers: writeHeaders(apiKey, request.stream === true),
+    headers: chatHeaders(apiKey, request.stream === true),
     body: JSON.stringify(body),
     omitted: findOmitted(request, body, RENAMED),
   }
@@ -59,7 +59,7 @@ function writeToolChoice(choice: ChatRequest['tool_choice']): ToolChoice | undef
     case 'required':
       return 'any'
     default:
-      return readNamedChoice(choice)
+      return parseNamedChoice(choice)
   }
 }
 

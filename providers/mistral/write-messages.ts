@@ -1,7 +1,7 @@
 import type { Message } from '../../core/contract/chat.ts'
 import { joinText } from '../chat-format/join-text.ts'
 import { refuseMessage } from '../chat-format/refuse-message.ts'
-import { writeToolCall } from '../chat-format/write-tools.ts'
+import { toChatToolCall } from '../chat-format/write-tools.ts'
 import { readString } from '../read-fields.ts'
 import { createToolCallIds, type ToolCallIds } from './tool-call-ids.ts'
 import type { AssistantMessage, ChatMessage } from './wire.ts'
@@ -41,7 +41,7 @@ function writeMessage(message: Message, idOf: ToolCallIds): ChatMessage {
 }
 
 function writeAssistant({ content, tool_calls }: Message, idOf: ToolCallIds): AssistantMessage {
-  const calls = (tool_calls ?? []).map((call) => writeToolCall(call, idOf(call.id)))
+  const calls = (tool_calls ?? []).map((call) => toChatToolCall(call, idOf(call.id)))
   return {
     role: 'assistant',
     content: joinText(content),

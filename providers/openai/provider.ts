@@ -1,8 +1,14 @@
-import type { Provider } from '../../core/contract/provider.ts'
-import { readFailure } from '../chat-format/read-failure.ts'
-import { readReply } from '../chat-format/read-reply.ts'
-import { openStream } from '../chat-format/read-stream.ts'
+import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { parseChatError } from '../chat-format/read-failure.ts'
+import { parseChatReply } from '../chat-format/read-reply.ts'
+import { createChatStreamReader } from '../chat-format/read-stream.ts'
 import { writeCall } from './write-call.ts'
 
 /** OpenAI's chat completions, which is also the canonical format: https://platform.openai.com/docs/api-reference/chat */
-export const openai: Provider = { format: 'openai', writeCall, readReply, openStream, readFailure }
+export const openai: ProviderAdapter = {
+  format: 'openai',
+  buildRequest: writeCall,
+  parseReply: parseChatReply,
+  createStreamReader: createChatStreamReader,
+  parseError: parseChatError,
+}

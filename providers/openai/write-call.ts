@@ -1,10 +1,10 @@
 import type { ChatRequest, Message, ToolCall } from '../../core/contract/chat.ts'
 import type { Model } from '../../core/contract/model.ts'
-import type { HttpCall, Target } from '../../core/contract/provider.ts'
-import { writeHeaders } from '../chat-format/write-headers.ts'
+import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
+import { chatHeaders } from '../chat-format/write-headers.ts'
 
 /** The client's request as it stands, but for the model's name, the usage report and what the model cannot take. */
-export function writeCall(request: ChatRequest, target: Target, apiKey: string): HttpCall {
+export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const messages = withoutForeignFields(request.messages)
   const body: Record<string, unknown> = { ...request, model: target.model, messages }
   // OpenAI takes metadata only with what it stores; here rules match it.
@@ -14,7 +14,7 @@ export function writeCall(request: ChatRequest, target: Target, apiKey: string):
   const omitted = target.entry ? omitUnsupported(body, target.entry) : []
   return {
     path: '/chat/completions',
-    headers: writeHeaders(apiKey, request.stream === true),
+    headers: chatHeaders(apiKey, request.stream === true),
     body: JSON.stringify(body),
     omitted,
   }

@@ -2,7 +2,7 @@ import { readSettings } from '../../config/settings.ts'
 import type { ChatRequest } from '../../core/contract/index.ts'
 import { choose } from '../../plugins/routing/choose.ts'
 import { needsOf } from '../../plugins/routing/needs.ts'
-import { createHealth } from '../../providers/health.ts'
+import { createCircuitBreakers } from '../../providers/health.ts'
 import { createLatency } from '../../providers/latency.ts'
 import { market } from '../support/market.ts'
 
@@ -10,7 +10,7 @@ import { market } from '../support/market.ts'
 async function measure(): Promise<void> {
   const { models, modes } = readSettings({})
   const latency = createLatency()
-  const health = createHealth({ failures: 5, open_ms: 5000 })
+  const health = createCircuitBreakers({ failures: 5, open_ms: 5000 })
   for (const entry of models) {
     const target = { provider: entry.provider, model: entry.id, entry }
     latency.sawFirst(target, 500)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { createClock } from '../../core/clock.ts'
-import { type DomainEvent, describeWrite } from '../../core/events/codec.ts'
+import { createMetadata, type DomainEvent } from '../../core/events/codec.ts'
 import { openSqliteLog } from '../../core/log/sqlite-log.ts'
 
 /**
@@ -24,7 +24,7 @@ export async function generateLog(directory: string, users: number, eventsPerUse
   function write(stream: string, { type, data }: DomainEvent, actor: string): void {
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
-    const metadata = describeWrite(actor, clock(), 'req_4kT0cBbkGm9WpN2vXyZ71AqQ')
+    const metadata = createMetadata(actor, clock(), 'req_4kT0cBbkGm9WpN2vXyZ71AqQ')
     insert.run(stream, revision, type, JSON.stringify(data), JSON.stringify(metadata))
     count += 1
   }

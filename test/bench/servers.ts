@@ -1,4 +1,4 @@
-import { once } from '../../core/once.ts'
+import { lazy } from '../../core/once.ts'
 import { addUser, type BenchGateway, startGateway } from './gateway.ts'
 import { startPortkey } from './portkey.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
@@ -33,7 +33,7 @@ export async function startServers(needed: ReadonlySet<ServerName>, folder: stri
       ...(rules !== undefined && { rules }),
       ...(workers !== undefined && { workers }),
     })
-  const shared = once(() => gateway('d', 100))
+  const shared = lazy(() => gateway('d', 100))
   const starts: Readonly<Record<Exclude<ServerName, 'a'>, () => Promise<BenchGateway>>> = {
     b: async () => bare(await startProcess(benchFile('reference.ts'), { UPSTREAM: upstream.line })),
     c: () => gateway('c'),

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { readMoment } from '../../core/moment.ts'
+import { parseAsOf } from '../../core/moment.ts'
 
 describe('a moment', () => {
   it('is a position when it is a whole number', () => {
-    expect(readMoment('12', 'as_of')).to.deep.equal({ type: 'position', position: 12, param: 'as_of' })
-    expect(readMoment(0, 'as_of')).to.deep.equal({ type: 'position', position: 0, param: 'as_of' })
+    expect(parseAsOf('12', 'as_of')).to.deep.equal({ type: 'position', position: 12, param: 'as_of' })
+    expect(parseAsOf(0, 'as_of')).to.deep.equal({ type: 'position', position: 0, param: 'as_of' })
   })
 
   for (const [text, time] of [
@@ -18,7 +18,7 @@ describe('a moment', () => {
     ['2028-02-29', '2028-02-29T00:00:00.000000Z'],
   ] as const) {
     it(`reads ${text} as events carry times`, () => {
-      expect(readMoment(text, 'as_of')).to.deep.equal({ type: 'time', time, param: 'as_of' })
+      expect(parseAsOf(text, 'as_of')).to.deep.equal({ type: 'time', time, param: 'as_of' })
     })
   }
 
@@ -42,7 +42,7 @@ describe('a moment', () => {
     1.5,
   ]) {
     it(`refuses ${JSON.stringify(value)} and names the parameter`, () => {
-      expect(() => readMoment(value, 'since'))
+      expect(() => parseAsOf(value, 'since'))
         .to.throw(/^since must be/)
         .with.nested.property('details.param', 'since')
     })

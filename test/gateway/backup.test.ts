@@ -94,7 +94,11 @@ describe('"log backup"', () => {
     await runSignalbox(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: dataDir })
     const log = await openSqliteLog({ directory: dataDir })
     const metadata = { actor: 'system', time: new Date().toISOString(), schema: 1 }
-    await log.append('response-1', [{ type: 'Any', data: {} }], { expected: -1, metadata, maxAge: 3600 })
+    await log.append('response-1', [{ type: 'Any', data: {} }], {
+      expectedRevision: -1,
+      metadata,
+      maxAge: 3600,
+    })
     await log.close()
   })
 

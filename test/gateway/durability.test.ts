@@ -61,7 +61,7 @@ async function expectAll(gateway: RunningGateway, acknowledged: ReadonlyMap<stri
 async function expectGaplessRevisions(dataDir: string) {
   const log = await openSqliteLog({ directory: dataDir })
   const next = new Map<string, number>()
-  for await (const record of log.follow(0, AbortSignal.timeout(10_000))) {
+  for await (const record of log.subscribe(0, AbortSignal.timeout(10_000))) {
     if (record === 'caught-up') break
     expect(record.revision).to.equal(next.get(record.stream) ?? 0)
     next.set(record.stream, record.revision + 1)

@@ -178,8 +178,8 @@ describe('/openapi.json', () => {
 const NIGHT = `export default {
   name: 'night',
   setup: () => ({
-    conditions: [{ name: 'shout', schema: { type: 'boolean' }, says: 'true or false', matcher: () => () => true }],
-    actions: [{ name: 'echo', schema: { type: 'string' }, says: 'a text', combine: 'all', apply() {} }],
+    conditions: [{ name: 'shout', schema: { type: 'boolean' }, description: 'true or false', matcher: () => () => true }],
+    actions: [{ name: 'echo', schema: { type: 'string' }, description: 'a text', combine: 'all', apply() {} }],
     openapi: { '/v1/night': { get: { summary: 'Says whether it is night.', responses: {} } } },
   }),
 }`

@@ -24,14 +24,14 @@ const NIGHT = `export default {
   setup: () => ({
     conditions: [
       {
-        name: 'shout', schema: { type: 'boolean' }, says: 'true or false',
+        name: 'shout', schema: { type: 'boolean' }, description: 'true or false',
         matcher: (value) => ({ request }) => (request.messages[0].content === request.messages[0].content.toUpperCase()) === value,
       },
-      { name: 'mentions', schema: { type: 'string' }, says: 'a text', literals: (value) => [value] },
+      { name: 'mentions', schema: { type: 'string' }, description: 'a text', literals: (value) => [value] },
     ],
     actions: [
       {
-        name: 'echo', schema: { type: 'string' }, says: 'a text', combine: 'all',
+        name: 'echo', schema: { type: 'string' }, description: 'a text', combine: 'all',
         apply: (value, draft) => { draft.warnings.push({ code: 'echo', message: value }) },
       },
     ],

@@ -148,7 +148,7 @@ const program = 'process.stdout.write(JSON.stringify(process.env))'
 export default {
   name: 'look',
   setup: () => ({
-    openRoutes(router) {
+    publicRoutes(router) {
       router.get('/look', async (ctx) => {
         const child = execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' })
         ctx.body = { own: JSON.stringify(process.env), child }

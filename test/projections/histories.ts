@@ -1,6 +1,6 @@
 import { createClock } from '../../core/clock.ts'
 import type { RecordedEvent } from '../../core/contract/index.ts'
-import { type DomainEvent, describeWrite, encodeEvent } from '../../core/events/codec.ts'
+import { createMetadata, type DomainEvent, encodeEvent } from '../../core/events/codec.ts'
 import { rulesStream } from '../../core/events/rules.ts'
 import { userStream } from '../../core/events/users.ts'
 
@@ -12,7 +12,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
     const stream = streamOf(event)
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
-    const metadata = describeWrite('admin', clock())
+    const metadata = createMetadata('admin', clock())
     return { ...encodeEvent(event), stream, revision, position: index + 1, metadata }
   })
 }

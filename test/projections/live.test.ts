@@ -1,19 +1,23 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
-import { type EventLog, LogUnavailable, type RecordedEvent } from '../../core/contract/event-log.ts'
-import { followLog, type Live } from '../../projections/live.ts'
+import { type EventLog, EventLogUnavailableError, type RecordedEvent } from '../../core/contract/event-log.ts'
+import { type Subscription, subscribeProjections } from '../../projections/live.ts'
 
 type Step = RecordedEvent | 'caught-up' | 'end' | Error
 
 describe('followLog', () => {
   let log: ScriptedLog
-  let live: Live
+  let live: Subscription
   let applied: number[]
 
   function start(...steps: Step[]): void {
     log = new ScriptedLog(steps)
     applied = []
-    live = followLog(log, [{ apply: (_, { position }) => applied.push(position) }], pino({ level: 'silent' }))
+    live = subscribeProjections(
+      log,
+      [{ apply: (_, { position }) => applied.push(position) }],
+      pino({ level: 'silent' }),
+    )
   }
 
   afterEach(() => live.close().catch(() => undefined))
@@ -48,7 +52,7 @@ describe('followLog', () => {
     const order: string[] = []
     log = new ScriptedLog([])
     const note = (name: string) => ({ apply: () => order.push(name) })
-    live = followLog(log, [note('first'), note('second')], pino({ level: 'silent' }))
+    live = subscribeProjections(log, [note('first'), note('second')], pino({ level: 'silent' }))
     const waiting = live.until(() => live.position() === 10).then(() => order.push('waiter'))
     log.add(event(10))
     await waiting
@@ -97,7 +101,7 @@ describe('followLog', () => {
     start(event(10), { ...event(20), type: 'InventedLater' }, 'caught-up')
     await live.caughtUp
 
-    expect([live.taken(), live.skipped()]).to.deep.equal([2, 1])
+    expect([live.received(), live.skipped()]).to.deep.equal([2, 1])
     expect(live.newest()?.position).to.equal(20)
   })
 
@@ -118,7 +122,7 @@ describe('followLog', () => {
 
   it('goes on from the position of a state that was loaded', async () => {
     log = new ScriptedLog([event(50), 'caught-up'])
-    live = followLog(log, [], pino({ level: 'silent' }), 40)
+    live = subscribeProjections(log, [], pino({ level: 'silent' }), 40)
     expect(live.position()).to.equal(40)
     await live.caughtUp
 
@@ -131,7 +135,7 @@ describe('followLog', () => {
 
     const error = await live.until(() => false, 20).catch((thrown) => thrown)
 
-    expect(error).to.be.instanceOf(LogUnavailable)
+    expect(error).to.be.instanceOf(EventLogUnavailableError)
   })
 
   it('waits between two tries when the log ends at once, as one does that was closed', async () => {
@@ -168,7 +172,7 @@ describe('followLog', () => {
         seen.push(position)
       },
     }
-    live = followLog(log, [projection], pino({ level: 'silent' }))
+    live = subscribeProjections(log, [projection], pino({ level: 'silent' }))
 
     expect(await live.ended.catch((error) => error)).to.equal(broken)
     expect(await live.caughtUp.catch((error) => error)).to.equal(broken)
@@ -184,7 +188,7 @@ describe('followLog', () => {
   })
 })
 
-const away = new LogUnavailable('away')
+const away = new EventLogUnavailableError('away')
 
 function event(position: number): RecordedEvent {
   return {
@@ -227,7 +231,7 @@ class ScriptedLog implements EventLog {
     this.#wake()
   }
 
-  async *follow(from: number, signal: AbortSignal): AsyncGenerator<RecordedEvent | 'caught-up'> {
+  async *subscribe(from: number, signal: AbortSignal): AsyncGenerator<RecordedEvent | 'caught-up'> {
     this.followedFrom.push(from)
     this.followers += 1
     const woken = () => new Promise<void>((resolve) => (this.#wake = resolve))
@@ -253,7 +257,7 @@ class ScriptedLog implements EventLog {
     throw new Error('nothing is read here')
   }
 
-  remove(): never {
+  deleteStream(): never {
     throw new Error('nothing is removed here')
   }
 

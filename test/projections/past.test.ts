@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../core/contract/index.ts'
-import { readMoment } from '../../core/moment.ts'
-import type { Live } from '../../projections/live.ts'
-import { createPast, foldUser, type PastEvent, upTo } from '../../projections/past.ts'
+import { parseAsOf } from '../../core/moment.ts'
+import type { Subscription } from '../../projections/live.ts'
+import { createHistory, foldUser, type PastEvent, upTo } from '../../projections/past.ts'
 import {
   created,
   deleted,
@@ -14,7 +14,7 @@ import {
   userCreated,
 } from '../support/past-events.ts'
 
-const at = (moment: string | number) => readMoment(moment, 'as_of')
+const at = (moment: string | number) => parseAsOf(moment, 'as_of')
 const positions = (events: readonly PastEvent[]) => events.map(({ record }) => record.position)
 
 describe('the past', () => {
@@ -93,7 +93,7 @@ describe('the past', () => {
         },
       }
       // Only these are used.
-      return createPast(log as unknown as EventLog, { position: () => seen } as Live, () => NOW)
+      return createHistory(log as unknown as EventLog, { position: () => seen } as Subscription, () => NOW)
     }
 
     it('is put in order over both streams', async () => {

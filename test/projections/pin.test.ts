@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Account } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { createAccounts } from '../../projections/accounts.ts'
-import { createPin } from '../../projections/pin.ts'
+import { createCallerSnapshots } from '../../projections/pin.ts'
 import { createRules } from '../../projections/rules.ts'
 import { created, given, planChanged, userCreated } from '../support/past-events.ts'
 
@@ -16,7 +16,7 @@ describe('pinning the caller', () => {
       accounts.apply(event, record)
       rules.apply(event, record)
     }
-    return createPin(accounts, rules)(caller)
+    return createCallerSnapshots(accounts, rules)(caller)
   }
 
   it('takes plan and rules of one moment, when both changed since the caller was recognised', () => {

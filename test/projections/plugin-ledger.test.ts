@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { createClock } from '../../core/clock.ts'
-import { type EventDeclaration, type EventLog, LogUnavailable } from '../../core/contract/index.ts'
+import { type EventDeclaration, type EventLog, EventLogUnavailableError } from '../../core/contract/index.ts'
 import { openSqliteLog } from '../../core/log/sqlite-log.ts'
 import { createAccounts } from '../../projections/accounts.ts'
-import { followLog, type Live } from '../../projections/live.ts'
-import type { PluginLedger } from '../../projections/plugin-ledger.ts'
-import { openPluginLedgers } from '../../projections/plugin-ledgers.ts'
-import { createWriter } from '../../projections/writer.ts'
+import { type Subscription, subscribeProjections } from '../../projections/live.ts'
+import type { PluginEventStore } from '../../projections/plugin-ledger.ts'
+import { openPluginEventStores } from '../../projections/plugin-ledgers.ts'
+import { createEventWriter } from '../../projections/writer.ts'
 import { makeFolder } from '../support/gateway.ts'
 
 const by = { actor: 'key_1', requestId: 'req_1' }
@@ -48,14 +48,14 @@ describe('the events of a plugin', () => {
   async function openNode(
     declared: Readonly<Record<string, EventDeclaration>>,
     { on = log, from = 0, patiently = (run: () => Promise<void>) => run() } = {},
-  ): Promise<{ live: Live; ledger(name: string): PluginLedger }> {
+  ): Promise<{ live: Subscription; ledger(name: string): PluginEventStore }> {
     const logger = pino({ level: 'silent' })
-    const live = followLog(on, [createAccounts()], logger, from)
+    const live = subscribeProjections(on, [createAccounts()], logger, from)
     opened.push(live)
     await live.caughtUp
-    const writer = createWriter(on, live, createClock(), { patience: 1000 })
+    const writer = createEventWriter(on, live, createClock(), { timeoutMs: 1000 })
     const plugins = Object.entries(declared).map(([name, events]) => ({ name, events, setup: () => ({}) }))
-    const ledgers = await openPluginLedgers(plugins, { log: on, live, writer, logger, patiently })
+    const ledgers = await openPluginEventStores(plugins, { log: on, live, writer, logger, patiently })
     return {
       live,
       ledger(name) {
@@ -177,12 +177,13 @@ describe('the events of a plugin', () => {
     const flaky: EventLog = {
       append: (...args) => log.append(...args),
       read: (...args) => log.read(...args),
-      remove: (...args) => log.remove(...args),
+      deleteStream: (...args) => log.deleteStream(...args),
       close: async () => undefined,
-      async *follow(from, signal, streams) {
-        for await (const item of log.follow(from, signal, streams)) {
+      async *subscribe(from, signal, streams) {
+        for await (const item of log.subscribe(from, signal, streams)) {
           yield item
-          if (streams !== undefined && outages-- > 0) throw new LogUnavailable('away', { passing: true })
+          if (streams !== undefined && outages-- > 0)
+            throw new EventLogUnavailableError('away', { transient: true })
         }
       },
     }

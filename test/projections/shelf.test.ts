@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { Shelf } from '../../projections/shelf.ts'
+import { ByteArena } from '../../projections/shelf.ts'
 
 describe('a shelf', () => {
-  let shelf: Shelf
+  let shelf: ByteArena
 
   beforeEach(() => {
-    shelf = new Shelf()
+    shelf = new ByteArena()
   })
 
   const read = (place: number) => shelf.read(place).map(String)

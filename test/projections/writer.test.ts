@@ -1,11 +1,15 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { createClock } from '../../core/clock.ts'
-import { type EventLog, LogUnavailable, WrongRevision } from '../../core/contract/index.ts'
+import {
+  type EventLog,
+  EventLogUnavailableError,
+  WrongExpectedRevisionError,
+} from '../../core/contract/index.ts'
 import { openSqliteLog } from '../../core/log/sqlite-log.ts'
 import { createAccounts } from '../../projections/accounts.ts'
-import { followLog, type Live } from '../../projections/live.ts'
-import { createWriter, type Writer } from '../../projections/writer.ts'
+import { type Subscription, subscribeProjections } from '../../projections/live.ts'
+import { createEventWriter, type EventWriter } from '../../projections/writer.ts'
 import { makeFolder } from '../support/gateway.ts'
 
 const author = { actor: 'admin' }
@@ -14,16 +18,16 @@ const PATIENCE = 50
 describe('a writer', () => {
   let log: EventLog
   let append: EventLog['append']
-  let live: Live
-  let writer: Writer
+  let live: Subscription
+  let writer: EventWriter
 
   beforeEach(async () => {
     log = await openSqliteLog({ directory: await makeFolder() })
     append = (...args) => log.append(...args)
-    live = followLog(log, [createAccounts()], pino({ level: 'silent' }))
+    live = subscribeProjections(log, [createAccounts()], pino({ level: 'silent' }))
     await live.caughtUp
-    writer = createWriter({ append: (...args) => append(...args) }, live, createClock(), {
-      patience: PATIENCE,
+    writer = createEventWriter({ append: (...args) => append(...args) }, live, createClock(), {
+      timeoutMs: PATIENCE,
     })
   })
 
@@ -56,24 +60,24 @@ describe('a writer', () => {
 
     const error = await rejection(write('user-2'))
 
-    expect(error).to.be.instanceOf(LogUnavailable).and.include({ maybeWritten: true })
+    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ maybeWritten: true })
   })
 
   it('does not wait for ever for the state that somebody else has made', async () => {
     append = async (stream) => {
-      throw new WrongRevision(stream, -1, 5)
+      throw new WrongExpectedRevisionError(stream, -1, 5)
     }
 
     const error = await rejection(write('user-1'))
 
-    expect(error).to.be.instanceOf(LogUnavailable).and.include({ maybeWritten: false })
+    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ maybeWritten: false })
   })
 
   it('fails those who waited with the one who found the log away, and says that nothing of theirs was written', async () => {
     let appends = 0
     append = async () => {
       appends += 1
-      throw new LogUnavailable('away', { maybeWritten: true })
+      throw new EventLogUnavailableError('away', { outcomeUnknown: true })
     }
 
     const errors = await Promise.all(Array.from({ length: 5 }, () => rejection(write('user-1'))))
@@ -86,7 +90,7 @@ describe('a writer', () => {
     let appends = 0
     append = async () => {
       appends += 1
-      throw new LogUnavailable('full', { full: true })
+      throw new EventLogUnavailableError('full', { diskFull: true })
     }
     await Promise.all(Array.from({ length: 5 }, () => rejection(write('user-1'))))
 
@@ -101,7 +105,7 @@ describe('a writer', () => {
     }
 
     expect(await rejection(write('user-1')))
-      .to.be.instanceOf(LogUnavailable)
+      .to.be.instanceOf(EventLogUnavailableError)
       .and.include({ maybeWritten: false })
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../../core/contract/index.ts'
-import { createHealth, type Health } from '../../providers/health.ts'
+import { type CircuitBreakers, createCircuitBreakers } from '../../providers/health.ts'
 import { type StoppedClock, stopClock } from '../support/clock.ts'
 import { model } from '../support/models.ts'
 
@@ -9,11 +9,11 @@ const target = { provider: 'acme', model: 'loco', entry: loco }
 
 describe('the health of a model', () => {
   let clock: StoppedClock
-  let health: Health
+  let health: CircuitBreakers
 
   beforeEach(() => {
     clock = stopClock()
-    health = createHealth({ failures: 3, open_ms: 1000 })
+    health = createCircuitBreakers({ failures: 3, open_ms: 1000 })
   })
   afterEach(() => clock.restore())
 

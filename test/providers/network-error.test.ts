@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { GatewayError } from '../../core/contract/errors.ts'
-import { explainNetworkError } from '../../providers/network-error.ts'
+import { toNetworkError } from '../../providers/network-error.ts'
 
 describe('explaining a failed request', () => {
   for (const [code, explained] of [
@@ -16,7 +16,7 @@ describe('explaining a failed request', () => {
   ] as const) {
     it(`reads ${code} as ${explained}, and tells no address`, () => {
       const cause = Object.assign(new Error('connect 10.0.0.1:443'), { code })
-      const error = explainNetworkError(cause, 'acme', undefined)
+      const error = toNetworkError(cause, 'acme', undefined)
       expect(error).to.be.instanceOf(GatewayError).and.include({ code: explained })
       expect((error as GatewayError).cause)
         .to.have.property('message')
@@ -32,22 +32,22 @@ describe('explaining a failed request', () => {
       code: 'HPE_INVALID_CONSTANT',
       data: 'a prompt',
     })
-    const error = explainNetworkError(cause, 'acme', undefined)
+    const error = toNetworkError(cause, 'acme', undefined)
     expect(inspect(error, { depth: 9, showHidden: true })).not.to.contain('a prompt')
   })
 
   it('gives the reason why the request was broken off', () => {
     const cause = Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' })
-    expect(explainNetworkError(cause, 'acme', { reason: 'client left' })).to.equal('client left')
+    expect(toNetworkError(cause, 'acme', { reason: 'client left' })).to.equal('client left')
   })
 
   it('leaves what is explained already', () => {
     const error = new GatewayError('provider_error', 'acme sent a reply that is not JSON.')
-    expect(explainNetworkError(error, 'acme', undefined)).to.equal(error)
+    expect(toNetworkError(error, 'acme', undefined)).to.equal(error)
   })
 
   it('leaves a fault of our own program', () => {
     const error = new TypeError('x is not a function')
-    expect(explainNetworkError(error, 'acme', undefined)).to.equal(error)
+    expect(toNetworkError(error, 'acme', undefined)).to.equal(error)
   })
 })

@@ -14,7 +14,7 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { Reply, ReplyEvent } from '../../core/contract/reply.ts'
 import { openai } from '../../providers/openai/provider.ts'
-import { type Connection, createConnection, type Sent } from '../../providers/send.ts'
+import { createProviderClient, type ProviderClient, type SentRequest } from '../../providers/send.ts'
 import { presenceOf, staying } from '../support/presence.ts'
 
 const API_KEY = 'tr4in-n0-known-prefix'
@@ -25,7 +25,7 @@ const never = new AbortController().signal
 
 describe('sending to a vendor', () => {
   let server: Server
-  let connection: Connection
+  let connection: ProviderClient
   let answer: RequestListener
   let closed: Promise<unknown>
 
@@ -48,14 +48,23 @@ describe('sending to a vendor', () => {
 
   after(() => server.close())
 
-  function connect(options: { baseUrl?: string; timeouts?: object; connections?: number } = {}): Connection {
+  function connect(
+    options: { baseUrl?: string; timeouts?: object; connections?: number } = {},
+  ): ProviderClient {
     const { port } = server.address() as AddressInfo
     const timeouts = { connect_ms: 2000, first_byte_ms: 5000, idle_ms: 5000, ...options.timeouts }
     const baseUrl = options.baseUrl ?? `http://127.0.0.1:${port}/v1`
-    return createConnection({ ...options, id: 'acme', provider: openai, apiKey: API_KEY, baseUrl, timeouts })
+    return createProviderClient({
+      ...options,
+      id: 'acme',
+      adapter: openai,
+      apiKey: API_KEY,
+      baseUrl,
+      timeouts,
+    })
   }
 
-  function send(request: ChatRequest, signal: AbortSignal = never): Promise<Sent> {
+  function send(request: ChatRequest, signal: AbortSignal = never): Promise<SentRequest> {
     return connection.send(request, target, presenceOf(signal))
   }
 
@@ -593,13 +602,13 @@ async function collect(batches: AsyncIterable<readonly ReplyEvent[]>): Promise<R
 }
 
 /** Reads the first batch, lets something happen, and reads on to the error. */
-async function collectBatches(sent: Sent): Promise<(readonly ReplyEvent[])[]> {
+async function collectBatches(sent: SentRequest): Promise<(readonly ReplyEvent[])[]> {
   const batches: (readonly ReplyEvent[])[] = []
   for await (const batch of batchesOf(sent)) batches.push(batch)
   return batches
 }
 
-async function collectUntilError(sent: Sent, afterFirst = () => {}) {
+async function collectUntilError(sent: SentRequest, afterFirst = () => {}) {
   const events: ReplyEvent[] = []
   let first = true
   try {

@@ -1,11 +1,11 @@
 import type { ChatRequest, Mode, Model, RoutingRule } from '../../core/contract/index.ts'
-import { createVocabulary } from '../../core/pipeline/vocabulary.ts'
+import { createOperatorRegistry } from '../../core/pipeline/vocabulary.ts'
 import { createActions } from '../../plugins/routing/actions.ts'
 import { compileRouting } from '../../plugins/routing/compile.ts'
 import { conditions } from '../../plugins/routing/conditions.ts'
 import { evaluateRouting } from '../../plugins/routing/evaluate.ts'
 import { readInput } from '../../plugins/routing/input.ts'
-import type { Market } from '../../plugins/routing/market.ts'
+import type { RoutingCatalog } from '../../plugins/routing/market.ts'
 import { readRequested } from '../../plugins/routing/requested.ts'
 import { type Resolution, resolveRoute } from '../../plugins/routing/resolve.ts'
 import type { ModeWeights } from '../../plugins/routing/score.ts'
@@ -21,7 +21,7 @@ export const WEIGHTS: ModeWeights = {
 }
 
 /** A market of these models, all well, of configured providers that take everything, but for what is said. */
-export function market(models: readonly Model[], said: Partial<Market> = {}): Market {
+export function market(models: readonly Model[], said: Partial<RoutingCatalog> = {}): RoutingCatalog {
   const everything: Capabilities = { json: 'schema', logit_bias: true, seed: true }
   return {
     catalog: createCatalog(models),
@@ -42,12 +42,12 @@ export const PROVIDERS: ReadonlySet<string> = new Set(['acme', 'other', 'away'])
 
 /** Sends a request through the rules and on to a route, as the routing plugin does. */
 export async function routeFor(
-  from: Market,
+  from: RoutingCatalog,
   request: ChatRequest,
   rules: readonly { match?: object; action: object }[] = [],
   preferences: readonly string[] = [],
 ): Promise<Resolution> {
-  const vocabulary = createVocabulary()
+  const vocabulary = createOperatorRegistry()
   vocabulary.add('routing', { conditions, actions: createActions(PROVIDERS) })
   const routing = rules.map(({ match = {}, action }, index) => rule(index + 1, match, action))
   const compiled = await compileRouting({ userId: 1, position: 0, routing, firewall: [] }, vocabulary)

@@ -1,23 +1,23 @@
-import type { Presence } from '../../core/contract/presence.ts'
+import type { ClientConnection } from '../../core/contract/presence.ts'
 
 /** A client that leaves when the signal aborts. */
-export function presenceOf(signal: AbortSignal): Presence {
+export function presenceOf(signal: AbortSignal): ClientConnection {
   return {
     signal,
-    get left() {
+    get isAborted() {
       return signal.aborted
     },
-    whenLeft(notify) {
+    onAbort(notify) {
       const onAbort = () => notify(signal.reason)
       if (signal.aborted) onAbort()
       else signal.addEventListener('abort', onAbort)
       return () => signal.removeEventListener('abort', onAbort)
     },
-    whenEnded(notify) {
-      this.whenLeft(notify)
+    onClose(notify) {
+      this.onAbort(notify)
     },
   }
 }
 
 /** A client that stays. */
-export const staying: Presence = presenceOf(new AbortController().signal)
+export const staying: ClientConnection = presenceOf(new AbortController().signal)

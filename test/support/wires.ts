@@ -1,9 +1,9 @@
-import type { Wire } from '../../config/workers/channel.ts'
+import type { RpcTransport } from '../../config/workers/channel.ts'
 
 /** Both ends of a pipe, as between two processes: what is sent is copied as JSON and arrives later. */
-export function pairOfWires(): [Wire, Wire] {
+export function pairOfWires(): [RpcTransport, RpcTransport] {
   const receivers: ((message: unknown) => void)[] = []
-  const end = (own: number, other: number): Wire => ({
+  const end = (own: number, other: number): RpcTransport => ({
     send(message) {
       const text = JSON.stringify(message)
       setImmediate(() => receivers[other]?.(JSON.parse(text)))

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Plugin, RecordedEvent } from '../../../core/contract/index.ts'
 import { createPluginCodec } from '../../../core/events/plugin-codec.ts'
-import { ownPart, pluginIn } from '../../../core/events/plugins.ts'
+import { pluginOf, pluginPart } from '../../../core/events/plugins.ts'
 import { createPluginState } from '../../../projections/plugin-state.ts'
 
 /** Looks at the events of plugins: one after the other, in two readings of the log. */
@@ -26,8 +26,8 @@ export function createPluginChecker(plugins: readonly Plugin[]): PluginChecker {
 
   return {
     faultOf(record) {
-      const owner = pluginIn(record.stream)
-      if (owner === undefined || ownPart(owner, record.type) === undefined)
+      const owner = pluginOf(record.stream)
+      if (owner === undefined || pluginPart(owner, record.type) === undefined)
         return 'is in the stream of another plugin'
       const plugin = known.get(owner)
       if (plugin === undefined) return count(record, 'are of plugins that are not listed')
@@ -38,7 +38,7 @@ export function createPluginChecker(plugins: readonly Plugin[]): PluginChecker {
     },
     repeat(record) {
       try {
-        known.get(pluginIn(record.stream) ?? '')?.second.apply(record)
+        known.get(pluginOf(record.stream) ?? '')?.second.apply(record)
       } catch {
         // The first reading has said so.
       }

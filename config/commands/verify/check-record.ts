@@ -4,7 +4,7 @@ import { IDS_STREAM } from '../../../core/events/ids.ts'
 import { isPluginStream } from '../../../core/events/plugins.ts'
 import { rulesStream } from '../../../core/events/rules.ts'
 import { userStream } from '../../../core/events/users.ts'
-import { messageOf } from '../../../core/reason.ts'
+import { errorMessage } from '../../../core/reason.ts'
 
 /** Looks at one event after the other, in log order. */
 export interface Checker {
@@ -62,7 +62,7 @@ export function createChecker(pluginFault: (record: RecordedEvent) => string | u
       try {
         checkEvent(record)
       } catch (error) {
-        blame(record, `cannot be read: ${messageOf(error)}`)
+        blame(record, `cannot be read: ${errorMessage(error)}`)
       }
     },
     facts: () => [

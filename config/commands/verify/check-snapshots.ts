@@ -1,9 +1,9 @@
 import { basename } from 'node:path'
 import type { Position, RecordedEvent } from '../../../core/contract/index.ts'
-import { messageOf } from '../../../core/reason.ts'
+import { errorMessage } from '../../../core/reason.ts'
 import type { Projections } from '../../../projections/all.ts'
 import { listSnapshots } from '../../../projections/snapshots/folder.ts'
-import { type Header, hashEvent } from '../../../projections/snapshots/format.ts'
+import { hashEvent, type SnapshotHeader } from '../../../projections/snapshots/format.ts'
 import { readSnapshot } from '../../../projections/snapshots/read.ts'
 import { digestOf, digestOfParts } from './state.ts'
 
@@ -17,7 +17,7 @@ export interface SnapshotChecker {
 
 interface Saved {
   readonly name: string
-  readonly header: Header
+  readonly header: SnapshotHeader
   readonly digest: string
 }
 
@@ -36,7 +36,7 @@ export async function checkSnapshots(folder: string): Promise<SnapshotChecker> {
       const { header, parts } = await readSnapshot(path)
       waiting.set(header.position, { name, header, digest: await digestOfParts(parts) })
     } catch (error) {
-      faults.push(`Snapshot ${name} is damaged: ${messageOf(error)}.`)
+      faults.push(`Snapshot ${name} is damaged: ${errorMessage(error)}.`)
     }
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { RecordedEvent } from '../../../core/contract/index.ts'
 import { decodeEvent } from '../../../core/events/codec.ts'
-import { createTimeSlice } from '../../../core/time-slice.ts'
+import { createCooperativeYield } from '../../../core/time-slice.ts'
 import { listProjections, type Projections } from '../../../projections/all.ts'
 import { linesOf, type Snapshot } from '../../../projections/snapshots/format.ts'
 
@@ -31,10 +31,10 @@ export function digestOf(projections: Projections): Promise<string> {
 
 export async function digestOfParts(parts: Snapshot['parts']): Promise<string> {
   const hash = createHash('sha256')
-  const slice = createTimeSlice()
+  const slice = createCooperativeYield()
   for (const line of linesOf({ parts })) {
     hash.update(line).update('\n')
-    if (slice.isOver()) await slice.pause()
+    if (slice.isDue()) await slice.yieldNow()
   }
   return hash.digest('hex')
 }

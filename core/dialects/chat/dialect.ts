@@ -5,8 +5,8 @@ import { writeChunks } from './write-stream.ts'
 import { writeCompletion } from './write-whole.ts'
 
 /** `POST /v1/chat/completions`. */
-export const chat: Dialect = {
-  readRequest: readChatRequest,
+export const chatDialect: Dialect = {
+  parseRequest: readChatRequest,
   writeWhole: writeCompletion,
   writeStream: writeChunks,
   errorBody: chatErrorBody,

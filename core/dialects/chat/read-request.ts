@@ -1,8 +1,8 @@
 import { type ChatRequest, GatewayError, type JsonObject } from '../../contract/index.ts'
-import { compileReader } from '../../schema.ts'
+import { compileParser } from '../../schema.ts'
 import { chatRequestSchema } from './request-schema.ts'
 
-const readBody = compileReader<ChatRequest>(chatRequestSchema)
+const readBody = compileParser<ChatRequest>(chatRequestSchema)
 
 /** Reads a chat-completions body. It is the canonical form already: it is checked, and nothing is copied. */
 export function readChatRequest(body: JsonObject): ChatRequest {

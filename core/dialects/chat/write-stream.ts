@@ -1,7 +1,7 @@
 import { type Exchange, GatewayError, type JsonObject } from '../../contract/index.ts'
-import { sameId } from '../../ids.ts'
-import { noteParts } from '../note-parts.ts'
-import { streamFault } from '../stream-fault.ts'
+import { relatedId } from '../../ids.ts'
+import { noteReply } from '../note-parts.ts'
+import { toStreamError } from '../stream-fault.ts'
 import { createChunkWriter } from './chunks.ts'
 import { chatErrorBody } from './error-body.ts'
 import { decorate } from './write-whole.ts'
@@ -14,7 +14,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'There is no stream to write.')
   const wantsUsage = exchange.request.stream_options?.include_usage === true
-  const frame = { id: sameId('chatcmpl-', exchange.id), created: Math.floor(Date.now() / 1000) }
+  const frame = { id: relatedId('chatcmpl-', exchange.id), created: Math.floor(Date.now() / 1000) }
   const { chunksOf, textsOf, usageChunk } = createChunkWriter(frame, wantsUsage)
   let first = true
   let finished = false
@@ -24,7 +24,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     for await (const batch of exchange.reply.batches) {
       let text = ''
       for (const event of batch) {
-        finished = noteParts(exchange, event) || finished
+        finished = noteReply(exchange, event) || finished
         if (!first && !finished) {
           for (const chunk of textsOf(event)) text += `data: ${chunk}\n\n`
           continue
@@ -46,10 +46,10 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     const last = usage ?? held
     yield `${before}${last ? record(decorate(last, last.id, exchange.decoration?.last())) : ''}data: [DONE]\n\n`
   } catch (error) {
-    if (exchange.client.left) return
+    if (exchange.client.isAborted) return
     const last = held ? record(held) : ''
-    exchange.fault = streamFault(error)
-    yield `${last}${record(chatErrorBody(exchange.fault))}`
+    exchange.error = toStreamError(error)
+    yield `${last}${record(chatErrorBody(exchange.error))}`
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Exchange, GatewayError, isJsonObject, type JsonObject } from '../../contract/index.ts'
-import { sameId } from '../../ids.ts'
+import { relatedId } from '../../ids.ts'
 import { collectCompletion } from './collect.ts'
 import { spliceCompletion } from './splice-completion.ts'
 
@@ -8,7 +8,7 @@ export function writeCompletion(exchange: Exchange): JsonObject | string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'There is no reply to write.')
   const { parts, native, source } = exchange.reply.event
-  const id = sameId('chatcmpl-', exchange.id)
+  const id = relatedId('chatcmpl-', exchange.id)
   const extension = exchange.decoration?.last()
   const spliced = native && source && extension && spliceCompletion(source, native, id, extension)
   return spliced || decorate(native ?? collectCompletion(parts), id, extension)

@@ -1,5 +1,5 @@
 import type { JsonObject, ToolStart } from '../../contract/index.ts'
-import { itemAdded, itemDone, itemId, type OutputItem, type Place } from './output-item.ts'
+import { type ItemPosition, itemAdded, itemDone, itemId, type OutputItem } from './output-item.ts'
 
 export interface CallItem extends OutputItem {
   readonly type: 'function_call'
@@ -7,7 +7,10 @@ export interface CallItem extends OutputItem {
 }
 
 /** A function that the model calls. `extra_content` is what its vendor wants back with the result. */
-export function createCallItem(place: Place, { id: call_id, name, extra_content }: ToolStart): CallItem {
+export function createCallItem(
+  place: ItemPosition,
+  { id: call_id, name, extra_content }: ToolStart,
+): CallItem {
   const { index, emit } = place
   const id = itemId('fc', place)
   const where = { item_id: id, output_index: index }

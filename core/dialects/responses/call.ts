@@ -3,7 +3,7 @@ import type { ResponseForm } from '../../events/responses.ts'
 import type { ResponsesBody } from './request.ts'
 
 /** What is known about a call besides its exchange. */
-export interface Call {
+export interface ResponsesCall {
   readonly body: ResponsesBody
   /** The 24 characters that `resp_…` shares with the call's `req_…`: either id leads to the response. */
   readonly seed: string
@@ -17,7 +17,7 @@ export interface Call {
 }
 
 /** The seed in `resp_…` or `req_…`; undefined for what is neither. */
-export function readSeed(id: string): string | undefined {
+export function parseResponseKey(id: string): string | undefined {
   return /^(?:resp|req)_([0-9A-Za-z]{24})$/.exec(id)?.[1]
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../contract/index.ts'
-import { itemAdded, itemDone, itemId, type OutputItem, type Place } from './output-item.ts'
+import { type ItemPosition, itemAdded, itemDone, itemId, type OutputItem } from './output-item.ts'
 
 export interface MessageItem extends OutputItem {
   readonly type: 'message'
@@ -12,7 +12,7 @@ interface Content {
 }
 
 /** What the model says: texts, or why it does not want to answer. */
-export function createMessageItem(place: Place): MessageItem {
+export function createMessageItem(place: ItemPosition): MessageItem {
   const { index, emit } = place
   const id = itemId('msg', place)
   const contents: Content[] = []

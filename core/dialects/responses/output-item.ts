@@ -10,7 +10,7 @@ export type ItemStatus = 'completed' | 'incomplete'
 export type Emit = (event: OutputEvent) => void
 
 /** Where an item stands: seed and index are all that its id is made of. A whole answer has no use for events, and makes none. */
-export interface Place {
+export interface ItemPosition {
   readonly seed: string
   readonly index: number
   readonly emit: Emit | undefined
@@ -26,7 +26,7 @@ export interface OutputItem {
 }
 
 /** `msg_…`, `fc_…`, `rs_…`: the response's seed and the place in its output, so the same item has the same id at every replay. */
-export function itemId(prefix: 'msg' | 'fc' | 'rs', { seed, index }: Place): string {
+export function itemId(prefix: 'msg' | 'fc' | 'rs', { seed, index }: ItemPosition): string {
   return `${prefix}_${seed}${String(index).padStart(2, '0')}`
 }
 

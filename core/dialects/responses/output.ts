@@ -1,8 +1,8 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
-import type { Pace } from '../../events/responses.ts'
+import type { ChunkLengths } from '../../events/responses.ts'
 import { type CallItem, createCallItem } from './call-item.ts'
 import { createMessageItem, type MessageItem } from './message-item.ts'
-import type { Emit, ItemStatus, Place } from './output-item.ts'
+import type { Emit, ItemPosition, ItemStatus } from './output-item.ts'
 import { createPaceKeeper } from './pace.ts'
 import { createReasoningItem, type ReasoningItem } from './reasoning-item.ts'
 
@@ -13,7 +13,7 @@ export interface Output {
   close(status: ItemStatus): void
   items(): readonly JsonObject[]
   /** The pieces in which it came. */
-  pace(): Pace
+  pace(): ChunkLengths
 }
 
 type Item = MessageItem | ReasoningItem | CallItem
@@ -28,7 +28,7 @@ export function createOutput(seed: string, emit?: Emit): Output {
   const paceKeeper = createPaceKeeper()
   let speaking: MessageItem | ReasoningItem | undefined
 
-  function begin<Kind extends Item>(create: (at: Place) => Kind): Kind {
+  function begin<Kind extends Item>(create: (at: ItemPosition) => Kind): Kind {
     speaking?.close('completed')
     speaking = undefined
     const item = create({ seed, index: items.length, emit })

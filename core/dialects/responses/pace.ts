@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, type ReplyPart } from '../../contract/index.ts'
-import type { Pace } from '../../events/responses.ts'
+import type { ChunkLengths } from '../../events/responses.ts'
 
 /** Writes down in which pieces an output comes. */
 export function createPaceKeeper() {
   const runs: number[][] = []
   let last = -1
   return {
-    runs: runs as Pace,
+    runs: runs as ChunkLengths,
     note(index: number, length: number): void {
       if (index !== last) runs.push([index])
       last = index
@@ -16,7 +16,10 @@ export function createPaceKeeper() {
 }
 
 /** The reply that an output was made of, in the pieces in which it came; each text in one piece where no pace was kept. */
-export function partsOf(output: readonly JsonObject[], pace: Pace = paceOf(output)): readonly ReplyPart[] {
+export function partsOf(
+  output: readonly JsonObject[],
+  pace: ChunkLengths = paceOf(output),
+): readonly ReplyPart[] {
   const readers = createReaders(output)
   return pace.flatMap(([index = 0, ...lengths]) =>
     lengths.flatMap((length) => readers[index]?.(length) ?? []),
@@ -66,7 +69,7 @@ function createScissors(text: string): (length: number) => string {
   }
 }
 
-function paceOf(output: readonly JsonObject[]): Pace {
+function paceOf(output: readonly JsonObject[]): ChunkLengths {
   return output.map((item, index) => [index, ...lengthsOf(item)])
 }
 

@@ -6,7 +6,7 @@ import {
   type ToolCall,
 } from '../../contract/index.ts'
 import { readContent, readTexts } from './read-content.ts'
-import type { Item } from './request.ts'
+import type { InputItem } from './request.ts'
 
 /** An assistant's turn: what it thought, said and called come as items of their own and make one message. */
 interface Turn {
@@ -16,7 +16,7 @@ interface Turn {
 }
 
 /** Input or output items as canonical messages. `param` is what error messages call the list. */
-export function readItems(items: readonly Item[], param: string): readonly Message[] {
+export function parseItems(items: readonly InputItem[], param: string): readonly Message[] {
   const messages: Message[] = []
   let turn: Turn | undefined
 
@@ -86,7 +86,7 @@ function readRole(role: unknown): Message['role'] {
   return role === 'system' || role === 'developer' ? role : 'user'
 }
 
-function readCall({ call_id, name, arguments: json, extra_content }: Item): ToolCall {
+function readCall({ call_id, name, arguments: json, extra_content }: InputItem): ToolCall {
   return {
     id: String(call_id),
     type: 'function',
@@ -95,11 +95,11 @@ function readCall({ call_id, name, arguments: json, extra_content }: Item): Tool
   }
 }
 
-function readThoughts({ summary, content }: Item): string {
+function readThoughts({ summary, content }: InputItem): string {
   return readTexts(content) || readTexts(summary)
 }
 
-function refuse(where: string, { type, id }: Item): GatewayError {
+function refuse(where: string, { type, id }: InputItem): GatewayError {
   const message =
     type === 'item_reference'
       ? `${where} refers to ${id}, which is not stored here, or no longer.`

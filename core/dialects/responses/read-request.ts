@@ -1,11 +1,11 @@
 import { type ChatRequest, GatewayError, type JsonObject, type Message } from '../../contract/index.ts'
-import { compileReader } from '../../schema.ts'
-import { readItems } from './read-items.ts'
+import { compileParser } from '../../schema.ts'
+import { parseItems } from './read-items.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
 import type { ResponsesBody, TextFormat } from './request.ts'
 import { responsesRequestSchema } from './request-schema.ts'
 
-const checkBody = compileReader<ResponsesBody>(responsesRequestSchema)
+const checkBody = compileParser<ResponsesBody>(responsesRequestSchema)
 
 /** Fields that ask for what only OpenAI's own servers do. */
 const UNSUPPORTED = [
@@ -31,7 +31,7 @@ const SHARED = [
 ]
 
 /** Checks a body; throws 400 that names the field at fault, also for what is known but not served here. */
-export function readBody(given: JsonObject): ResponsesBody {
+export function parseResponsesBody(given: JsonObject): ResponsesBody {
   const body = checkBody(given)
   for (const param of UNSUPPORTED) {
     if (!body[param]) continue
@@ -41,12 +41,12 @@ export function readBody(given: JsonObject): ResponsesBody {
 }
 
 /** What the call says, without what was said before. */
-export function readInput({ input }: ResponsesBody): readonly Message[] {
-  return typeof input === 'string' ? [{ role: 'user', content: input }] : readItems(input, 'input')
+export function parseResponsesInput({ input }: ResponsesBody): readonly Message[] {
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : parseItems(input, 'input')
 }
 
 /** The canonical request: the instructions, what was said before, what the call says. */
-export function readRequest(
+export function parseResponsesRequest(
   body: ResponsesBody,
   earlier: readonly Message[],
   input: readonly Message[],

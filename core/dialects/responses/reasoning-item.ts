@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../contract/index.ts'
-import { itemAdded, itemDone, itemId, type OutputItem, type Place } from './output-item.ts'
+import { type ItemPosition, itemAdded, itemDone, itemId, type OutputItem } from './output-item.ts'
 
 export interface ReasoningItem extends OutputItem {
   readonly type: 'reasoning'
@@ -7,7 +7,7 @@ export interface ReasoningItem extends OutputItem {
 }
 
 /** What the model thinks, as far as its vendor shows it: one summary. */
-export function createReasoningItem(place: Place): ReasoningItem {
+export function createReasoningItem(place: ItemPosition): ReasoningItem {
   const { index, emit } = place
   const id = itemId('rs', place)
   const where = { item_id: id, output_index: index, summary_index: 0 }

@@ -1,5 +1,5 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
-import type { Pace } from '../../events/responses.ts'
+import type { ChunkLengths } from '../../events/responses.ts'
 import { createOutput, type Output } from './output.ts'
 import type { ItemStatus, OutputEvent } from './output-item.ts'
 import { partsOf } from './pace.ts'
@@ -57,7 +57,7 @@ export function createRecords(seed: string): Records {
 export async function* replayRecords(
   seed: string,
   response: JsonObject,
-  pace?: Pace,
+  pace?: ChunkLengths,
 ): AsyncGenerator<string> {
   const records = createRecords(seed)
   const items = Array.isArray(response.output) ? response.output : []

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../contract/index.ts'
 /** The body of `POST /v1/responses`, once its schema has held. Only what is read here is named. */
 export interface ResponsesBody extends JsonObject {
   readonly model?: string
-  readonly input: string | readonly Item[]
+  readonly input: string | readonly InputItem[]
   readonly instructions?: string | null
   readonly max_output_tokens?: number | null
   readonly temperature?: number | null
@@ -22,7 +22,7 @@ export interface ResponsesBody extends JsonObject {
 }
 
 /** Something said, called or thought; what it holds depends on its type, which is `message` when left out. */
-export interface Item extends JsonObject {
+export interface InputItem extends JsonObject {
   readonly type?: string
 }
 

@@ -6,11 +6,11 @@ import {
   type JsonObject,
   type Usage,
 } from '../../contract/index.ts'
-import type { Call } from './call.ts'
+import type { ResponsesCall } from './call.ts'
 import type { ItemStatus } from './output-item.ts'
 
 /** The response object as it is when the model begins to answer. The interface's fields come first. */
-export function openResponse(call: Call, exchange: Exchange): JsonObject {
+export function openResponse(call: ResponsesCall, exchange: Exchange): JsonObject {
   const { body, seed, createdAt } = call
   const { reasoning, text } = body
   return {
@@ -113,7 +113,7 @@ function usageOf({ input, output, cached, cacheWrite, reasoning }: Usage): JsonO
 }
 
 /** The caller's own metadata and what the gateway says, side by side; the gateway's wins. */
-function metadataOf({ body }: Call, { target, route, decoration }: Exchange): JsonObject {
+function metadataOf({ body }: ResponsesCall, { target, route, decoration }: Exchange): JsonObject {
   const said = decoration?.first.metadata
   return {
     ...body.metadata,
@@ -124,7 +124,7 @@ function metadataOf({ body }: Call, { target, route, decoration }: Exchange): Js
 }
 
 /** The instructions as they went to the model: the firewall may have masked them. */
-function readInstructions({ body, inputCount, earlierCount }: Call, { request }: Exchange): unknown {
+function readInstructions({ body, inputCount, earlierCount }: ResponsesCall, { request }: Exchange): unknown {
   if (!body.instructions) return null
   return request.messages.at(-1 - inputCount - earlierCount)?.content ?? null
 }

@@ -1,8 +1,8 @@
 import { type Exchange, type FinishReason, GatewayError } from '../../contract/index.ts'
-import { noteParts } from '../note-parts.ts'
-import { streamFault } from '../stream-fault.ts'
-import type { Call } from './call.ts'
-import type { Keep } from './keep.ts'
+import { noteReply } from '../note-parts.ts'
+import { toStreamError } from '../stream-fault.ts'
+import type { ResponsesCall } from './call.ts'
+import type { PersistResponse } from './keep.ts'
 import { createRecords } from './records.ts'
 import { cancelResponse, endOfResponse, failResponse, openResponse, statusOfLastItem } from './response.ts'
 
@@ -10,7 +10,11 @@ import { cancelResponse, endOfResponse, failResponse, openResponse, statusOfLast
  * The events of a response as SSE (reference 10.4). The last one is sent when the response is durable; it is
  * `response.failed` when the vendor fails half-way.
  */
-export async function* writeEvents(exchange: Exchange, call: Call, keep: Keep): AsyncGenerator<string> {
+export async function* writeEvents(
+  exchange: Exchange,
+  call: ResponsesCall,
+  keep: PersistResponse,
+): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'There is no stream to write.')
   const opened = openResponse(call, exchange)
@@ -23,7 +27,7 @@ export async function* writeEvents(exchange: Exchange, call: Call, keep: Keep): 
     let text = records.open(opened)
     for await (const batch of exchange.reply.batches) {
       for (const event of batch) {
-        noteParts(exchange, event)
+        noteReply(exchange, event)
         for (const part of event.parts) {
           if (part.type === 'finish') finish = part.reason
           text += records.add(part)
@@ -40,9 +44,9 @@ export async function* writeEvents(exchange: Exchange, call: Call, keep: Keep): 
     ended = true
     yield text + records.end(response)
   } catch (error) {
-    if (exchange.client.left) return
-    exchange.fault = streamFault(error)
-    const response = await keep(failResponse(opened, exchange.fault, output.items()))
+    if (exchange.client.isAborted) return
+    exchange.error = toStreamError(error)
+    const response = await keep(failResponse(opened, exchange.error, output.items()))
     ended = true
     yield records.end(response)
   } finally {

@@ -1,12 +1,16 @@
 import { type Exchange, type FinishReason, GatewayError, type JsonObject } from '../../contract/index.ts'
-import type { Call } from './call.ts'
-import type { Keep } from './keep.ts'
+import type { ResponsesCall } from './call.ts'
+import type { PersistResponse } from './keep.ts'
 import { createOutput } from './output.ts'
 import { endOfResponse, openResponse, statusOfLastItem } from './response.ts'
 import { shapeResponse } from './shape.ts'
 
 /** The whole response, once it is durable, in the form that the caller reads. */
-export async function writeResponse(exchange: Exchange, call: Call, keep: Keep): Promise<JsonObject> {
+export async function writeResponse(
+  exchange: Exchange,
+  call: ResponsesCall,
+  keep: PersistResponse,
+): Promise<JsonObject> {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'There is no reply to write.')
   const output = createOutput(call.seed)

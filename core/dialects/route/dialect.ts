@@ -4,9 +4,9 @@ import { readPreferences, readRouteRequest } from './read-request.ts'
 import { writeRouteResult } from './write-result.ts'
 
 /** `POST /route`, on its own address. It does not stream. */
-export const route: Dialect = {
-  readRequest: readRouteRequest,
-  readPreferences,
+export const routeDialect: Dialect = {
+  parseRequest: readRouteRequest,
+  parsePreferences: readPreferences,
   defaults: ['temperature', 'max_tokens'],
   writeWhole: writeRouteResult,
   writeStream() {

@@ -1,5 +1,5 @@
-import { type ChatRequest, type JsonObject, readMode, type Tool } from '../../contract/index.ts'
-import { compileReader } from '../../schema.ts'
+import { type ChatRequest, type JsonObject, parseMode, type Tool } from '../../contract/index.ts'
+import { compileParser } from '../../schema.ts'
 import { routeRequestSchema } from './request-schema.ts'
 
 interface RouteBody {
@@ -14,7 +14,7 @@ interface RouteBody {
   readonly cost_priority?: string
 }
 
-const readBody = compileReader<RouteBody>(routeRequestSchema)
+const readBody = compileParser<RouteBody>(routeRequestSchema)
 
 /** The defaults of the interface ("Direct routing"). */
 const DEFAULTS = { temperature: 0.7, max_tokens: 1000, cost_priority: 'balanced' }
@@ -26,7 +26,7 @@ export function readRouteRequest(body: JsonObject): ChatRequest {
     ...readBody(body),
   }
   return {
-    model: `auto:${readMode(cost_priority) ?? 'balance'}`,
+    model: `auto:${parseMode(cost_priority) ?? 'balance'}`,
     messages: [{ role: 'user', content: prompt }],
     temperature,
     max_tokens,

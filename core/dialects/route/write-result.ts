@@ -1,6 +1,6 @@
 import { type Exchange, GatewayError, type JsonObject, type Usage } from '../../contract/index.ts'
 import { costOf } from '../../cost.ts'
-import { sameId } from '../../ids.ts'
+import { relatedId } from '../../ids.ts'
 import { collectCompletion } from '../chat/collect.ts'
 
 /** A direct routing result (interface: "Direct routing result"). */
@@ -12,7 +12,7 @@ export function writeRouteResult(exchange: Exchange): JsonObject {
   const { created, model, choices, usage: tokens } = collectCompletion(reply.event.parts)
   const cost = target.entry && usage ? costOf(target.entry, usage) : 0
   return {
-    id: sameId('tr_req_', exchange.id),
+    id: relatedId('tr_req_', exchange.id),
     object: 'chat.completion',
     created,
     model: model || target.model,

@@ -1,9 +1,9 @@
 import type { FirewallRule, RoutingRule, RuleSet } from '../../../core/contract/index.ts'
-import { lookBack } from '../../../projections/past.ts'
-import { type Book, evolveBook } from '../../../projections/rule-book.ts'
+import { rulesAt } from '../../../projections/past.ts'
+import { evolveUserRules, type UserRules } from '../../../projections/rule-book.ts'
 import type { RuleKindName } from '../../../projections/rules.ts'
-import type { Desks } from '../../rules/batch.ts'
-import { within } from '../../rules/within.ts'
+import type { RuleCommandSet } from '../../rules/batch.ts'
+import { prefixErrors } from '../../rules/within.ts'
 import type { Draft, Drafts } from './read-simulation.ts'
 
 /** New drafts are numbered from here on, so that they come after all others of their priority, as new rules do. */
@@ -16,22 +16,22 @@ const DRAFT_TIME = new Date(0).toISOString()
  * A book's rules after the drafts were made real: checked, and applied as the events that they would be. A draft with an id changes the
  * rule that has it, one without is new and gets the id -1, -2, … in the order given.
  */
-export function addDrafts(userId: number, book: Book, drafts: Drafts, desks: Desks): RuleSet {
+export function addDrafts(userId: number, book: UserRules, drafts: Drafts, desks: RuleCommandSet): RuleSet {
   let next = FIRST
   const entry = { revision: book.revision, position: book.position, metadata: { time: DRAFT_TIME } }
 
   function add(kind: RuleKindName, { id, ...body }: Draft): void {
-    const desk = desks[kind](userId, () => lookBack(userId, book))
+    const desk = desks[kind](userId, () => rulesAt(userId, book))
     const change = id === undefined ? desk.create(body) : desk.update(id, body, 'any')
-    for (const event of change.decide(change.ruleId ?? next++)) evolveBook(book, event, entry)
+    for (const event of change.decide(change.ruleId ?? next++)) evolveUserRules(book, event, entry)
   }
 
   for (const kind of ['routing', 'firewall'] as const) {
     for (const [place, draft] of (drafts[kind] ?? []).entries()) {
-      within(`rules.${kind}[${place}]`, () => add(kind, draft))
+      prefixErrors(`rules.${kind}[${place}]`, () => add(kind, draft))
     }
   }
-  const rules = lookBack(userId, book)
+  const rules = rulesAt(userId, book)
   return { ...rules, routing: rules.routing.map(renumber), firewall: rules.firewall.map(renumber) }
 }
 

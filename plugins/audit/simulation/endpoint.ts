@@ -5,11 +5,11 @@ import {
   type GatewayRouter,
   type Host,
 } from '../../../core/contract/index.ts'
-import { chat } from '../../../core/dialects/chat/dialect.ts'
-import { route } from '../../../core/dialects/route/dialect.ts'
-import { createExchange, type RequestReader } from '../../../core/http/exchange.ts'
-import { bodyOf } from '../../../core/http/read-body.ts'
-import { readCall } from '../../responses/read-call.ts'
+import { chatDialect } from '../../../core/dialects/chat/dialect.ts'
+import { routeDialect } from '../../../core/dialects/route/dialect.ts'
+import { createExchange, type RequestParser } from '../../../core/http/exchange.ts'
+import { jsonBody } from '../../../core/http/read-body.ts'
+import { parseResponsesCall } from '../../responses/read-call.ts'
 import { findResponse } from '../../responses/store.ts'
 import type { AuditServices } from '../services.ts'
 import { pinFor } from './pin-for.ts'
@@ -20,7 +20,7 @@ import { showDecision } from './show-decision.ts'
 export function addSimulationRoute(router: GatewayRouter, services: AuditServices, host: Host): void {
   const readers = createReaders(host.log)
   router.post('/v1/simulate', async (ctx) => {
-    const simulation = readSimulation(bodyOf(ctx))
+    const simulation = readSimulation(jsonBody(ctx))
     const pinned = await pinFor(simulation, ctx.account, services)
     const exchange = await createExchange(readers[simulation.endpoint], simulation.request, ctx, pinned)
     ctx.body = { data: showDecision(exchange, await decide(exchange, host)) }
@@ -38,12 +38,12 @@ async function decide(exchange: Exchange, host: Host): Promise<GatewayError | un
   }
 }
 
-function createReaders(log: Pick<EventLog, 'read'>): Readonly<Record<Endpoint, RequestReader>> {
-  const responses: RequestReader = {
-    async readRequest(body, { account }) {
-      const call = await readCall(body, (seed) => findResponse(log, seed, account.userId))
+function createReaders(log: Pick<EventLog, 'read'>): Readonly<Record<Endpoint, RequestParser>> {
+  const responses: RequestParser = {
+    async parseRequest(body, { account }) {
+      const call = await parseResponsesCall(body, (seed) => findResponse(log, seed, account.userId))
       return call.request
     },
   }
-  return { chat, responses, route }
+  return { chat: chatDialect, responses, route: routeDialect }
 }

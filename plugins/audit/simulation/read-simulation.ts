@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
-import { type Moment, readMoment } from '../../../core/moment.ts'
-import { lazyReader } from '../../../core/schema.ts'
+import { type AsOf, parseAsOf } from '../../../core/moment.ts'
+import { createLazyParser } from '../../../core/schema.ts'
 
 /** Where the request would be sent. */
 export type Endpoint = 'chat' | 'responses' | 'route'
@@ -19,7 +19,7 @@ export interface Simulation {
   /** The body as the endpoint would get it. */
   readonly request: JsonObject
   /** Undefined for now. */
-  readonly moment: Moment | undefined
+  readonly moment: AsOf | undefined
   readonly drafts: Drafts
 }
 
@@ -49,7 +49,7 @@ export const simulationSchema: JsonObject = {
   },
 }
 
-const readExtras = lazyReader<Extras>(simulationSchema)
+const readExtras = createLazyParser<Extras>(simulationSchema)
 
 /** Reads the body of `POST /v1/simulate`: that of an inference request, with `endpoint`, `as_of` and `rules` beside its fields. */
 export function readSimulation(body: JsonObject): Simulation {
@@ -57,7 +57,7 @@ export function readSimulation(body: JsonObject): Simulation {
   return {
     endpoint: endpoint ?? guessEndpoint(request),
     request,
-    moment: as_of === undefined ? undefined : readMoment(as_of, 'as_of'),
+    moment: as_of === undefined ? undefined : parseAsOf(as_of, 'as_of'),
     drafts: rules,
   }
 }

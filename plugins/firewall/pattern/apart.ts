@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import { startWorker } from '../../../core/start-worker.ts'
+import { startThread } from '../../../core/start-worker.ts'
 
 /** A run of RE2: a test, or with a template (as JavaScript writes it) a replacement of all matches. */
 export interface ApartJob {
@@ -56,7 +56,7 @@ let thread: Thread | undefined
 function start(): Thread {
   const { port1, port2 } = new MessageChannel()
   const signal = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const worker = startWorker('./apart-worker', import.meta.url, {
+  const worker = startThread('./apart-worker', import.meta.url, {
     name: 'patterns',
     workerData: { port: port2, signal } satisfies ApartData,
     transferList: [port2],

@@ -1,4 +1,4 @@
-import { once } from '../../../core/once.ts'
+import { lazy } from '../../../core/once.ts'
 import { mergeRanges, single } from './ranges.ts'
 import type { Range } from './syntax.ts'
 
@@ -24,7 +24,7 @@ const CASED = /^[\p{Changes_When_Casemapped}\p{Changes_When_Casefolded}]$/u
 const SAME_LETTER = /^(.)\1$/iu
 
 /** No API tells the forms of a letter, so they are found once, with the first pattern: some 2,900 letters in 10 ms. */
-const allForms = once(findForms)
+const allForms = lazy(findForms)
 
 function findForms(): Map<number, number[]> {
   const found = new Map<number, number[]>()

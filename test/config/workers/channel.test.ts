@@ -1,5 +1,10 @@
 import { expect } from 'chai'
-import { type Channel, ChannelClosed, openChannel, type Wire } from '../../../config/workers/channel.ts'
+import {
+  ChannelClosedError,
+  createRpcPeer,
+  type RpcPeer,
+  type RpcTransport,
+} from '../../../config/workers/channel.ts'
 import { pairOfWires } from '../../support/wires.ts'
 
 type Asks = {
@@ -15,8 +20,8 @@ const rejection = (promise: Promise<unknown>): Promise<Error> =>
   )
 
 describe('a channel', () => {
-  let channel: Channel<Asks>
-  let wire: Wire
+  let channel: RpcPeer<Asks>
+  let wire: RpcTransport
   let parcels: number
 
   beforeEach(() => {
@@ -29,8 +34,8 @@ describe('a channel', () => {
         here.send(message)
       },
     }
-    channel = openChannel<Asks, Record<never, never>>(wire, {})
-    openChannel<Record<never, never>, Asks>(there, {
+    channel = createRpcPeer<Asks, Record<never, never>>(wire, {})
+    createRpcPeer<Record<never, never>, Asks>(there, {
       double: ({ n }) => ({ n: n * 2 }),
       fail: () => {
         throw new Error('it cannot be')
@@ -41,25 +46,25 @@ describe('a channel', () => {
 
   it('answers each ask with its own answer, and sends those of one turn together', async () => {
     const numbers = Array.from({ length: 100 }, (_, n) => n)
-    const answers = await Promise.all(numbers.map((n) => channel.ask('double', { n }, 1000)))
+    const answers = await Promise.all(numbers.map((n) => channel.request('double', { n }, 1000)))
     expect(answers).to.deep.equal(numbers.map((n) => ({ n: n * 2 })))
     expect(parcels).to.equal(1)
   })
 
   it('fails where the other end fails, with its reason', async () => {
-    expect((await rejection(channel.ask('fail', {}, 1000))).message).to.equal('it cannot be')
+    expect((await rejection(channel.request('fail', {}, 1000))).message).to.equal('it cannot be')
   })
 
   it('waits for an answer no longer than it is told', async () => {
-    const { message } = await rejection(channel.ask('wait', {}, 10))
+    const { message } = await rejection(channel.request('wait', {}, 10))
     expect(message).to.equal('the other process did not answer "wait" within 10 ms')
   })
 
   it('lets everything fail when it is closed, and sends nothing any more', async () => {
-    const waiting = rejection(channel.ask('wait', {}, 60_000))
+    const waiting = rejection(channel.request('wait', {}, 60_000))
     channel.close()
-    expect(await waiting).to.be.instanceOf(ChannelClosed)
-    expect(await rejection(channel.ask('double', { n: 1 }, 1000))).to.be.instanceOf(ChannelClosed)
+    expect(await waiting).to.be.instanceOf(ChannelClosedError)
+    expect(await rejection(channel.request('double', { n: 1 }, 1000))).to.be.instanceOf(ChannelClosedError)
     await new Promise(setImmediate)
     expect(parcels).to.equal(0)
   })
@@ -68,6 +73,6 @@ describe('a channel', () => {
     wire.send('hello')
     wire.send(null)
     wire.send({ cmd: 'hello' })
-    expect(await channel.ask('double', { n: 2 }, 1000)).to.deep.equal({ n: 4 })
+    expect(await channel.request('double', { n: 2 }, 1000)).to.deep.equal({ n: 4 })
   })
 })

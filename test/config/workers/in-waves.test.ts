@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { inWaves } from '../../../config/workers/in-waves.ts'
+import { coalesceMax } from '../../../config/workers/in-waves.ts'
 
 describe('numbers in waves', () => {
   let sent: number[]
@@ -8,7 +8,7 @@ describe('numbers in waves', () => {
 
   beforeEach(() => {
     sent = []
-    spread = inWaves((greatest) => {
+    spread = coalesceMax((greatest) => {
       sent.push(greatest)
       return new Promise((resolve, reject) => {
         settle = (error) => (error ? reject(error) : resolve(undefined))

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
-import { createAddressReader, findNetworkFault, groupOf } from '../../../core/http/client-address.ts'
+import { addressGroup, createAddressReader, findNetworkIssue } from '../../../core/http/client-address.ts'
 
 const request = (remoteAddress: string, forwarded?: string) =>
   ({
@@ -35,18 +35,18 @@ describe('the address of a client', () => {
       '2001:0db8:0000:0001:ffff::',
       '2001:db8:0:1:2:3:4:5%eth0',
     ])
-      expect(groupOf(text), text).to.equal('2001:db8:0:1::/64')
-    expect(groupOf('::1')).to.equal('0:0:0:0::/64')
-    expect(groupOf('fe80::')).to.equal('fe80:0:0:0::/64')
-    expect(groupOf('198.51.100.1')).to.equal('198.51.100.1')
+      expect(addressGroup(text), text).to.equal('2001:db8:0:1::/64')
+    expect(addressGroup('::1')).to.equal('0:0:0:0::/64')
+    expect(addressGroup('fe80::')).to.equal('fe80:0:0:0::/64')
+    expect(addressGroup('198.51.100.1')).to.equal('198.51.100.1')
   })
 })
 
 describe('a network of proxies', () => {
   it('is an address, or one with a length', () => {
     for (const text of ['10.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8', '0.0.0.0/0'])
-      expect(findNetworkFault(text), text).to.equal(undefined)
+      expect(findNetworkIssue(text), text).to.equal(undefined)
     for (const text of ['', 'localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/x', 'fd00::/129', '10.0.0/8'])
-      expect(findNetworkFault(text), text).to.be.a('string')
+      expect(findNetworkIssue(text), text).to.be.a('string')
   })
 })

@@ -3,7 +3,7 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import Koa from 'koa'
-import { type Listener, serve } from '../../../core/http/serve.ts'
+import { type Listener, listen } from '../../../core/http/serve.ts'
 
 const LARGE = 'x'.repeat(20_000_000)
 
@@ -21,7 +21,7 @@ describe('a server that drains', () => {
       if (ctx.path === '/held') await released
       ctx.body = ctx.path === '/large' ? LARGE : 'served'
     })
-    listener = await serve(app, '127.0.0.1', 0)
+    listener = await listen(app, '127.0.0.1', 0)
     agent = new Agent({ keepAlive: true, maxSockets: 1 })
   })
   afterEach(async () => {

@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import Koa from 'koa'
 import { GatewayError } from '../../../core/contract/index.ts'
 import { createBodyReader } from '../../../core/http/read-body.ts'
-import { type Listener, serve } from '../../../core/http/serve.ts'
+import { type Listener, listen } from '../../../core/http/serve.ts'
 import { openSocket, readToEnd } from '../../support/raw-http.ts'
 
 const LIMIT = 200_000
@@ -59,7 +59,7 @@ describe('the body of a request', () => {
         ctx.body = { code, message }
       }
     })
-    listener = await serve(app, '127.0.0.1', 0)
+    listener = await listen(app, '127.0.0.1', 0)
   })
   after(() => listener.stop(0))
 

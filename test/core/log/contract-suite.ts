@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import {
   type EventLog,
+  EventLogUnavailableError,
   type EventMetadata,
-  LogUnavailable,
   type NewEvent,
   type RecordedEvent,
-  WrongRevision,
+  WrongExpectedRevisionError,
 } from '../../../core/contract/event-log.ts'
 
 /** A fresh, empty log, and what a test may do with it. */
@@ -42,12 +42,12 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
     afterEach(() => opened.dispose())
 
     const append = (stream: string, ...numbers: number[]) =>
-      log.append(stream, numbers.map(numbered), { expected: 'any', metadata })
+      log.append(stream, numbers.map(numbered), { expectedRevision: 'any', metadata })
 
     describe('append', () => {
       it('gives back what was written, in order, with the metadata of the append', async () => {
         const { position } = await log.append('user-1', [numbered(1), numbered(2)], {
-          expected: -1,
+          expectedRevision: -1,
           metadata,
         })
 
@@ -66,7 +66,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
           'ключ "1"': 'naïve 🚂 日本語 \u2028 \u0000 \\ \ud800',
           nested: { list: [null, true, -1.5e-7] },
         }
-        await log.append('user-ä🚂', [{ type: 'Überschrift', data }], { expected: 'any', metadata })
+        await log.append('user-ä🚂', [{ type: 'Überschrift', data }], { expectedRevision: 'any', metadata })
 
         const [event] = await collect(log.read('user-ä🚂'))
 
@@ -75,7 +75,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
 
       it('keeps payloads of half a megabyte', async () => {
         const data = { text: 'ü'.repeat(250_000) }
-        await log.append('user-1', [{ type: 'Large', data }], { expected: 'any', metadata })
+        await log.append('user-1', [{ type: 'Large', data }], { expectedRevision: 'any', metadata })
 
         const [event] = await collect(log.read('user-1'))
 
@@ -106,7 +106,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
       it('accepts the revision that the stream is at', async () => {
         await append('user-1', 1, 2)
 
-        const { revision } = await log.append('user-1', [numbered(3)], { expected: 1, metadata })
+        const { revision } = await log.append('user-1', [numbered(3)], { expectedRevision: 1, metadata })
 
         expect(revision).to.equal(2)
       })
@@ -114,52 +114,52 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
       it('refuses another revision, and tells the actual one', async () => {
         await append('user-1', 1, 2, 3)
 
-        const error = await rejection(log.append('user-1', [numbered(4)], { expected: 1, metadata }))
+        const error = await rejection(log.append('user-1', [numbered(4)], { expectedRevision: 1, metadata }))
 
-        expect(error).to.be.instanceOf(WrongRevision)
+        expect(error).to.be.instanceOf(WrongExpectedRevisionError)
         expect(error).to.include({ stream: 'user-1', expected: 1, actual: 2 })
       })
 
       it('refuses -1 for a stream that exists', async () => {
         await append('user-1', 1)
 
-        const error = await rejection(log.append('user-1', [numbered(2)], { expected: -1, metadata }))
+        const error = await rejection(log.append('user-1', [numbered(2)], { expectedRevision: -1, metadata }))
 
-        expect(error).to.be.instanceOf(WrongRevision)
+        expect(error).to.be.instanceOf(WrongExpectedRevisionError)
         expect(error).to.include({ expected: -1, actual: 0 })
       })
 
       it('refuses a revision of a stream that does not exist, and tells -1', async () => {
-        const error = await rejection(log.append('user-1', [numbered(1)], { expected: 0, metadata }))
+        const error = await rejection(log.append('user-1', [numbered(1)], { expectedRevision: 0, metadata }))
 
-        expect(error).to.be.instanceOf(WrongRevision)
+        expect(error).to.be.instanceOf(WrongExpectedRevisionError)
         expect(error).to.include({ expected: 0, actual: -1 })
       })
 
       it('writes nothing when it refuses', async () => {
         await append('user-1', 1)
 
-        await rejection(log.append('user-1', [numbered(2), numbered(3)], { expected: 5, metadata }))
+        await rejection(log.append('user-1', [numbered(2), numbered(3)], { expectedRevision: 5, metadata }))
 
         expect(await collect(log.read('user-1'))).to.have.length(1)
       })
 
       it('refuses to write no events', async () => {
-        const error = await rejection(log.append('user-1', [], { expected: 'any', metadata }))
+        const error = await rejection(log.append('user-1', [], { expectedRevision: 'any', metadata }))
 
         expect(error).to.have.property('message').that.includes('at least one event')
       })
 
       it('lets exactly one of 64 concurrent appends with the same expected revision win', async () => {
         const racing = Array.from({ length: 64 }, (_, n) =>
-          log.append('user-1', [numbered(n), numbered(n)], { expected: -1, metadata }),
+          log.append('user-1', [numbered(n), numbered(n)], { expectedRevision: -1, metadata }),
         )
         const outcomes = await Promise.allSettled(racing)
 
         const lost = outcomes.filter((outcome) => outcome.status === 'rejected')
         expect(lost).to.have.length(63)
         for (const { reason } of lost)
-          expect(reason).to.be.instanceOf(WrongRevision).and.include({ actual: 1 })
+          expect(reason).to.be.instanceOf(WrongExpectedRevisionError).and.include({ actual: 1 })
         const winner = outcomes.findIndex((outcome) => outcome.status === 'fulfilled')
         expect(numbers(await collect(log.read('user-1')))).to.deep.equal([winner, winner])
       })
@@ -178,7 +178,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
       it('lets concurrent appends to different streams all succeed', async () => {
         const appended = await Promise.all(
           Array.from({ length: 64 }, (_, n) =>
-            log.append(`user-${n}`, [numbered(n)], { expected: -1, metadata }),
+            log.append(`user-${n}`, [numbered(n)], { expectedRevision: -1, metadata }),
           ),
         )
 
@@ -223,7 +223,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
 
       afterEach(() => leaving.abort())
 
-      const follow = (from = 0) => new Follower(log.follow(from, leaving.signal))
+      const follow = (from = 0) => new Follower(log.subscribe(from, leaving.signal))
 
       it('gives the events of all streams from the start in log order, then caught-up', async () => {
         await append('user-1', 1)
@@ -246,13 +246,13 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         await append('user-1', 2, 3)
         await append('plugin-b:1', 4)
         await append('rules-1', 5)
-        const plugins = new Follower(log.follow(0, leaving.signal, 'plugin-'))
+        const plugins = new Follower(log.subscribe(0, leaving.signal, 'plugin-'))
         expect(await plugins.take(3)).to.deep.equal([1, 4, 'caught-up'])
 
         await append('user-1', 6)
         await append('plugin-a:1', 7)
         expect(await plugins.take(1)).to.deep.equal([7])
-        const users = new Follower(log.follow(0, leaving.signal, 'user-'))
+        const users = new Follower(log.subscribe(0, leaving.signal, 'user-'))
         expect(await users.take(4)).to.deep.equal([2, 3, 6, 'caught-up'])
       })
 
@@ -343,7 +343,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
 
       it('can be left in the middle', async () => {
         await append('user-1', 1, 2, 3)
-        for await (const item of log.follow(0, leaving.signal)) {
+        for await (const item of log.subscribe(0, leaving.signal)) {
           if (item !== 'caught-up' && item.data.n === 2) break
         }
 
@@ -362,7 +362,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
 
     describe('a stream that expires', () => {
       const store = (stream: string, maxAge = 3600) =>
-        log.append(stream, [numbered(1)], { expected: -1, metadata, maxAge })
+        log.append(stream, [numbered(1)], { expectedRevision: -1, metadata, maxAge })
 
       it('is read like any other, also after the log was closed', async () => {
         await store('response-1')
@@ -379,7 +379,9 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
         for (const outcome of outcomes)
           if (outcome.status === 'rejected')
-            expect(outcome.reason).to.be.instanceOf(WrongRevision).and.include({ expected: -1, actual: 0 })
+            expect(outcome.reason)
+              .to.be.instanceOf(WrongExpectedRevisionError)
+              .and.include({ expected: -1, actual: 0 })
         expect(await collect(log.read('response-1'))).to.have.length(1)
       })
 
@@ -398,19 +400,19 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         await store('response-1')
         await store('response-2')
 
-        await log.remove('response-1')
+        await log.deleteStream('response-1')
 
         expect(await collect(log.read('response-1'))).to.deep.equal([])
         expect(await collect(log.read('response-2'))).to.have.length(1)
       })
 
       it('can be taken away when it is not there', async () => {
-        await log.remove('response-1')
+        await log.deleteStream('response-1')
       })
 
       it('needs a time, and no other stream may have one', async () => {
-        const forEver = log.append('response-1', [numbered(1)], { expected: -1, metadata })
-        const passing = log.append('user-1', [numbered(1)], { expected: -1, metadata, maxAge: 1 })
+        const forEver = log.append('response-1', [numbered(1)], { expectedRevision: -1, metadata })
+        const passing = log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata, maxAge: 1 })
 
         expect(await rejection(forEver))
           .to.have.property('message')
@@ -418,7 +420,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(await rejection(passing))
           .to.have.property('message')
           .that.includes('kept for ever')
-        expect(await rejection(log.remove('user-1')))
+        expect(await rejection(log.deleteStream('user-1')))
           .to.have.property('message')
           .that.includes('kept for ever')
       })
@@ -427,7 +429,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         await store('response-1')
         await append('user-1', 7)
         const leaving = new AbortController()
-        const follower = new Follower(log.follow(0, leaving.signal))
+        const follower = new Follower(log.subscribe(0, leaving.signal))
 
         expect(await follower.take(2)).to.deep.equal([7, 'caught-up'])
         await store('response-2')
@@ -442,7 +444,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         const before = await append('user-1', 1, 2)
         log = await opened.reopen()
 
-        const after = await log.append('user-1', [numbered(3)], { expected: 1, metadata })
+        const after = await log.append('user-1', [numbered(3)], { expectedRevision: 1, metadata })
 
         expect(numbers(await collect(log.read('user-1')))).to.deep.equal([1, 2, 3])
         expect(after.position).to.be.greaterThan(before.position)
@@ -458,7 +460,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
       it('refuses appends from then on', async () => {
         await log.close()
 
-        expect(await rejection(append('user-1', 1))).to.be.instanceOf(LogUnavailable)
+        expect(await rejection(append('user-1', 1))).to.be.instanceOf(EventLogUnavailableError)
       })
 
       it('may be called again', async () => {

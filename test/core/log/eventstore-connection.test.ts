@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { type EventLog, LogUnavailable } from '../../../core/contract/event-log.ts'
+import { type EventLog, EventLogUnavailableError } from '../../../core/contract/event-log.ts'
 import { readConnectionString } from '../../../core/log/connection-string.ts'
 import { openEventStoreLog } from '../../../core/log/eventstore-log.ts'
 import { type EventStore, startEventStore } from '../../support/eventstore/server.ts'
@@ -35,7 +35,7 @@ describe('the EventStoreDB log, opening', () => {
   })) {
     it(`takes the connection string of ${kind}`, async () => {
       const log = await open(write(`127.0.0.1:${server.port}`))
-      await log.append('user-1', [numbered(1)], { expected: -1, metadata })
+      await log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
 
       expect(await collect(log.read('user-1'))).to.have.length(1)
     })
@@ -44,9 +44,9 @@ describe('the EventStoreDB log, opening', () => {
   it('does not throw where the connection string asks for failures as results', async () => {
     const log = await open(`${server.connectionString}&throwOnAppendFailure=false`)
 
-    const error = await rejection(log.append('user-1', [numbered(1)], { expected: 3, metadata }))
+    const error = await rejection(log.append('user-1', [numbered(1)], { expectedRevision: 3, metadata }))
 
-    expect(error).to.include({ name: 'WrongRevision', expected: 3, actual: -1 })
+    expect(error).to.include({ name: 'WrongExpectedRevisionError', expected: 3, actual: -1 })
   })
 
   it('fails with a sentence when nothing listens at the address', async () => {
@@ -56,7 +56,7 @@ describe('the EventStoreDB log, opening', () => {
 
     const error = await rejection(open(`esdb://admin:s3cret@127.0.0.1:${port}?tls=false`))
 
-    expect(error).to.be.instanceOf(LogUnavailable)
+    expect(error).to.be.instanceOf(EventLogUnavailableError)
     expect(error)
       .to.have.property('message')
       .that.matches(/^the event log server cannot be reached: .*ECONNREFUSED/)
@@ -68,7 +68,7 @@ describe('the EventStoreDB log, opening', () => {
   it('fails when no node of a cluster answers', async () => {
     const error = await rejection(open('esdb://127.0.0.1:1,127.0.0.1:2?tls=false&maxDiscoverAttempts=2'))
 
-    expect(error).to.be.instanceOf(LogUnavailable)
+    expect(error).to.be.instanceOf(EventLogUnavailableError)
     expect(error).to.have.property('message').that.includes('Failed to discover')
   })
 
@@ -78,7 +78,7 @@ describe('the EventStoreDB log, opening', () => {
 
     const error = await rejection(open(server.connectionString, 100))
 
-    expect(error).to.be.instanceOf(LogUnavailable)
+    expect(error).to.be.instanceOf(EventLogUnavailableError)
     expect(error).to.have.property('message', 'the event log server did not answer in time')
     expect(performance.now() - started).to.be.within(90, 1000)
   })
@@ -88,7 +88,7 @@ describe('the EventStoreDB log, opening', () => {
 
     const error = await rejection(open(server.connectionString))
 
-    expect(error).to.be.instanceOf(LogUnavailable)
+    expect(error).to.be.instanceOf(EventLogUnavailableError)
     expect(error).to.have.property('message').that.includes('denies access: check user and password')
   })
 
@@ -109,7 +109,7 @@ describe('the EventStoreDB log, opening', () => {
       it(`${kind}, and shows nothing of the password`, async () => {
         const error = await rejection(open(connectionString))
 
-        expect(error).to.be.instanceOf(LogUnavailable)
+        expect(error).to.be.instanceOf(EventLogUnavailableError)
         expect(error)
           .to.have.property('message')
           .that.matches(/connection string is not valid: ./)

@@ -5,13 +5,13 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import {
   type EventLog,
-  LogUnavailable,
+  EventLogUnavailableError,
   type NewEvent,
   type RecordedEvent,
-  WrongRevision,
+  WrongExpectedRevisionError,
 } from '../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../core/log/eventstore-log.ts'
-import { followLog, type Live } from '../../../projections/live.ts'
+import { type Subscription, subscribeProjections } from '../../../projections/live.ts'
 import { type EventStore, startEventStore } from '../../support/eventstore/server.ts'
 import { collect, metadata, rejection, revisions } from './contract-suite.ts'
 
@@ -21,7 +21,7 @@ describe('the EventStoreDB log, when its server', () => {
   let directory: string
   let server: EventStore
   let log: EventLog
-  let live: Live | undefined
+  let live: Subscription | undefined
   let applied: RecordedEvent[]
   let unhandled: unknown[]
   const note = (reason: unknown) => unhandled.push(reason)
@@ -50,16 +50,16 @@ describe('the EventStoreDB log, when its server', () => {
     server = await startEventStore({ port: server.port, file: join(directory, 'events.db') })
   }
 
-  async function startFollowing(): Promise<Live> {
+  async function startFollowing(): Promise<Subscription> {
     applied = []
     const projection = { apply: (_: unknown, record: RecordedEvent) => applied.push(record) }
-    live = followLog(log, [projection], pino({ level: 'silent' }))
+    live = subscribeProjections(log, [projection], pino({ level: 'silent' }))
     await live.caughtUp
     return live
   }
 
-  const append = (stream: string, expected: number | 'any' = 'any') =>
-    log.append(stream, [change], { expected, metadata })
+  const append = (stream: string, expectedRevision: number | 'any' = 'any') =>
+    log.append(stream, [change], { expectedRevision: expectedRevision, metadata })
 
   const expectAppliedOnce = async (...streams: string[]) => {
     for (const stream of streams) {
@@ -89,8 +89,8 @@ describe('the EventStoreDB log, when its server', () => {
             accepted.set(stream, revision)
           } catch (error) {
             failed += 1
-            if (error instanceof WrongRevision) revision = error.actual
-            else expect(error).to.be.instanceOf(LogUnavailable)
+            if (error instanceof WrongExpectedRevisionError) revision = error.actual
+            else expect(error).to.be.instanceOf(EventLogUnavailableError)
           }
           durations.push(performance.now() - started)
         }
@@ -119,30 +119,30 @@ describe('the EventStoreDB log, when its server', () => {
     })
 
     it('fails its followers and its readers', async () => {
-      const items = log.follow(0, new AbortController().signal)[Symbol.asyncIterator]()
+      const items = log.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
       await items.next()
       const waiting = rejection(items.next())
       await server.stop()
 
-      expect(await waiting).to.be.instanceOf(LogUnavailable)
-      expect(await rejection(collect(log.read('user-1')))).to.be.instanceOf(LogUnavailable)
+      expect(await waiting).to.be.instanceOf(EventLogUnavailableError)
+      expect(await rejection(collect(log.read('user-1')))).to.be.instanceOf(EventLogUnavailableError)
       await restart()
     })
 
     it('goes on where the connection string names a cluster, after every node was away', async () => {
       const connectionString = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=2`
       const clustered = await openEventStoreLog({ connectionString, patience: PATIENCE })
-      const write = () => clustered.append('user-1', [change], { expected: 'any', metadata })
+      const write = () => clustered.append('user-1', [change], { expectedRevision: 'any', metadata })
       await write()
-      const followed = rejection(collect(clustered.follow(0, new AbortController().signal)))
+      const followed = rejection(collect(clustered.subscribe(0, new AbortController().signal)))
       const underWay = Promise.allSettled(Array.from({ length: 32 }, write))
       await server.stop()
       await underWay
       for (let times = 0; times < 3; times++) {
         const errors = await Promise.all(Array.from({ length: 8 }, () => rejection(write())))
-        for (const error of errors) expect(error).to.be.instanceOf(LogUnavailable)
+        for (const error of errors) expect(error).to.be.instanceOf(EventLogUnavailableError)
       }
-      expect(await followed).to.be.instanceOf(LogUnavailable)
+      expect(await followed).to.be.instanceOf(EventLogUnavailableError)
       await restart()
 
       const { revision } = await write()
@@ -156,17 +156,17 @@ describe('the EventStoreDB log, when its server', () => {
     it('outlives that a connection breaks while no node of the cluster is ready', async () => {
       const connectionString = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1`
       const clustered = await openEventStoreLog({ connectionString, patience: PATIENCE })
-      const items = clustered.follow(0, new AbortController().signal)[Symbol.asyncIterator]()
+      const items = clustered.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
       await items.next()
       const followed = rejection(items.next())
       server.refuse('not-ready')
       server.delay(50)
-      const appended = rejection(clustered.append('user-1', [change], { expected: 'any', metadata }))
+      const appended = rejection(clustered.append('user-1', [change], { expectedRevision: 'any', metadata }))
       await new Promise((resolve) => setTimeout(resolve, 75))
       server.dropConnections()
 
-      expect(await appended).to.be.instanceOf(LogUnavailable)
-      expect(await followed).to.be.instanceOf(LogUnavailable)
+      expect(await appended).to.be.instanceOf(EventLogUnavailableError)
+      expect(await followed).to.be.instanceOf(EventLogUnavailableError)
       await clustered.close()
     })
 
@@ -187,7 +187,7 @@ describe('the EventStoreDB log, when its server', () => {
     it('says so when the second answer is lost as well', async () => {
       server.loseAnswers(2)
 
-      expect(await rejection(append('user-1', -1))).to.be.instanceOf(LogUnavailable)
+      expect(await rejection(append('user-1', -1))).to.be.instanceOf(EventLogUnavailableError)
       expect(await collect(log.read('user-1'))).to.have.length(1)
     })
 
@@ -209,7 +209,7 @@ describe('the EventStoreDB log, when its server', () => {
           let count = 0
           for (let tries = 0; tries < 100; tries++) {
             const outcome = await append(stream).catch((error) => error)
-            if (outcome instanceof Error) expect(outcome).to.be.instanceOf(LogUnavailable)
+            if (outcome instanceof Error) expect(outcome).to.be.instanceOf(EventLogUnavailableError)
             else count += 1
           }
           return count
@@ -245,17 +245,17 @@ describe('the EventStoreDB log, when its server', () => {
       const errors = await Promise.all([
         rejection(append('user-1')),
         rejection(collect(log.read('user-1'))),
-        rejection(collect(log.follow(0, new AbortController().signal))),
+        rejection(collect(log.subscribe(0, new AbortController().signal))),
       ])
 
-      for (const error of errors) expect(error).to.be.instanceOf(LogUnavailable)
+      for (const error of errors) expect(error).to.be.instanceOf(EventLogUnavailableError)
       expect(performance.now() - started).to.be.lessThan(2 * PATIENCE + 200)
     })
 
     it('is left at once when the signal aborts', async () => {
       server.delay(60_000)
       const leaving = new AbortController()
-      const items = collect(log.follow(0, leaving.signal))
+      const items = collect(log.subscribe(0, leaving.signal))
       const started = performance.now()
       leaving.abort()
 
@@ -293,9 +293,9 @@ describe('the EventStoreDB log, when its server', () => {
     it('an append that is too large, says so', async () => {
       const large = { type: 'Large', data: { text: 'x'.repeat(1024 * 1024) } }
 
-      const error = await rejection(log.append('user-1', [large], { expected: -1, metadata }))
+      const error = await rejection(log.append('user-1', [large], { expectedRevision: -1, metadata }))
 
-      expect(error).to.be.instanceOf(LogUnavailable)
+      expect(error).to.be.instanceOf(EventLogUnavailableError)
       expect(error).to.have.property('message', 'the event log server takes no append of this size')
     })
   })

@@ -26,7 +26,7 @@ for (const version of ['24.10.0', '22.10.5']) {
     }
 
     const append = (log: EventLog, stream: string, n: number) =>
-      log.append(stream, [numbered(n)], { expected: 'any', metadata })
+      log.append(stream, [numbered(n)], { expectedRevision: 'any', metadata })
 
     function writeForeign(stream: string, count: number, metadata = '{}'): void {
       for (let n = 0; n < count; n++) {
@@ -88,9 +88,12 @@ for (const version of ['24.10.0', '22.10.5']) {
       const log = await open()
       const text = 'x'.repeat(100_000)
       for (let n = 0; n < 200; n++)
-        await log.append('user-1', [{ type: 'Large', data: { n, text } }], { expected: 'any', metadata })
+        await log.append('user-1', [{ type: 'Large', data: { n, text } }], {
+          expectedRevision: 'any',
+          metadata,
+        })
       const leaving = new AbortController()
-      const items = log.follow(0, leaving.signal)[Symbol.asyncIterator]()
+      const items = log.subscribe(0, leaving.signal)[Symbol.asyncIterator]()
       await items.next()
       for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve))
 
@@ -106,7 +109,7 @@ for (const version of ['24.10.0', '22.10.5']) {
 async function take(log: EventLog, from: number, count: number): Promise<unknown[]> {
   const leaving = new AbortController()
   const taken: unknown[] = []
-  for await (const item of log.follow(from, leaving.signal)) {
+  for await (const item of log.subscribe(from, leaving.signal)) {
     taken.push(readItem(item))
     if (taken.length === count) leaving.abort()
   }

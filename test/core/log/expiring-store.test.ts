@@ -28,7 +28,7 @@ describe('the file of what expires', () => {
   const append = (stream: string, maxAge: number, text = 'x'): AppendAsk => ({
     type: 'append',
     stream,
-    expected: -1,
+    expectedRevision: -1,
     events: [['Stored', JSON.stringify({ text })]],
     metadata: '{}',
     maxAge,

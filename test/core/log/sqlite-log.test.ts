@@ -9,7 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
-import { type EventLog, LogUnavailable, type RecordedEvent } from '../../../core/contract/event-log.ts'
+import {
+  type EventLog,
+  EventLogUnavailableError,
+  type RecordedEvent,
+} from '../../../core/contract/event-log.ts'
 import { SqliteDatabase } from '../../../core/log/sqlite.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../../core/log/sqlite-log.ts'
 import {
@@ -50,11 +54,11 @@ describe('the SQLite log', () => {
 
   describe('what expires', () => {
     const store = (log: EventLog, stream: string) =>
-      log.append(stream, [numbered(1)], { expected: -1, metadata, maxAge: 3600 })
+      log.append(stream, [numbered(1)], { expectedRevision: -1, metadata, maxAge: 3600 })
 
     it('has a file once there is some, which the log then opens with', async () => {
       const first = await open()
-      await first.append('user-1', [numbered(1)], { expected: -1, metadata })
+      await first.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
       expect(existsSync(join(directory, 'responses.db'))).to.equal(false)
       await Promise.all([store(first, 'response-1'), store(first, 'response-2')])
       await first.close()
@@ -77,8 +81,8 @@ describe('the SQLite log', () => {
         join(directory, 'responses.db'),
         'this is no database, however long it may be. '.repeat(99),
       )
-      expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(LogUnavailable)
-      await log.append('user-1', [numbered(1)], { expected: -1, metadata })
+      expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(EventLogUnavailableError)
+      await log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
 
       await rm(join(directory, 'responses.db'))
       await store(log, 'response-1')
@@ -88,7 +92,7 @@ describe('the SQLite log', () => {
     it('is refused when the log was closed before there was any', async () => {
       const log = await open()
       await log.close()
-      expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(LogUnavailable)
+      expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(EventLogUnavailableError)
       expect(existsSync(join(directory, 'responses.db'))).to.equal(false)
     })
 
@@ -106,14 +110,14 @@ describe('the SQLite log', () => {
       const log = await openSqliteLog({ directory: join(directory, 'not', 'there') })
       logs.push(log)
 
-      await log.append('user-1', [numbered(1)], { expected: -1, metadata })
+      await log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
     })
 
     it('may be opened by several at once while the file does not exist', async () => {
       const opened = await Promise.all(Array.from({ length: 4 }, () => open()))
 
       await Promise.all(
-        opened.map((log) => log.append('user-1', [numbered(1)], { expected: 'any', metadata })),
+        opened.map((log) => log.append('user-1', [numbered(1)], { expectedRevision: 'any', metadata })),
       )
 
       expect(revisions(await collect(opened[0]!.read('user-1')))).to.deep.equal([0, 1, 2, 3])
@@ -123,7 +127,9 @@ describe('the SQLite log', () => {
       const [one, other] = await Promise.all([open(), open()])
 
       const racing = [one, other].flatMap((log) =>
-        Array.from({ length: 8 }, () => log.append('user-1', [numbered(1)], { expected: -1, metadata })),
+        Array.from({ length: 8 }, () =>
+          log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata }),
+        ),
       )
       const outcomes = await Promise.allSettled(racing)
 
@@ -133,7 +139,7 @@ describe('the SQLite log', () => {
     it('follows what another process writes, and promptly', async () => {
       const log = await open()
       const leaving = new AbortController()
-      const items = log.follow(0, leaving.signal)[Symbol.asyncIterator]()
+      const items = log.subscribe(0, leaving.signal)[Symbol.asyncIterator]()
       await items.next()
       const { child, lines } = await startProcess('append-on-demand.ts', directory)
 
@@ -204,7 +210,7 @@ describe('the SQLite log', () => {
       const log = await open()
       let settled = 0
       const appends = Array.from({ length: 2000 }, async (_, n) => {
-        await log.append(`user-${n}`, [numbered(n)], { expected: -1, metadata })
+        await log.append(`user-${n}`, [numbered(n)], { expectedRevision: -1, metadata })
         settled += 1
       })
 
@@ -219,12 +225,12 @@ describe('the SQLite log', () => {
     it('gives up at the timeout, and writes again once the lock is free', async () => {
       const log = await open({ busyTimeout: 30 })
 
-      const error = await rejection(log.append('user-1', [numbered(1)], { expected: -1, metadata }))
-      expect(error).to.be.instanceOf(LogUnavailable).and.include({ full: false })
+      const error = await rejection(log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata }))
+      expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ full: false })
       expect(error).to.have.nested.property('cause.code', 'SQLITE_BUSY')
       holder.exec('ROLLBACK')
 
-      await log.append('user-1', [numbered(1)], { expected: -1, metadata })
+      await log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
     })
   })
 
@@ -234,9 +240,11 @@ describe('the SQLite log', () => {
     it('says so, and writes nothing of the append', async () => {
       const log = await open({ maxPages: 20 })
 
-      const error = await rejection(log.append('user-1', [numbered(1), large], { expected: -1, metadata }))
+      const error = await rejection(
+        log.append('user-1', [numbered(1), large], { expectedRevision: -1, metadata }),
+      )
 
-      expect(error).to.be.instanceOf(LogUnavailable).and.include({ full: true })
+      expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ full: true })
       expect(error).to.have.nested.property('cause.code', 'SQLITE_FULL')
       expect(await collect(log.read('user-1'))).to.deep.equal([])
     })
@@ -245,9 +253,9 @@ describe('the SQLite log', () => {
       const log = await open({ maxPages: 20 })
 
       const outcomes = await Promise.allSettled([
-        log.append('user-1', [numbered(1)], { expected: -1, metadata }),
-        log.append('user-2', [large], { expected: -1, metadata }),
-        log.append('user-3', [numbered(3)], { expected: -1, metadata }),
+        log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata }),
+        log.append('user-2', [large], { expectedRevision: -1, metadata }),
+        log.append('user-3', [numbered(3)], { expectedRevision: -1, metadata }),
       ])
 
       expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled'])
@@ -255,8 +263,8 @@ describe('the SQLite log', () => {
 
     it('writes again once there is room', async () => {
       const log = await open({ maxPages: 40 })
-      await log.append('filler-1', [large], { expected: -1, metadata })
-      const append = () => log.append('user-1', [large], { expected: -1, metadata })
+      await log.append('filler-1', [large], { expectedRevision: -1, metadata })
+      const append = () => log.append('user-1', [large], { expectedRevision: -1, metadata })
       await rejection(append())
       openFile().exec('DELETE FROM events').close()
 
@@ -275,21 +283,21 @@ describe('the SQLite log', () => {
     })
 
     it('rejects what is under way, and everything after', async () => {
-      const underWay = log.append('user-1', [numbered(1)], { expected: -1, metadata })
+      const underWay = log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
       const outcome = rejection(underWay)
       await thread.terminate()
 
-      expect(await outcome).to.be.instanceOf(LogUnavailable)
-      expect(await rejection(collect(log.read('user-1')))).to.be.instanceOf(LogUnavailable)
+      expect(await outcome).to.be.instanceOf(EventLogUnavailableError)
+      expect(await rejection(collect(log.read('user-1')))).to.be.instanceOf(EventLogUnavailableError)
     })
 
     it('fails its followers', async () => {
-      const items = log.follow(0, new AbortController().signal)[Symbol.asyncIterator]()
+      const items = log.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
       await items.next()
       const waiting = rejection(items.next())
       await thread.terminate()
 
-      expect(await waiting).to.be.instanceOf(LogUnavailable)
+      expect(await waiting).to.be.instanceOf(EventLogUnavailableError)
     })
 
     it('can still be closed', async () => {
@@ -307,7 +315,7 @@ describe('the SQLite log', () => {
 
       const error = await rejection(open())
 
-      expect(error).to.be.instanceOf(LogUnavailable)
+      expect(error).to.be.instanceOf(EventLogUnavailableError)
       expect(error).to.have.property('message').that.includes('newer version of Signalbox')
       const file = openFile()
       expect(file.pragma('journal_mode', { simple: true })).to.equal('delete')
@@ -322,7 +330,7 @@ describe('the SQLite log', () => {
 
       const error = await rejection(open())
 
-      expect(error).to.be.instanceOf(LogUnavailable)
+      expect(error).to.be.instanceOf(EventLogUnavailableError)
       expect(error).to.have.nested.property('cause.code', 'SQLITE_NOTADB')
     })
 
@@ -331,7 +339,7 @@ describe('the SQLite log', () => {
 
       const error = await rejection(openSqliteLog({ directory: join(directory, 'file', 'data') }))
 
-      expect(error).to.be.instanceOf(LogUnavailable)
+      expect(error).to.be.instanceOf(EventLogUnavailableError)
     })
   })
 })
@@ -375,7 +383,7 @@ async function startProcess(fixture: string, directory: string): Promise<Started
 
 async function readAll(log: EventLog): Promise<RecordedEvent[]> {
   const events: RecordedEvent[] = []
-  for await (const item of log.follow(0, new AbortController().signal)) {
+  for await (const item of log.subscribe(0, new AbortController().signal)) {
     if (item === 'caught-up') break
     events.push(item)
   }

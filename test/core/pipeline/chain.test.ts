@@ -1,8 +1,8 @@
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import type { GatewayContext, GatewayMiddleware, PluginParts } from '../../../core/contract/index.ts'
-import { chainFor } from '../../../core/pipeline/chain.ts'
-import type { Step } from '../../../core/pipeline/set-up.ts'
+import { composeChain } from '../../../core/pipeline/chain.ts'
+import type { PluginStep } from '../../../core/pipeline/set-up.ts'
 
 describe('the chain of plugins', () => {
   let ran: string[]
@@ -24,12 +24,12 @@ describe('the chain of plugins', () => {
     },
   })
 
-  function step(plugin: Pick<Step['plugin'], 'applies' | 'needs'>, parts: PluginParts): Step {
+  function step(plugin: Pick<PluginStep['plugin'], 'applies' | 'needs'>, parts: PluginParts): PluginStep {
     return { plugin: { name: 'a plugin', setup: () => parts, ...plugin }, parts, isBuiltIn: true }
   }
 
-  async function run(kind: 'inference' | 'management', ...steps: Step[]): Promise<readonly string[]> {
-    const chain = chainFor(kind, steps, [mark('body')])
+  async function run(kind: 'inference' | 'management', ...steps: PluginStep[]): Promise<readonly string[]> {
+    const chain = composeChain(kind, steps, [mark('body')])
     // Nothing of the context is looked at here.
     const ctx = { exchange: {} } as GatewayContext
     const runFrom = async (place: number): Promise<void> => {

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { JsonObject, Plugin } from '../../../core/contract/index.ts'
 import { setUpPlugins } from '../../../core/pipeline/set-up.ts'
-import { createVocabulary } from '../../../core/pipeline/vocabulary.ts'
+import { createOperatorRegistry } from '../../../core/pipeline/vocabulary.ts'
 import { installAll } from '../../support/plugins.ts'
 
 /** A plugin of the name `x`. */
@@ -158,10 +158,10 @@ describe('setting plugins up is refused, in a sentence, with', () => {
       )
 
       const refused = await setUpPlugins(entries, BUILT_INS, folder, {
-        log: { read: nothing, follow: nothing },
+        log: { read: nothing, subscribe: nothing },
         logger: pino({ level: 'silent' }),
         metrics: new Registry(),
-        vocabulary: createVocabulary(),
+        operators: createOperatorRegistry(),
         openEvents: async () => new Map(),
       }).then(
         () => 'nothing was refused',

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../core/contract/index.ts'
 import { matchLiterals } from '../../../core/text/literal.ts'
-import { mapTexts } from '../../../core/text/map-texts.ts'
+import { mapRequestTexts } from '../../../core/text/map-texts.ts'
 import { compilePatternSet } from '../../../core/text/pattern-set.ts'
-import { searchApart } from '../../../core/text/search-apart.ts'
-import { stringsOf, textsOf, userTextsOf } from '../../../core/text/texts-of.ts'
+import { searchOnThread } from '../../../core/text/search-apart.ts'
+import { requestTexts, stringValues, userTexts } from '../../../core/text/texts-of.ts'
 
 const IMAGE = 'data:image/png;base64,AAAA'
 
@@ -32,7 +32,7 @@ const conversation: ChatRequest = {
 
 describe('the texts of a request', () => {
   it('are the contents of all roles, tool arguments and results, without structure and bytes', () => {
-    expect(stringsOf(conversation)).to.deep.equal([
+    expect(stringValues(conversation)).to.deep.equal([
       'be kind',
       'look "here"',
       'a\nb',
@@ -42,20 +42,20 @@ describe('the texts of a request', () => {
   })
 
   it('come with the JSON encoding of contents that are lists, bytes left out', () => {
-    const encoding = textsOf(conversation).at(-1) ?? ''
+    const encoding = requestTexts(conversation).at(-1) ?? ''
     expect(encoding).to.contain('"text":"look \\"here\\""')
     expect(encoding).not.to.contain('base64')
     expect(encoding).not.to.contain('UklGRg')
   })
 
   it('of the user are those of user messages only', () => {
-    expect(userTextsOf(conversation)[0]).to.equal('look "here"')
-    expect(userTextsOf(conversation).join()).not.to.contain('be kind')
+    expect(userTexts(conversation)[0]).to.equal('look "here"')
+    expect(userTexts(conversation).join()).not.to.contain('be kind')
   })
 
   it('include thoughts that are given back', () => {
     const request: ChatRequest = { messages: [{ role: 'assistant', content: 'x', reasoning_content: 'hm' }] }
-    expect(stringsOf(request)).to.deep.equal(['x', 'hm'])
+    expect(stringValues(request)).to.deep.equal(['x', 'hm'])
   })
 })
 
@@ -63,11 +63,11 @@ describe('rewriting the texts of a request', () => {
   const shout = (text: string) => text.toUpperCase()
 
   it('keeps the same object when nothing changes', () => {
-    expect(mapTexts(conversation, (text) => text)).to.equal(conversation)
+    expect(mapRequestTexts(conversation, (text) => text)).to.equal(conversation)
   })
 
   it('changes texts and nothing else', () => {
-    const mapped = mapTexts(conversation, shout)
+    const mapped = mapRequestTexts(conversation, shout)
     expect(mapped.messages[0]).to.deep.equal({ role: 'system', content: 'BE KIND' })
     expect(mapped.messages[1]?.content).to.deep.equal([
       { type: 'text', text: 'LOOK "HERE"' },
@@ -78,18 +78,18 @@ describe('rewriting the texts of a request', () => {
   })
 
   it('rewrites the values of a JSON document, not its escapes', () => {
-    const mapped = mapTexts(conversation, (text) => text.replace('\n', '-'))
+    const mapped = mapRequestTexts(conversation, (text) => text.replace('\n', '-'))
     expect(mapped.messages[2]?.tool_calls?.[0]?.function.arguments).to.equal('{"q":"a-b"}')
   })
 
   it('rewrites a document as a text when no value of it changes', () => {
-    const mapped = mapTexts(conversation, (text) => text.replace('"n":1', '"n":0'))
+    const mapped = mapRequestTexts(conversation, (text) => text.replace('"n":1', '"n":0'))
     expect(mapped.messages[3]?.content).to.equal('{"n":0}')
   })
 
   it('leaves the given request as it was', () => {
     const before = JSON.stringify(conversation)
-    mapTexts(conversation, shout)
+    mapRequestTexts(conversation, shout)
     expect(JSON.stringify(conversation)).to.equal(before)
   })
 })
@@ -130,9 +130,9 @@ describe('a set of patterns', () => {
 
   it('finds the same on the other thread', async () => {
     const sources = ['one', 'two']
-    expect(await searchApart(sources, ['two'])).to.deep.equal([1])
-    expect(await searchApart(sources, ['three'])).to.deep.equal([])
-    expect(await searchApart(['(broken'], ['x'])).to.equal(undefined)
+    expect(await searchOnThread(sources, ['two'])).to.deep.equal([1])
+    expect(await searchOnThread(sources, ['three'])).to.deep.equal([])
+    expect(await searchOnThread(['(broken'], ['x'])).to.equal(undefined)
   })
 
   it('of thousands searches a long text without holding the event loop', async () => {

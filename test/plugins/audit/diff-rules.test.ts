@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { createVocabulary } from '../../../core/pipeline/vocabulary.ts'
+import { createOperatorRegistry } from '../../../core/pipeline/vocabulary.ts'
 import { diffRules } from '../../../plugins/audit/diff-rules.ts'
-import { firewallKind } from '../../../plugins/firewall/kind.ts'
-import { createRoutingKind } from '../../../plugins/routing/kind.ts'
+import { firewallRuleKind } from '../../../plugins/firewall/kind.ts'
+import { createRoutingRuleKind } from '../../../plugins/routing/kind.ts'
 import { firewallRule, routingRule, ruleSet } from '../../support/rules.ts'
 
-const kinds = { routing: createRoutingKind(createVocabulary()), firewall: firewallKind }
+const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
 const nothing = { added: [], changed: [], removed: [] }
 
 describe('the difference between two states of the rules', () => {
@@ -25,7 +25,7 @@ describe('the difference between two states of the rules', () => {
     const [old, fresh] = [firewallRule({ id: 2 }), firewallRule({ id: 3 })]
     expect(diffRules(ruleSet([old]), ruleSet([fresh]), kinds)).to.deep.equal({
       routing: nothing,
-      firewall: { added: [firewallKind.show(fresh)], changed: [], removed: [firewallKind.show(old)] },
+      firewall: { added: [firewallRuleKind.show(fresh)], changed: [], removed: [firewallRuleKind.show(old)] },
     })
   })
 

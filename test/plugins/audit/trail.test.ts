@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { EVENT_TYPES } from '../../../core/events/codec.ts'
-import { createVocabulary } from '../../../core/pipeline/vocabulary.ts'
+import { createOperatorRegistry } from '../../../core/pipeline/vocabulary.ts'
 import { showEntry } from '../../../plugins/audit/show-entry.ts'
-import { readTrail } from '../../../plugins/audit/trail.ts'
-import { firewallKind } from '../../../plugins/firewall/kind.ts'
-import { createRoutingKind } from '../../../plugins/routing/kind.ts'
+import { readAuditEntries } from '../../../plugins/audit/trail.ts'
+import { firewallRuleKind } from '../../../plugins/firewall/kind.ts'
+import { createRoutingRuleKind } from '../../../plugins/routing/kind.ts'
 import type { PastEvent } from '../../../projections/past.ts'
 import {
   created,
@@ -19,8 +19,8 @@ import {
   walled,
 } from '../../support/past-events.ts'
 
-const kinds = { routing: createRoutingKind(createVocabulary()), firewall: firewallKind }
-const trailOf = (events: readonly PastEvent[]) => readTrail(events, kinds).map(showEntry)
+const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
+const trailOf = (events: readonly PastEvent[]) => readAuditEntries(events, kinds).map(showEntry)
 
 describe('the trail', () => {
   it('shows each change with who, when, and the state on both sides of it', () => {
@@ -105,7 +105,7 @@ describe('the trail', () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
     const types = EVENT_TYPES.filter((type) => type !== 'IdsReserved')
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
-    for (const [place, { kind }] of readTrail(given(...(events as never[])), kinds).entries()) {
+    for (const [place, { kind }] of readAuditEntries(given(...(events as never[])), kinds).entries()) {
       expect(kind, types[place]).not.to.equal('unknown')
     }
   })

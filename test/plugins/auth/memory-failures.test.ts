@@ -1,14 +1,14 @@
 import { expect } from 'chai'
-import { createMemoryFailures, MOST_ADDRESSES } from '../../../plugins/auth/memory-failures.ts'
+import { createMemoryFailures, MAX_ADDRESSES } from '../../../plugins/auth/memory-failures.ts'
 
 describe('failures counted in memory', () => {
   it('are remembered of the latest addresses only, however many there are', async () => {
     const failures = createMemoryFailures(60)
     await failures.count('first')
     expect((await failures.count('first')).used).to.equal(2)
-    for (let number = 0; number < MOST_ADDRESSES; number++) await failures.count(`address ${number}`)
+    for (let number = 0; number < MAX_ADDRESSES; number++) await failures.count(`address ${number}`)
     expect((await failures.count('first')).used).to.equal(1)
-    expect((await failures.count(`address ${MOST_ADDRESSES - 1}`)).used).to.equal(2)
+    expect((await failures.count(`address ${MAX_ADDRESSES - 1}`)).used).to.equal(2)
   })
 
   it('are forgotten when the window of the first one ends', async () => {

@@ -15,10 +15,10 @@ const target = (name: string): Target => {
   return { provider, model }
 }
 
-function routeTo(names: readonly [string, ...string[]], pinned = false): Route {
+function routeTo(names: readonly [string, ...string[]], isFixed = false): Route {
   const [first, ...others] = names
   const targets: Route['targets'] = [target(first), ...others.map(target)]
-  return { mode: 'balance', targets, pinned, candidates: () => [], reason: '', score: 1 }
+  return { mode: 'balance', targets, isFixed: isFixed, candidates: () => [], reason: '', score: 1 }
 }
 
 const error = (code: ErrorCode, details: ErrorDetails = {}) => new GatewayError(code, code, details)

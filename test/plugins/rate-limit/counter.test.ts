@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
-import { openChannel } from '../../../config/workers/channel.ts'
-import { tieToPrimary } from '../../../config/workers/colleagues.ts'
-import type { PrimaryAsks, WorkerAsks } from '../../../config/workers/messages.ts'
+import { createRpcPeer } from '../../../config/workers/channel.ts'
+import { connectToPrimary } from '../../../config/workers/colleagues.ts'
+import type { PrimaryMethods, WorkerMethods } from '../../../config/workers/messages.ts'
 import type { RequestCounter } from '../../../plugins/rate-limit/counter.ts'
 import { writeDuration } from '../../../plugins/rate-limit/headers.ts'
 import { createMemoryCounter } from '../../../plugins/rate-limit/memory-counter.ts'
@@ -66,11 +66,11 @@ describe('counting requests', () => {
     const counter = createMemoryCounter(1)
     return [1, 2].map(() => {
       const [ofPrimary, ofWorker] = pairOfWires()
-      openChannel<WorkerAsks, Pick<PrimaryAsks, 'count'>>(ofPrimary, {
+      createRpcPeer<WorkerMethods, Pick<PrimaryMethods, 'count'>>(ofPrimary, {
         count: ({ userId }) => counter.count(userId),
       })
       const assignment = { number: 1, port: 0, routePort: 0, sandboxUrl: undefined }
-      return tieToPrimary(ofWorker, assignment).counter
+      return connectToPrimary(ofWorker, assignment).counter
     })
   })
   describeCounter('in Redis, from two connections', async () => {

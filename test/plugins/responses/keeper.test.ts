@@ -1,14 +1,19 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
-import { type Exchange, GatewayError, type JsonObject, LogUnavailable } from '../../../core/contract/index.ts'
-import type { Call } from '../../../core/dialects/responses/call.ts'
+import {
+  EventLogUnavailableError,
+  type Exchange,
+  GatewayError,
+  type JsonObject,
+} from '../../../core/contract/index.ts'
+import type { ResponsesCall } from '../../../core/dialects/responses/call.ts'
 import type { ResponseEvent } from '../../../core/events/responses.ts'
-import { createKeeper } from '../../../plugins/responses/keeper.ts'
+import { createResponseRecorder } from '../../../plugins/responses/keeper.ts'
 import { presenceOf, staying } from '../../support/presence.ts'
 
 const SEED = 'abcdefghijklmnopqrstuvwx'
 
-const call: Call = {
+const call: ResponsesCall = {
   body: { input: 'Now', instructions: 'a secret', previous_response_id: 'resp_before' },
   seed: SEED,
   createdAt: 1,
@@ -45,7 +50,7 @@ describe('keeping responses', () => {
   const open = (save = async (_: string, event: ResponseEvent) => void saved.push(event)) => {
     saved.length = 0
     const store = { save, find: async () => undefined, remove: async () => undefined }
-    return createKeeper(store, pino({ level: 'silent' }))
+    return createResponseRecorder(store, pino({ level: 'silent' }))
   }
 
   it('keeps the response with what the call itself said', async () => {
@@ -73,7 +78,7 @@ describe('keeping responses', () => {
   })
 
   it('says so in the answer when the log is away', async () => {
-    const keep = open(() => Promise.reject(new LogUnavailable('away'))).keepFor(exchange, call)
+    const keep = open(() => Promise.reject(new EventLogUnavailableError('away'))).keepFor(exchange, call)
     const answered: JsonObject = await keep({
       ...completed,
       metadata: { team: 'red', warnings: [{ code: 'plan' }] },
@@ -105,6 +110,10 @@ describe('keeping responses', () => {
     const left = { ...exchange, client: presenceOf(AbortSignal.abort()) }
     await open().noteFailure(left, call, new Error('the client left'))
     expect(saved[0]?.data.response).to.include({ status: 'cancelled', error: null })
-    await open(() => Promise.reject(new LogUnavailable('away'))).noteFailure(left, call, new Error('x'))
+    await open(() => Promise.reject(new EventLogUnavailableError('away'))).noteFailure(
+      left,
+      call,
+      new Error('x'),
+    )
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { GatewayError, type Mode } from '../../../core/contract/index.ts'
 import { choose } from '../../../plugins/routing/choose.ts'
-import type { Market } from '../../../plugins/routing/market.ts'
+import type { RoutingCatalog } from '../../../plugins/routing/market.ts'
 import { ask, market } from '../../support/market.ts'
 import { model } from '../../support/models.ts'
 
@@ -23,7 +23,7 @@ const request = ask()
 function chosen(
   said: Partial<Parameters<typeof choose>[2]> = {},
   mode: Mode = 'quality',
-  from: Market = market(MODELS),
+  from: RoutingCatalog = market(MODELS),
 ) {
   return choose(mode, 'best for the test', { request, preferences: [], ...said }, from)
 }

@@ -3,8 +3,8 @@ import type {
   Account,
   ChatRequest,
   Condition,
+  OperatorRegistry,
   RoutingRule,
-  Vocabulary,
 } from '../../../core/contract/index.ts'
 import { createActions } from '../../../plugins/routing/actions.ts'
 import { compileRouting } from '../../../plugins/routing/compile.ts'
@@ -15,7 +15,7 @@ import { routingRule, ruleSet } from '../../support/rules.ts'
 
 const account: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'key_1', position: 1 }
 
-function vocabulary(more: readonly Condition[] = []): Vocabulary {
+function vocabulary(more: readonly Condition[] = []): OperatorRegistry {
   const byName = <Word extends { name: string }>(words: readonly Word[]) =>
     new Map(words.map((word) => [word.name, word]))
   return {
@@ -102,7 +102,7 @@ describe('conditions of routing rules', () => {
     const mentions: Condition = {
       name: 'mentions',
       schema: { type: 'string' },
-      says: 'a text',
+      description: 'a text',
       literals: (value) => [String(value)],
     }
     const rule = { ...note, match_json: { mentions: 'alpha', contains: 'beta' } }

@@ -90,7 +90,7 @@ describe('where a request goes', () => {
     it('a model: then it is pinned with the provider that has it', async () => {
       const found = await route('auto:quality', { action: { set_model: 'cheap' } })
       expect(bestOf(found)).to.include({ provider: 'other', model: 'cheap' })
-      expect(found.route.pinned).to.equal(true)
+      expect(found.route.isFixed).to.equal(true)
       expect(outcomes(found)).to.deep.equal([[1, 'set_model', 'applied']])
     })
 

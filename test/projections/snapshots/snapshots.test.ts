@@ -172,7 +172,7 @@ async function fill(directory: string, events: readonly RecordedEvent[]): Promis
   const log = await openSqliteLog({ directory })
   await Promise.all(
     events.map(({ stream, type, data, metadata, revision }) =>
-      log.append(stream, [{ type, data }], { expected: revision - 1, metadata }),
+      log.append(stream, [{ type, data }], { expectedRevision: revision - 1, metadata }),
     ),
   )
   return log

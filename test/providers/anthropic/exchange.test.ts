@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { ReplyPart } from '../../../core/contract/reply.ts'
 import { anthropic } from '../../../providers/anthropic/provider.ts'
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
-import { type Connection, createConnection } from '../../../providers/send.ts'
+import { createProviderClient, type ProviderClient } from '../../../providers/send.ts'
 import { staying } from '../../support/presence.ts'
 import { type Fields, targetOf, user } from './target.ts'
 
@@ -10,13 +10,19 @@ const tool = (name: string) => ({ type: 'function', function: { name, parameters
 
 describe('an exchange with Anthropic', () => {
   let sandbox: Sandbox
-  let connection: Connection
+  let connection: ProviderClient
 
   before(async () => {
     sandbox = await startSandbox()
     const timeouts = { connect_ms: 1000, first_byte_ms: 2000, idle_ms: 2000 }
     const baseUrl = `${sandbox.url}/anthropic`
-    connection = createConnection({ id: 'anthropic', provider: anthropic, baseUrl, apiKey: 'key', timeouts })
+    connection = createProviderClient({
+      id: 'anthropic',
+      adapter: anthropic,
+      baseUrl,
+      apiKey: 'key',
+      timeouts,
+    })
   })
 
   after(async () => {

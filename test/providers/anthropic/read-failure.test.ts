@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
-import type { UpstreamFailure } from '../../../core/contract/provider.ts'
+import type { ProviderErrorResponse } from '../../../core/contract/provider.ts'
 import { anthropic } from '../../../providers/anthropic/provider.ts'
 
 describe('reading a failure of Anthropic', () => {
@@ -79,7 +79,7 @@ describe('reading a failure of Anthropic', () => {
       [`anthropic-ratelimit-${limit}-remaining`]: remaining,
       [`anthropic-ratelimit-${limit}-reset`]: new Date(Date.now() + seconds * 1000).toISOString(),
     })
-    const headers: [what: string, given: () => UpstreamFailure['headers'], seconds: number][] = [
+    const headers: [what: string, given: () => ProviderErrorResponse['headers'], seconds: number][] = [
       ['what the vendor says', () => ({ 'retry-after': '7', ...reset('tokens', 60) }), 7],
       [
         'until the limit that is used up is reset',
@@ -119,10 +119,10 @@ describe('reading a failure of Anthropic', () => {
   }
 })
 
-function readError(status: number, error: object, headers: UpstreamFailure['headers'] = {}) {
+function readError(status: number, error: object, headers: ProviderErrorResponse['headers'] = {}) {
   return read(status, JSON.stringify({ type: 'error', error, request_id: 'req_1' }), headers)
 }
 
-function read(status: number, body: string, headers: UpstreamFailure['headers'] = {}) {
-  return anthropic.readFailure({ provider: 'anthropic', status, headers, body })
+function read(status: number, body: string, headers: ProviderErrorResponse['headers'] = {}) {
+  return anthropic.parseError({ provider: 'anthropic', status, headers, body })
 }

@@ -31,7 +31,7 @@ const direct = { type: 'direct' } as const
 
 describe('reading a whole reply of Anthropic', () => {
   it('gives its parts in order, cached input within the input', () => {
-    expect(anthropic.readReply(message)).to.deep.equal({
+    expect(anthropic.parseReply(message)).to.deep.equal({
       parts: [
         { type: 'start', id: 'msg_1', model: 'claude-sonnet-4-6' },
         { type: 'text', text: 'Track 9.' },
@@ -89,7 +89,7 @@ describe('reading a whole reply of Anthropic', () => {
   }
 
   it('reads an end that it does not know as stop', () => {
-    const { parts } = anthropic.readReply({ ...message, stop_reason: 'compaction' })
+    const { parts } = anthropic.parseReply({ ...message, stop_reason: 'compaction' })
     expect(parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
   })
 
@@ -109,14 +109,14 @@ describe('reading a whole reply of Anthropic', () => {
       cache_read_input_tokens: null,
       output_tokens_details: null,
     }
-    const read = (given: unknown) => anthropic.readReply({ ...message, usage: given }).parts.at(-2)
+    const read = (given: unknown) => anthropic.parseReply({ ...message, usage: given }).parts.at(-2)
     expect(read(usage)).to.deep.equal({ type: 'usage', usage: { input: 3, output: 1 } })
     expect(read(undefined)).to.deep.equal({ type: 'usage', usage: { input: 0, output: 0 } })
   })
 
   for (const body of [null, 'text', [], {}, { content: 'text' }, { choices: [] }]) {
     it(`refuses ${JSON.stringify(body)}`, () => {
-      expect(() => anthropic.readReply(body))
+      expect(() => anthropic.parseReply(body))
         .to.throw('no message')
         .with.property('code', 'provider_error')
     })
@@ -124,7 +124,7 @@ describe('reading a whole reply of Anthropic', () => {
 
   it('refuses an error that came with a good status', () => {
     const error = { type: 'rate_limit_error', message: 'Slow down' }
-    expect(() => anthropic.readReply({ type: 'error', error }))
+    expect(() => anthropic.parseReply({ type: 'error', error }))
       .to.throw()
       .with.property('code', 'provider_rate_limited')
   })
@@ -132,6 +132,6 @@ describe('reading a whole reply of Anthropic', () => {
 
 /** What a reply says, but for its start and its usage. */
 function partsOf(fields: Partial<Message>) {
-  const { parts } = anthropic.readReply({ ...message, ...fields })
+  const { parts } = anthropic.parseReply({ ...message, ...fields })
   return parts.filter(({ type }) => type !== 'start' && type !== 'usage')
 }

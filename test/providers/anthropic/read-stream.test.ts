@@ -143,7 +143,7 @@ describe('reading a stream of Anthropic', () => {
   })
 
   it('passes over an event without data', () => {
-    expect(anthropic.openStream().read({ event: 'ping', data: '' })).to.deep.equal([])
+    expect(anthropic.createStreamReader().read({ event: 'ping', data: '' })).to.deep.equal([])
   })
 
   it('fails when the bytes end before message_stop', () => {
@@ -156,7 +156,7 @@ describe('reading a stream of Anthropic', () => {
 
   for (const data of ['{"type":"message_st', 'null', '[]', '42', '<html>']) {
     it(`fails on the record ${data}`, () => {
-      expect(() => anthropic.openStream().read({ event: 'message_start', data }))
+      expect(() => anthropic.createStreamReader().read({ event: 'message_start', data }))
         .to.throw('malformed')
         .with.property('code', 'provider_error')
     })
@@ -259,7 +259,7 @@ function read(...events: RawMessageStreamEvent[]): ReplyEvent[] {
 
 function readBytes(bytes: string, cut = 1000): ReplyEvent[] {
   const sse = createSseReader()
-  const stream = anthropic.openStream()
+  const stream = anthropic.createStreamReader()
   const records = [...cutBytes(bytes, cut).flatMap((piece) => sse.feed(piece)), ...sse.end()]
   return [...records.flatMap((each) => stream.read(each)), ...stream.end()]
 }

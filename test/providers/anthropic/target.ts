@@ -21,7 +21,7 @@ export const user = { role: 'user', content: 'Which track?' } as const
 
 /** A call with these fields, to a user's question where they bring no messages. */
 export function write(fields: Fields, model = 'claude-sonnet-4-6') {
-  return anthropic.writeCall({ messages: [user], ...fields }, targetOf(model), 'sk-ant-key')
+  return anthropic.buildRequest({ messages: [user], ...fields }, targetOf(model), 'sk-ant-key')
 }
 
 /** The body of such a call, as the vendor parses it. */

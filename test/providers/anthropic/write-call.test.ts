@@ -61,7 +61,7 @@ describe('writing a call to Anthropic', () => {
   it('does not change the request', () => {
     const request = Object.freeze({ messages: [user], temperature: 2, stop: ['a', ''], tools: [tool] })
     const copy = structuredClone(request)
-    anthropic.writeCall(request, targetOf('claude-opus-5-5'), 'key')
+    anthropic.buildRequest(request, targetOf('claude-opus-5-5'), 'key')
     expect(request).to.deep.equal(copy)
   })
 

@@ -2,19 +2,19 @@ import { expect } from 'chai'
 import type { ChatRequest, Message } from '../../../core/contract/chat.ts'
 import { deepseek } from '../../../providers/deepseek/provider.ts'
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
-import { type Connection, createConnection } from '../../../providers/send.ts'
+import { createProviderClient, type ProviderClient } from '../../../providers/send.ts'
 import { staying } from '../../support/presence.ts'
 import { readAsClient } from '../as-client.ts'
 
 describe('an exchange with DeepSeek', () => {
   let sandbox: Sandbox
-  let connection: Connection
+  let connection: ProviderClient
 
   before(async () => {
     sandbox = await startSandbox()
-    connection = createConnection({
+    connection = createProviderClient({
       id: 'deepseek',
-      provider: deepseek,
+      adapter: deepseek,
       baseUrl: `${sandbox.url}/deepseek`,
       apiKey: 'key',
       timeouts: { connect_ms: 1000, first_byte_ms: 2000, idle_ms: 200 },

@@ -41,7 +41,7 @@ describe('reading a failure of DeepSeek', () => {
 
 function read(status: number, message: string) {
   const error = { message, type: 'unknown_error', param: null, code: 'invalid_request_error' }
-  return deepseek.readFailure({
+  return deepseek.parseError({
     provider: 'deepseek',
     status,
     headers: {},

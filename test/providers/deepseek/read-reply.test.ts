@@ -36,7 +36,7 @@ const completion = {
 
 describe('reading a whole reply of DeepSeek', () => {
   it('gives its parts in order, reasoning first and cached tokens counted', () => {
-    expect(deepseek.readReply(completion).parts).to.deep.equal([
+    expect(deepseek.parseReply(completion).parts).to.deep.equal([
       { type: 'start', id: 'd1', model: 'deepseek-flash' },
       { type: 'reasoning', text: 'Eight is taken.' },
       { type: 'text', text: 'Nine.' },
@@ -46,12 +46,12 @@ describe('reading a whole reply of DeepSeek', () => {
   })
 
   it('keeps the reply itself, with reasoning_content', () => {
-    expect(deepseek.readReply(completion).native).to.equal(completion)
+    expect(deepseek.parseReply(completion).native).to.equal(completion)
   })
 
   it('reads JSON after leading blank lines', () => {
     const body: unknown = JSON.parse(`\n\n\r\n${JSON.stringify(completion)}`)
-    expect(deepseek.readReply(body).parts).to.have.length(5)
+    expect(deepseek.parseReply(body).parts).to.have.length(5)
   })
 
   for (const reason of ['stop', 'length', 'tool_calls', 'content_filter'] as const) {
@@ -68,5 +68,5 @@ describe('reading a whole reply of DeepSeek', () => {
 })
 
 function read(finish_reason: string) {
-  return deepseek.readReply({ ...completion, choices: [{ ...completion.choices[0], finish_reason }] })
+  return deepseek.parseReply({ ...completion, choices: [{ ...completion.choices[0], finish_reason }] })
 }

@@ -124,7 +124,7 @@ function read(...chunks: Chunk[]): ReplyEvent[] {
 
 function readBytes(text: string, cut = 1000): ReplyEvent[] {
   const bytes = createSseReader()
-  const stream = deepseek.openStream()
+  const stream = deepseek.createStreamReader()
   const records = [...cutBytes(text, cut).flatMap((piece) => bytes.feed(piece)), ...bytes.end()]
   return [...records.flatMap((each) => stream.read(each)), ...stream.end()]
 }

@@ -33,7 +33,7 @@ const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisf
 
 describe('writing a call to DeepSeek', () => {
   it('names path, key and content type', () => {
-    expect(deepseek.writeCall(request, flash, 'sk-key')).to.deep.include({
+    expect(deepseek.buildRequest(request, flash, 'sk-key')).to.deep.include({
       path: '/chat/completions',
       headers: {
         'content-type': 'application/json',
@@ -49,7 +49,7 @@ describe('writing a call to DeepSeek', () => {
   })
 
   it('asks a stream for its usage', () => {
-    const call = deepseek.writeCall({ ...request, stream: true, stream_options: {} }, flash, 'sk-key')
+    const call = deepseek.buildRequest({ ...request, stream: true, stream_options: {} }, flash, 'sk-key')
     expect(call.headers.accept).to.equal('text/event-stream')
     expect(JSON.parse(call.body)).to.deep.include({ stream: true, stream_options: { include_usage: true } })
   })
@@ -170,7 +170,7 @@ describe('writing a call to DeepSeek', () => {
       })
 
       it(`is ${fields.thinking.type} for ${name} without a catalogue`, () => {
-        const { body } = deepseek.writeCall(request, { provider: 'deepseek', model: name }, 'sk-key')
+        const { body } = deepseek.buildRequest(request, { provider: 'deepseek', model: name }, 'sk-key')
         expect(JSON.parse(body)).to.deep.include({ model: 'deepseek-flash', ...fields })
       })
     }
@@ -195,7 +195,11 @@ describe('writing a call to DeepSeek', () => {
       ['a model not in the catalogue', { provider: 'deepseek', model: 'deepseek-next' }, null, 0.5, 0.5],
     ] as const) {
       it(`of ${given} for ${name} at effort ${effort} is ${written}`, () => {
-        const call = deepseek.writeCall({ ...request, top_p: given, reasoning_effort: effort }, target, 'k')
+        const call = deepseek.buildRequest(
+          { ...request, top_p: given, reasoning_effort: effort },
+          target,
+          'k',
+        )
         expect(JSON.parse(call.body).top_p).to.equal(written)
         expect(call.omitted).to.deep.equal(written === undefined ? ['top_p'] : [])
       })
@@ -335,15 +339,15 @@ describe('writing a call to DeepSeek', () => {
 })
 
 function bodyOf(chatRequest: ChatRequest, target = flash): Record<string, unknown> {
-  return JSON.parse(deepseek.writeCall(chatRequest, target, 'sk-key').body)
+  return JSON.parse(deepseek.buildRequest(chatRequest, target, 'sk-key').body)
 }
 
 function messagesOf(messages: readonly Message[]): ChatMessage[] {
-  return JSON.parse(deepseek.writeCall({ messages }, flash, 'sk-key').body).messages
+  return JSON.parse(deepseek.buildRequest({ messages }, flash, 'sk-key').body).messages
 }
 
 function omittedOf(chatRequest: ChatRequest): readonly string[] {
-  return deepseek.writeCall(chatRequest, flash, 'sk-key').omitted
+  return deepseek.buildRequest(chatRequest, flash, 'sk-key').omitted
 }
 
 function targetOf(fields: Partial<Model>): Target {

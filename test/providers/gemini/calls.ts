@@ -32,7 +32,7 @@ export function target(model: string, fields: Partial<Model> = {}): Target {
 }
 
 export function callOf(fields: Partial<ChatRequest>, to: Target = argon) {
-  return gemini.writeCall({ ...request, ...fields }, to, 'AIza-key')
+  return gemini.buildRequest({ ...request, ...fields }, to, 'AIza-key')
 }
 
 export function bodyOf(fields: Partial<ChatRequest>, to: Target = argon): GenerateBody {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
-import type { UpstreamFailure } from '../../../core/contract/provider.ts'
+import type { ProviderErrorResponse } from '../../../core/contract/provider.ts'
 import { gemini } from '../../../providers/gemini/provider.ts'
 
 const TYPES = 'type.googleapis.com/google.rpc'
@@ -77,7 +77,7 @@ describe('reading a failure of Gemini', () => {
   })
 
   describe('retry-after', () => {
-    const waits: [details: object[], headers: UpstreamFailure['headers'], seconds: number][] = [
+    const waits: [details: object[], headers: ProviderErrorResponse['headers'], seconds: number][] = [
       [[retryIn('34s')], {}, 34],
       [[over('PerMinute'), retryIn('34.074824224s')], {}, 35],
       [[retryIn('0.2s')], {}, 1],
@@ -115,10 +115,10 @@ describe('reading a failure of Gemini', () => {
   }
 })
 
-function readError(status: number, error: object, headers: UpstreamFailure['headers'] = {}) {
+function readError(status: number, error: object, headers: ProviderErrorResponse['headers'] = {}) {
   return read(status, JSON.stringify({ error: { code: status, ...error } }), headers)
 }
 
-function read(status: number, body: string, headers: UpstreamFailure['headers'] = {}) {
-  return gemini.readFailure({ provider: 'gemini', status, headers, body })
+function read(status: number, body: string, headers: ProviderErrorResponse['headers'] = {}) {
+  return gemini.parseError({ provider: 'gemini', status, headers, body })
 }

@@ -20,7 +20,7 @@ const response = {
 
 describe('reading a whole reply of Gemini', () => {
   it('gives its parts in order', () => {
-    expect(gemini.readReply(response)).to.deep.equal({
+    expect(gemini.parseReply(response)).to.deep.equal({
       parts: [
         { type: 'start', id: 'r1-_x', model: 'gemini-4-argon' },
         { type: 'text', text: 'Track 9.' },
@@ -50,7 +50,7 @@ describe('reading a whole reply of Gemini', () => {
       thoughtsTokenCount: 7,
       totalTokenCount: 25,
     } satisfies SdkResponse['usageMetadata']
-    expect(gemini.readReply({ ...response, usageMetadata }).parts.at(-1)).to.deep.equal({
+    expect(gemini.parseReply({ ...response, usageMetadata }).parts.at(-1)).to.deep.equal({
       type: 'usage',
       usage: { input: 13, output: 12, cached: 8, reasoning: 7 },
     })
@@ -58,7 +58,7 @@ describe('reading a whole reply of Gemini', () => {
 
   it('reads no usage where there is none', () => {
     const { usageMetadata, ...bare } = response
-    expect(gemini.readReply(bare).parts.at(-1)?.type).to.equal('finish')
+    expect(gemini.parseReply(bare).parts.at(-1)?.type).to.equal('finish')
   })
 
   describe('tool calls', () => {
@@ -71,7 +71,7 @@ describe('reading a whole reply of Gemini', () => {
         { functionCall: { id: 'a2', name: 'ring' } },
       ]
       const candidate = { content: { parts }, finishReason: 'STOP' } satisfies Candidate
-      const { parts: read } = gemini.readReply({ ...response, candidates: [candidate] })
+      const { parts: read } = gemini.parseReply({ ...response, candidates: [candidate] })
       expect(read.slice(1, -1)).to.deep.equal([
         {
           type: 'tool-start',
@@ -134,7 +134,7 @@ describe('reading a whole reply of Gemini', () => {
       it(`${finishReason} without an answer is a failure of the provider`, () => {
         const thought = { text: 'Hm.', thought: true }
         const candidate = { content: { parts: [thought] }, finishReason } satisfies Candidate
-        const error = errorOf(() => gemini.readReply({ candidates: [candidate] }))
+        const error = errorOf(() => gemini.parseReply({ candidates: [candidate] }))
         expect(error).to.include({ code: 'provider_error', mayFailOver: true })
         expect(error.message).to.contain(finishReason)
       })
@@ -149,7 +149,7 @@ describe('reading a whole reply of Gemini', () => {
         modelVersion: 'gemini-4-argon',
         responseId: 'r1',
       } satisfies SdkResponse
-      expect(gemini.readReply(body).parts).to.deep.equal([
+      expect(gemini.parseReply(body).parts).to.deep.equal([
         { type: 'start', id: 'r1', model: 'gemini-4-argon' },
         { type: 'refusal', text: `blocked: ${blockReason}` },
         { type: 'finish', reason: 'content_filter' },
@@ -161,7 +161,7 @@ describe('reading a whole reply of Gemini', () => {
   for (const content of [undefined, {}, { role: 'model' }, { parts: [] }, { parts: [{ text: '' }] }]) {
     it(`12: reads a candidate with the content ${JSON.stringify(content)}`, () => {
       const candidate = { content, finishReason: 'MAX_TOKENS' } satisfies Candidate
-      const { parts } = gemini.readReply({ ...response, candidates: [candidate] })
+      const { parts } = gemini.parseReply({ ...response, candidates: [candidate] })
       expect(parts.map(({ type }) => type)).to.deep.equal(['start', 'finish', 'usage'])
       expect(finishOf({ ...response, candidates: [candidate] })).to.equal('length')
     })
@@ -173,7 +173,10 @@ describe('reading a whole reply of Gemini', () => {
       { content: { parts: [{ text: 'other' }] }, finishReason: 'STOP', index: 1 },
       { content: { parts }, finishReason: 'STOP', index: 0 },
     ]
-    expect(gemini.readReply({ ...response, candidates }).parts[1]).to.deep.equal({ type: 'text', text: 'Hi' })
+    expect(gemini.parseReply({ ...response, candidates }).parts[1]).to.deep.equal({
+      type: 'text',
+      text: 'Hi',
+    })
   })
 
   for (const body of [
@@ -186,18 +189,18 @@ describe('reading a whole reply of Gemini', () => {
     { candidates: 'x' },
   ]) {
     it(`refuses ${JSON.stringify(body)}`, () => {
-      expect(errorOf(() => gemini.readReply(body))).to.include({ code: 'provider_error' })
+      expect(errorOf(() => gemini.parseReply(body))).to.include({ code: 'provider_error' })
     })
   }
 
   it('reads an error in a good answer', () => {
     const error = { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'slow down' }
-    expect(errorOf(() => gemini.readReply({ error }))).to.include({ code: 'provider_rate_limited' })
+    expect(errorOf(() => gemini.parseReply({ error }))).to.include({ code: 'provider_rate_limited' })
   })
 
   function saidBy(candidate: object): readonly ReplyPart[] {
     const candidates = [{ finishReason: 'STOP', ...candidate }]
-    return gemini.readReply({ ...response, candidates }).parts.slice(1, -2)
+    return gemini.parseReply({ ...response, candidates }).parts.slice(1, -2)
   }
 })
 
@@ -206,5 +209,5 @@ function idsOf(parts: readonly ReplyPart[]): string[] {
 }
 
 function finishOf(body: object): string | undefined {
-  return gemini.readReply(body).parts.find((part) => part.type === 'finish')?.reason
+  return gemini.parseReply(body).parts.find((part) => part.type === 'finish')?.reason
 }

@@ -112,7 +112,7 @@ describe('reading a stream of Gemini', () => {
 
   it('fails before the start when the model failed before its answer', () => {
     const first = fragment([], 'MALFORMED_FUNCTION_CALL')
-    expect(errorOf(() => gemini.openStream().read(sse(first)))).to.include({ code: 'provider_error' })
+    expect(errorOf(() => gemini.createStreamReader().read(sse(first)))).to.include({ code: 'provider_error' })
   })
 
   it('ends in stop when the model failed after its answer', () => {
@@ -130,7 +130,7 @@ describe('reading a stream of Gemini', () => {
 
   for (const data of ['{"candidates":[', 'null', '[]', '42', '<html>']) {
     it(`fails on the record ${data}`, () => {
-      const error = errorOf(() => gemini.openStream().read({ event: '', data }))
+      const error = errorOf(() => gemini.createStreamReader().read({ event: '', data }))
       expect(error.code).to.equal('provider_error')
       expect(error.message).to.contain('malformed')
     })
@@ -146,7 +146,7 @@ describe('reading a stream of Gemini', () => {
     ['Oops', 'provider_error'],
   ] as const) {
     it(`throws ${code} on an error record such as ${JSON.stringify(error)}`, () => {
-      expect(errorOf(() => gemini.openStream().read(sse({ error })))).to.include({ code })
+      expect(errorOf(() => gemini.createStreamReader().read(sse({ error })))).to.include({ code })
     })
   }
 })
@@ -178,7 +178,7 @@ function read(...fragments: SdkResponse[]): ReplyPart[] {
 
 function readBytes(text: string, cut = 1000): ReplyPart[] {
   const bytes = createSseReader()
-  const stream = gemini.openStream()
+  const stream = gemini.createStreamReader()
   const records = [...cutBytes(text, cut).flatMap((piece) => bytes.feed(piece)), ...bytes.end()]
   const events = [...records.flatMap((each) => stream.read(each)), ...stream.end()]
   return events.flatMap(({ parts }) => parts)

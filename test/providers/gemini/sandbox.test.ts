@@ -4,7 +4,7 @@ import type { GatewayError } from '../../../core/contract/errors.ts'
 import type { ReplyPart } from '../../../core/contract/reply.ts'
 import { gemini } from '../../../providers/gemini/provider.ts'
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
-import { type Connection, createConnection } from '../../../providers/send.ts'
+import { createProviderClient, type ProviderClient } from '../../../providers/send.ts'
 import { staying } from '../../support/presence.ts'
 import { argon, old, request, target } from './calls.ts'
 
@@ -16,13 +16,13 @@ const tools = ['get_weather', 'get_time'].map((name) => ({
 
 describe('Gemini, from our call to our reply', () => {
   let sandbox: Sandbox
-  let connection: Connection
+  let connection: ProviderClient
 
   before(async () => {
     sandbox = await startSandbox()
-    connection = createConnection({
+    connection = createProviderClient({
       id: 'gemini',
-      provider: gemini,
+      adapter: gemini,
       baseUrl: `${sandbox.url}/gemini`,
       apiKey: 'test',
       timeouts: { connect_ms: 1000, first_byte_ms: 5000, idle_ms: 5000 },

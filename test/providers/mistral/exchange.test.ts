@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { ChatRequest, Message } from '../../../core/contract/chat.ts'
 import { mistral } from '../../../providers/mistral/provider.ts'
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
-import { type Connection, createConnection } from '../../../providers/send.ts'
+import { createProviderClient, type ProviderClient } from '../../../providers/send.ts'
 import { staying } from '../../support/presence.ts'
 import { readAsClient } from '../as-client.ts'
 
@@ -10,13 +10,13 @@ const tool = (name: string) => ({ type: 'function', function: { name } })
 
 describe('an exchange with Mistral', () => {
   let sandbox: Sandbox
-  let connection: Connection
+  let connection: ProviderClient
 
   before(async () => {
     sandbox = await startSandbox()
-    connection = createConnection({
+    connection = createProviderClient({
       id: 'mistral',
-      provider: mistral,
+      adapter: mistral,
       baseUrl: `${sandbox.url}/mistral`,
       apiKey: 'key',
       timeouts: { connect_ms: 1000, first_byte_ms: 2000, idle_ms: 2000 },

@@ -74,10 +74,10 @@ describe('reading a failure of Mistral', () => {
 
   it('keeps retry-after', () => {
     const failure = { provider: 'mistral', status: 429, headers: { 'retry-after': '7' }, body: '{}' }
-    expect(mistral.readFailure(failure).details.retryAfter).to.equal(7)
+    expect(mistral.parseError(failure).details.retryAfter).to.equal(7)
   })
 })
 
 function read(status: number, body: object) {
-  return mistral.readFailure({ provider: 'mistral', status, headers: {}, body: JSON.stringify(body) })
+  return mistral.parseError({ provider: 'mistral', status, headers: {}, body: JSON.stringify(body) })
 }

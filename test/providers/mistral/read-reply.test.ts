@@ -20,7 +20,7 @@ const completion = {
 
 describe('reading a whole reply of Mistral', () => {
   it('gives its parts in order, and never the record itself', () => {
-    expect(mistral.readReply(checked(completion))).to.deep.equal({
+    expect(mistral.parseReply(checked(completion))).to.deep.equal({
       parts: [
         { type: 'start', id: 'cmpl-1', model: 'mistral-medium-2604' },
         { type: 'text', text: 'Track 9.' },
@@ -100,7 +100,7 @@ describe('reading a whole reply of Mistral', () => {
         ...details,
         completion_tokens_details: { reasoning_tokens: 2 },
       }
-      const { parts } = mistral.readReply(checked({ ...completion, usage }))
+      const { parts } = mistral.parseReply(checked({ ...completion, usage }))
       expect(parts.find((part) => part.type === 'usage')).to.deep.equal({
         type: 'usage',
         usage: { input: 12, output: 5, cached: 8, reasoning: 2 },
@@ -109,14 +109,14 @@ describe('reading a whole reply of Mistral', () => {
   }
 
   it('refuses an error that came with a good status', () => {
-    expect(() => mistral.readReply({ object: 'error', message: 'Oops', type: 'rate_limit_error' }))
+    expect(() => mistral.parseReply({ object: 'error', message: 'Oops', type: 'rate_limit_error' }))
       .to.throw()
       .with.property('code', 'provider_rate_limited')
   })
 
   for (const body of [null, 'text', [], {}, { choices: [] }]) {
     it(`refuses ${JSON.stringify(body)}`, () => {
-      expect(() => mistral.readReply(body))
+      expect(() => mistral.parseReply(body))
         .to.throw('no chat completion')
         .with.property('code', 'provider_error')
     })
@@ -131,5 +131,5 @@ function checked(record: unknown): unknown {
 
 function partsOf(choice: object): readonly ReplyPart[] {
   const record = { ...completion, choices: [{ ...completion.choices[0], ...choice }] }
-  return mistral.readReply(checked(record)).parts
+  return mistral.parseReply(checked(record)).parts
 }

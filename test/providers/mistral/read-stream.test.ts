@@ -170,7 +170,7 @@ function read(...chunks: object[]): ReplyEvent[] {
 
 function readBytes(text: string, cut = 1000): ReplyEvent[] {
   const bytes = createSseReader()
-  const stream = mistral.openStream()
+  const stream = mistral.createStreamReader()
   const records = [...cutBytes(text, cut).flatMap((piece) => bytes.feed(piece)), ...bytes.end()]
   return [...records.flatMap((each) => stream.read(each)), ...stream.end()]
 }

@@ -27,7 +27,7 @@ const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisf
 
 describe('writing a call to Mistral', () => {
   it('names path, key and content type', () => {
-    expect(mistral.writeCall(request, target, 'a-key')).to.deep.include({
+    expect(mistral.buildRequest(request, target, 'a-key')).to.deep.include({
       path: '/v1/chat/completions',
       headers: {
         'content-type': 'application/json',
@@ -43,7 +43,7 @@ describe('writing a call to Mistral', () => {
   })
 
   it('streams', () => {
-    const call = mistral.writeCall({ ...request, stream: true }, target, 'a-key')
+    const call = mistral.buildRequest({ ...request, stream: true }, target, 'a-key')
     expect(call.headers.accept).to.equal('text/event-stream')
     expect(JSON.parse(call.body)).to.have.property('stream', true)
   })
@@ -65,7 +65,7 @@ describe('writing a call to Mistral', () => {
   })
 
   it('never lets max_completion_tokens, user, seed, stream_options leave', () => {
-    const call = mistral.writeCall(
+    const call = mistral.buildRequest(
       {
         ...request,
         max_completion_tokens: 30,
@@ -108,7 +108,7 @@ describe('writing a call to Mistral', () => {
   it('does not change the request', () => {
     const given = { ...request, temperature: 2, tools: [], messages: [{ role: 'developer', content: 'Hi' }] }
     const copy = structuredClone(given)
-    mistral.writeCall(given as ChatRequest, target, 'a-key')
+    mistral.buildRequest(given as ChatRequest, target, 'a-key')
     expect(given).to.deep.equal(copy)
   })
 
@@ -307,7 +307,11 @@ describe('writing a call to Mistral', () => {
       ['magistral', magistral, 'none', { reasoning_effort: 'none' }],
     ] as const) {
       it(`of ${model} at ${effort} is ${JSON.stringify(fields)}`, () => {
-        const call = mistral.writeCall({ ...request, reasoning_effort: effort }, withQuirks(quirks), 'a-key')
+        const call = mistral.buildRequest(
+          { ...request, reasoning_effort: effort },
+          withQuirks(quirks),
+          'a-key',
+        )
         const { model: _, messages, ...rest } = JSON.parse(call.body)
         expect(rest).to.deep.equal(fields)
         expect(call.omitted).to.deep.equal([])
@@ -315,7 +319,7 @@ describe('writing a call to Mistral', () => {
     }
 
     it('is left out for a model that has none, and listed', () => {
-      const call = mistral.writeCall({ ...request, reasoning_effort: 'high' }, target, 'a-key')
+      const call = mistral.buildRequest({ ...request, reasoning_effort: 'high' }, target, 'a-key')
       expect(JSON.parse(call.body)).to.have.all.keys('model', 'messages')
       expect(call.omitted).to.deep.equal(['reasoning_effort'])
       expect(omittedOf({ ...request, reasoning_effort: 'none' })).to.deep.equal([])
@@ -323,22 +327,22 @@ describe('writing a call to Mistral', () => {
 
     it('is passed on to a model that is not in the catalogue', () => {
       const unknown = { provider: 'mistral', model: 'mistral-next' }
-      const call = mistral.writeCall({ ...request, reasoning_effort: 'low' }, unknown, 'a-key')
+      const call = mistral.buildRequest({ ...request, reasoning_effort: 'low' }, unknown, 'a-key')
       expect(JSON.parse(call.body)).to.include({ model: 'mistral-next', reasoning_effort: 'low' })
     })
   })
 })
 
 function bodyOf(chatRequest: ChatRequest): Record<string, unknown> {
-  return JSON.parse(mistral.writeCall(chatRequest, target, 'a-key').body)
+  return JSON.parse(mistral.buildRequest(chatRequest, target, 'a-key').body)
 }
 
 function messagesOf(messages: readonly Message[]): ChatMessage[] {
-  return JSON.parse(mistral.writeCall({ messages }, target, 'a-key').body).messages
+  return JSON.parse(mistral.buildRequest({ messages }, target, 'a-key').body).messages
 }
 
 function omittedOf(chatRequest: ChatRequest): readonly string[] {
-  return mistral.writeCall(chatRequest, target, 'a-key').omitted
+  return mistral.buildRequest(chatRequest, target, 'a-key').omitted
 }
 
 function withQuirks(quirks: Quirks = {}): Target {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
-import type { UpstreamFailure } from '../../../core/contract/provider.ts'
+import type { ProviderErrorResponse } from '../../../core/contract/provider.ts'
 import { openai } from '../../../providers/openai/provider.ts'
 
 describe('reading a failure of OpenAI', () => {
@@ -81,7 +81,7 @@ describe('reading a failure of OpenAI', () => {
   })
 
   describe('retry-after', () => {
-    const headers: [UpstreamFailure['headers'], number][] = [
+    const headers: [ProviderErrorResponse['headers'], number][] = [
       [{ 'retry-after': '7' }, 7],
       [{ 'retry-after': '0' }, 1],
       [{ 'retry-after': '1.2' }, 2],
@@ -133,10 +133,10 @@ describe('reading a failure of OpenAI', () => {
   }
 })
 
-function readError(status: number, error: object, headers: UpstreamFailure['headers'] = {}) {
+function readError(status: number, error: object, headers: ProviderErrorResponse['headers'] = {}) {
   return read(status, JSON.stringify({ error }), headers)
 }
 
-function read(status: number, body: string, headers: UpstreamFailure['headers'] = {}) {
-  return openai.readFailure({ provider: 'openai', status, headers, body })
+function read(status: number, body: string, headers: ProviderErrorResponse['headers'] = {}) {
+  return openai.parseError({ provider: 'openai', status, headers, body })
 }

@@ -31,7 +31,7 @@ const completion = {
 
 describe('reading a whole reply of OpenAI', () => {
   it('gives its parts in order', () => {
-    expect(openai.readReply(completion).parts).to.deep.equal([
+    expect(openai.parseReply(completion).parts).to.deep.equal([
       { type: 'start', id: 'chatcmpl-1', model: 'gpt-4o-2024-08-06' },
       { type: 'text', text: 'Track 9.' },
       { type: 'usage', usage: { input: 12, output: 5, cached: 8, reasoning: 2 } },
@@ -40,7 +40,7 @@ describe('reading a whole reply of OpenAI', () => {
   })
 
   it('keeps the reply itself, with every field', () => {
-    expect(openai.readReply(completion).native).to.equal(completion)
+    expect(openai.parseReply(completion).native).to.equal(completion)
   })
 
   it('gives parallel tool calls', () => {
@@ -65,7 +65,7 @@ describe('reading a whole reply of OpenAI', () => {
   it('keeps tool calls apart that have no ids', () => {
     const tool_calls = [{ function: { name: 'ring', arguments: '{}' } }, { function: { name: 'wave' } }]
     const message = { role: 'assistant', content: null, tool_calls }
-    const { parts } = openai.readReply({ ...completion, choices: [{ index: 0, message }] })
+    const { parts } = openai.parseReply({ ...completion, choices: [{ index: 0, message }] })
     expect(parts.filter((part) => part.type === 'tool-start')).to.deep.equal([
       { type: 'tool-start', index: 0, id: '', name: 'ring' },
       { type: 'tool-start', index: 1, id: '', name: 'wave' },
@@ -85,7 +85,7 @@ describe('reading a whole reply of OpenAI', () => {
       reasoning_content: 'Eight is taken.',
     }
     expect(
-      openai.readReply({ ...completion, choices: [{ index: 0, message }] }).parts.slice(1, 3),
+      openai.parseReply({ ...completion, choices: [{ index: 0, message }] }).parts.slice(1, 3),
     ).to.deep.equal([
       { type: 'reasoning', text: 'Eight is taken.' },
       { type: 'text', text: 'Nine.' },
@@ -98,25 +98,25 @@ describe('reading a whole reply of OpenAI', () => {
       reason: 'tool_calls',
     })
     const strange = { ...completion, choices: [{ ...completion.choices[0], finish_reason: 'tired' }] }
-    expect(openai.readReply(strange).parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
+    expect(openai.parseReply(strange).parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
   })
 
   it('counts what was written to the cache, where the vendor says so', () => {
     const prompt_tokens_details = { cached_tokens: 8, cache_write_tokens: 4 }
     const told = { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details }
-    const { parts } = openai.readReply({ choices: [{ message: {} }], usage: told })
+    const { parts } = openai.parseReply({ choices: [{ message: {} }], usage: told })
     const usage = { input: 12, output: 5, cached: 8, cacheWrite: 4 }
     expect(parts).to.deep.include({ type: 'usage', usage })
   })
 
   it('does without usage', () => {
     const { usage, ...rest } = completion
-    expect(openai.readReply(rest).parts.map((part) => part.type)).to.deep.equal(['start', 'text', 'finish'])
+    expect(openai.parseReply(rest).parts.map((part) => part.type)).to.deep.equal(['start', 'text', 'finish'])
   })
 
   it('gives the parts of the first of several choices', () => {
     const second: Choice = { ...completion.choices[0]!, index: 1 }
-    const parts = openai.readReply({ ...completion, choices: [second, completion.choices[0]] }).parts
+    const parts = openai.parseReply({ ...completion, choices: [second, completion.choices[0]] }).parts
     expect(parts.filter((part) => part.type === 'text')).to.have.length(1)
   })
 
@@ -130,7 +130,7 @@ describe('reading a whole reply of OpenAI', () => {
     { object: 'list', data: [] },
   ]) {
     it(`refuses ${JSON.stringify(body)}`, () => {
-      expect(() => openai.readReply(body))
+      expect(() => openai.parseReply(body))
         .to.throw('no chat completion')
         .with.property('code', 'provider_error')
     })
@@ -138,12 +138,12 @@ describe('reading a whole reply of OpenAI', () => {
 
   it('refuses an error that came with a good status', () => {
     const body: JsonObject = { error: { message: 'Slow down', code: 'rate_limit_exceeded' } }
-    expect(() => openai.readReply(body))
+    expect(() => openai.parseReply(body))
       .to.throw()
       .with.property('code', 'provider_rate_limited')
   })
 })
 
 function partsOf(choice: Partial<Choice>) {
-  return openai.readReply({ ...completion, choices: [{ ...completion.choices[0], ...choice }] }).parts
+  return openai.parseReply({ ...completion, choices: [{ ...completion.choices[0], ...choice }] }).parts
 }

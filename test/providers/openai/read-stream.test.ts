@@ -111,8 +111,8 @@ describe('reading a stream of OpenAI', () => {
   it('gives only usage for a chunk without choices', () => {
     const { choices, ...bare } = usageChunk()
     const usage = [{ type: 'usage', usage: { input: 12, output: 5, cached: 0 } }]
-    expect(openai.openStream().read(sse(usageChunk()))[0]?.parts).to.deep.equal(usage)
-    expect(openai.openStream().read(sse(bare))[0]?.parts).to.deep.equal(usage)
+    expect(openai.createStreamReader().read(sse(usageChunk()))[0]?.parts).to.deep.equal(usage)
+    expect(openai.createStreamReader().read(sse(bare))[0]?.parts).to.deep.equal(usage)
   })
 
   it('gives usage that comes with the end after it', () => {
@@ -157,7 +157,7 @@ describe('reading a stream of OpenAI', () => {
 
   for (const data of ['{"choices":[', 'null', '[]', '42', '<html>']) {
     it(`fails on the record ${data}`, () => {
-      expect(() => openai.openStream().read({ event: '', data }))
+      expect(() => openai.createStreamReader().read({ event: '', data }))
         .to.throw('malformed')
         .with.property('code', 'provider_error')
     })
@@ -180,7 +180,7 @@ describe('reading a stream of OpenAI', () => {
     ['Oops', 'provider_error'],
   ] as const) {
     it(`throws ${code} on an error record such as ${JSON.stringify(error)}`, () => {
-      expect(() => openai.openStream().read(sse({ error })))
+      expect(() => openai.createStreamReader().read(sse({ error })))
         .to.throw()
         .with.property('code', code)
     })
@@ -220,7 +220,7 @@ function read(...chunks: Chunk[]): ReplyEvent[] {
 
 function readBytes(text: string, cut = 1000): ReplyEvent[] {
   const bytes = createSseReader()
-  const stream = openai.openStream()
+  const stream = openai.createStreamReader()
   const records = [...cutBytes(text, cut).flatMap((piece) => bytes.feed(piece)), ...bytes.end()]
   return [...records.flatMap((each) => stream.read(each)), ...stream.end()]
 }

@@ -31,7 +31,7 @@ describe('writing a call to OpenAI', () => {
   })
 
   it('names path, key and content type', () => {
-    expect(openai.writeCall(request, plain, 'sk-key')).to.deep.include({
+    expect(openai.buildRequest(request, plain, 'sk-key')).to.deep.include({
       path: '/chat/completions',
       headers: {
         'content-type': 'application/json',
@@ -42,7 +42,7 @@ describe('writing a call to OpenAI', () => {
   })
 
   it('asks for an event stream when the request streams', () => {
-    const call = openai.writeCall({ ...request, stream: true }, plain, 'sk-key')
+    const call = openai.buildRequest({ ...request, stream: true }, plain, 'sk-key')
     expect(call.headers.accept).to.equal('text/event-stream')
   })
 
@@ -74,13 +74,13 @@ describe('writing a call to OpenAI', () => {
 
   it('leaves sampling out for a model that refuses it, and lists what it left out', () => {
     const sampling = { temperature: 1, top_p: 0.5, presence_penalty: null, logit_bias: { 50256: -100 } }
-    const call = openai.writeCall({ ...request, ...sampling, seed: 7 }, reasoning, 'sk-key')
+    const call = openai.buildRequest({ ...request, ...sampling, seed: 7 }, reasoning, 'sk-key')
     expect(JSON.parse(call.body)).to.deep.equal({ ...request, model: 'o3', seed: 7 })
     expect(call.omitted).to.deep.equal(['temperature', 'top_p', 'logit_bias'])
   })
 
   it('leaves reasoning_effort out for a model that does not reason', () => {
-    const call = openai.writeCall({ ...request, reasoning_effort: 'low' }, plain, 'sk-key')
+    const call = openai.buildRequest({ ...request, reasoning_effort: 'low' }, plain, 'sk-key')
     expect(JSON.parse(call.body)).not.to.have.property('reasoning_effort')
     expect(call.omitted).to.deep.equal(['reasoning_effort'])
   })
@@ -109,7 +109,7 @@ describe('writing a call to OpenAI', () => {
   })
 
   it('leaves everything in for a model that is not in the catalogue', () => {
-    const call = openai.writeCall(
+    const call = openai.buildRequest(
       { ...request, temperature: 1, max_tokens: 20 },
       { provider: 'openai', model: 'ft:gpt-4o:acme::abc' },
       'sk-key',
@@ -120,13 +120,13 @@ describe('writing a call to OpenAI', () => {
 
   it('does not change the request', () => {
     const frozen = Object.freeze({ ...request, max_tokens: 20, temperature: 1, stream: true })
-    openai.writeCall(frozen, reasoning, 'sk-key')
+    openai.buildRequest(frozen, reasoning, 'sk-key')
     expect(frozen).to.deep.equal({ ...request, max_tokens: 20, temperature: 1, stream: true })
   })
 })
 
 function bodyOf(chatRequest: ChatRequest, target: Target): Record<string, unknown> {
-  return JSON.parse(openai.writeCall(chatRequest, target, 'sk-key').body)
+  return JSON.parse(openai.buildRequest(chatRequest, target, 'sk-key').body)
 }
 
 function entry(fields: Partial<Model>): Model {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { chooseForm, readSeed } from '../../../../core/dialects/responses/call.ts'
-import { readItems } from '../../../../core/dialects/responses/read-items.ts'
+import { chooseForm, parseResponseKey } from '../../../../core/dialects/responses/call.ts'
+import { parseItems } from '../../../../core/dialects/responses/read-items.ts'
 import { shapeResponse } from '../../../../core/dialects/responses/shape.ts'
 import { writeItems } from '../../../../core/dialects/responses/write-items.ts'
 
@@ -58,8 +58,8 @@ describe('the form of a response', () => {
 
 describe('ids', () => {
   it('of a response and of its call share their seed', () => {
-    expect(readSeed(`resp_${SEED}`)).to.equal(SEED)
-    expect(readSeed(`req_${SEED}`)).to.equal(SEED)
+    expect(parseResponseKey(`resp_${SEED}`)).to.equal(SEED)
+    expect(parseResponseKey(`req_${SEED}`)).to.equal(SEED)
   })
 
   it('of anything else have none', () => {
@@ -71,7 +71,7 @@ describe('ids', () => {
       `resp_${SEED}x`,
       `resp_../${SEED.slice(3)}`,
     ])
-      expect(readSeed(id)).to.equal(undefined)
+      expect(parseResponseKey(id)).to.equal(undefined)
   })
 })
 
@@ -97,14 +97,14 @@ describe('input items', () => {
   ]
 
   it('are made from what was stored, and read back as the same', () => {
-    const stored = readItems(items, 'input')
+    const stored = parseItems(items, 'input')
     const listed = writeItems(stored, SEED)
     expect(listed.map(({ id: _, status: __, ...item }) => item)).to.deep.equal(items)
-    expect(readItems(listed, 'input')).to.deep.equal(stored)
+    expect(parseItems(listed, 'input')).to.deep.equal(stored)
   })
 
   it('have ids of their own', () => {
-    const ids = writeItems(readItems(items, 'input'), SEED).map(({ id }) => id)
+    const ids = writeItems(parseItems(items, 'input'), SEED).map(({ id }) => id)
     expect(new Set(ids).size).to.equal(items.length)
     expect(ids[0]).to.equal(`msg_${SEED}i00`)
   })

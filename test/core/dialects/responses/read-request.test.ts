@@ -1,11 +1,15 @@
 import { expect } from 'chai'
 import { GatewayError, type JsonObject } from '../../../../core/contract/index.ts'
-import { readBody, readInput, readRequest } from '../../../../core/dialects/responses/read-request.ts'
+import {
+  parseResponsesBody,
+  parseResponsesInput,
+  parseResponsesRequest,
+} from '../../../../core/dialects/responses/read-request.ts'
 
 /** The canonical request of a body, without earlier turns. */
 function read(given: JsonObject) {
-  const body = readBody(given)
-  return readRequest(body, [], readInput(body))
+  const body = parseResponsesBody(given)
+  return parseResponsesRequest(body, [], parseResponsesInput(body))
 }
 
 function messages(input: unknown) {
@@ -31,9 +35,9 @@ describe('reading a Responses request', () => {
   })
 
   it('puts instructions first, then earlier turns, then the input', () => {
-    const body = readBody({ input: 'Now', instructions: 'Be brief' })
+    const body = parseResponsesBody({ input: 'Now', instructions: 'Be brief' })
     const earlier = [{ role: 'user' as const, content: 'Before' }]
-    expect(readRequest(body, earlier, readInput(body)).messages).to.deep.equal([
+    expect(parseResponsesRequest(body, earlier, parseResponsesInput(body)).messages).to.deep.equal([
       { role: 'system', content: 'Be brief' },
       { role: 'user', content: 'Before' },
       { role: 'user', content: 'Now' },
