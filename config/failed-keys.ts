@@ -1,10 +1,9 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { createAddressReader } from '../core/http/client-address.ts'
-import { createFailedKeys, type FailedKeys } from '../plugins/auth/failed-keys.ts'
-import { createFailureCounter, openRedisFailures } from '../plugins/auth/failure-counter.ts'
-import { createFailureMetric } from '../plugins/auth/failure-metric.ts'
-import type { Settings } from './settings.ts'
+import { createFailedKeys, createFailureMetric, type FailedKeys } from '../plugins/auth/failed-keys.ts'
+import { createFailureCounter, openRedisFailures } from '../plugins/auth/failure-counters.ts'
+import type { Settings } from './settings/settings.ts'
 
 /** Counts keys that failed, with the other processes where there is a Redis. */
 export function openFailedKeys(settings: Settings, metrics: Registry, logger: Logger): FailedKeys {

@@ -1,19 +1,20 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Plugin } from '../core/contract/index.ts'
-import { listen } from '../core/http/serve.ts'
-import { withAppendMetrics } from '../core/log/measure-appends.ts'
+import { withAppendMetrics } from '../core/event-log/instrument-log.ts'
+import { listSecurityHeaders } from '../core/http/server/default-headers.ts'
+import type { ServerOptions } from '../core/http/server/hardened-server.ts'
+import { listen } from '../core/http/server/listen.ts'
+import { createOperatorRegistry } from '../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../core/pipeline/set-up.ts'
-import { createOperatorRegistry } from '../core/pipeline/vocabulary.ts'
-import { createCallerSnapshots } from '../projections/pin.ts'
-import { openPluginEventStores } from '../projections/plugin-ledgers.ts'
+import { retryWhileUnavailable } from '../core/process/retry.ts'
+import { createCallerSnapshots } from '../projections/history.ts'
+import { openPluginEventStores } from '../projections/runtime/plugin-event-stores.ts'
+import type { ClusterPeer } from './cluster/cluster-peer.ts'
+import { RPC_TIMEOUTS_MS } from './cluster/messages.ts'
 import { openFailedKeys } from './failed-keys.ts'
-import { retryWhileUnavailable } from './patience.ts'
-import { describeServer } from './server.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings/settings.ts'
 import { openLongRunningState, type State } from './state.ts'
-import type { ClusterPeer } from './workers/colleagues.ts'
-import { RPC_TIMEOUTS_MS } from './workers/messages.ts'
 
 /** A gateway that serves. */
 export interface Gateway {
@@ -133,4 +134,22 @@ async function loadRest() {
 
 async function closeInTurn(parts: readonly { close(): Promise<void> }[]): Promise<void> {
   for (const part of parts) await part.close()
+}
+
+/** How the addresses for clients are served. */
+function describeServer(settings: Settings, logger: Logger): ServerOptions {
+  const { timeouts, limits } = settings
+  return {
+    limits: {
+      headersMs: timeouts.headers_ms,
+      requestMs: timeouts.request_ms,
+      keepAliveMs: timeouts.keep_alive_ms,
+      stalledMs: timeouts.stalled_ms,
+      headerBytes: limits.header_bytes,
+      headers: limits.headers,
+      connections: limits.connections,
+    },
+    headers: listSecurityHeaders(settings.hsts_seconds),
+    logger,
+  }
 }

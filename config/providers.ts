@@ -1,7 +1,6 @@
-import { ADAPTERS, type AdapterName } from '../providers/formats.ts'
-import { createProviderClient } from '../providers/send.ts'
-import type { Provider } from '../providers/vendors.ts'
-import { needsSandbox, type Settings } from './settings.ts'
+import { ADAPTERS, type AdapterName } from '../providers/adapters.ts'
+import { createProviderClient, type Provider } from '../providers/shared/client.ts'
+import { needsSandbox, type Settings } from './settings/settings.ts'
 
 /** Names that rules and prefixes may always use (interface: "Provider identifiers" P1 to P5). */
 const WELL_KNOWN = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']

@@ -1,19 +1,19 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { createClock } from '../core/clock.ts'
 import type { EventLog } from '../core/contract/index.ts'
+import { openSqliteLog } from '../core/event-log/sqlite/sqlite-log.ts'
+import { retryWhileUnavailable, unlessAborted } from '../core/process/retry.ts'
+import { createClock } from '../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../plugins/auth/account-commands.ts'
 import type { Accounts } from '../projections/accounts.ts'
-import { listProjections } from '../projections/all.ts'
-import { createIdSource, type IdSource } from '../projections/id-source.ts'
-import { type Subscription, subscribeProjections } from '../projections/live.ts'
+import { createIdSource, type IdSource } from '../projections/ids.ts'
+import { listProjections } from '../projections/projections.ts'
 import type { Rules } from '../projections/rules.ts'
-import { keepSnapshots } from '../projections/snapshots/keeper.ts'
+import { type Subscription, subscribeProjections } from '../projections/runtime/subscribe.ts'
+import { createEventWriter, type EventWriter, type EventWriterOptions } from '../projections/runtime/write.ts'
+import { keepSnapshots } from '../projections/snapshots/keep.ts'
 import { restoreProjections } from '../projections/snapshots/restore.ts'
-import { createEventWriter, type EventWriter, type EventWriterOptions } from '../projections/writer.ts'
-import { type LogSettings, openLog } from './open-log.ts'
-import { retryWhileUnavailable, unlessAborted } from './patience.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings/settings.ts'
 
 /** The event log and everything that is rebuilt from it: what the gateway and the command line both work on. */
 export interface State {
@@ -82,4 +82,14 @@ async function open(settings: StateSettings, logger: Logger, lasting?: LongRunni
     await close()
     throw error
   }
+}
+
+export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
+
+/** Opens the log that the settings name. Rejects with `LogUnavailable`. */
+export async function openLog({ data_dir, eventstore_url }: LogSettings): Promise<EventLog> {
+  if (!eventstore_url) return openSqliteLog({ directory: data_dir })
+  // Its client is a third of all that a start would load.
+  const { openEventStoreLog } = await import('../core/event-log/eventstore/eventstore-log.ts')
+  return openEventStoreLog({ connectionString: eventstore_url })
 }

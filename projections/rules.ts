@@ -1,17 +1,19 @@
 import type { RuleSet } from '../core/contract/index.ts'
 import { isRuleEvent } from '../core/events/codec.ts'
+import type { RuleEvent } from '../core/events/domain-events.ts'
+import { type ArenaOffset, ByteArena } from './byte-arena.ts'
 import type { SavedProjection } from './projection.ts'
 import {
   copyUserRules,
+  type EventEntry,
   emptyUserRules,
   evolveUserRules,
   parseUserId,
+  parseUserRules,
   serializeUserRules,
   toRuleSet,
   type UserRules,
-} from './rule-book.ts'
-import { foldPendingEvents, serializeEvent, serializePendingEvents } from './rule-notes.ts'
-import { type ArenaOffset, ByteArena } from './shelf.ts'
+} from './user-rules.ts'
 
 export type RuleKindName = 'routing' | 'firewall'
 
@@ -95,4 +97,43 @@ function* writePages(pages: ReadonlyMap<number, RulesEntry>, shelf: ByteArena): 
     if (typeof page !== 'number') yield serializeUserRules(userId, page)
     else yield serializePendingEvents(userId, shelf.read(page))
   }
+}
+
+/** An event, as much of it as a book needs. */
+interface Note {
+  readonly event: RuleEvent
+  readonly record: EventEntry
+}
+
+/** Notes an event for later. */
+function serializeEvent(event: RuleEvent, { revision, position, metadata: { time } }: EventEntry): string {
+  const note: Note = { event, record: { revision, position, metadata: { time } } }
+  return JSON.stringify(note)
+}
+
+/** The book that notes lead to. The first may be a whole book, as it stands in a snapshot. */
+function foldPendingEvents(notes: readonly string[]): UserRules {
+  const [first, ...rest] = notes
+  if (first === undefined || !isBook(first)) return fold(emptyUserRules(), notes)
+  return fold(parseUserRules(first), rest)
+}
+
+/** The same book as a line of JSON. */
+function serializePendingEvents(userId: number, notes: readonly string[]): string {
+  const [first] = notes
+  if (first !== undefined && isBook(first) && notes.length === 1) return first
+  return serializeUserRules(userId, foldPendingEvents(notes))
+}
+
+function fold(book: UserRules, notes: readonly string[]): UserRules {
+  for (const text of notes) {
+    const { event, record }: Note = JSON.parse(text)
+    evolveUserRules(book, event, record)
+  }
+  return book
+}
+
+/** A book is an array and a note an object. */
+function isBook(text: string): boolean {
+  return text.startsWith('[')
 }

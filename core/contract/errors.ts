@@ -1,6 +1,4 @@
-import { recognizeAcrossCopies } from './brand.ts'
 import type { JsonObject } from './json.ts'
-import { redactApiKeys } from './without-api-keys.ts'
 
 /**
  * Every error the gateway answers with: HTTP status, the `type` on the wire, and whether another target may be tried.
@@ -103,3 +101,25 @@ export class GatewayError extends Error {
 }
 
 recognizeAcrossCopies(GatewayError, 'GatewayError')
+
+/**
+ * Makes `instanceof` hold for this class's errors of every copy of Signalbox in the process: a plugin package may have brought a
+ * copy of its own, and what it throws must answer as ours does. Subclasses are told apart as usual.
+ */
+export function recognizeAcrossCopies(branded: { readonly prototype: Error }, name: string): void {
+  const mark = Symbol.for(`signalbox.${name}`)
+  Object.defineProperty(branded.prototype, mark, { value: true })
+  Object.defineProperty(branded, Symbol.hasInstance, {
+    value(this: unknown, thrown: unknown): boolean {
+      if (this === branded) return thrown instanceof Error && mark in thrown
+      return Function.prototype[Symbol.hasInstance].call(this, thrown)
+    },
+  })
+}
+
+const API_KEY = /\btr_[0-9A-Za-z]{43}\b/g
+
+/** Callers put keys where they do not belong, such as into a path, and messages say what was not found. */
+export function redactApiKeys(text: string): string {
+  return text.includes('tr_') ? text.replace(API_KEY, '[redacted]') : text
+}

@@ -1,4 +1,4 @@
-import { recognizeAcrossCopies } from './brand.ts'
+import { recognizeAcrossCopies } from './errors.ts'
 import type { JsonObject } from './json.ts'
 
 /** Place of an event in the whole log: a positive integer that only grows, with gaps allowed. 0 is before the first event. */
@@ -115,3 +115,9 @@ interface EventLogUnavailableOptions {
   readonly outcomeUnknown?: boolean
   readonly transient?: boolean
 }
+
+/** Reads an event of one schema version as the version after it would have written it: type and data may both differ. */
+export type Upcast = (event: NewEvent) => NewEvent
+
+/** By the schema version that wrote the event, then by its type. What is not here has not changed from that version to the next. */
+export type Upcasts = Readonly<Record<number, Readonly<Record<string, Upcast>>>>

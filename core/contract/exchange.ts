@@ -1,13 +1,9 @@
-import type { Account } from './accounts.ts'
-import type { ChatRequest } from './chat.ts'
+import type { ChatRequest, Reply, Usage } from './chat.ts'
 import type { ErrorCode, GatewayError } from './errors.ts'
+import type { Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
-import type { Model } from './model.ts'
-import type { Mode } from './modes.ts'
-import type { ClientConnection } from './presence.ts'
-import type { Target } from './provider.ts'
-import type { Reply, Usage } from './reply.ts'
-import type { RuleSet } from './rules.ts'
+import type { Model, Target } from './provider.ts'
+import type { Mode, RuleSet } from './rules.ts'
 
 /** One inference request on its way through the plugins: each reads what earlier ones left and adds its own. */
 export interface Exchange {
@@ -91,4 +87,37 @@ export interface Decoration {
   readonly headers: readonly (readonly [string, string])[]
   readonly first: JsonObject
   last(): JsonObject
+}
+
+export const PLANS = ['free', 'paid'] as const
+
+export type Plan = (typeof PLANS)[number]
+
+export function isPlan(text: string): text is Plan {
+  return (PLANS as readonly string[]).includes(text)
+}
+
+/** A user's own limit of requests per minute: `null` is none, left out the plan's limit holds. */
+export type RequestLimit = number | null
+
+/** Who is calling, as the auth plugin found it. */
+export interface Account {
+  readonly userId: number
+  readonly name: string
+  readonly plan: Plan
+  readonly requestsPerMinute?: RequestLimit
+  readonly keyId: string
+  /** Position of the last event about this user. */
+  readonly position: Position
+}
+
+/** Whether the client still waits for its answer. */
+export interface ClientConnection {
+  readonly isAborted: boolean
+  /** Calls `notify` once when the client leaves before the answer has ended, at once if it has. Gives back what takes that back. */
+  onAbort(notify: (reason: unknown) => void): () => void
+  /** Calls `notify` once when the answer has ended or the client has left, at once if that was so. */
+  onClose(notify: () => void): void
+  /** Aborts when the client leaves. Made on first use, and dear: on the hot path `whenLeft` is better. */
+  readonly signal: AbortSignal
 }

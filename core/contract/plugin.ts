@@ -1,14 +1,15 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import type { GatewayMiddleware, GatewayRouter } from './context.ts'
-import type { Dialect } from './dialect.ts'
-import type { RequestObserver } from './ended-request.ts'
+import type { ChatRequest } from './chat.ts'
+import type { Dialect, GatewayMiddleware, GatewayRouter, RequestObserver } from './context.ts'
 import type { GatewayError } from './errors.ts'
-import type { EventLog, NewEvent } from './event-log.ts'
-import type { Exchange } from './exchange.ts'
+import type { Appended, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
+import type { Account, Exchange, Warning } from './exchange.ts'
 import type { JsonObject } from './json.ts'
-import type { EventDeclaration, PluginEvents } from './plugin-events.ts'
-import type { Action, Condition } from './routing.ts'
+import type { Mode } from './rules.ts'
+
+/** Version of what a plugin may rely on: `Plugin`, `PluginParts`, `Host` and what they mention. A change that breaks plugins takes the next. */
+export const CONTRACT_VERSION = 1
 
 /** A step of the chain, with what it needs to be placed right. The listed order in the configuration is the running order. */
 export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
@@ -77,4 +78,107 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
 export interface OperatorRegistry {
   readonly conditions: ReadonlyMap<string, Condition>
   readonly actions: ReadonlyMap<string, Action>
+}
+
+/** What the conditions of a routing rule look at. */
+export interface RoutingInput {
+  readonly account: Account
+  /** After masking. */
+  readonly request: ChatRequest
+  /** The body's `metadata`, else the JSON object that `user` holds. */
+  readonly metadata: JsonObject
+  /** The mode that the request asks for; `balance` when it names a model. */
+  readonly mode: Mode
+}
+
+export type Matcher = (input: RoutingInput) => boolean
+
+/** A key of a rule document, its values, and what they mean. */
+interface Operator {
+  /** Unique among all plugins. */
+  readonly name: string
+  readonly schema: JsonObject
+  /** Completes "<name> must be …". */
+  readonly description: string
+  /** The value as it is stored; as given when left out. */
+  normalise?(value: unknown): unknown
+}
+
+/** A key of `match_json`. It is compiled once per rule change. */
+export type Condition = Operator & {
+  /** What the owner should know about a value that is accepted, as a sentence. */
+  lint?(value: unknown): string | undefined
+} & (
+    | { matcher(value: unknown): Matcher }
+    /** Holds when any of these is found, in any case, in the user's texts; all rules are searched in one pass. */
+    | { literals(value: unknown): readonly string[] }
+  )
+
+/** What the matching rules make of a request together; actions change it. */
+export interface RoutingDraft {
+  provider?: string
+  model?: string
+  mode?: Mode
+  /** Goes to the vendor; replaced, never changed in place. */
+  request: ChatRequest
+  readonly warnings: Warning[]
+}
+
+/** A key of `action_json`. */
+export interface Action extends Operator {
+  /** `first`: of several matching rules only the first applies; `all`: each does. */
+  readonly combine: 'first' | 'all'
+  apply(value: unknown, draft: RoutingDraft): void
+}
+
+/** Who asks for a change: a key id, `admin`, `cli` or `system`, and the request it came with. */
+export interface Author {
+  readonly actor: string
+  readonly requestId?: string
+}
+
+/**
+ * The types of events that a plugin writes, and the state that they lead to. In the log a type is `{plugin}:{type}` and stands in
+ * the stream `plugin-{plugin}:{subject}`, so that no two plugins meet.
+ */
+export interface EventDeclaration<State = unknown, Event extends NewEvent = NewEvent> {
+  /** By type, the JSON schema that `data` must fit when it is appended. */
+  readonly types: Readonly<Record<Event['type'], JsonObject>>
+  /** Version of these shapes, from 1 on; 1 when left out. Whoever changes a shape takes the next number and writes an upcast. */
+  readonly version?: number
+  /** How events of older versions read today; types stand here without the plugin's name. */
+  readonly upcasts?: Upcasts
+  /** The state before the first event. */
+  initial(): State
+  /** The state after the event, which may be the same object, changed. The event and the state before are all that it may depend on. */
+  evolve(state: State, event: PluginEvent<Event>): State
+}
+
+/** What happened, as the plugin's version today reads it; `type` is without the plugin's name. */
+export type PluginEvent<Event extends NewEvent = NewEvent> = Event & {
+  /** What it is about, as it was appended. */
+  readonly subject: string
+  /** Counts the subject's events from 0. */
+  readonly revision: number
+  readonly position: Position
+  /** ISO 8601 UTC with six decimals. */
+  readonly time: string
+} & Author
+
+/** A plugin's own events. */
+export interface PluginEvents<State = unknown, Event extends NewEvent = NewEvent> {
+  /** The state that all events lead to, as far as this node has seen the log; at `setup` that is all there were. */
+  state(): State
+  /**
+   * Appends events about a subject, such as `user-7`, and resolves when they are on disk and `state()` shows them. A function
+   * decides on the state and is asked again when somebody else wrote about the same subject meanwhile; no events: nothing to do.
+   * Rejects when an event does not fit its schema, and with `LogUnavailable` while the log is away.
+   */
+  append(
+    subject: string,
+    events: readonly Event[] | ((state: State) => readonly Event[]),
+    author: Author,
+  ): Promise<Appended | undefined>
+  /** The subject's events, oldest first. */
+  read(subject: string): AsyncIterable<PluginEvent<Event>>
 }

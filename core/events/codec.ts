@@ -1,8 +1,5 @@
 import type { EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
-import type { IdEvent } from './ids.ts'
-import type { RuleEvent } from './rules.ts'
-import { UPCASTS, upcast } from './upcasts.ts'
-import type { UserEvent } from './users.ts'
+import type { IdEvent, RuleEvent, UserEvent } from './domain-events.ts'
 
 /** Everything that can happen, as one union by `type`. */
 export type DomainEvent = UserEvent | RuleEvent | IdEvent
@@ -56,4 +53,20 @@ export const EVENT_TYPES: readonly string[] = Object.keys(TYPES)
 /** True for what happens to rules: it is in a user's `rules-` stream, everything else about the user in the `user-` stream. */
 export function isRuleEvent(event: DomainEvent): event is RuleEvent {
   return 'ruleId' in event.data
+}
+
+/**
+ * The shapes that events once had. A change to a shape makes a new schema version in the codec and a function here,
+ * with a test that reads an event as the old version wrote it. Events in the log are never rewritten.
+ */
+const UPCASTS: Upcasts = {}
+
+/** The event as the version `to` would have written it. */
+export function upcast(event: NewEvent, from: number, to: number, upcasts: Upcasts): NewEvent {
+  let current = event
+  for (let version = from; version < to; version++) {
+    const step = upcasts[version]
+    if (step && Object.hasOwn(step, current.type)) current = step[current.type]?.(current) ?? current
+  }
+  return current
 }

@@ -2,15 +2,16 @@ import type { Next } from 'koa'
 import {
   type Account,
   type Dialect,
+  type Exchange,
   type GatewayContext,
   GatewayError,
   type JsonObject,
+  type RuleSet,
 } from '../contract/index.ts'
-import { nextImmediate } from '../end-of-turn.ts'
-import { chain, type MaybePromise } from '../soon.ts'
-import { type CallerSnapshot, createExchange } from './exchange.ts'
+import { chain, type MaybePromise } from '../util/maybe-promise.ts'
+import { nextImmediate } from '../util/next-immediate.ts'
 import { jsonBody } from './read-body.ts'
-import { sendStream } from './send-stream.ts'
+import { sendStream } from './sse-body.ts'
 
 /** Opens the exchange: reads the body as the dialect does and pins the user's rules as they are now. */
 export function createExchangeReader(dialect: Dialect, pin: (account: Account) => CallerSnapshot) {
@@ -58,4 +59,36 @@ function sendText(ctx: GatewayContext, text: string): void {
   ctx.res.setDefaultHeader('content-length', String(Buffer.byteLength(text)))
   ctx.res.writeHead(200)
   ctx.res.end(text)
+}
+
+/** Who asks, and by which rules, at one moment. */
+export interface CallerSnapshot {
+  readonly account: Account
+  readonly rules: RuleSet
+}
+
+/** What of a dialect is about requests. */
+export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 'defaults'>
+
+/** The exchange of a request that nobody has looked at yet. Throws 400 naming the parameter at fault. */
+export function createExchange(
+  reader: RequestParser,
+  body: JsonObject,
+  ctx: GatewayContext,
+  { account, rules }: CallerSnapshot,
+): MaybePromise<Exchange> {
+  return chain(reader.parseRequest(body, ctx), (request) => ({
+    id: ctx.requestId,
+    account,
+    client: ctx.client,
+    startedAt: ctx.startedAt,
+    rules,
+    rulesPosition: Math.max(rules.position, account.position),
+    request,
+    preferences: reader.parsePreferences?.(body) ?? [],
+    defaulted: (reader.defaults ?? []).filter((name) => body[name] === undefined),
+    warnings: [],
+    trace: [],
+    attempts: [],
+  }))
 }

@@ -1,6 +1,6 @@
 import type { GatewayRouter } from '../contract/index.ts'
 
-export interface Readiness {
+interface Readiness {
   readonly whyNotReady: () => string | undefined
   /** Whether the event log is followed or away; while it is away, the process goes on serving what it knows. */
   readonly logState: () => string

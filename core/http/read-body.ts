@@ -1,7 +1,7 @@
 import { parse as parseJson } from '@hapi/bourne'
 import type { Next } from 'koa'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
-import { lazy } from '../once.ts'
+import { lazy } from '../util/lazy.ts'
 
 /** Those of other requests mean nothing. */
 const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATCH']

@@ -1,5 +1,5 @@
 import type { GatewayMiddleware } from '../contract/index.ts'
-import { chain } from '../soon.ts'
+import { chain } from '../util/maybe-promise.ts'
 import type { PluginStep } from './set-up.ts'
 
 type Kind = 'inference' | 'management'

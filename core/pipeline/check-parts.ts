@@ -1,7 +1,7 @@
 import type { PluginParts } from '../contract/index.ts'
-import { lazy } from '../once.ts'
-import { errorSummary } from '../reason.ts'
-import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../schema.ts'
+import { errorSummary } from '../util/error-message.ts'
+import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../util/json-schema.ts'
+import { lazy } from '../util/lazy.ts'
 
 const word = {
   type: 'object',

@@ -1,7 +1,12 @@
-import { CONTRACT_VERSION, isJsonObject, type Plugin } from '../contract/index.ts'
-import { lazy } from '../once.ts'
-import { compileValidator, describeSchemaError } from '../schema.ts'
-import { type AnyFunction, fromKoaMiddleware } from './koa-middleware.ts'
+import {
+  CONTRACT_VERSION,
+  type GatewayMiddleware,
+  isJsonObject,
+  type JsonObject,
+  type Plugin,
+} from '../contract/index.ts'
+import { compileValidator, describeSchemaError } from '../util/json-schema.ts'
+import { lazy } from '../util/lazy.ts'
 
 /** What a plugin says of itself. A misspelt field is refused: a guard would not be where it should. */
 const checkPlugin = lazy(() =>
@@ -83,4 +88,32 @@ function unwrap(exported: unknown): unknown {
 
 function isFunction(value: unknown): value is AnyFunction {
   return typeof value === 'function'
+}
+
+/**
+ * A plugin that is made of plain Koa middleware: a function of two parameters is the middleware itself, any other takes the options
+ * and gives it. It runs for all requests and may stand before the body is read.
+ */
+function fromKoaMiddleware(use: string, exported: AnyFunction): Plugin {
+  const plugin = { name: use, applies: 'all', needs: 'headers' } as const
+  if (exported.length === 2) return { ...plugin, setup: () => ({ middleware: asMiddleware(exported) }) }
+  return {
+    ...plugin,
+    options: { type: 'object' },
+    async setup(options: JsonObject) {
+      const made = await exported(options)
+      if (typeof made === 'function') return { middleware: asMiddleware(made) }
+      throw new Error(
+        'its default export is a function that gave no middleware for these options; ' +
+          'it must be (ctx, next) => …, or (options) => (ctx, next) => …',
+      )
+    },
+  }
+}
+
+type AnyFunction = (...parameters: readonly unknown[]) => unknown
+
+/** The cast says what Koa middleware is; what it returns is awaited by the chain, whatever it is. */
+function asMiddleware(made: unknown): GatewayMiddleware {
+  return made as GatewayMiddleware
 }

@@ -1,11 +1,11 @@
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
-import { errorSummary } from '../reason.ts'
-import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../schema.ts'
-import { checkOrder } from './arrange.ts'
+import { errorSummary } from '../util/error-message.ts'
+import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../util/json-schema.ts'
+import { checkOrder } from './check-order.ts'
 import { checkParts } from './check-parts.ts'
 import { loadPlugin, type PluginEntry } from './load.ts'
+import type { MutableOperatorRegistry } from './operator-registry.ts'
 import { titleOf } from './read-plugin.ts'
-import type { MutableOperatorRegistry } from './vocabulary.ts'
 
 /** A plugin at work. */
 export interface PluginStep {
@@ -14,14 +14,14 @@ export interface PluginStep {
   readonly isBuiltIn: boolean
 }
 
-export interface Pipeline {
+interface Pipeline {
   /** In running order. */
   readonly steps: readonly PluginStep[]
   close(): Promise<void>
 }
 
 /** What all plugins are lent, and how the events of those that declare some are opened. */
-export type HostServices = Omit<Host, 'decide' | 'openapi' | 'events' | 'operators'> & {
+type HostServices = Omit<Host, 'decide' | 'openapi' | 'events' | 'operators'> & {
   readonly operators: MutableOperatorRegistry
   openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
 }

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { GatewayError } from '../contract/index.ts'
-import { startThread } from '../start-worker.ts'
+import { startThread } from '../process/start-thread.ts'
 
 /** Work on RE2 that could take long. A set's `sources` come along when the thread does not know the set. */
 export type RegexWork =
@@ -66,4 +66,25 @@ function settle(job: number, answer: RegexAnswer | Error): void {
 
 function settleAll(error: Error): void {
   for (const job of [...waiting.keys()]) settle(job, error)
+}
+
+/** Searches on the regex thread; the places of the patterns that are found, or undefined when the automaton gave up. */
+export async function searchOnThread(
+  sources: readonly string[],
+  texts: readonly string[],
+): Promise<readonly number[] | undefined> {
+  const set = numberOf(sources)
+  const first = await runOnThread({ type: 'search', set, texts })
+  const result = first === UNKNOWN_SET ? await runOnThread({ type: 'search', set, sources, texts }) : first
+  return typeof result === 'object' ? result : undefined
+}
+
+const numbers = new WeakMap<readonly string[], number>()
+let last = 0
+
+/** The same number for the same list: the thread keeps automata by it. */
+function numberOf(sources: readonly string[]): number {
+  const number = numbers.get(sources) ?? ++last
+  numbers.set(sources, number)
+  return number
 }

@@ -1,8 +1,7 @@
-/** The thread for work on RE2 that could take long; it keeps what it compiled last. */
 import { parentPort } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
 import RE2 from 're2'
-import { type Automaton, buildAutomaton, bytesOf, searchTexts } from './automaton.ts'
+import { type Automaton, buildAutomaton, bytesOf, searchTexts } from './pattern-set.ts'
 import {
   type RegexAnswer,
   type RegexJob,
@@ -10,6 +9,8 @@ import {
   type RegexWork,
   UNKNOWN_SET,
 } from './regex-thread.ts'
+
+/** The thread for work on RE2 that could take long; it keeps what it compiled last. */
 
 const automata = new LRUCache<number, Automaton>({ max: 50 })
 const regexes = new LRUCache<string, RE2>({ max: 1000 })

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
-import type { RuleKind } from '../rules/kind.ts'
-import type { RuleKinds } from './kinds.ts'
+import type { FirewallContent, RoutingContent } from '../../core/events/domain-events.ts'
+import type { RuleKind } from '../rules/rule-kind.ts'
 
 /** What the server sets says nothing about what a rule does. */
 const SERVER_FIELDS = ['id', 'user_id', 'created_at', 'updated_at', 'revision']
@@ -36,4 +36,10 @@ function diffFields(from: JsonObject, to: JsonObject): JsonObject {
   const fields = Object.keys({ ...from, ...to }).filter((field) => !SERVER_FIELDS.includes(field))
   const changed = fields.filter((field) => !isDeepStrictEqual(from[field], to[field]))
   return Object.fromEntries(changed.map((field) => [field, { from: from[field], to: to[field] }]))
+}
+
+/** Both kinds of rules. */
+export interface RuleKinds {
+  readonly routing: RuleKind<RoutingRule, RoutingContent>
+  readonly firewall: RuleKind<FirewallRule, FirewallContent>
 }

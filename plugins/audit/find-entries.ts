@@ -1,10 +1,10 @@
-import type { GatewayContext } from '../../core/contract/index.ts'
-import { type AsOf, parseAsOf } from '../../core/moment.ts'
-import { badParameter, readQuery } from './read-query.ts'
-import { type AuditEntry, SUBJECTS } from './trail.ts'
+import type { GatewayContext, JsonObject } from '../../core/contract/index.ts'
+import { GatewayError } from '../../core/contract/index.ts'
+import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
+import { type AuditEntry, SUBJECTS } from './audit-entries.ts'
 
 /** What the caller wants to see of the trail. */
-export interface AuditQuery {
+interface AuditQuery {
   /** Both ends are included. */
   readonly since: AsOf | undefined
   readonly until: AsOf | undefined
@@ -15,7 +15,7 @@ export interface AuditQuery {
   readonly below: number
 }
 
-export interface AuditPage {
+interface AuditPage {
   /** Newest first. */
   readonly entries: readonly AuditEntry[]
   readonly next: string | null
@@ -86,4 +86,44 @@ function readCursor(cursor: string): number {
   const position = /^below:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1]
   if (position !== undefined) return Number(position)
   throw badParameter('cursor', 'cursor must be the next_cursor of an earlier answer.')
+}
+
+/** A change as history and audit show it. */
+export function showEntry(entry: AuditEntry): JsonObject {
+  const { position, metadata } = entry.record
+  return {
+    position,
+    time: metadata.time,
+    actor: metadata.actor,
+    request_id: metadata.requestId ?? null,
+    kind: entry.kind,
+    id: entry.id,
+    revision: entry.revision,
+    event: entry.event,
+    ...(entry.revertedTo !== undefined && { reverted_to: entry.revertedTo }),
+    before: entry.before(),
+    after: entry.after(),
+  }
+}
+
+/** 400 for a parameter that is not what it must be. */
+export function badParameter(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', message, { param })
+}
+
+/** The parameters of a query, each given once at most; 400 for an unknown one, which would narrow nothing when it is misspelt. */
+export function readQuery<Name extends string>(
+  { query }: GatewayContext,
+  names: readonly Name[],
+): { readonly [name in Name]?: string } {
+  const values: { [name in Name]?: string } = {}
+  for (const [param, value] of Object.entries(query)) {
+    const name = names.find((known) => known === param)
+    if (name === undefined) {
+      throw badParameter(param, `There is no parameter ${param} here. Known are ${names.join(', ')}.`)
+    }
+    if (typeof value !== 'string') throw badParameter(param, `${param} must be given once.`)
+    values[name] = value
+  }
+  return values
 }

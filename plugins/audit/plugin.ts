@@ -1,10 +1,8 @@
 import type { GatewayError, JsonObject, Plugin } from '../../core/contract/index.ts'
 import { auditPaths } from '../openapi/audit.ts'
-import { addAuditRoute } from './audit-endpoint.ts'
-import { addDiffRoute } from './diff-endpoint.ts'
-import { addHistoryRoutes } from './history.ts'
-import type { AuditServices } from './services.ts'
-import { addSimulationRoute } from './simulation/endpoint.ts'
+import type { AuditServices } from './audit-entries.ts'
+import { addAuditRoute, addDiffRoute, addHistoryRoutes } from './endpoints.ts'
+import { addSimulationRoute } from './simulation.ts'
 
 /** The event log for users: history, audit, diff, revert, simulate (decisions: "What we add, on the event log"). */
 export function createAudit(services: AuditServices): Plugin {

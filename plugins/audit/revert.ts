@@ -1,17 +1,16 @@
-import type { FirewallRule, RoutingRule, RuleSet } from '../../core/contract/index.ts'
-import { GatewayError } from '../../core/contract/index.ts'
+import { type FirewallRule, GatewayError, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
 import {
   checkRevision,
   type ExpectedRuleRevision,
   type RuleChange,
   type RuleCommands,
-} from '../rules/changes.ts'
-import type { RuleKind } from '../rules/kind.ts'
-import { badParameter } from './read-query.ts'
-import type { AuditEntry } from './trail.ts'
+} from '../rules/rule-commands.ts'
+import type { RuleKind } from '../rules/rule-kind.ts'
+import type { AuditEntry } from './audit-entries.ts'
+import { badParameter } from './find-entries.ts'
 
 /** What a revert works on. */
-export interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
+interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
   readonly kind: RuleKind<Rule, Content>
   readonly desk: RuleCommands
   readonly userId: number

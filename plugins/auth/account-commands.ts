@@ -1,14 +1,14 @@
 import { type Author, GatewayError, type Plan, type RequestLimit } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
-import { userStream } from '../../core/events/users.ts'
-import { newApiKey, newKeyId } from '../../core/ids.ts'
+import { userStream } from '../../core/events/domain-events.ts'
+import { newApiKey, newKeyId } from '../../core/util/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
-import type { IdSource } from '../../projections/id-source.ts'
-import type { EventWriter } from '../../projections/writer.ts'
-import { hashKey } from './api-key.ts'
+import type { IdSource } from '../../projections/ids.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
+import { hashKey } from './authenticate.ts'
 
 /** Left out: the plan stays; the limit is the plan's from now on. */
-export interface UserChange {
+interface UserChange {
   readonly plan?: Plan
   readonly requestsPerMinute?: RequestLimit
 }

@@ -1,6 +1,6 @@
+import { hash, timingSafeEqual } from 'node:crypto'
 import { GatewayError, type GatewayMiddleware } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
-import { hashKey, readBearer } from './api-key.ts'
 import type { FailedKeys } from './failed-keys.ts'
 
 /**
@@ -28,4 +28,35 @@ export function authenticate(accounts: Accounts, failedKeys: FailedKeys): Gatewa
 
 async function refuse(refusal: Promise<GatewayError>): Promise<never> {
   throw await refusal
+}
+
+/**
+ * Lets the bearer of the admin key through and answers 401 to everybody else. Once too many keys of an address failed, it answers 429 to
+ * the right one as well: people choose this key, so guesses must end in nothing.
+ */
+export function requireAdminKey(adminKey: string, failedKeys: FailedKeys): GatewayMiddleware {
+  const expected = Buffer.from(hashKey(adminKey))
+  return async (ctx, next) => {
+    const given = readBearer(ctx.headers.authorization)
+    if (given === undefined) throw wrongKey()
+    if (!timingSafeEqual(Buffer.from(hashKey(given)), expected))
+      throw await failedKeys.note('admin', ctx.req, wrongKey())
+    const refusal = failedKeys.refusalFor('admin', ctx.req)
+    if (refusal !== undefined) throw refusal
+    await next()
+  }
+}
+
+function wrongKey(): GatewayError {
+  return new GatewayError('invalid_api_key', 'Send the admin key as "Authorization: Bearer <ADMIN_KEY>".')
+}
+
+/** What is stored of a key: its SHA-256 as hex. A key has 256 bits of chance, so a plain hash cannot be searched. */
+export function hashKey(key: string): string {
+  return hash('sha256', key)
+}
+
+/** The token of an `Authorization: Bearer` header, or undefined. */
+function readBearer(header: string | undefined): string | undefined {
+  return header?.match(/^Bearer +(\S+) *$/i)?.[1]
 }

@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
+import { Counter, type Registry } from 'prom-client'
 import { GatewayError } from '../../core/contract/index.ts'
 import { addressGroup, type ReadAddress } from '../../core/http/client-address.ts'
 import type { RequestCount } from '../rate-limit/counter.ts'
-import { wholeSeconds } from '../rate-limit/headers.ts'
-import type { FailureCounter } from './failure-counter.ts'
-import { MAX_ADDRESSES } from './memory-failures.ts'
+import { wholeSeconds } from '../rate-limit/plugin.ts'
+import { type FailureCounter, MAX_ADDRESSES } from './failure-counters.ts'
 
 /** Whose key was tried. They are counted apart, so that a wrong API key keeps no administrator out. */
-export type KeyKind = 'api' | 'admin'
+type KeyKind = 'api' | 'admin'
 
 /** What became of a key that was refused: `limited` ones came from an address that had failed too often. */
-export type FailureOutcome = 'refused' | 'limited'
+type FailureOutcome = 'refused' | 'limited'
 
 /** Counts keys that failed, by address, and says when there were too many in a minute. */
 export interface FailedKeys {
@@ -23,7 +23,7 @@ export interface FailedKeys {
   close(): Promise<void>
 }
 
-export interface FailedKeysParts {
+interface FailedKeysParts {
   /** Failures in a minute from one address; null is no limit. */
   readonly limit: number | null
   readonly counter: FailureCounter
@@ -72,4 +72,19 @@ function tooMany(resetMs: number): GatewayError {
   const retryAfter = wholeSeconds(resetMs)
   const message = `Too many keys from this address failed. Try again in ${retryAfter} seconds.`
   return new GatewayError('rate_limit_exceeded', message, { retryAfter })
+}
+
+const KINDS: readonly KeyKind[] = ['api', 'admin']
+const OUTCOMES: readonly FailureOutcome[] = ['refused', 'limited']
+
+/** A counter of keys that failed; every series is there from the start, so that a rate over them has no gaps. */
+export function createFailureMetric(metrics: Registry): (kind: KeyKind, outcome: FailureOutcome) => void {
+  const counter = new Counter({
+    name: 'signalbox_failed_keys_total',
+    help: 'Keys that were wrong, by kind and what was answered.',
+    labelNames: ['kind', 'outcome'],
+    registers: [metrics],
+  })
+  for (const kind of KINDS) for (const outcome of OUTCOMES) counter.inc({ kind, outcome }, 0)
+  return (kind, outcome) => counter.inc({ kind, outcome })
 }

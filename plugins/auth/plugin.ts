@@ -2,11 +2,11 @@ import type { GatewayMiddleware, Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { adminPaths } from '../openapi/admin.ts'
 import type { AccountCommands } from './account-commands.ts'
-import { addAdminRoutes } from './admin.ts'
+import { addAdminRoutes } from './admin-endpoints.ts'
 import { authenticate } from './authenticate.ts'
 import type { FailedKeys } from './failed-keys.ts'
 
-export interface AuthServices {
+interface AuthServices {
   readonly accounts: Accounts
   readonly commands: AccountCommands
   readonly failedKeys: FailedKeys

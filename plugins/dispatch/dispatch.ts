@@ -6,7 +6,7 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
-import type { CallProvider } from './call-vendor.ts'
+import type { CallProvider } from './call-provider.ts'
 
 /** Calls to vendors for one request, the first included (decisions: "failover"). */
 const MAX_ATTEMPTS = 3

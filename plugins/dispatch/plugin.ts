@@ -1,5 +1,5 @@
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
-import { createCallProvider, type DispatchServices } from './call-vendor.ts'
+import { createCallProvider, type DispatchServices } from './call-provider.ts'
 import { dispatch } from './dispatch.ts'
 
 /** Sends the request where routing said, and leaves the reply on the exchange. */

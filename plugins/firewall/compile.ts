@@ -1,11 +1,11 @@
 import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import { compileLiteral, compilePattern, type Pattern } from '../../core/pcre/compile.ts'
+import { literalReplacement, type Replacement, readReplacement } from '../../core/pcre/linear-matcher.ts'
+import { startApart } from '../../core/pcre/run-in-worker.ts'
 import { compilePatternSet, type Found } from '../../core/text/pattern-set.ts'
-import { createCooperativeYield } from '../../core/time-slice.ts'
-import { startApart } from './pattern/apart.ts'
-import { compileLiteral, compilePattern, type Pattern } from './pattern/compile.ts'
-import { literalReplacement, type Replacement, readReplacement } from './pattern/replacement.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 
-export const DEFAULT_REPLACEMENT = '[redacted]'
+const DEFAULT_REPLACEMENT = '[redacted]'
 
 /** A rule ready to run. */
 export interface CompiledRule {

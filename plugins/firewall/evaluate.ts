@@ -1,10 +1,9 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { chain, type MaybePromise } from '../../core/soon.ts'
-import { mapRequestTexts } from '../../core/text/map-texts.ts'
-import { requestTexts, stringValues } from '../../core/text/texts-of.ts'
-import { createCooperativeYield } from '../../core/time-slice.ts'
+import { type Budget, createBudget } from '../../core/pcre/limits.ts'
+import { mapRequestTexts, requestTexts, stringValues } from '../../core/text/request-texts.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { Candidates, CompiledFirewall, CompiledRule } from './compile.ts'
-import { type Budget, createBudget } from './pattern/budget.ts'
 
 /** What the firewall made of a request: refused by a rule, or let through, perhaps masked. */
 export interface FirewallOutcome {

@@ -1,4 +1,4 @@
-import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-cache.ts'
+import { Counter, type Registry } from 'prom-client'
 import {
   type Exchange,
   type FirewallRule,
@@ -7,14 +7,17 @@ import {
   type Plugin,
   type RuleSet,
 } from '../../core/contract/index.ts'
-import { createLookupCounter } from '../../core/count-lookups.ts'
-import { errorEnvelope } from '../../core/http/answer-errors.ts'
-import { chain } from '../../core/soon.ts'
+import { errorEnvelope } from '../../core/http/errors.ts'
+import {
+  compiledCacheOptions,
+  createCompiledCache,
+  createLookupCounter,
+} from '../../core/util/compiled-cache.ts'
+import { chain } from '../../core/util/maybe-promise.ts'
 import { firewallPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
 import { evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
-import { createPatternCounters } from './pattern-counters.ts'
 
 /** The user's firewall rules: blocks, masks or warns before anything goes to a vendor, and serves `/v1/firewall-rules`. */
 export function createFirewall(services: RuleEndpointServices): Plugin {
@@ -70,4 +73,22 @@ function blocked({ id, name }: FirewallRule): GatewayError {
 /** 400 and 403 on firewall endpoints carry only a message (interface: "Errors"). */
 function errorBody(error: GatewayError): JsonObject {
   return [400, 403].includes(error.status) ? { error: { message: error.message } } : errorEnvelope(error)
+}
+
+/** Counters of patterns that counted as no match: a firewall never goes quiet silently. */
+function createPatternCounters(metrics: Registry) {
+  const unusable = new Counter({
+    name: 'signalbox_firewall_unusable_patterns_total',
+    help: 'Rules left out when a firewall was compiled, because their pattern cannot be evaluated.',
+    registers: [metrics],
+  })
+  const overruns = new Counter({
+    name: 'signalbox_firewall_overruns_total',
+    help: "Patterns that were stopped, or not started, because a request's time for patterns was used up.",
+    registers: [metrics],
+  })
+  return {
+    noteUnusable: (count: number) => unusable.inc(count),
+    noteOverruns: (count: number) => overruns.inc(count),
+  }
 }

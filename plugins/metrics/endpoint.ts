@@ -1,6 +1,6 @@
 import Koa from 'koa'
 import type { Registry } from 'prom-client'
-import { type Listener, listen } from '../../core/http/serve.ts'
+import { type Listener, listen } from '../../core/http/server/listen.ts'
 
 /** All metrics in Prometheus' text format: those of a registry, or of several processes. */
 export type MetricsPage = Pick<Registry, 'contentType' | 'metrics'>

@@ -1,17 +1,14 @@
 import { collectDefaultMetrics } from 'prom-client'
 import type { GatewayMiddleware, Plugin } from '../../core/contract/index.ts'
-import type { Subscription } from '../../projections/live.ts'
-import type { CircuitBreakers } from '../../providers/health.ts'
+import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { metricsPaths } from '../openapi/probes.ts'
-import { showBreakers } from './breakers.ts'
 import { answerMetrics, type MetricsPage, serveMetrics } from './endpoint.ts'
-import { showEvents } from './events.ts'
-import { observeHttpRequests } from './http-requests.ts'
-import { observeOverhead } from './overhead.ts'
-import { observeRuleOutcomes } from './rule-outcomes.ts'
-import { observeVendorCalls } from './vendor-calls.ts'
+import { showEvents } from './event-metrics.ts'
+import { observeVendorCalls, showBreakers } from './provider-metrics.ts'
+import { observeHttpRequests, observeOverhead, observeRuleOutcomes } from './request-metrics.ts'
 
-export interface MetricsServices {
+interface MetricsServices {
   readonly live: Subscription
   readonly health: CircuitBreakers
   /** Every provider that may be named in a rule or as a prefix. */

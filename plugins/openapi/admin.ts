@@ -1,5 +1,5 @@
 import { type JsonObject, PLANS } from '../../core/contract/index.ts'
-import { newUserSchema, userChangeSchema } from '../auth/admin.ts'
+import { newUserSchema, userChangeSchema } from '../auth/admin-endpoints.ts'
 import { errors } from './errors.ts'
 import { describeOperation } from './operation.ts'
 import { inPath } from './parameters.ts'

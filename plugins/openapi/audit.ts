@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { revertSchema } from '../audit/history.ts'
-import { SUBJECTS } from '../audit/trail.ts'
+import { SUBJECTS } from '../audit/audit-entries.ts'
+import { revertSchema } from '../audit/endpoints.ts'
 import { userErrors } from './errors.ts'
 import { describeOperation } from './operation.ts'
 import { ifMatch, inQuery, momentIn } from './parameters.ts'

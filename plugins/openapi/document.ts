@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import { bodySchema, type RuleField } from '../rules/fields.ts'
+import { bodySchema, type RuleField } from '../rules/rule-kind.ts'
 import { adminSchemas } from './admin.ts'
 import { auditSchemas } from './audit.ts'
 import { batchSchemas } from './batch.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
-import { routeRequestSchema } from '../../core/dialects/route/request-schema.ts'
+import { routeRequestSchema } from '../../core/dialects/route/dialect.ts'
 import { inferenceErrors } from './errors.ts'
 import { describeOperation } from './operation.ts'
 import { inHeader } from './parameters.ts'

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { JsonObject } from '../../core/contract/index.ts'
 
 /** What is said of one method of one path. */
-export interface Operation {
+interface Operation {
   /** The name that generated clients give it. */
   readonly id: string
   readonly tag: string
@@ -17,7 +17,7 @@ export interface Operation {
   readonly alsoAs?: string
 }
 
-export interface Body {
+interface Body {
   readonly schema: JsonObject
   /** False where the body may be left out. */
   readonly required?: boolean

@@ -1,15 +1,20 @@
 import type { Logger } from 'pino'
-import { type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
-import { chain, type MaybePromise } from '../../core/soon.ts'
-import type { RequestCount, RequestCounter } from './counter.ts'
-import { setLimitHeaders, wholeSeconds } from './headers.ts'
-import { createMemoryCounter } from './memory-counter.ts'
-import { createOutcomeCounter, type LimitOutcome } from './outcomes.ts'
-import { limitOf, type RateLimitSettings } from './settings.ts'
-import { WINDOW_SECONDS } from './window.ts'
+import type { Registry } from 'prom-client'
+import {
+  type Account,
+  type GatewayContext,
+  GatewayError,
+  PLANS,
+  type Plan,
+  type Plugin,
+  type RequestLimit,
+} from '../../core/contract/index.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import { createCounter } from '../../core/util/metrics.ts'
+import { createMemoryCounter, type RequestCount, type RequestCounter, WINDOW_SECONDS } from './counter.ts'
 
 /** Where requests are counted: in the Redis at `redisUrl`, else by `shared` for several processes, else in this one. */
-export interface CounterChoice {
+interface CounterChoice {
   readonly redisUrl: string | undefined
   readonly shared: RequestCounter | undefined
 }
@@ -85,4 +90,51 @@ function overLimit(limit: number, { resetMs }: RequestCount): GatewayError {
 function notCounted(): GatewayError {
   const message = 'Requests cannot be counted at the moment, so none is let through. Try again.'
   return new GatewayError('rate_limit_unavailable', message, { retryAfter: 1 })
+}
+
+export interface RateLimitSettings {
+  /** By plan; `null` is no limit. */
+  readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
+  /** What becomes of a request that Redis cannot count: `open` lets it through, `closed` refuses it. */
+  readonly without_redis: Readonly<Record<Plan, 'open' | 'closed'>>
+  /** How long a request waits for Redis. */
+  readonly redis_timeout_ms: number
+}
+
+/** Requests per minute: the user's own limit, else the plan's. */
+function limitOf({ plan, requestsPerMinute }: Account, settings: RateLimitSettings): RequestLimit {
+  return requestsPerMinute === undefined ? settings.requests_per_minute[plan] : requestsPerMinute
+}
+
+/** Says on the answer how much of the limit is left, under OpenAI's names and in OpenAI's form (decisions: "rate limits"). */
+function setLimitHeaders(ctx: GatewayContext, limit: number, { used, resetMs }: RequestCount): void {
+  ctx.res.setDefaultHeader('x-ratelimit-limit-requests', String(limit))
+  ctx.res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))
+  ctx.res.setDefaultHeader('x-ratelimit-reset-requests', writeDuration(wholeSeconds(resetMs)))
+}
+
+/** Seconds until something may happen again; never 0, for "now" would be refused once more. */
+export function wholeSeconds(milliseconds: number): number {
+  return Math.max(Math.ceil(milliseconds / 1000), 1)
+}
+
+/** `59s`, `1m0s`. */
+export function writeDuration(seconds: number): string {
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
+}
+
+const OUTCOMES = ['unlimited', 'allowed', 'refused', 'open', 'closed'] as const
+
+/** What became of a request: `open` and `closed` are those that could not be counted, let through or refused. */
+type LimitOutcome = (typeof OUTCOMES)[number]
+
+/** A counter of outcomes by plan; every series is there from the start, so that a rate over them has no gaps. */
+function createOutcomeCounter(metrics: Registry): (plan: Plan, outcome: LimitOutcome) => void {
+  const counter = createCounter(metrics, {
+    name: 'signalbox_rate_limit_outcomes_total',
+    help: 'Requests of known users by what the rate limit made of them.',
+    labelNames: ['plan', 'outcome'],
+  })
+  for (const plan of PLANS) for (const outcome of OUTCOMES) counter(plan, outcome)
+  return (plan, outcome) => counter(plan, outcome).inc()
 }

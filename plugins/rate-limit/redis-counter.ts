@@ -1,7 +1,7 @@
+import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import type { RequestCounter } from './counter.ts'
-import { openRedis } from './redis.ts'
 
 export interface RedisCounterOptions {
   /** May hold a password. */
@@ -37,4 +37,53 @@ export async function openRedisCounter(
       redis.disconnect()
     },
   }
+}
+
+/** Between two tries to connect, in milliseconds. It is tried for ever. */
+const RETRY_MS = { step: 100, most: 2000 }
+
+const CONNECT_MS = 2000
+
+/** A connection that answers nothing for so many command timeouts is given up for a new one. */
+const SILENT_TIMEOUTS = 4
+
+/**
+ * Connects to Redis, and again whenever it was lost. Commands reject at once while it is away, and after `timeoutMs` when it
+ * does not answer. Resolves after the first try, whatever came of it.
+ */
+export async function openRedis(url: string, timeoutMs: number, logger: Logger): Promise<Redis> {
+  const redis = new Redis(url, {
+    connectionName: 'signalbox',
+    connectTimeout: CONNECT_MS,
+    commandTimeout: timeoutMs,
+    socketTimeout: timeoutMs * SILENT_TIMEOUTS,
+    // A request that waits for Redis to come back, or is counted twice, is worse than one that is not counted.
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (tries) => Math.min(tries * RETRY_MS.step, RETRY_MS.most),
+  })
+  reportAbsence(redis, logger)
+  await new Promise<void>((resolve) => {
+    redis.once('ready', resolve)
+    redis.once('close', resolve)
+  })
+  return redis
+}
+
+/** One line when Redis goes and one when it is back. Only messages: an error's command would show the password. */
+function reportAbsence(redis: Redis, logger: Logger): void {
+  let isAway = false
+  let reason = 'the connection was closed'
+  redis.on('error', (error: Error) => {
+    reason = error.message
+  })
+  redis.on('close', () => {
+    if (!isAway) logger.warn({ reason }, 'Redis is away: requests are not counted until it is back')
+    isAway = true
+  })
+  redis.on('ready', () => {
+    if (isAway) logger.info('Redis is back')
+    isAway = false
+  })
 }

@@ -1,9 +1,9 @@
 import { GatewayError, isJsonObject, type JsonObject, type Message } from '../../core/contract/index.ts'
 import { parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { parseItems } from '../../core/dialects/responses/read-items.ts'
-import type { InputItem, ResponsesBody } from '../../core/dialects/responses/request.ts'
-import type { StoredResponse } from '../../core/events/responses.ts'
-import type { MaybePromise } from '../../core/soon.ts'
+import type { InputItem, ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
+import type { StoredResponse } from '../../core/events/domain-events.ts'
+import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /** Finds one of the caller's responses by its seed. */
 export type FindResponse = (seed: string) => Promise<StoredResponse | undefined>

@@ -1,14 +1,24 @@
-import { type Dialect, type GatewayContext, GatewayError } from '../../core/contract/index.ts'
+import {
+  type ChatRequest,
+  type Dialect,
+  type GatewayContext,
+  GatewayError,
+  type JsonObject,
+  type Message,
+} from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
 import { chooseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
-import { writeEvents } from '../../core/dialects/responses/write-stream.ts'
-import { writeResponse } from '../../core/dialects/responses/write-whole.ts'
-import { requestIdSuffix } from '../../core/ids.ts'
-import { chain } from '../../core/soon.ts'
-import type { Calls } from './calls.ts'
-import type { ResponseRecorder } from './keeper.ts'
-import { parseResponsesCall } from './read-call.ts'
-import type { ResponseStore } from './store.ts'
+import {
+  parseResponsesBody,
+  parseResponsesInput,
+  parseResponsesRequest,
+} from '../../core/dialects/responses/read-request.ts'
+import type { ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
+import { writeEvents, writeResponse } from '../../core/dialects/responses/write.ts'
+import { requestIdSuffix } from '../../core/util/ids.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import { type FindResponse, loadConversation, resolveReferences } from './conversation.ts'
+import type { ResponseRecorder, ResponseStore } from './store.ts'
 
 /** `POST /v1/responses`: continues stored conversations, and keeps what is answered. */
 export function createResponsesDialect(
@@ -47,4 +57,48 @@ export function createResponsesDialect(
     },
     errorBody: chatErrorBody,
   }
+}
+
+/** The calls of the Responses API that this process is answering. */
+export interface Calls {
+  open(ctx: GatewayContext, call: ResponsesCall): void
+  /** Undefined for a request of another kind. */
+  of(ctx: GatewayContext): ResponsesCall | undefined
+  isRunning(seed: string, userId: number): boolean
+}
+
+export function createCalls(): Calls {
+  const running = new Map<string, number>()
+  return {
+    open(ctx, call) {
+      ctx.state[CALL] = call
+      running.set(call.seed, ctx.account.userId)
+      ctx.client.onClose(() => running.delete(call.seed))
+    },
+    of: (ctx) => ctx.state[CALL],
+    isRunning: (seed, userId) => running.get(seed) === userId,
+  }
+}
+
+/** Where a request's own state holds its call. */
+const CALL = 'responses call'
+
+/** A body of `POST /v1/responses`, with everything that it refers to. */
+interface ReadCall {
+  readonly body: ResponsesBody
+  /** What the call itself says. */
+  readonly input: readonly Message[]
+  /** What was said before it. */
+  readonly earlier: readonly Message[]
+  readonly request: ChatRequest
+}
+
+/** Reads a call and what it refers to; throws 400 that names the field at fault. */
+export function parseResponsesCall(given: JsonObject, find: FindResponse): MaybePromise<ReadCall> {
+  return chain(resolveReferences(parseResponsesBody(given), find), (body) => {
+    const input = parseResponsesInput(body)
+    return chain(loadConversation(body, find), (earlier) => {
+      return { body, input, earlier, request: parseResponsesRequest(body, earlier, input) }
+    })
+  })
 }

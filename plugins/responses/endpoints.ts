@@ -6,14 +6,13 @@ import {
 } from '../../core/contract/index.ts'
 import { isOpenAiClient, parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { replayRecords } from '../../core/dialects/responses/records.ts'
-import { shapeResponse } from '../../core/dialects/responses/shape.ts'
+import { shapeResponse } from '../../core/dialects/responses/response.ts'
 import { writeItems } from '../../core/dialects/responses/write-items.ts'
-import type { StoredResponse } from '../../core/events/responses.ts'
-import { sendStream } from '../../core/http/send-stream.ts'
-import { createLazyParser } from '../../core/schema.ts'
-import type { Calls } from './calls.ts'
+import type { StoredResponse } from '../../core/events/domain-events.ts'
+import { sendStream } from '../../core/http/sse-body.ts'
+import { createLazyParser } from '../../core/util/json-schema.ts'
 import { isAnswered } from './conversation.ts'
-import { listItems } from './list-items.ts'
+import type { Calls } from './dialect.ts'
 import type { ResponseStore } from './store.ts'
 
 /** The body of `POST /v1/responses/{id}`, which may be left out. */
@@ -76,4 +75,33 @@ function formFor({ headers }: GatewayContext, { form }: Found) {
 /** Trying again does not help. */
 function conflict(message: string): GatewayError {
   return new GatewayError('conflict', message, { headers: { 'x-should-retry': 'false' } })
+}
+
+/** The query of a list, as it came. */
+type Query = Readonly<Record<string, unknown>>
+
+/** A page of items as OpenAI lists them: `order` is `desc` unless it says `asc`, `limit` 1 to 100 and 20 by default, `after` an id. */
+export function listItems(items: readonly JsonObject[], query: Query): JsonObject {
+  const ordered = readOrder(query.order) === 'asc' ? items : items.toReversed()
+  const from = query.after === undefined ? 0 : ordered.findIndex(({ id }) => id === query.after) + 1
+  const limit = readLimit(query.limit)
+  const data = ordered.slice(from, from + limit)
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: from + limit < ordered.length,
+  }
+}
+
+function readOrder(order: unknown = 'desc'): 'asc' | 'desc' {
+  if (order === 'asc' || order === 'desc') return order
+  throw new GatewayError('invalid_value', 'order must be asc or desc.', { param: 'order' })
+}
+
+function readLimit(limit: unknown = '20'): number {
+  if (typeof limit === 'string' && /^\d{1,3}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= 100)
+    return Number(limit)
+  throw new GatewayError('invalid_value', 'limit must be an integer from 1 to 100.', { param: 'limit' })
 }

@@ -1,11 +1,9 @@
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
 import { responsesPaths } from '../openapi/responses.ts'
-import { createCalls } from './calls.ts'
-import { createResponsesDialect } from './dialect.ts'
+import { createCalls, createResponsesDialect } from './dialect.ts'
 import { addResponseRoutes } from './endpoints.ts'
-import { createResponseRecorder } from './keeper.ts'
-import { createResponseStore } from './store.ts'
+import { createResponseRecorder, createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 

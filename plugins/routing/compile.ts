@@ -2,15 +2,17 @@ import type {
   Action,
   Matcher,
   OperatorRegistry,
+  RoutingDraft,
+  RoutingInput,
   RoutingRule,
   RuleSet,
   RuleTraceEntry,
 } from '../../core/contract/index.ts'
-import { chain, type MaybePromise } from '../../core/soon.ts'
-import { literalSource, matchLiterals } from '../../core/text/literal.ts'
-import { compilePatternSet } from '../../core/text/pattern-set.ts'
+import { compilePatternSet, literalSource, matchLiterals } from '../../core/text/pattern-set.ts'
+import { userTexts } from '../../core/text/request-texts.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 
-export interface CompiledRule {
+interface CompiledRule {
   readonly matchers: readonly Matcher[]
   /** In the order of the vocabulary, so that the trace of equal rules reads alike however their documents were written. */
   readonly actions: readonly CompiledAction[]
@@ -18,7 +20,7 @@ export interface CompiledRule {
   readonly unknown: readonly RuleTraceEntry[]
 }
 
-export interface CompiledAction {
+interface CompiledAction {
   readonly action: Action
   readonly value: unknown
   /** What the trace says when the action applies, made once: most do. */
@@ -26,7 +28,7 @@ export interface CompiledAction {
 }
 
 /** A user's enabled routing rules, ready to run. */
-export interface CompiledRouting {
+interface CompiledRouting {
   /** In evaluation order, the rules whose texts are found in these: only they need their other conditions looked at. */
   candidates(texts: () => readonly string[]): MaybePromise<readonly CompiledRule[]>
 }
@@ -98,7 +100,7 @@ function compileActions(rule: RoutingRule, actions: ReadonlyMap<string, Action>)
 }
 
 /** The entry of an action that did not apply after all. */
-export function skipped(entry: RuleTraceEntry, reason: string): RuleTraceEntry {
+function skipped(entry: RuleTraceEntry, reason: string): RuleTraceEntry {
   return { ...entry, outcome: 'skipped', reason }
 }
 
@@ -120,4 +122,46 @@ async function compileSearch(
 function isFound(literals: readonly string[], texts: readonly string[]): boolean {
   const regex = matchLiterals(literals)
   return texts.some((text) => regex.test(text))
+}
+
+/** What the matching rules ask for together. */
+export interface RuleDecision {
+  readonly draft: RoutingDraft
+  readonly trace: readonly RuleTraceEntry[]
+}
+
+/** Runs all rules: the first to set a thing wins, warnings add up (interface: "Rule evaluation order" 4). */
+export function evaluateRouting(compiled: CompiledRouting, input: RoutingInput): MaybePromise<RuleDecision> {
+  return chain(
+    compiled.candidates(() => userTexts(input.request)),
+    (candidates) => applyRules(candidates, input),
+  )
+}
+
+function applyRules(candidates: readonly CompiledRule[], input: RoutingInput): RuleDecision {
+  const draft: RoutingDraft = { request: input.request, warnings: [] }
+  const trace: RuleTraceEntry[] = []
+  const taken = new Set<string>()
+  for (const candidate of candidates) {
+    if (candidate.matchers.every((matches) => matches(input))) applyActions(candidate, draft, taken, trace)
+  }
+  return { draft, trace }
+}
+
+function applyActions(
+  { actions, unknown }: CompiledRule,
+  draft: RoutingDraft,
+  taken: Set<string>,
+  trace: RuleTraceEntry[],
+): void {
+  for (const { action, value, applied } of actions) {
+    if (action.combine === 'first' && taken.has(action.name)) {
+      trace.push(skipped(applied, 'already_set_by_rule'))
+      continue
+    }
+    taken.add(action.name)
+    action.apply(value, draft)
+    trace.push(applied)
+  }
+  trace.push(...unknown)
 }

@@ -1,20 +1,20 @@
-import { compiledCacheOptions, createCompiledCache } from '../../core/compiled-cache.ts'
 import type { GatewayError, JsonObject, Plugin, RuleSet } from '../../core/contract/index.ts'
-import { createLookupCounter } from '../../core/count-lookups.ts'
-import { errorEnvelope } from '../../core/http/answer-errors.ts'
-import { chain } from '../../core/soon.ts'
+import { errorEnvelope } from '../../core/http/errors.ts'
+import {
+  compiledCacheOptions,
+  createCompiledCache,
+  createLookupCounter,
+} from '../../core/util/compiled-cache.ts'
+import { chain } from '../../core/util/maybe-promise.ts'
 import { routingPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
-import { createActions } from './actions.ts'
-import { compileRouting } from './compile.ts'
-import { conditions } from './conditions.ts'
-import { evaluateRouting, type RuleDecision } from './evaluate.ts'
-import { readInput } from './input.ts'
-import type { RoutingCatalog } from './market.ts'
-import { readRequested } from './requested.ts'
-import { resolveRoute } from './resolve.ts'
+import { compileRouting, evaluateRouting, type RuleDecision } from './compile.ts'
+import { conditions, createActions } from './operators.ts'
+import { readInput, readRequested } from './requested-model.ts'
+import { resolveRoute } from './resolve-route.ts'
+import type { RoutingCatalog } from './routing-catalog.ts'
 
-export interface RoutingServices extends RuleEndpointServices {
+interface RoutingServices extends RuleEndpointServices {
   readonly market: RoutingCatalog
   /** Every provider that may be named in a rule or as a prefix. */
   readonly providers: ReadonlySet<string>

@@ -1,8 +1,8 @@
 import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
-import { createLazyParser } from '../../core/schema.ts'
+import { createLazyParser } from '../../core/util/json-schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
-import type { CreateRuleCommands, RuleChange } from './changes.ts'
-import { prefixErrors } from './within.ts'
+import { prefixErrors } from './endpoints.ts'
+import type { CreateRuleCommands, RuleChange } from './rule-commands.ts'
 
 /** A desk for each kind of rules. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>

@@ -1,10 +1,16 @@
-import type { GatewayContext, GatewayRouter } from '../../core/contract/index.ts'
+import { type GatewayContext, GatewayError, type GatewayRouter } from '../../core/contract/index.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
-import { parseAsOf } from '../../core/moment.ts'
-import type { History } from '../../projections/past.ts'
-import { executeRuleChanges, type RuleServices } from './carry-out.ts'
-import type { CreateRuleCommands, RuleChange, RuleCommands } from './changes.ts'
-import { parseIfMatch, parseRuleId, requestAuthor, sendRule } from './rule-request.ts'
+import { parseAsOf } from '../../core/util/as-of.ts'
+import type { History } from '../../projections/history.ts'
+import {
+  type CreateRuleCommands,
+  type ExpectedRuleRevision,
+  executeRuleChanges,
+  type RuleChange,
+  type RuleChangeResult,
+  type RuleCommands,
+  type RuleServices,
+} from './rule-commands.ts'
 
 export interface RuleEndpointServices extends RuleServices {
   readonly openDesk: CreateRuleCommands
@@ -48,4 +54,50 @@ export function addRuleRoutes(router: GatewayRouter, path: string, services: Rul
   router.delete(`${path}/:id`, async (ctx) => {
     await make(ctx, deskOf(ctx).remove(parseRuleId(ctx), parseIfMatch(ctx)))
   })
+}
+
+/** A request whose path may hold a rule's id. */
+export type RuleContext = GatewayContext & { readonly params: { readonly id?: string } }
+
+/** The id in the path; 0, which no rule has, for anything but digits. */
+export function parseRuleId({ params }: RuleContext): number {
+  const id = params.id ?? ''
+  return /^\d{1,15}$/.test(id) ? Number(id) : 0
+}
+
+/** `If-Match` with the ETag of the rule that the caller read; optional. */
+export function parseIfMatch(ctx: GatewayContext): ExpectedRuleRevision {
+  const header = ctx.headers['if-match']
+  if (header === undefined || header.trim() === '*') return 'any'
+  const revision = header.match(/^\s*(?:W\/)?"(\d+)"\s*$/)?.[1]
+  if (revision === undefined) {
+    throw new GatewayError('revision_mismatch', 'If-Match must be the ETag of the rule, such as "3", or *.')
+  }
+  return Number(revision)
+}
+
+/** Who makes a change by HTTP. */
+export function requestAuthor(ctx: GatewayContext) {
+  return { actor: ctx.account.keyId, requestId: ctx.requestId }
+}
+
+/** Answers with a rule, its ETag and what its owner should know, or with the removal of one. */
+export function sendRule(ctx: GatewayContext, outcome: RuleChangeResult): void {
+  if (outcome.type === 'removed') {
+    ctx.body = { success: true }
+    return
+  }
+  const { shown, revision, warnings } = outcome
+  ctx.set('etag', `"${revision}"`)
+  ctx.body = { data: shown, ...(warnings.length > 0 && { warnings }) }
+}
+
+/** Runs a step for one of several things in a body; an error gets the place of that thing before its message. */
+export function prefixErrors<Result>(where: string, run: () => Result): Result {
+  try {
+    return run()
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    throw new GatewayError(error.code, `${where}: ${error.message}`, error.details)
+  }
 }

@@ -2,8 +2,8 @@ import type { Plugin } from '../../core/contract/index.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
 import { batchPaths } from '../openapi/batch.ts'
 import { type RuleCommandSet, readChanges } from './batch.ts'
-import { executeRuleChanges, type RuleServices } from './carry-out.ts'
-import { requestAuthor } from './rule-request.ts'
+import { requestAuthor } from './endpoints.ts'
+import { executeRuleChanges, type RuleServices } from './rule-commands.ts'
 
 /** What concerns both kinds of rules at once: `POST /v1/rules/batch`, several changes that happen together or not at all. */
 export function createRules(desks: RuleCommandSet, services: RuleServices): Plugin {

@@ -4,7 +4,7 @@ import type { Position } from '../../core/contract/index.ts'
 import { stateShape } from './format.ts'
 
 /** A snapshot by its name, `{position}-{shape}.snapshot`. */
-export interface SnapshotFile {
+interface SnapshotFile {
   readonly path: string
   readonly position: Position
   /** Whether this code could have written it. */

@@ -17,16 +17,19 @@ export function reduceSchema(schema: JsonObject): JsonObject {
   return reduced
 }
 
-const ENFORCED = new Set(
-  '$ref $defs definitions type enum const anyOf allOf title description properties required items'.split(' '),
-)
-const IGNORED = new Set(['$schema', '$id', '$comment', 'oneOf', 'additionalProperties'])
-const FORMATS = new Set('date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' '))
+function reduceAll(schemas: readonly unknown[]): readonly unknown[] {
+  return schemas.map(reduceAny)
+}
 
-function canEnforce(keyword: string, value: unknown): boolean {
-  if (keyword === 'format') return typeof value === 'string' && FORMATS.has(value)
-  if (keyword === 'minItems') return value === 0 || value === 1
-  return ENFORCED.has(keyword)
+function describe(description: unknown, told: readonly string[]): string {
+  const note = `{${told.join(', ')}}`
+  return typeof description === 'string' ? `${description}\n\n${note}` : note
+}
+
+const IGNORED = new Set(['$schema', '$id', '$comment', 'oneOf', 'additionalProperties'])
+
+function isObjectSchema({ type, properties }: JsonObject): boolean {
+  return type === 'object' || (Array.isArray(type) && type.includes('object')) || isJsonObject(properties)
 }
 
 function reduceKeyword(keyword: string, value: unknown): unknown {
@@ -45,24 +48,23 @@ function reduceKeyword(keyword: string, value: unknown): unknown {
   }
 }
 
-/** Schemas by name: the names are the client's own and no keywords. */
-function reduceEach(schemas: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, reduceAny(schema)]))
+function canEnforce(keyword: string, value: unknown): boolean {
+  if (keyword === 'format') return typeof value === 'string' && FORMATS.has(value)
+  if (keyword === 'minItems') return value === 0 || value === 1
+  return ENFORCED.has(keyword)
 }
 
-function reduceAll(schemas: readonly unknown[]): readonly unknown[] {
-  return schemas.map(reduceAny)
-}
+const ENFORCED = new Set(
+  '$ref $defs definitions type enum const anyOf allOf title description properties required items'.split(' '),
+)
 
-function reduceAny(schema: unknown): unknown {
+const FORMATS = new Set('date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' '))
+
+export function reduceAny(schema: unknown): unknown {
   return isJsonObject(schema) ? reduceSchema(schema) : schema
 }
 
-function isObjectSchema({ type, properties }: JsonObject): boolean {
-  return type === 'object' || (Array.isArray(type) && type.includes('object')) || isJsonObject(properties)
-}
-
-function describe(description: unknown, told: readonly string[]): string {
-  const note = `{${told.join(', ')}}`
-  return typeof description === 'string' ? `${description}\n\n${note}` : note
+/** Schemas by name: the names are the client's own and no keywords. */
+function reduceEach(schemas: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, reduceAny(schema)]))
 }

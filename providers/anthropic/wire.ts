@@ -78,7 +78,7 @@ export interface ToolOffer extends Cacheable {
   readonly strict?: true | undefined
 }
 
-export type ToolChoice =
+type ToolChoice =
   | { readonly type: 'none' }
   | { readonly type: 'auto' | 'any'; readonly disable_parallel_tool_use?: true | undefined }
   | {
@@ -94,7 +94,7 @@ export type Thinking =
 
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-export interface OutputConfig {
+interface OutputConfig {
   readonly effort?: Effort | undefined
   readonly format?: OutputFormat | undefined
 }
@@ -104,4 +104,4 @@ export interface OutputFormat {
   readonly schema: JsonObject
 }
 
-export type ServiceTier = 'auto' | 'standard_only'
+type ServiceTier = 'auto' | 'standard_only'

@@ -1,4 +1,4 @@
-import type { EarlierCall, FunctionTool, NamedChoice } from '../chat-format/write-tools.ts'
+import type { EarlierCall, FunctionTool, NamedChoice } from '../chat-format/tools.ts'
 
 /**
  * The body of `POST /chat/completions` as far as we write it: OpenAI's, with `thinking` and `user_id` beside it. A test

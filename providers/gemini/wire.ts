@@ -67,3 +67,6 @@ export type ThinkingConfig = { readonly includeThoughts?: true } & (
 )
 
 export type ThinkingLevel = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH'
+
+/** Whose rules a model follows: those of Gemini from 3 on, of Gemini up to 2.5, or of Gemma. */
+export type Family = 'gemini' | 'gemini-2' | 'gemma'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { EarlierCall, FunctionTool, NamedChoice } from '../chat-format/write-tools.ts'
+import type { EarlierCall, FunctionTool, NamedChoice } from '../chat-format/tools.ts'
 
 /**
  * The body of `POST /v1/chat/completions` as far as we write it; a test holds it to the SDK's `ChatCompletionRequest`.

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SseEvent } from '../../core/contract/index.ts'
-import type { Answer, Question } from './question.ts'
-import type { Refusal } from './refusal.ts'
+import type { Answer, Question } from './model-request.ts'
 
 /** How one vendor writes what the sandbox says. Pure: values in, values out. */
 export interface Format {
@@ -33,4 +32,24 @@ export interface Call {
 export interface StreamEvents {
   readonly content: readonly SseEvent[]
   readonly closing: readonly SseEvent[]
+}
+
+/** An error answer of the sandbox, before a format gives it the vendor's shape. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly details: RefusalDetails
+
+  constructor(status: number, message: string, details: RefusalDetails = {}) {
+    super(message)
+    this.name = 'Refusal'
+    this.status = status
+    this.details = details
+  }
+}
+
+interface RefusalDetails {
+  /** The vendor's code; each format has its own for a status when left out. */
+  readonly code?: string | undefined
+  /** The request field at fault. */
+  readonly param?: string
 }

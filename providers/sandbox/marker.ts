@@ -1,4 +1,4 @@
-import { Refusal } from './refusal.ts'
+import { Refusal } from './format.ts'
 
 /** How one answer goes wrong. Times in milliseconds; `…After` counts the stream records that still come. */
 export interface Fault {

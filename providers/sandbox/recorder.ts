@@ -12,7 +12,7 @@ export interface Received {
 }
 
 /** `aborted`: the client left before the answer ended. */
-export type Outcome = 'finished' | 'aborted'
+type Outcome = 'finished' | 'aborted'
 
 /** A request whose body was read, and what became of it. */
 export interface RecordedRequest extends Received {

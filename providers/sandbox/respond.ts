@@ -1,17 +1,15 @@
+import { answerQuestion, refuseQuestion } from './answer.ts'
 import { anthropic } from './anthropic/format.ts'
-import { BODY_LIMIT } from './body.ts'
 import { deepseek } from './deepseek/format.ts'
-import type { PickFault } from './fault-picker.ts'
 import type { Format } from './format.ts'
+import { Refusal } from './format.ts'
 import { gemini } from './gemini/format.ts'
 import { withoutMarkers } from './marker.ts'
-import { answerQuestion, refuseQuestion } from './mind.ts'
 import { mistral } from './mistral/format.ts'
+import { BODY_LIMIT, type Stamp } from './model-request.ts'
 import { openai } from './openai/format.ts'
-import type { Stamp } from './question.ts'
 import type { Received } from './recorder.ts'
-import { Refusal } from './refusal.ts'
-import { type Script, writeJson, writeRefusal, writeReply } from './script.ts'
+import { type PickFault, type Script, writeJson, writeRefusal, writeReply } from './send-script.ts'
 
 const FORMATS: readonly Format[] = [openai, anthropic, mistral, deepseek, gemini]
 

@@ -1,8 +1,10 @@
-import { createServer } from 'node:http'
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createFaultPicker } from './fault-picker.ts'
-import { createRecorder, type RecordedRequest } from './recorder.ts'
-import { serve } from './serve.ts'
+import { readBody } from './model-request.ts'
+import { createRecorder, type Received, type RecordedRequest, type Recorder } from './recorder.ts'
+import { respond } from './respond.ts'
+import { createFaultPicker, type PickFault, play } from './send-script.ts'
 
 export type { RecordedRequest } from './recorder.ts'
 
@@ -54,4 +56,58 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
         server.closeAllConnections()
       }),
   }
+}
+
+export interface Means {
+  readonly recorder: Recorder
+  readonly pickFault: PickFault
+}
+
+/** Reads a request, records it and plays the answer. Never rejects: without its client there is nothing left to do. */
+export async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { recorder, pickFault }: Means,
+): Promise<void> {
+  try {
+    const { text, size } = await readBody(request)
+    const received = readRequest(request, text, size)
+    const settle = recorder.record(received)
+    const client = new AbortController()
+    response.once('close', () => {
+      settle(response.writableFinished ? 'finished' : 'aborted')
+      if (!response.writableFinished) client.abort()
+    })
+    const script = respond(received, { id: hashText(text), created: readClock() }, pickFault)
+    await play(script, response, client.signal)
+    if (script.ending === 'cut') settle('finished')
+  } catch {
+    response.destroy()
+  }
+}
+
+function readRequest(
+  { method = '', url = '/', headers }: IncomingMessage,
+  text: string,
+  size: number,
+): Received {
+  const [path = '/'] = url.split('?', 1)
+  return { method, path, headers, body: readJson(text), size }
+}
+
+/** The parsed body, or the text itself where it is not JSON. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function hashText(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 24)
+}
+
+function readClock(): number {
+  return Math.floor(Date.now() / 1000)
 }

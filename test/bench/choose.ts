@@ -1,9 +1,9 @@
-import { readSettings } from '../../config/settings.ts'
+import { readSettings } from '../../config/settings/settings.ts'
 import type { ChatRequest } from '../../core/contract/index.ts'
-import { choose } from '../../plugins/routing/choose.ts'
-import { needsOf } from '../../plugins/routing/needs.ts'
-import { createCircuitBreakers } from '../../providers/health.ts'
-import { createLatency } from '../../providers/latency.ts'
+import { choose } from '../../plugins/routing/choose-model.ts'
+import { needsOf } from '../../plugins/routing/requirements.ts'
+import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
+import { createLatency } from '../../providers/shared/latency.ts'
 import { market } from '../support/market.ts'
 
 /** Prints what an automatic choice costs: `npx tsx test/bench/choose.ts`. Its budget is 50 µs among 50 models. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { createClock } from '../../core/clock.ts'
+import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { createMetadata, type DomainEvent } from '../../core/events/codec.ts'
-import { openSqliteLog } from '../../core/log/sqlite-log.ts'
+import { createClock } from '../../core/util/clock.ts'
 
 /**
  * Fills an embedded log as users would have done who all came first and then worked on their rules in turns: of ten rule

@@ -1,4 +1,4 @@
-import { lazy } from '../../core/once.ts'
+import { lazy } from '../../core/util/lazy.ts'
 import { addUser, type BenchGateway, startGateway } from './gateway.ts'
 import { startPortkey } from './portkey.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'

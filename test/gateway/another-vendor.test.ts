@@ -3,11 +3,12 @@ import { expect } from 'chai'
 import { parse } from 'yaml'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { ROOT } from '../support/root.ts'
 import { withSettings } from '../support/settings.ts'
 
 /** The settings that docs/vendors.md shows for another vendor, as they stand. */
 async function readShownSettings(): Promise<string> {
-  const page = await readFile(new URL('../../docs/vendors.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('docs/vendors.md', ROOT), 'utf8')
   return page.split('## Another vendor')[1]?.match(/```yaml\n(.*?)```/s)?.[1] ?? ''
 }
 

@@ -2,8 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { cp, open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { SqliteDatabase } from '../../core/log/sqlite.ts'
-import { openSqliteLog } from '../../core/log/sqlite-log.ts'
+import { SqliteDatabase } from '../../core/event-log/sqlite/file.ts'
+import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { makeFolder, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
 
 /** Copies the data folder of a running gateway into an empty folder, with the commands of docs/operations.md. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openSqliteLog } from '../../core/log/sqlite-log.ts'
+import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { makeFolder, type RunningGateway, startGateway } from '../support/gateway.ts'
 
 const rule = (name: string) => ({

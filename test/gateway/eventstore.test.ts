@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
-import { openEventStoreLog } from '../../core/log/eventstore-log.ts'
-import { readToEnd } from '../../core/log/read-to-end.ts'
+import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
+import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import {
   ADMIN_KEY,

@@ -5,9 +5,9 @@ import { expect } from 'chai'
 import { parse } from 'yaml'
 import { ADMIN_KEY, makeFolder, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { readScrape, type Scrape } from '../support/metrics.ts'
+import { ROOT } from '../support/root.ts'
 
 const AS_ADMIN = { authorization: `Bearer ${ADMIN_KEY}` }
-const ROOT = new URL('../../', import.meta.url)
 
 async function scrape(gateway: RunningGateway): Promise<Scrape> {
   const response = await fetch(`${gateway.url}/metrics`, { headers: AS_ADMIN })

@@ -6,8 +6,9 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { makeFolder, startGateway } from '../support/gateway.ts'
 import { BUILT_IN, listPlugins } from '../support/plugins.ts'
+import { ROOT } from '../support/root.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PROJECT = fileURLToPath(ROOT)
 
 const execute = promisify(execFile)
 
@@ -73,7 +74,7 @@ async function installPacked(): Promise<{ project: string; files: readonly strin
   const { dependencies } = JSON.parse(await readFile(path.join(modules, 'signalbox/package.json'), 'utf8'))
   for (const name of Object.keys(dependencies)) {
     await mkdir(path.dirname(path.join(modules, name)), { recursive: true })
-    await symlink(path.join(ROOT, 'node_modules', name), path.join(modules, name))
+    await symlink(path.join(PROJECT, 'node_modules', name), path.join(modules, name))
   }
   await writeFile(path.join(project, 'package.json'), '{"name":"a-project","type":"module","private":true}')
   const files = stdout
@@ -86,9 +87,9 @@ async function installPacked(): Promise<{ project: string; files: readonly strin
 /** This checkout as it is, with a module in its build that has no source any more. */
 async function copyCheckout(): Promise<string> {
   const copy = await makeFolder()
-  const left = ['node_modules', '.git', 'data', 'dist'].map((name) => path.join(ROOT, name))
-  await cp(ROOT, copy, { recursive: true, filter: (source) => !left.includes(source) })
-  await symlink(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'))
+  const left = ['node_modules', '.git', 'data', 'dist'].map((name) => path.join(PROJECT, name))
+  await cp(PROJECT, copy, { recursive: true, filter: (source) => !left.includes(source) })
+  await symlink(path.join(PROJECT, 'node_modules'), path.join(copy, 'node_modules'))
   await mkdir(path.join(copy, 'dist/core'), { recursive: true })
   await writeFile(path.join(copy, 'dist/core/forgotten.js'), '')
   return copy
@@ -113,7 +114,7 @@ describe('the packed package', () => {
       'config/default.yaml',
       'config/models.yaml',
       'config/schema.json',
-      'dist/config/signalbox.js',
+      'dist/config/main.js',
       'dist/core/contract/index.d.ts',
     ])
     const known = [
@@ -142,7 +143,7 @@ describe('the packed package', () => {
     this.timeout(60_000)
     await writeFile(path.join(project, 'typed.ts'), TYPED)
     await writeFile(path.join(project, 'wrong.ts'), WRONG)
-    const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc')
+    const tsc = path.join(PROJECT, 'node_modules/typescript/bin/tsc')
     const compile = (file: string) => {
       const flags = [
         '--strict',
@@ -164,8 +165,8 @@ describe('the packed package', () => {
 
   it('starts from there, with the example package listed', async function () {
     this.timeout(60_000)
-    const program = path.join(project, 'node_modules/signalbox/dist/config/signalbox.js')
-    const example = path.join(ROOT, 'test/fixtures/packages/signalbox-feedback')
+    const program = path.join(project, 'node_modules/signalbox/dist/config/main.js')
+    const example = path.join(PROJECT, 'test/fixtures/packages/signalbox-feedback')
     await symlink(example, path.join(project, 'node_modules/signalbox-feedback'))
     const CONFIG = await listPlugins(project, [...BUILT_IN, 'signalbox-feedback'])
 

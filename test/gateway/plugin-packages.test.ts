@@ -10,8 +10,9 @@ import { readScrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
 import { BUILT_IN, listPlugins } from '../support/plugins.ts'
+import { ROOT } from '../support/root.ts'
 
-const PACKAGE = fileURLToPath(new URL('../fixtures/packages/signalbox-feedback', import.meta.url))
+const PACKAGE = fileURLToPath(new URL('test/fixtures/packages/signalbox-feedback', ROOT))
 
 const FEEDBACK = { use: 'signalbox-feedback', options: { path: '/v1/rating' } }
 
@@ -29,7 +30,7 @@ const ratings = async (gateway: RunningGateway) => (await gateway.call('GET', '/
 
 describe('the page about plugins', () => {
   it('shows the example package as it is', async () => {
-    const page = await readFile(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
+    const page = await readFile(new URL('docs/plugins.md', ROOT), 'utf8')
     for (const [name, language] of [
       ['package.json', 'json'],
       ['index.js', 'js'],
@@ -44,7 +45,7 @@ describe('the page about plugins', () => {
     // skipped: curl is not installed on this machine
     if (!(await hasCurl())) this.skip()
     const folder = await installExample()
-    const page = await readFile(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
+    const page = await readFile(new URL('docs/plugins.md', ROOT), 'utf8')
     const CONFIG = path.join(folder, 'settings.yaml')
     await writeFile(CONFIG, /```yaml\n(.*?)```/s.exec(page)?.[1] ?? '')
     const gateway = await startGateway({ CONFIG }, { cwd: folder })

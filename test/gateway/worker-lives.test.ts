@@ -14,6 +14,7 @@ import {
   spawnSignalbox,
   startGateway,
 } from '../support/gateway.ts'
+import { ROOT } from '../support/root.ts'
 import { UNLIMITED } from '../support/settings.ts'
 import { writeSettings } from '../support/settings-file.ts'
 import { isAlive, logged, readLog, workerPids } from '../support/workers.ts'
@@ -52,7 +53,7 @@ async function makeTrap(does: string) {
     const spring = () => { ${does} }
     export default { name: 'trapped', setup() { if (existsSync(${JSON.stringify(trap)})) spring(); return {} } }`,
   )
-  const { plugins } = parse(await readFile(new URL('../../config/default.yaml', import.meta.url), 'utf8'))
+  const { plugins } = parse(await readFile(new URL('config/default.yaml', ROOT), 'utf8'))
   const CONFIG = await writeSettings(`${UNLIMITED}plugins: ${JSON.stringify([...plugins, plugin])}`)
   return { CONFIG, set: () => writeFile(trap, ''), remove: () => rm(trap) }
 }

@@ -5,6 +5,7 @@ import { startEventStore } from '../support/eventstore/server.ts'
 import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { readScrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
+import { ROOT } from '../support/root.ts'
 import { connectToEach, isAlive, logged, openConnection, readLog, workerPids } from '../support/workers.ts'
 
 const chat = (content: string, more: object = {}) => ({
@@ -288,7 +289,7 @@ describe('the metrics of several workers', function () {
 
   it('are all in the documentation', async () => {
     const gateway = await startGateway({ WORKERS: '2' })
-    const text = await readFile(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
+    const text = await readFile(new URL('docs/metrics.md', ROOT), 'utf8')
     const { names } = await scrape(`${gateway.url}/metrics`, AS_ADMIN)
     const bases = [...names].map((name) => name.replace(/_(bucket|sum|count)$/, ''))
     expect(

@@ -7,10 +7,11 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
+import { ROOT } from './root.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../dist/config/signalbox.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
 
-const UNLIMITED = fileURLToPath(new URL('../fixtures/unlimited.yaml', import.meta.url))
+const UNLIMITED = fileURLToPath(new URL('test/fixtures/unlimited.yaml', ROOT))
 
 export const ADMIN_KEY = 'an-admin-key-for-tests'
 

@@ -1,16 +1,11 @@
 import type { ChatRequest, Mode, Model, RoutingRule } from '../../core/contract/index.ts'
-import { createOperatorRegistry } from '../../core/pipeline/vocabulary.ts'
-import { createActions } from '../../plugins/routing/actions.ts'
-import { compileRouting } from '../../plugins/routing/compile.ts'
-import { conditions } from '../../plugins/routing/conditions.ts'
-import { evaluateRouting } from '../../plugins/routing/evaluate.ts'
-import { readInput } from '../../plugins/routing/input.ts'
-import type { RoutingCatalog } from '../../plugins/routing/market.ts'
-import { readRequested } from '../../plugins/routing/requested.ts'
-import { type Resolution, resolveRoute } from '../../plugins/routing/resolve.ts'
-import type { ModeWeights } from '../../plugins/routing/score.ts'
-import type { Capabilities } from '../../providers/capabilities.ts'
-import { createCatalog } from '../../providers/catalog.ts'
+import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { compileRouting, evaluateRouting } from '../../plugins/routing/compile.ts'
+import { conditions, createActions } from '../../plugins/routing/operators.ts'
+import { readInput, readRequested } from '../../plugins/routing/requested-model.ts'
+import { type Resolution, resolveRoute } from '../../plugins/routing/resolve-route.ts'
+import type { ModeWeights, RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
+import { type Capabilities, createCatalog } from '../../providers/shared/catalog.ts'
 
 /** As shipped (decisions: "mode weights"). */
 export const WEIGHTS: ModeWeights = {

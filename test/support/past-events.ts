@@ -1,8 +1,7 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, encodeEvent, isRuleEvent } from '../../core/events/codec.ts'
-import { rulesStream } from '../../core/events/rules.ts'
-import { userStream } from '../../core/events/users.ts'
-import type { PastEvent } from '../../projections/past.ts'
+import { rulesStream, userStream } from '../../core/events/domain-events.ts'
+import type { PastEvent } from '../../projections/history.ts'
 
 /** What happened to user 1, at the positions 10, 20, 30, …, one event a minute from 10:01 on, by `key_a`. */
 export function given(...events: readonly DomainEvent[]): readonly PastEvent[] {

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { BUILT_IN_NAMES } from '../../config/built-in-names.ts'
+import { BUILT_IN_NAMES } from '../../config/settings/built-in-names.ts'
 import { makeFolder } from './gateway.ts'
 
 /** The built-in plugins in an order that works. */

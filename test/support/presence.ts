@@ -1,4 +1,4 @@
-import type { ClientConnection } from '../../core/contract/presence.ts'
+import type { ClientConnection } from '../../core/contract/exchange.ts'
 
 /** A client that leaves when the signal aborts. */
 export function presenceOf(signal: AbortSignal): ClientConnection {

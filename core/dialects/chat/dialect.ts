@@ -1,8 +1,9 @@
-import type { Dialect } from '../../contract/index.ts'
+import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
+import { compileParser } from '../../util/json-schema.ts'
 import { chatErrorBody } from './error-body.ts'
-import { readChatRequest } from './read-request.ts'
+import { chatRequestSchema } from './request-schema.ts'
+import { writeCompletion } from './write-completion.ts'
 import { writeChunks } from './write-stream.ts'
-import { writeCompletion } from './write-whole.ts'
 
 /** `POST /v1/chat/completions`. */
 export const chatDialect: Dialect = {
@@ -10,4 +11,26 @@ export const chatDialect: Dialect = {
   writeWhole: writeCompletion,
   writeStream: writeChunks,
   errorBody: chatErrorBody,
+}
+
+const readBody = compileParser<ChatRequest>(chatRequestSchema)
+
+/** Reads a chat-completions body. It is the canonical form already: it is checked, and nothing is copied. */
+function readChatRequest(body: JsonObject): ChatRequest {
+  const request = readBody(body)
+  refuse(request, 'n', (value) => typeof value === 'number' && value > 1, 'one choice is made per request')
+  refuse(request, 'logprobs', (value) => value === true, 'log probabilities are not given')
+  return request
+}
+
+function refuse(
+  request: ChatRequest,
+  param: string,
+  unwanted: (value: unknown) => boolean,
+  why: string,
+): void {
+  if (!unwanted(request[param])) return
+  throw new GatewayError('unsupported_parameter', `${param} is not supported: ${why}. Leave it out.`, {
+    param,
+  })
 }

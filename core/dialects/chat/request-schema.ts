@@ -1,5 +1,18 @@
 import type { JsonObject } from '../../contract/index.ts'
-import { tool } from './tool-schema.ts'
+
+/** A tool as chat completions take it. */
+export const tool: JsonObject = {
+  type: 'object',
+  required: ['type'],
+  properties: {
+    type: { type: 'string' },
+    function: {
+      type: 'object',
+      required: ['name'],
+      properties: { name: { type: 'string', minLength: 1 }, parameters: { type: ['object', 'null'] } },
+    },
+  },
+}
 
 const number = (minimum: number, maximum: number) => ({ type: ['number', 'null'], minimum, maximum })
 const count = { type: ['integer', 'null'], minimum: 1 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ResponseForm } from '../../events/responses.ts'
-import type { ResponsesBody } from './request.ts'
+import type { ResponseForm } from '../../events/domain-events.ts'
+import type { ResponsesBody } from './request-schema.ts'
 
 /** What is known about a call besides its exchange. */
 export interface ResponsesCall {

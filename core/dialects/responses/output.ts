@@ -1,10 +1,17 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
-import type { ChunkLengths } from '../../events/responses.ts'
-import { type CallItem, createCallItem } from './call-item.ts'
-import { createMessageItem, type MessageItem } from './message-item.ts'
-import type { Emit, ItemPosition, ItemStatus } from './output-item.ts'
-import { createPaceKeeper } from './pace.ts'
-import { createReasoningItem, type ReasoningItem } from './reasoning-item.ts'
+import type { ChunkLengths } from '../../events/domain-events.ts'
+import { createPaceKeeper } from './chunk-lengths.ts'
+import {
+  type CallItem,
+  createCallItem,
+  createMessageItem,
+  createReasoningItem,
+  type Emit,
+  type ItemPosition,
+  type ItemStatus,
+  type MessageItem,
+  type ReasoningItem,
+} from './output-items.ts'
 
 /** The output of one response as it grows. Whole and streamed answers are both made with it. */
 export interface Output {

@@ -1,12 +1,12 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
-import type { ChunkLengths } from '../../events/responses.ts'
+import type { ChunkLengths } from '../../events/domain-events.ts'
+import { partsOf } from './chunk-lengths.ts'
 import { createOutput, type Output } from './output.ts'
-import type { ItemStatus, OutputEvent } from './output-item.ts'
-import { partsOf } from './pace.ts'
+import type { ItemStatus, OutputEvent } from './output-items.ts'
 import { reopenResponse } from './response.ts'
 
 /** The SSE records of one streamed response, numbered from 0 without gaps. */
-export interface Records {
+interface Records {
   readonly output: Output
   open(response: JsonObject): string
   add(part: ReplyPart): string

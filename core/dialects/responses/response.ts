@@ -6,8 +6,9 @@ import {
   type JsonObject,
   type Usage,
 } from '../../contract/index.ts'
+import type { ResponseForm } from '../../events/domain-events.ts'
 import type { ResponsesCall } from './call.ts'
-import type { ItemStatus } from './output-item.ts'
+import type { ItemStatus } from './output-items.ts'
 
 /** The response object as it is when the model begins to answer. The interface's fields come first. */
 export function openResponse(call: ResponsesCall, exchange: Exchange): JsonObject {
@@ -127,4 +128,24 @@ function metadataOf({ body }: ResponsesCall, { target, route, decoration }: Exch
 function readInstructions({ body, inputCount, earlierCount }: ResponsesCall, { request }: Exchange): unknown {
   if (!body.instructions) return null
   return request.messages.at(-1 - inputCount - earlierCount)?.content ?? null
+}
+
+/** A response, which is made in OpenAI's form, in the form that a caller reads (interface: "Response object"). */
+export function shapeResponse(response: JsonObject, form: ResponseForm): JsonObject {
+  if (form === 'openai' || !Array.isArray(response.output)) return response
+  const { reasoning } = response
+  const wantsThoughts = isJsonObject(reasoning) && reasoning.summary !== null
+  const items: JsonObject[] = response.output
+  return {
+    ...response,
+    output: items.filter(({ type }) => wantsThoughts || type !== 'reasoning').map(shapeItem),
+  }
+}
+
+function shapeItem(item: JsonObject): JsonObject {
+  return Array.isArray(item.content) ? { ...item, content: item.content.map(shapePart) } : item
+}
+
+function shapePart(part: JsonObject): JsonObject {
+  return part.type === 'output_text' ? { type: 'text', text: part.text } : part
 }

@@ -1,6 +1,14 @@
-import { type Dialect, GatewayError } from '../../contract/index.ts'
-import { routeErrorBody } from './error-body.ts'
-import { readPreferences, readRouteRequest } from './read-request.ts'
+import {
+  type ChatRequest,
+  type Dialect,
+  GatewayError,
+  type JsonObject,
+  MODE_SPELLINGS,
+  parseMode,
+  type Tool,
+} from '../../contract/index.ts'
+import { compileParser } from '../../util/json-schema.ts'
+import { tool } from '../chat/request-schema.ts'
 import { writeRouteResult } from './write-result.ts'
 
 /** `POST /route`, on its own address. It does not stream. */
@@ -13,4 +21,83 @@ export const routeDialect: Dialect = {
     throw new GatewayError('internal_error', 'Direct routing does not stream.')
   },
   errorBody: routeErrorBody,
+}
+
+/** The body of `POST /route` (interface: "Direct routing"). Fields that are not named here are ignored. */
+export const routeRequestSchema: JsonObject = {
+  type: 'object',
+  required: ['prompt'],
+  properties: {
+    prompt: { type: 'string', minLength: 1 },
+    model_preferences: { type: 'array', items: { type: 'string', minLength: 1 } },
+    temperature: { type: 'number', minimum: 0, maximum: 2 },
+    max_tokens: { type: 'integer', minimum: 1 },
+    tools: { type: 'array', items: tool },
+    tool_choice: { type: 'string', minLength: 1 },
+    response_format: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
+    user_id: { type: 'string' },
+    cost_priority: { type: 'string', enum: MODE_SPELLINGS },
+  },
+}
+
+interface RouteBody {
+  readonly prompt: string
+  readonly model_preferences?: readonly string[]
+  readonly temperature?: number
+  readonly max_tokens?: number
+  readonly tools?: readonly Tool[]
+  readonly tool_choice?: string
+  readonly response_format?: { readonly type: string } & JsonObject
+  readonly user_id?: string
+  readonly cost_priority?: string
+}
+
+const readBody = compileParser<RouteBody>(routeRequestSchema)
+
+/** The defaults of the interface ("Direct routing"). */
+const DEFAULTS = { temperature: 0.7, max_tokens: 1000, cost_priority: 'balanced' }
+
+/** Reads the body of `POST /route` into a chat request; what else it holds is ignored. */
+export function readRouteRequest(body: JsonObject): ChatRequest {
+  const { prompt, temperature, max_tokens, tools, tool_choice, response_format, user_id, cost_priority } = {
+    ...DEFAULTS,
+    ...readBody(body),
+  }
+  return {
+    model: `auto:${parseMode(cost_priority) ?? 'balance'}`,
+    messages: [{ role: 'user', content: prompt }],
+    temperature,
+    max_tokens,
+    ...(tools && tools.length > 0 && { tools }),
+    ...(tool_choice !== undefined && { tool_choice: readToolChoice(tool_choice) }),
+    ...(response_format && { response_format }),
+    ...(user_id !== undefined && { user: user_id }),
+  }
+}
+
+/** Models to try before the automatic choice, in the caller's order. */
+export function readPreferences(body: JsonObject): readonly string[] {
+  return readBody(body).model_preferences ?? []
+}
+
+/** `auto`, `none` and `required` mean themselves, anything else is a tool's name. */
+function readToolChoice(choice: string): string | JsonObject {
+  return ['auto', 'none', 'required'].includes(choice)
+    ? choice
+    : { type: 'function', function: { name: choice } }
+}
+
+/** Errors of direct routing, with exactly the fields that the interface shows. */
+function routeErrorBody(error: GatewayError): JsonObject {
+  const { message, type, wireCode: code, details } = error
+  if (error.code === 'firewall_blocked') return { error: { message, meta: details.meta } }
+  return {
+    error: {
+      type,
+      message,
+      code,
+      ...(details.param !== undefined && { param: details.param }),
+      ...(details.retryAfter !== undefined && { retry_after: details.retryAfter }),
+    },
+  }
 }

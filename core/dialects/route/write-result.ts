@@ -1,7 +1,7 @@
 import { type Exchange, GatewayError, type JsonObject, type Usage } from '../../contract/index.ts'
-import { costOf } from '../../cost.ts'
-import { relatedId } from '../../ids.ts'
-import { collectCompletion } from '../chat/collect.ts'
+import { costOf } from '../../util/cost.ts'
+import { relatedId } from '../../util/ids.ts'
+import { collectCompletion } from '../chat/write-completion.ts'
 
 /** A direct routing result (interface: "Direct routing result"). */
 export function writeRouteResult(exchange: Exchange): JsonObject {

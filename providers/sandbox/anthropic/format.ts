@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Format } from '../format.ts'
-import { readCall } from './call.ts'
-import { writeError, writeErrorEvent } from './error.ts'
+import { isJsonObject, type SseEvent } from '../../../core/contract/index.ts'
+import type { Call, Format } from '../format.ts'
+import { Refusal } from '../format.ts'
+import { checkFields } from './checks.ts'
+import { writeStream, writeWhole } from './reply.ts'
+import { readQuestion } from './request.ts'
 
 const MODELS = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-sonnet-4-6']
 
@@ -34,4 +37,38 @@ function readHeader(headers: IncomingHttpHeaders, name: string): string {
 
 function readBearer({ authorization = '' }: IncomingHttpHeaders): string {
   return /^Bearer\s+(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? ''
+}
+
+/** Reads the body of a message request. Throws a `Refusal` (400) for one that Anthropic would not take. */
+function readCall(body: unknown, version: string): Call {
+  if (version === '') throw new Refusal(400, 'anthropic-version: header is required')
+  if (!isJsonObject(body)) throw new Refusal(400, 'The request body is not valid JSON.')
+  checkFields(body)
+  return { question: readQuestion(body), streams: body.stream === true, writeWhole, writeStream }
+}
+
+const TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  409: 'conflict_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+}
+
+/** Anthropic's error body: `{type, error:{type, message, details?}, request_id}`. */
+function writeError({ status, message, details }: Refusal): string {
+  const type = TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+  const { code } = details
+  const error = code === undefined ? { type, message } : { type, message, details: { error_code: code } }
+  return JSON.stringify({ type: 'error', error, request_id: 'req_sandbox' })
+}
+
+/** A failure in mid-stream is an event of its own, with the same body. */
+function writeErrorEvent(refusal: Refusal): SseEvent {
+  return { event: 'error', data: writeError(refusal) }
 }

@@ -1,7 +1,7 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
+import type { Answer } from '../model-request.ts'
 import { writeToolCall, writeToolDeltas, writeUsage } from '../openai/reply.ts'
-import type { Answer } from '../question.ts'
 import { splitText } from '../tokens.ts'
 
 /** An answer as one `chat.completion`, after the blank lines that DeepSeek sends while the request is queued. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../format.ts'
 
 /** The fields of a message of the API; `true` for one whose own fields are not looked at. */
 interface Shape {

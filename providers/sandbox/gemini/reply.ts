@@ -1,6 +1,6 @@
 import type { FinishReason, JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { Call, StreamEvents } from '../format.ts'
-import type { Answer, ToolRequest } from '../question.ts'
+import type { Answer, ToolRequest } from '../model-request.ts'
 import { splitText } from '../tokens.ts'
 
 const REASONS: Readonly<Record<FinishReason, string>> = {

@@ -1,7 +1,7 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
+import type { Answer, ToolRequest } from '../model-request.ts'
 import { writeUsage } from '../openai/reply.ts'
-import type { Answer, ToolRequest } from '../question.ts'
 import { splitText } from '../tokens.ts'
 
 /** An answer as one `chat.completion`. Thoughts make its content a list; `content_filter` is no reason that Mistral has. */

@@ -1,6 +1,8 @@
-import type { Format } from '../format.ts'
-import { readCall } from './call.ts'
-import { writeError, writeErrorEvent } from './error.ts'
+import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
+import type { Call, Format } from '../format.ts'
+import { Refusal } from '../format.ts'
+import { writeStream, writeWhole } from './reply.ts'
+import { readQuestion } from './request.ts'
 
 const MODELS = ['gpt-6-sol', 'gpt-5.6-terra', 'gpt-5-mini', 'gpt-4.1', 'gpt-4o-mini']
 
@@ -20,4 +22,64 @@ export const openai: Format = {
   },
   writeError,
   writeErrorEvent,
+}
+
+/** Reads the body of a chat request. Throws a `Refusal` (400) for one that OpenAI would not take. */
+function readCall(body: unknown): Call {
+  if (!isJsonObject(body)) throw new Refusal(400, 'We could not parse the JSON body of your request.')
+  const { stream_options: options } = body
+  const includesUsage = isJsonObject(options) && options.include_usage === true
+  const unknownFields = findUnknownFields(body)
+  return {
+    question: readQuestion(body),
+    streams: body.stream === true,
+    writeWhole: (answer) => writeWhole(answer, unknownFields),
+    writeStream: (answer) => writeStream(answer, unknownFields, includesUsage),
+  }
+}
+
+interface Kind {
+  readonly type: string
+  readonly code: string | null
+}
+
+const KINDS: Readonly<Record<number, Kind>> = {
+  401: { type: 'authentication_error', code: 'invalid_api_key' },
+  403: { type: 'permission_error', code: null },
+  404: { type: 'invalid_request_error', code: 'model_not_found' },
+  429: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  503: { type: 'service_unavailable_error', code: 'server_is_overloaded' },
+}
+
+/** OpenAI's error body: `{error:{message,type,param,code}}`. */
+export function writeError({ status, message, details }: Refusal): string {
+  const { type, code } = KINDS[status] ?? { type: readType(status), code: null }
+  const { param = null } = details
+  return JSON.stringify({ error: { message, type, param, code: details.code ?? code } })
+}
+
+/** A failure in mid-stream is a record like any other, with the same body. */
+export function writeErrorEvent(refusal: Refusal): SseEvent {
+  return { event: '', data: writeError(refusal) }
+}
+
+function readType(status: number): string {
+  return status >= 500 ? 'server_error' : 'invalid_request_error'
+}
+
+// As of the API reference of November 2026; a field missing here is only reported as unknown.
+const KNOWN = new Set(
+  `messages model stream stream_options temperature top_p max_tokens max_completion_tokens stop n seed
+  presence_penalty frequency_penalty logit_bias logprobs top_logprobs tools tool_choice parallel_tool_calls
+  functions function_call response_format reasoning_effort verbosity user metadata store service_tier modalities
+  audio prediction web_search_options prompt_cache_key prompt_cache_retention safety_identifier moderation`.split(
+    /\s+/,
+  ),
+)
+
+/** The names of the fields that OpenAI's chat requests do not have, sorted. */
+function findUnknownFields(body: JsonObject): readonly string[] {
+  return Object.keys(body)
+    .filter((name) => !KNOWN.has(name))
+    .sort()
 }

@@ -1,6 +1,6 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
-import type { Answer, ToolRequest } from '../question.ts'
+import type { Answer, ToolRequest } from '../model-request.ts'
 import { splitText } from '../tokens.ts'
 
 /** An answer as one `chat.completion`. */

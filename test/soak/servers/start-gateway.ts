@@ -6,11 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { ADMIN_KEY } from '../../support/gateway.ts'
 import { INSPECTED } from '../../support/heap.ts'
+import { ROOT } from '../../support/root.ts'
 import { vendorsAt } from '../../support/vendors.ts'
 import { treeOf } from './process-tree.ts'
 import { FLAKY_KEY } from './settings.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../../dist/config/signalbox.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
 
 /** The built gateway as a process of its own, perhaps with workers. */
 export interface GatewayProcess {

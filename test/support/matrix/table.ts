@@ -1,10 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { ROOT } from '../root.ts'
 
 /** What a test run found: for each case, the cell of each vendor. */
 export type Table = ReadonlyMap<string, ReadonlyMap<string, string>>
 
-const PAGE = fileURLToPath(new URL('../../../docs/vendors.md', import.meta.url))
+const PAGE = fileURLToPath(new URL('docs/vendors.md', ROOT))
 const START = '<!-- matrix -->\n'
 const END = '<!-- /matrix -->'
 

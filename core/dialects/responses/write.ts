@@ -1,0 +1,88 @@
+import { type Exchange, type FinishReason, GatewayError, type JsonObject } from '../../contract/index.ts'
+import type { ChunkLengths } from '../../events/domain-events.ts'
+import { noteReply, toStreamError } from '../note-reply.ts'
+import type { ResponsesCall } from './call.ts'
+import { createOutput } from './output.ts'
+import { createRecords } from './records.ts'
+import {
+  cancelResponse,
+  endOfResponse,
+  failResponse,
+  openResponse,
+  shapeResponse,
+  statusOfLastItem,
+} from './response.ts'
+
+/** The whole response, once it is durable, in the form that the caller reads. */
+export async function writeResponse(
+  exchange: Exchange,
+  call: ResponsesCall,
+  keep: PersistResponse,
+): Promise<JsonObject> {
+  if (exchange.reply?.type !== 'whole')
+    throw new GatewayError('internal_error', 'There is no reply to write.')
+  const output = createOutput(call.seed)
+  let finish: FinishReason = 'stop'
+  for (const part of exchange.reply.event.parts) {
+    if (part.type === 'finish') finish = part.reason
+    output.add(part)
+  }
+  output.close(statusOfLastItem(finish))
+  const end = endOfResponse(finish, exchange, output.items())
+  const response: JsonObject = Object.assign(openResponse(call, exchange), end)
+  return shapeResponse(await keep(response), call.form)
+}
+
+/**
+ * The events of a response as SSE (reference 10.4). The last one is sent when the response is durable; it is
+ * `response.failed` when the vendor fails half-way.
+ */
+export async function* writeEvents(
+  exchange: Exchange,
+  call: ResponsesCall,
+  keep: PersistResponse,
+): AsyncGenerator<string> {
+  if (exchange.reply?.type !== 'stream')
+    throw new GatewayError('internal_error', 'There is no stream to write.')
+  const opened = openResponse(call, exchange)
+  const records = createRecords(call.seed)
+  const { output } = records
+  let finish: FinishReason = 'stop'
+  let ended = false
+
+  try {
+    let text = records.open(opened)
+    for await (const batch of exchange.reply.batches) {
+      for (const event of batch) {
+        noteReply(exchange, event)
+        for (const part of event.parts) {
+          if (part.type === 'finish') finish = part.reason
+          text += records.add(part)
+        }
+      }
+      if (text !== '') yield text
+      text = ''
+    }
+    text += records.close(statusOfLastItem(finish))
+    const response = await keep(
+      { ...opened, ...endOfResponse(finish, exchange, output.items()) },
+      output.pace(),
+    )
+    ended = true
+    yield text + records.end(response)
+  } catch (error) {
+    if (exchange.client.isAborted) return
+    exchange.error = toStreamError(error)
+    const response = await keep(failResponse(opened, exchange.error, output.items()))
+    ended = true
+    yield records.end(response)
+  } finally {
+    if (!ended) await keep(cancelResponse(opened, output.items()))
+  }
+}
+
+/**
+ * Makes a response that has ended durable, where its caller wants it kept, and gives it as it is to be answered. Never rejects:
+ * an answer that cannot be kept says so.
+ */
+export type PersistResponse = (response: JsonObject, pace?: ChunkLengths) => Promise<JsonObject>

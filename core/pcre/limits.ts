@@ -1,0 +1,99 @@
+import { createContext, Script } from 'node:vm'
+
+/** The time that all patterns of one request may take together, in milliseconds. */
+export interface Budget {
+  remaining(): number
+  /**
+   * What one run of a pattern may take: half of what remains, so that a pattern that runs away leaves something to the
+   * rules behind it.
+   */
+  share(): number
+  spend(milliseconds: number): void
+  /** Notes that a pattern was stopped, or not started, and counted as no match. */
+  overrun(pattern: string): void
+  /** The patterns that were stopped, once for each time. */
+  readonly overruns: readonly string[]
+}
+
+/** A fresh budget; one per request. */
+export function createBudget(milliseconds = 10): Budget {
+  const overruns: string[] = []
+  let remaining = milliseconds
+  return {
+    remaining: () => remaining,
+    share: () => remaining / 2,
+    spend(spent) {
+      remaining = Math.max(0, remaining - spent)
+    },
+    overrun(pattern) {
+      overruns.push(pattern)
+    },
+    overruns,
+  }
+}
+
+/**
+ * Runs `job` and gives its result, or undefined when it took longer than `milliseconds`: V8 then ends it, in the middle of
+ * a regular expression if need be. Costs about 50 µs for the watching thread; counts in whole milliseconds, at least one.
+ * The watch goes by the clock. A job that was ended although this process hardly ran begins again: on a busy machine a
+ * rule must not be let off for what others do.
+ */
+export function runWithin<Result>(milliseconds: number, job: () => Result): Result | undefined {
+  for (let time = 1; time <= MOST_TRIES; time++) {
+    const before = processorTime()
+    const outcome = tryWithin(milliseconds, job)
+    if (outcome !== undefined) return outcome.result
+    if (processorTime() - before >= milliseconds / 2) return undefined
+  }
+  return undefined
+}
+
+const MOST_TRIES = 5
+
+/** Milliseconds that the processor has worked for this process, on any thread. */
+export function processorTime(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+function tryWithin<Result>(milliseconds: number, job: () => Result): { result: Result } | undefined {
+  let outcome: { result: Result } | undefined
+  sandbox.job = () => {
+    outcome = { result: job() }
+  }
+  try {
+    CALL.runInContext(sandbox, { timeout: Math.max(1, Math.floor(milliseconds)) })
+  } catch (error) {
+    // On a busy machine the watching thread can wake up late, and call a job late that has long been done.
+    if (!isTimeout(error) && !isStackOverflow(error)) throw error
+  } finally {
+    sandbox.job = () => {}
+  }
+  return outcome
+}
+
+/** The job is handed over as a value: no text ever becomes code. */
+const sandbox: { job: () => void } = { job: () => {} }
+createContext(sandbox)
+
+const CALL = new Script('job()')
+
+// The first call takes milliseconds, which no request should pay.
+CALL.runInContext(sandbox, { timeout: 1000 })
+
+/** V8 raises it in the sandbox's realm, so it is no `Error` of ours. */
+function isTimeout(error: unknown): boolean {
+  return codeOf(error) === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+}
+
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+}
+
+/** A regular expression that has used up its stack for backtracking was running away, too. */
+function isStackOverflow(error: unknown): boolean {
+  return error instanceof RangeError || (error instanceof SyntaxError && error.message.includes('overflow'))
+}
+
+/** Why a pattern cannot be run, worded to follow "The pattern counts as no match: ". */
+export class PatternFault extends Error {}

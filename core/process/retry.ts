@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { EventLogUnavailableError } from '../contract/index.ts'
+
+const RETRY_MS = { first: 250, most: 5000 }
+
+/** Opens something on the event log, and tries again while the log is away. Rejects when the signal aborts. */
+export async function retryWhileUnavailable<Opened>(
+  open: () => Promise<Opened>,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Opened> {
+  for (let delay = RETRY_MS.first; ; delay = Math.min(delay * 2, RETRY_MS.most)) {
+    try {
+      return await unlessAborted(open(), signal)
+    } catch (error) {
+      if (!(error instanceof EventLogUnavailableError && error.transient)) throw error
+      logger.warn({ err: error }, 'the event log is away; starting when it is back')
+      await sleep(delay, undefined, { signal })
+    }
+  }
+}
+
+/** What the promise gives, unless the signal aborts before: then its reason is thrown. */
+export async function unlessAborted<Value>(promise: Promise<Value>, signal?: AbortSignal): Promise<Value> {
+  if (signal === undefined) return promise
+  signal.throwIfAborted()
+  const settled = new AbortController()
+  const aborted = once(signal, 'abort', { signal: settled.signal }).then(() => Promise.reject(signal.reason))
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    settled.abort()
+    aborted.catch(() => undefined)
+  }
+}

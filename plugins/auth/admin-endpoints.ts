@@ -1,0 +1,90 @@
+import {
+  type GatewayContext,
+  GatewayError,
+  type GatewayMiddleware,
+  type GatewayRouter,
+  type JsonObject,
+  PLANS,
+  type Plan,
+  type RequestLimit,
+} from '../../core/contract/index.ts'
+import { jsonBody } from '../../core/http/read-body.ts'
+import { createLazyParser } from '../../core/util/json-schema.ts'
+import type { Accounts, User } from '../../projections/accounts.ts'
+import type { AccountCommands } from './account-commands.ts'
+
+const plan = { type: 'string', enum: PLANS }
+const name = { type: 'string', minLength: 1, maxLength: 128 }
+
+/** The body of `POST /admin/users`. */
+export const newUserSchema: JsonObject = {
+  type: 'object',
+  required: ['name', 'plan'],
+  additionalProperties: false,
+  properties: { name, plan },
+}
+
+const readNewUser = createLazyParser<{ name: string; plan: Plan }>(newUserSchema)
+
+/** The body of `PATCH /admin/users/{id}`. */
+export const userChangeSchema: JsonObject = {
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  properties: { plan, requests_per_minute: { type: ['integer', 'null'], minimum: 1 } },
+}
+
+const readUserChange = createLazyParser<{ plan?: Plan; requests_per_minute?: RequestLimit }>(userChangeSchema)
+
+/** `/admin/*`: users and keys, for the bearer of the admin key. */
+export function addAdminRoutes(
+  router: GatewayRouter,
+  accounts: Accounts,
+  commands: AccountCommands,
+  guard: GatewayMiddleware,
+): void {
+  router.get('/admin/users', guard, async (ctx) => {
+    ctx.body = { data: accounts.users().map(showUser) }
+  })
+  router.post('/admin/users', guard, async (ctx) => {
+    const { name, plan } = readNewUser(jsonBody(ctx))
+    ctx.status = 201
+    ctx.body = { data: showUser(await commands.createUser(name, plan, authorOf(ctx))) }
+  })
+  router.patch('/admin/users/:id', guard, async (ctx) => {
+    const { requests_per_minute, ...change } = readUserChange(jsonBody(ctx))
+    const limit = requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }
+    const user = findUser(accounts, ctx.params.id)
+    ctx.body = { data: showUser(await commands.changeUser(user.id, { ...change, ...limit }, authorOf(ctx))) }
+  })
+  router.post('/admin/users/:id/keys', guard, async (ctx) => {
+    const user = findUser(accounts, ctx.params.id)
+    ctx.status = 201
+    ctx.body = { data: await commands.issueKey(user.id, authorOf(ctx)) }
+  })
+  router.delete('/admin/keys/:id', guard, async (ctx) => {
+    await commands.revokeKey(ctx.params.id ?? '', authorOf(ctx))
+    ctx.body = { success: true }
+  })
+}
+
+function authorOf(ctx: GatewayContext) {
+  return { actor: 'admin', requestId: ctx.requestId }
+}
+
+function findUser(accounts: Accounts, id: string | undefined): User {
+  const user = accounts.user(Number(id))
+  if (user === undefined) throw new GatewayError('not_found', `There is no user ${id}.`)
+  return user
+}
+
+function showUser(user: User): JsonObject {
+  const keys = user.keys.map(({ id, createdAt, revokedAt }) => ({
+    id,
+    created_at: createdAt,
+    revoked_at: revokedAt,
+  }))
+  const { id, name, plan, requestsPerMinute, createdAt } = user
+  const limit = requestsPerMinute === undefined ? {} : { requests_per_minute: requestsPerMinute }
+  return { id, name, plan, ...limit, created_at: createdAt, keys }
+}

@@ -1,0 +1,99 @@
+import { type FirewallRule, GatewayError, type JsonObject, type Warning } from '../../core/contract/index.ts'
+import type { FirewallContent } from '../../core/events/domain-events.ts'
+import { compilePattern } from '../../core/pcre/compile.ts'
+import {
+  enabledField,
+  nameField,
+  parseFields,
+  priorityField,
+  type RuleKind,
+  schemaField,
+} from '../rules/rule-kind.ts'
+
+const oneOf = (name: string, ...values: string[]) =>
+  schemaField(name, { type: 'string', enum: values }, `one of ${values.join(', ')}`)
+
+const FIELDS = [
+  nameField,
+  enabledField,
+  oneOf('scope', 'prompt', 'response'),
+  oneOf('type', 'substring', 'regex'),
+  schemaField(
+    'pattern',
+    { type: 'string', minLength: 1, maxLength: 10_000 },
+    'a string of 1 to 10000 characters',
+  ),
+  oneOf('action', 'block', 'mask', 'warn'),
+  schemaField('replacement', { type: ['string', 'null'] }, 'a string or null', false),
+  priorityField,
+]
+
+/** Firewall rules: fields, validation and events (interface: "Firewall rule"). */
+export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
+  name: 'firewall',
+  fields: FIELDS,
+  readNew(body) {
+    // The cast is safe: every required field was read by its schema.
+    return { replacement: null, ...read(body, true) } as FirewallContent
+  },
+  readChanges: (body) => read(body, false),
+  created: (userId, ruleId, content, more) => ({
+    type: 'FirewallRuleCreated',
+    data: { userId, ruleId, content, ...more },
+  }),
+  updated: (userId, ruleId, changes, more) => ({
+    type: 'FirewallRuleUpdated',
+    data: { userId, ruleId, changes, ...more },
+  }),
+  deleted: (userId, ruleId) => ({ type: 'FirewallRuleDeleted', data: { userId, ruleId } }),
+  show(rule) {
+    const { id, user_id, name, is_enabled, scope, type, pattern, action, replacement, priority } = rule
+    const { created_at, updated_at } = rule
+    const error = patternError(rule)
+    return {
+      id,
+      user_id,
+      name,
+      is_enabled,
+      scope,
+      type,
+      pattern,
+      action,
+      replacement,
+      priority,
+      created_at,
+      updated_at,
+      ...(error !== undefined && { pattern_error: error }),
+    }
+  },
+  remark(rule) {
+    const warnings: Warning[] = []
+    const error = patternError(rule)
+    if (error !== undefined) {
+      warnings.push({ code: 'pattern_not_evaluable', message: `The pattern counts as no match: ${error}.` })
+    }
+    if (rule.scope === 'response') {
+      const message = 'Rules of scope "response" are stored and not evaluated yet.'
+      warnings.push({ code: 'scope_not_evaluated', message })
+    }
+    return warnings
+  },
+}
+
+/** The fields of a body; 400 for the first one that is missing or wrong, in table order. */
+function read(body: JsonObject, isNew: boolean): JsonObject {
+  const { values, faults, missing } = parseFields(FIELDS, body)
+  for (const { name } of FIELDS) {
+    if (isNew && missing.includes(name))
+      throw new GatewayError('invalid_rule', `The ${name} field is required.`)
+    const fault = faults[name]?.[0]
+    if (fault !== undefined) throw new GatewayError('invalid_rule', fault)
+  }
+  return values
+}
+
+function patternError(rule: Pick<FirewallRule, 'type' | 'pattern'>): string | undefined {
+  if (rule.type !== 'regex') return undefined
+  const pattern = compilePattern(rule.pattern)
+  return 'error' in pattern ? pattern.error : undefined
+}

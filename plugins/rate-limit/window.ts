@@ -1,2 +1,0 @@
-/** Limits are per minute. */
-export const WINDOW_SECONDS = 60

@@ -1,0 +1,17 @@
+import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { parseChatError } from '../chat-format/errors.ts'
+import { parseChatReply } from '../chat-format/reply.ts'
+import { createChatStreamReader } from '../chat-format/stream.ts'
+import { writeCall } from './request.ts'
+
+/**
+ * DeepSeek's chat completions: https://api-docs.deepseek.com/api/create-chat-completion. The base URL is
+ * `https://api.deepseek.com`. Its records are OpenAI's with more fields, so clients get them whole.
+ */
+export const deepseek: ProviderAdapter = {
+  format: 'deepseek',
+  buildRequest: writeCall,
+  parseReply: parseChatReply,
+  createStreamReader: createChatStreamReader,
+  parseError: parseChatError,
+}

@@ -1,0 +1,114 @@
+import type { GatewayError } from '../../core/contract/errors.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
+import { createProviderError, type ProviderErrorCode, parseRetryAfter, redactKeys } from '../shared/errors.ts'
+import { parseJson, readNumber, readObject, readObjects, readString } from '../shared/fields.ts'
+
+/** Reads an answer other than 2xx: https://ai.google.dev/gemini-api/docs/troubleshooting */
+export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
+  return describe(provider, status, readVendorError(parseJson(body)), parseRetryAfter(headers))
+}
+
+/** Reads an `{error}` record that came inside a 200 answer. */
+export function readFailureRecord(record: JsonObject): GatewayError {
+  const error = readVendorError(record)
+  return describe('The provider', impliedStatus(error), error)
+}
+
+function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
+  const code = classify(status, error)
+  const said = { status, code: error.reason || error.status, message: error.message }
+  const tooLong = isTooLong(error) && { wireCode: 'context_length_exceeded', param: 'messages' }
+  return createProviderError(code, provider, said, {
+    ...(code === 'provider_refused' && tooLong),
+    retryAfter: retryAfter ?? readDelay(error),
+  })
+}
+
+function classify(status: number, error: VendorError): ProviderErrorCode {
+  if (status === 402 || error.quotas.some((quota) => /PerDay/i.test(quota))) return 'provider_quota_exceeded'
+  if (status === 401 || status === 403 || error.reason === 'API_KEY_INVALID') {
+    return 'provider_authentication_error'
+  }
+  if (status === 404) return 'model_not_found'
+  if (status === 408 || status === 504) return 'provider_timeout'
+  if (status === 429) return 'provider_rate_limited'
+  return status >= 400 && status < 499 ? 'provider_refused' : 'provider_error'
+}
+
+/** Whole seconds, at least 1. */
+function readDelay({ retryDelay }: VendorError): number | undefined {
+  return retryDelay === undefined ? undefined : Math.max(1, Math.ceil(retryDelay))
+}
+
+function isTooLong({ message }: VendorError): boolean {
+  return /exceeds the maximum number of tokens/i.test(message)
+}
+
+/** What Google says about a failure (google.rpc.Status); a field it leaves out is empty. `message` holds no keys. */
+interface VendorError {
+  readonly message: string
+  /** Such as `INVALID_ARGUMENT`. */
+  readonly status: string
+  /** The HTTP status; undefined where it is left out. */
+  readonly code: number | undefined
+  /** From ErrorInfo, such as `API_KEY_INVALID`. */
+  readonly reason: string
+  /** From RetryInfo, in seconds. */
+  readonly retryDelay: number | undefined
+  /** From QuotaFailure: the limits that were hit, such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
+  readonly quotas: readonly string[]
+}
+
+/** Reads `{error:{…}}`, a list of it, `{error:"…"}`, or plain text. */
+function readVendorError(body: unknown): VendorError {
+  const outer = Array.isArray(body) ? body[0] : body
+  const { error } = readObject(outer)
+  const fields = readObject(error)
+  const details = readObjects(fields.details)
+  const message = readString(fields.message) || readString(error)
+  return {
+    message: redactKeys(message).slice(0, LONGEST_MESSAGE),
+    status: readString(fields.status),
+    code: readNumber(fields.code),
+    reason: readString(findDetail(details, 'ErrorInfo').reason),
+    retryDelay: readDuration(findDetail(details, 'RetryInfo').retryDelay),
+    quotas: readObjects(findDetail(details, 'QuotaFailure').violations).map(({ quotaId }) =>
+      readString(quotaId),
+    ),
+  }
+}
+
+/** Vendors may repeat the refused input in their message. */
+const LONGEST_MESSAGE = 2000
+
+/** By the end of its type: `type.googleapis.com/google.rpc.RetryInfo`. */
+function findDetail(details: readonly JsonObject[], name: string): JsonObject {
+  return readObject(details.find((detail) => readString(detail['@type']).endsWith(`.${name}`)))
+}
+
+/** Such as `34.07s`. */
+function readDuration(value: unknown): number | undefined {
+  const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(readString(value)) ?? []
+  return seconds === undefined ? undefined : Number(seconds)
+}
+
+/** The HTTP status that an error inside a 200 answer would have had. */
+function impliedStatus({ code, status }: VendorError): number {
+  return code !== undefined && code >= 400 && code < 600 ? code : (STATUSES.get(status) ?? 500)
+}
+
+/** https://cloud.google.com/apis/design/errors#handling_errors */
+const STATUSES = new Map([
+  ['INVALID_ARGUMENT', 400],
+  ['FAILED_PRECONDITION', 400],
+  ['OUT_OF_RANGE', 400],
+  ['UNAUTHENTICATED', 401],
+  ['PERMISSION_DENIED', 403],
+  ['NOT_FOUND', 404],
+  ['RESOURCE_EXHAUSTED', 429],
+  ['CANCELLED', 499],
+  ['INTERNAL', 500],
+  ['UNAVAILABLE', 503],
+  ['DEADLINE_EXCEEDED', 504],
+])

@@ -1,0 +1,519 @@
+import { expect } from 'chai'
+import {
+  type EventLog,
+  EventLogUnavailableError,
+  type EventMetadata,
+  type NewEvent,
+  type RecordedEvent,
+  WrongExpectedRevisionError,
+} from '../../core/contract/event-log.ts'
+
+/** A fresh, empty log, and what a test may do with it. */
+export interface OpenedLog {
+  readonly log: EventLog
+  /** Closes the log and opens the same store again. */
+  reopen(): Promise<EventLog>
+  /** Closes whatever is open and removes the store. */
+  dispose(): Promise<void>
+}
+
+export const metadata: EventMetadata = {
+  actor: 'key_7',
+  requestId: 'req_1',
+  time: '2025-03-01T10:00:00.123456Z',
+  schema: 1,
+}
+
+export function numbered(n: number): NewEvent {
+  return { type: 'Numbered', data: { n } }
+}
+
+/** The behaviour that every event log has. */
+export function eventLogContract(name: string, open: () => Promise<OpenedLog>): void {
+  describe(`${name}, as an event log`, () => {
+    let opened: OpenedLog
+    let log: EventLog
+
+    beforeEach(async () => {
+      opened = await open()
+      log = opened.log
+    })
+
+    afterEach(() => opened.dispose())
+
+    const append = (stream: string, ...numbers: number[]) =>
+      log.append(stream, numbers.map(numbered), { expectedRevision: 'any', metadata })
+
+    describe('append', () => {
+      it('gives back what was written, in order, with the metadata of the append', async () => {
+        const { position } = await log.append('user-1', [numbered(1), numbered(2)], {
+          expectedRevision: -1,
+          metadata,
+        })
+
+        const events = await collect(log.read('user-1'))
+
+        const common = { stream: 'user-1', type: 'Numbered', metadata }
+        expect(events.map(({ position, ...rest }) => rest)).to.deep.equal([
+          { ...common, revision: 0, data: { n: 1 } },
+          { ...common, revision: 1, data: { n: 2 } },
+        ])
+        expect(events[1]?.position).to.equal(position)
+      })
+
+      it('keeps any Unicode text', async () => {
+        const data = {
+          'ключ "1"': 'naïve 🚂 日本語 \u2028 \u0000 \\ \ud800',
+          nested: { list: [null, true, -1.5e-7] },
+        }
+        await log.append('user-ä🚂', [{ type: 'Überschrift', data }], { expectedRevision: 'any', metadata })
+
+        const [event] = await collect(log.read('user-ä🚂'))
+
+        expect(event).to.deep.include({ stream: 'user-ä🚂', type: 'Überschrift', data })
+      })
+
+      it('keeps payloads of half a megabyte', async () => {
+        const data = { text: 'ü'.repeat(250_000) }
+        await log.append('user-1', [{ type: 'Large', data }], { expectedRevision: 'any', metadata })
+
+        const [event] = await collect(log.read('user-1'))
+
+        expect(event?.data).to.deep.equal(data)
+      })
+
+      it('counts revisions from 0 without gaps within each stream', async () => {
+        await append('user-1', 1)
+        await append('user-2', 1, 2)
+        await append('user-1', 2, 3)
+        const last = await append('user-1', 4)
+
+        expect(last.revision).to.equal(3)
+        expect(revisions(await collect(log.read('user-1')))).to.deep.equal([0, 1, 2, 3])
+        expect(revisions(await collect(log.read('user-2')))).to.deep.equal([0, 1])
+      })
+
+      it('gives positions that grow across streams', async () => {
+        const first = await append('user-1', 1)
+        const second = await append('user-2', 1)
+        const third = await append('user-1', 2)
+
+        expect(first.position).to.be.greaterThan(0)
+        expect(second.position).to.be.greaterThan(first.position)
+        expect(third.position).to.be.greaterThan(second.position)
+      })
+
+      it('accepts the revision that the stream is at', async () => {
+        await append('user-1', 1, 2)
+
+        const { revision } = await log.append('user-1', [numbered(3)], { expectedRevision: 1, metadata })
+
+        expect(revision).to.equal(2)
+      })
+
+      it('refuses another revision, and tells the actual one', async () => {
+        await append('user-1', 1, 2, 3)
+
+        const error = await rejection(log.append('user-1', [numbered(4)], { expectedRevision: 1, metadata }))
+
+        expect(error).to.be.instanceOf(WrongExpectedRevisionError)
+        expect(error).to.include({ stream: 'user-1', expected: 1, actual: 2 })
+      })
+
+      it('refuses -1 for a stream that exists', async () => {
+        await append('user-1', 1)
+
+        const error = await rejection(log.append('user-1', [numbered(2)], { expectedRevision: -1, metadata }))
+
+        expect(error).to.be.instanceOf(WrongExpectedRevisionError)
+        expect(error).to.include({ expected: -1, actual: 0 })
+      })
+
+      it('refuses a revision of a stream that does not exist, and tells -1', async () => {
+        const error = await rejection(log.append('user-1', [numbered(1)], { expectedRevision: 0, metadata }))
+
+        expect(error).to.be.instanceOf(WrongExpectedRevisionError)
+        expect(error).to.include({ expected: 0, actual: -1 })
+      })
+
+      it('writes nothing when it refuses', async () => {
+        await append('user-1', 1)
+
+        await rejection(log.append('user-1', [numbered(2), numbered(3)], { expectedRevision: 5, metadata }))
+
+        expect(await collect(log.read('user-1'))).to.have.length(1)
+      })
+
+      it('refuses to write no events', async () => {
+        const error = await rejection(log.append('user-1', [], { expectedRevision: 'any', metadata }))
+
+        expect(error).to.have.property('message').that.includes('at least one event')
+      })
+
+      it('lets exactly one of 64 concurrent appends with the same expected revision win', async () => {
+        const racing = Array.from({ length: 64 }, (_, n) =>
+          log.append('user-1', [numbered(n), numbered(n)], { expectedRevision: -1, metadata }),
+        )
+        const outcomes = await Promise.allSettled(racing)
+
+        const lost = outcomes.filter((outcome) => outcome.status === 'rejected')
+        expect(lost).to.have.length(63)
+        for (const { reason } of lost)
+          expect(reason).to.be.instanceOf(WrongExpectedRevisionError).and.include({ actual: 1 })
+        const winner = outcomes.findIndex((outcome) => outcome.status === 'fulfilled')
+        expect(numbers(await collect(log.read('user-1')))).to.deep.equal([winner, winner])
+      })
+
+      it('keeps the events of one append together when many write the same stream', async () => {
+        await Promise.all(Array.from({ length: 32 }, (_, n) => append('user-1', n, n, n)))
+
+        const written = numbers(await collect(log.read('user-1')))
+
+        expect(written).to.have.length(96)
+        for (let at = 0; at < written.length; at += 3) {
+          expect(written.slice(at, at + 3)).to.deep.equal(Array(3).fill(written[at]))
+        }
+      })
+
+      it('lets concurrent appends to different streams all succeed', async () => {
+        const appended = await Promise.all(
+          Array.from({ length: 64 }, (_, n) =>
+            log.append(`user-${n}`, [numbered(n)], { expectedRevision: -1, metadata }),
+          ),
+        )
+
+        expect(new Set(appended.map(({ position }) => position))).to.have.property('size', 64)
+        expect(numbers(await collect(log.read('user-63')))).to.deep.equal([63])
+      })
+    })
+
+    describe('read', () => {
+      it('starts at the revision asked for', async () => {
+        await append('user-1', 10, 11, 12, 13)
+
+        expect(numbers(await collect(log.read('user-1', 2)))).to.deep.equal([12, 13])
+      })
+
+      it('gives nothing for a stream that does not exist', async () => {
+        await append('user-1', 1)
+
+        expect(await collect(log.read('user-2'))).to.deep.equal([])
+      })
+
+      it('gives nothing from beyond the end', async () => {
+        await append('user-1', 1)
+
+        expect(await collect(log.read('user-1', 1))).to.deep.equal([])
+      })
+
+      it('gives a long stream whole and in order', async () => {
+        const all = Array.from({ length: 4500 }, (_, n) => n)
+        for (let at = 0; at < all.length; at += 500) await append('user-1', ...all.slice(at, at + 500))
+
+        expect(numbers(await collect(log.read('user-1')))).to.deep.equal(all)
+      })
+    })
+
+    describe('follow', () => {
+      let leaving: AbortController
+
+      beforeEach(() => {
+        leaving = new AbortController()
+      })
+
+      afterEach(() => leaving.abort())
+
+      const follow = (from = 0) => new Follower(log.subscribe(from, leaving.signal))
+
+      it('gives the events of all streams from the start in log order, then caught-up', async () => {
+        await append('user-1', 1)
+        await append('user-2', 2, 3)
+        await append('user-1', 4)
+
+        expect(await follow().take(5)).to.deep.equal([1, 2, 3, 4, 'caught-up'])
+      })
+
+      it('starts after the position asked for', async () => {
+        await append('user-1', 1, 2)
+        const { position } = await append('user-2', 3)
+        await append('user-1', 4)
+
+        expect(await follow(position).take(2)).to.deep.equal([4, 'caught-up'])
+      })
+
+      it('leaves out all but the streams of one category when it is asked to', async () => {
+        await append('plugin-a:1', 1)
+        await append('user-1', 2, 3)
+        await append('plugin-b:1', 4)
+        await append('rules-1', 5)
+        const plugins = new Follower(log.subscribe(0, leaving.signal, 'plugin-'))
+        expect(await plugins.take(3)).to.deep.equal([1, 4, 'caught-up'])
+
+        await append('user-1', 6)
+        await append('plugin-a:1', 7)
+        expect(await plugins.take(1)).to.deep.equal([7])
+        const users = new Follower(log.subscribe(0, leaving.signal, 'user-'))
+        expect(await users.take(4)).to.deep.equal([2, 3, 6, 'caught-up'])
+      })
+
+      it('says caught-up first on an empty log', async () => {
+        expect(await follow().take(1)).to.deep.equal(['caught-up'])
+      })
+
+      it('gives live events after caught-up, and says it only once', async () => {
+        await append('user-1', 1)
+        const follower = follow()
+        await follower.take(2)
+
+        await append('user-1', 2)
+        expect(await follower.take(1)).to.deep.equal([2])
+        await append('user-2', 3)
+        await append('user-2', 4)
+        expect(await follower.take(2)).to.deep.equal([3, 4])
+      })
+
+      it('misses and repeats nothing while others write', async () => {
+        const follower = follow()
+        const writing = Array.from({ length: 20 }, async (_, writer) => {
+          for (let n = 0; n < 25; n++) await append(`user-${writer}`, n)
+        })
+        const taken = await follower.take(501)
+        await Promise.all(writing)
+
+        expect(taken.filter((item) => item === 'caught-up')).to.have.length(1)
+        const positions = follower.events.map(({ position }) => position)
+        expect(positions).to.deep.equal([...new Set(positions)].sort((a, b) => a - b))
+        for (let writer = 0; writer < 20; writer++) {
+          const own = follower.events.filter(({ stream }) => stream === `user-${writer}`)
+          expect(revisions(own)).to.deep.equal(Array.from({ length: 25 }, (_, n) => n))
+        }
+      })
+
+      it('catches up with thousands of events', async () => {
+        const all = Array.from({ length: 4500 }, (_, n) => n)
+        for (let at = 0; at < all.length; at += 500) await append(`user-${at}`, ...all.slice(at, at + 500))
+
+        expect(await follow().take(4501)).to.deep.equal([...all, 'caught-up'])
+      })
+
+      it('gives whole events, as read does', async () => {
+        await append('user-1', 1)
+        const follower = follow()
+        await follower.take(2)
+
+        expect(follower.events).to.deep.equal(await collect(log.read('user-1')))
+      })
+
+      it('serves several followers at their own pace', async () => {
+        const { position } = await append('user-1', 1)
+        const fast = follow()
+        const slow = follow(position)
+        await fast.take(2)
+        await append('user-1', 2)
+        await append('user-1', 3)
+
+        expect(await fast.take(2)).to.deep.equal([2, 3])
+        expect(await slow.take(3)).to.deep.equal([2, 3, 'caught-up'])
+      })
+
+      it('ends when the signal aborts while it waits', async () => {
+        const follower = follow()
+        await follower.take(1)
+        const waiting = follower.take(1)
+        leaving.abort()
+
+        expect(await waiting).to.deep.equal([])
+      })
+
+      it('ends when the signal aborts while it catches up', async () => {
+        await append('user-1', 1, 2, 3)
+        const follower = follow()
+        await follower.take(1)
+        leaving.abort()
+
+        expect(await follower.take(1)).to.deep.equal([])
+      })
+
+      it('gives nothing when the signal has aborted before', async () => {
+        await append('user-1', 1)
+        leaving.abort()
+
+        expect(await follow().take(1)).to.deep.equal([])
+      })
+
+      it('can be left in the middle', async () => {
+        await append('user-1', 1, 2, 3)
+        for await (const item of log.subscribe(0, leaving.signal)) {
+          if (item !== 'caught-up' && item.data.n === 2) break
+        }
+
+        expect(await follow().take(4)).to.deep.equal([1, 2, 3, 'caught-up'])
+      })
+
+      it('ends when the log closes', async () => {
+        const follower = follow()
+        await follower.take(1)
+        const waiting = follower.take(1)
+        await log.close()
+
+        expect(await waiting).to.deep.equal([])
+      })
+    })
+
+    describe('a stream that expires', () => {
+      const store = (stream: string, maxAge = 3600) =>
+        log.append(stream, [numbered(1)], { expectedRevision: -1, metadata, maxAge })
+
+      it('is read like any other, also after the log was closed', async () => {
+        await store('response-1')
+        log = await opened.reopen()
+
+        const [event] = await collect(log.read('response-1'))
+
+        expect(event).to.deep.include({ stream: 'response-1', revision: 0, data: { n: 1 }, metadata })
+      })
+
+      it('lets exactly one of several appends with the same expected revision win', async () => {
+        const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => store('response-1')))
+
+        expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
+        for (const outcome of outcomes)
+          if (outcome.status === 'rejected')
+            expect(outcome.reason)
+              .to.be.instanceOf(WrongExpectedRevisionError)
+              .and.include({ expected: -1, actual: 0 })
+        expect(await collect(log.read('response-1'))).to.have.length(1)
+      })
+
+      it('is gone after its time', async () => {
+        await store('response-1', 1)
+        const begun = Date.now()
+
+        while ((await collect(log.read('response-1'))).length > 0) {
+          expect(Date.now() - begun).to.be.lessThan(5000)
+        }
+
+        expect(Date.now() - begun).to.be.greaterThan(900)
+      })
+
+      it('can be taken away before, and its neighbours stay', async () => {
+        await store('response-1')
+        await store('response-2')
+
+        await log.deleteStream('response-1')
+
+        expect(await collect(log.read('response-1'))).to.deep.equal([])
+        expect(await collect(log.read('response-2'))).to.have.length(1)
+      })
+
+      it('can be taken away when it is not there', async () => {
+        await log.deleteStream('response-1')
+      })
+
+      it('needs a time, and no other stream may have one', async () => {
+        const forEver = log.append('response-1', [numbered(1)], { expectedRevision: -1, metadata })
+        const passing = log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata, maxAge: 1 })
+
+        expect(await rejection(forEver))
+          .to.have.property('message')
+          .that.includes('needs a maxAge')
+        expect(await rejection(passing))
+          .to.have.property('message')
+          .that.includes('kept for ever')
+        expect(await rejection(log.deleteStream('user-1')))
+          .to.have.property('message')
+          .that.includes('kept for ever')
+      })
+
+      it('is not followed', async () => {
+        await store('response-1')
+        await append('user-1', 7)
+        const leaving = new AbortController()
+        const follower = new Follower(log.subscribe(0, leaving.signal))
+
+        expect(await follower.take(2)).to.deep.equal([7, 'caught-up'])
+        await store('response-2')
+        await append('user-1', 8)
+        expect(await follower.take(1)).to.deep.equal([8])
+        leaving.abort()
+      })
+    })
+
+    describe('close', () => {
+      it('keeps everything for the next time', async () => {
+        const before = await append('user-1', 1, 2)
+        log = await opened.reopen()
+
+        const after = await log.append('user-1', [numbered(3)], { expectedRevision: 1, metadata })
+
+        expect(numbers(await collect(log.read('user-1')))).to.deep.equal([1, 2, 3])
+        expect(after.position).to.be.greaterThan(before.position)
+      })
+
+      it('waits for the appends under way', async () => {
+        const underWay = Array.from({ length: 50 }, (_, n) => append(`user-${n}`, n))
+        await log.close()
+
+        expect(await Promise.all(underWay)).to.have.length(50)
+      })
+
+      it('refuses appends from then on', async () => {
+        await log.close()
+
+        expect(await rejection(append('user-1', 1))).to.be.instanceOf(EventLogUnavailableError)
+      })
+
+      it('may be called again', async () => {
+        await log.close()
+        await log.close()
+      })
+    })
+  })
+}
+
+/** Pulls a followed log item by item, and keeps the events. An item is the event's number, or `caught-up`. */
+class Follower {
+  readonly events: RecordedEvent[] = []
+  readonly #items: AsyncIterator<RecordedEvent | 'caught-up'>
+
+  constructor(followed: AsyncIterable<RecordedEvent | 'caught-up'>) {
+    this.#items = followed[Symbol.asyncIterator]()
+  }
+
+  /** The next `count` items, fewer when it ends before. */
+  async take(count: number): Promise<unknown[]> {
+    const taken: unknown[] = []
+    while (taken.length < count) {
+      const { done, value } = await this.#items.next()
+      if (done) break
+      if (value !== 'caught-up') this.events.push(value)
+      taken.push(value === 'caught-up' ? value : value.data.n)
+    }
+    return taken
+  }
+}
+
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const collected: T[] = []
+  for await (const item of items) collected.push(item)
+  return collected
+}
+
+/** The error that the promise rejects with; fails when it resolves. */
+export async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  let resolved: unknown
+  try {
+    resolved = await promise
+  } catch (error) {
+    return error
+  }
+  return expect.fail(`resolved with ${JSON.stringify(resolved)} where a rejection was expected`)
+}
+
+export function revisions(events: readonly RecordedEvent[]): number[] {
+  return events.map(({ revision }) => revision)
+}
+
+function numbers(events: readonly RecordedEvent[]): unknown[] {
+  return events.map(({ data }) => data.n)
+}

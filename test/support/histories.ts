@@ -1,0 +1,68 @@
+import type { RecordedEvent } from '../../core/contract/index.ts'
+import { createMetadata, type DomainEvent, encodeEvent } from '../../core/events/codec.ts'
+import { rulesStream, userStream } from '../../core/events/domain-events.ts'
+import { createClock } from '../../core/util/clock.ts'
+
+/** Events as a log of theirs would hold them: each in its stream, with revisions without gaps. The time is always the same. */
+export function recordAll(events: readonly DomainEvent[]): readonly RecordedEvent[] {
+  const revisions = new Map<string, number>()
+  const clock = createClock(() => Date.UTC(2025, 2, 1))
+  return events.map((event, index) => {
+    const stream = streamOf(event)
+    const revision = (revisions.get(stream) ?? -1) + 1
+    revisions.set(stream, revision)
+    const metadata = createMetadata('admin', clock())
+    return { ...encodeEvent(event), stream, revision, position: index + 1, metadata }
+  })
+}
+
+function streamOf(event: DomainEvent): string {
+  if (event.type === 'IdsReserved') return 'ids'
+  const { userId } = event.data
+  return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
+}
+
+/** What `users` users might do, so that every type of event comes up and every user has rules that were changed. */
+export function inventHistory(users: number, turns: number): readonly DomainEvent[] {
+  const events: DomainEvent[] = []
+  for (let userId = 1; userId <= users; userId++) {
+    events.push({ type: 'IdsReserved', data: { first: userId, count: 1 } })
+    events.push({ type: 'UserCreated', data: { userId, name: `Zoë ${userId}`, plan: 'paid' } })
+    const keys = [`key_a${userId}`, `key_b${userId}`]
+    for (const keyId of keys)
+      events.push({ type: 'KeyIssued', data: { userId, keyId, hash: `hash of ${keyId}` } })
+    events.push({ type: 'KeyRevoked', data: { userId, keyId: `key_b${userId}` } })
+    if (userId % 3 === 0) events.push({ type: 'PlanChanged', data: { userId, plan: 'free' } })
+  }
+  for (let turn = 0; turn < turns; turn++) {
+    for (let userId = 1; userId <= users; userId++)
+      events.push(...workOnRules(userId, users + turn * users * 2, turn))
+  }
+  return events
+}
+
+function workOnRules(userId: number, taken: number, turn: number): readonly DomainEvent[] {
+  const ruleId = taken + 2 * userId
+  const general = { name: `rule “${ruleId}”`, is_enabled: turn % 2 === 0, priority: turn % 5 }
+  const document = { match_json: { contains: ['ü', 'plan'] }, action_json: { set_mode: 'cost' } }
+  const pattern = {
+    scope: 'prompt',
+    type: 'substring',
+    pattern: 'geheim',
+    action: 'mask',
+    replacement: null,
+  } as const
+  const events: DomainEvent[] = [
+    { type: 'IdsReserved', data: { first: ruleId - 1, count: 2 } },
+    {
+      type: 'RoutingRuleCreated',
+      data: { userId, ruleId: ruleId - 1, content: { ...general, ...document } },
+    },
+    { type: 'FirewallRuleCreated', data: { userId, ruleId, content: { ...general, ...pattern } } },
+    { type: 'RoutingRuleUpdated', data: { userId, ruleId: ruleId - 1, changes: { priority: 9 } } },
+    { type: 'FirewallRuleUpdated', data: { userId, ruleId, changes: { pattern: 'secret' } } },
+  ]
+  if (turn % 3 === 1) events.push({ type: 'RoutingRuleDeleted', data: { userId, ruleId: ruleId - 1 } })
+  if (turn % 3 === 2) events.push({ type: 'FirewallRuleDeleted', data: { userId, ruleId } })
+  return events
+}

@@ -1,0 +1,173 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { parse } from 'yaml'
+import { VARIABLE_NAMES } from '../../../../config/settings/environment.ts'
+import { readSettings } from '../../../../config/settings/settings.ts'
+import { startGateway } from '../../../support/gateway.ts'
+import { ROOT } from '../../../support/root.ts'
+
+const FOLDER = fileURLToPath(new URL('config/deploy/', ROOT))
+
+const read = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8')
+// Merge keys (`<<`) are of YAML 1.1, which Compose reads.
+const readYaml = (name: string) => parse(read(name), { merge: true })
+
+const { bin, allowScripts, scripts } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'))
+
+/** Every variable that the gateway knows. */
+function knownVariables(): readonly string[] {
+  const keys = Object.keys(readSettings({}).providers).map((id) => `${id.toUpperCase()}_API_KEY`)
+  return [...VARIABLE_NAMES, ...keys, 'CONFIG', 'NODE_ENV']
+}
+
+interface Service {
+  readonly image?: string
+  readonly volumes?: readonly string[]
+  readonly ports?: readonly string[]
+  readonly restart: string
+  readonly security_opt: readonly string[]
+}
+
+// No container engine runs where the tests do: what the files say is checked against the program and against each other.
+describe('the files for deployment:', () => {
+  const compose = readYaml('compose.yaml')
+  const services: readonly (readonly [string, Service])[] = Object.entries(compose.services)
+  const { gateway, prometheus, grafana } = compose.services
+  const { drain_ms } = readSettings({}).timeouts
+
+  it('every YAML file can be read', () => {
+    const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /\.ya?ml$/.test(name),
+    )
+    expect(files.length).to.be.above(4)
+    for (const file of files) expect(readYaml(file), file).to.be.an('object')
+  })
+
+  describe('compose.yaml', () => {
+    it('sets only what the gateway knows, and it is valid', () => {
+      expect(knownVariables()).to.include.members(Object.keys(gateway.environment))
+      const settings = readSettings(withoutPlaceholders(gateway.environment))
+      expect(settings).to.include({
+        host: '0.0.0.0',
+        eventstore_url: 'esdb://eventlog:2113?tls=false',
+        redis_url: 'redis://redis:6379',
+      })
+    })
+
+    it('names services, volumes and files that are there', () => {
+      for (const variable of ['EVENTSTORE_URL', 'REDIS_URL'])
+        expect(compose.services).to.include.keys(new URL(gateway.environment[variable]).hostname)
+      expect(existsSync(path.join(FOLDER, gateway.build.context, gateway.build.dockerfile))).to.equal(true)
+      for (const [, { volumes = [] }] of services) {
+        for (const [source = ''] of volumes.map((volume) => volume.split(':'))) {
+          if (source.startsWith('.')) expect(existsSync(path.join(FOLDER, source)), source).to.equal(true)
+          else expect(compose.volumes).to.have.property(source)
+        }
+      }
+    })
+
+    it('pins every image to a version', () => {
+      for (const [name, { image }] of services)
+        if (name !== 'gateway') expect(image).to.match(/^[\w/-]+:v?\d+\.\d+[\w.-]*$/)
+    })
+
+    it('lets no service run with more rights than it has, or be reached from other machines', () => {
+      for (const [name, { restart, security_opt, ports = [] }] of services) {
+        expect(restart, name).to.equal('unless-stopped')
+        expect(security_opt, name).to.deep.equal(['no-new-privileges:true'])
+        for (const port of ports) expect(port, name).to.match(/^127\.0\.0\.1:/)
+      }
+    })
+
+    it('lets running requests end', () => {
+      expect(parseFloat(gateway.stop_grace_period) * 1000).to.be.above(drain_ms)
+    })
+  })
+
+  it('prometheus.yml asks the gateway for its metrics, and finds its rules', () => {
+    const { scrape_configs, rule_files } = readYaml('prometheus.yml')
+    const mounted = prometheus.volumes.map((volume: string) => path.basename(volume.split(':')[1] ?? ''))
+
+    expect(scrape_configs[0].static_configs[0].targets).to.deep.equal([
+      `gateway:${gateway.environment.METRICS_PORT}`,
+    ])
+    expect(mounted).to.include.members(rule_files)
+  })
+
+  it('Grafana finds the data source and the dashboard', () => {
+    const places = new Map<string, string>(
+      grafana.volumes.map((volume: string) => volume.split(':').slice(0, 2) as [string, string]),
+    )
+    expect(places.get('./grafana/provisioning')).to.equal('/etc/grafana/provisioning')
+    const [source] = readYaml('grafana/provisioning/datasources/prometheus.yml').datasources
+    const { hostname, port } = new URL(source.url)
+    expect(compose.services).to.have.property(hostname)
+    expect(prometheus.ports).to.deep.equal([`127.0.0.1:${port}:${port}`])
+    expect(source).to.include({ type: 'prometheus', isDefault: true })
+
+    const [provider] = readYaml('grafana/provisioning/dashboards/signalbox.yml').providers
+    const dashboard = places.get('./grafana/dashboard.json') ?? ''
+    expect(path.posix.dirname(dashboard)).to.equal(provider.options.path)
+    expect(dashboard).to.match(/\.json$/)
+    const { uid, templating } = JSON.parse(read('grafana/dashboard.json'))
+    expect(uid).to.equal('signalbox')
+    expect(templating.list[0]).to.include({ type: 'datasource', query: source.type })
+  })
+
+  describe('the Dockerfile', () => {
+    const lines = read('Dockerfile').split('\n')
+
+    it('copies and starts what the build makes', () => {
+      expect(lines).to.include(`CMD ["node", "${bin.signalbox}", "start"]`)
+      expect(lines).to.include('COPY --from=build /signalbox/dist dist')
+      expect(scripts).to.have.property('build')
+    })
+
+    it('installs before it copies the sources, and builds the packages that have something to build', () => {
+      const at = (text: string) => lines.findIndex((line) => line.startsWith(text))
+      expect(at('COPY package.json package-lock.json')).to.be.above(-1).and.below(at('RUN npm ci'))
+      expect(at('RUN npm ci')).to.be.below(at('COPY . .'))
+      const natives = Object.keys(allowScripts).join(' ')
+      expect(lines).to.include(`RUN npm ci --ignore-scripts && npm rebuild ${natives}`)
+    })
+
+    it('pins its image, and does not run as root', () => {
+      expect(lines.find((line) => line.startsWith('ARG NODE='))).to.match(/=\d+\.\d+\.\d+-[\w-]+$/)
+      expect(lines.filter((line) => line.startsWith('FROM'))).to.deep.equal([
+        `FROM node:\${NODE} AS build`,
+        `FROM node:\${NODE}`,
+      ])
+      expect(lines).to.include('USER 1000:1000')
+    })
+
+    it('checks the health of a gateway at any port', async () => {
+      const command =
+        lines.find((line) => line.startsWith('  CMD ["node", "-e"'))?.slice('  CMD '.length) ?? ''
+      const [, ...args] = JSON.parse(command)
+      const check = (PORT: string) =>
+        promisify(execFile)(process.execPath, args, { env: { PORT } }).then(
+          () => 0,
+          ({ code }) => code,
+        )
+      const running = await startGateway()
+
+      const { port } = new URL(running.url)
+      expect(await check(port)).to.equal(0)
+      await running.stop()
+      expect(await check(port)).to.equal(1)
+    })
+  })
+})
+
+/** As compose would fill them in: `${NAME:-default}`, and `${NAME:?reason}` with something. */
+function withoutPlaceholders(environment: Record<string, string>): Record<string, string> {
+  const filled = Object.entries(environment).map(([name, value]) => [
+    name,
+    value.replace(/\$\{\w+:-([^}]*)\}/, '$1').replace(/\$\{\w+:\?[^}]*\}/, 'x'.repeat(16)),
+  ])
+  return Object.fromEntries(filled)
+}

@@ -1,0 +1,76 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { VARIABLE_NAMES } from '../../../../config/settings/environment.ts'
+import { readSettings } from '../../../../config/settings/settings.ts'
+import { makeFolder } from '../../../support/gateway.ts'
+import { ROOT } from '../../../support/root.ts'
+
+const PROJECT = fileURLToPath(ROOT)
+const UNIT = readFileSync(path.join(PROJECT, 'config/deploy/signalbox.service'), 'utf8')
+
+describe('the systemd unit', () => {
+  const settings = new Map<string, string[]>()
+  for (const [, name = '', value = ''] of UNIT.matchAll(/^(\w+)=(.*)$/gm))
+    settings.set(name, [...(settings.get(name) ?? []), value])
+  const only = (name: string) => {
+    expect(settings.get(name), name).to.have.length(1)
+    return settings.get(name)?.[0] ?? ''
+  }
+
+  it('starts what the package names as its command', () => {
+    const { bin } = JSON.parse(readFileSync(path.join(PROJECT, 'package.json'), 'utf8'))
+
+    expect(only('ExecStart')).to.equal(`/usr/bin/node ${only('WorkingDirectory')}/${bin.signalbox} start`)
+  })
+
+  it('sets only variables that the gateway knows, and keeps the data where it may write', () => {
+    const variables = new Map(
+      only('Environment')
+        .split(' ')
+        .map((pair) => pair.split('=') as [string, string]),
+    )
+
+    expect([...VARIABLE_NAMES, 'NODE_ENV']).to.include.members([...variables.keys()])
+    expect(variables.get('DATA_DIR')).to.equal(`/var/lib/${only('StateDirectory')}`)
+    expect(only('EnvironmentFile')).to.match(/^\/etc\//)
+  })
+
+  it('gives running requests their time, and starts again whatever happened', () => {
+    const { drain_ms } = readSettings({}).timeouts
+
+    expect(Number(only('TimeoutStopSec')) * 1000).to.be.above(drain_ms)
+    expect(only('KillMode')).to.equal('mixed')
+    expect(only('Restart')).to.equal('always')
+    expect(only('ExecReload')).to.equal('/bin/kill -HUP $MAINPID')
+  })
+
+  it('runs as a user of its own, who may write nowhere else and gain nothing', () => {
+    expect(only('User')).to.equal('signalbox')
+    expect(only('ProtectSystem')).to.equal('strict')
+    expect(only('CapabilityBoundingSet')).to.equal('')
+    for (const name of ['NoNewPrivileges', 'ProtectHome', 'PrivateTmp', 'RestrictNamespaces'])
+      expect(only(name), name).to.equal('yes')
+  })
+
+  describe('for systemd itself (skipped without systemd-analyze)', () => {
+    before(function () {
+      if (spawnSync('systemd-analyze', ['--version']).error) this.skip()
+    })
+
+    it('is a unit without a fault', async () => {
+      const file = path.join(await makeFolder(), 'signalbox.service')
+      // Where the tests run, Node may be elsewhere, and nothing is installed.
+      await writeFile(file, UNIT.replace('/usr/bin/node', process.execPath))
+
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
+        encoding: 'utf8',
+      })
+      expect(stderr).to.equal('')
+      expect(status).to.equal(0)
+    })
+  })
+})

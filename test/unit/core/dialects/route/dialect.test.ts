@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import { readPreferences, readRouteRequest } from '../../../../../core/dialects/route/dialect.ts'
+
+describe('a direct routing request', () => {
+  it('becomes a chat request with the defaults of the interface', () => {
+    expect(readRouteRequest({ prompt: 'Hello' })).to.deep.equal({
+      model: 'auto:balance',
+      messages: [{ role: 'user', content: 'Hello' }],
+      temperature: 0.7,
+      max_tokens: 1000,
+    })
+  })
+
+  it('takes its mode from cost_priority, in each spelling', () => {
+    const modeOf = (cost_priority: string) => readRouteRequest({ prompt: 'x', cost_priority }).model
+    expect(['cost', 'quality', 'speed', 'balanced'].map(modeOf)).to.deep.equal([
+      'auto:cost',
+      'auto:quality',
+      'auto:latency',
+      'auto:balance',
+    ])
+  })
+
+  it('passes on what it is given', () => {
+    const tools = [{ type: 'function', function: { name: 'look' } }]
+    const request = readRouteRequest({
+      prompt: 'x',
+      temperature: 0,
+      max_tokens: 5,
+      tools,
+      tool_choice: 'look',
+      response_format: { type: 'json_object' },
+      user_id: 'ada',
+    })
+    expect(request).to.deep.include({
+      temperature: 0,
+      max_tokens: 5,
+      tools,
+      tool_choice: { type: 'function', function: { name: 'look' } },
+      response_format: { type: 'json_object' },
+      user: 'ada',
+    })
+  })
+
+  it('keeps the order of preferences', () => {
+    expect(readPreferences({ prompt: 'x', model_preferences: ['b', 'a'] })).to.deep.equal(['b', 'a'])
+    expect(readPreferences({ prompt: 'x' })).to.deep.equal([])
+  })
+})

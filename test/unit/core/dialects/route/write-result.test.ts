@@ -1,0 +1,45 @@
+import { readFile } from 'node:fs/promises'
+import { expect } from 'chai'
+import { readSettings } from '../../../../../config/settings/settings.ts'
+import type { Exchange, Usage } from '../../../../../core/contract/index.ts'
+import { writeRouteResult } from '../../../../../core/dialects/route/write-result.ts'
+import { costOf } from '../../../../../core/util/cost.ts'
+import { createCatalog } from '../../../../../providers/shared/catalog.ts'
+import { ROOT } from '../../../../support/root.ts'
+
+/** 300,000 tokens in, of which 200,000 from the cache, and 2,000 out. */
+const usage: Usage = { input: 300_000, cached: 200_000, output: 2000 }
+
+describe('the worked example of docs/vendors.md', () => {
+  const { models } = readSettings({})
+  const catalog = createCatalog(models)
+
+  const find = (name: string) => catalog.find(name) ?? expect.fail(`${name} is not catalogued`)
+
+  it('has the costs that the page says', async () => {
+    const page = await readFile(new URL('docs/vendors.md', ROOT), 'utf8')
+    for (const [name, said] of [
+      ['gpt-6.1-sol', '$0.47'],
+      ['gpt-6-astra', '$2.55'],
+    ] as const) {
+      expect(costOf(find(name), usage)).to.be.closeTo(Number(said.slice(1)), 1e-9)
+      expect(page).to.contain(said)
+    }
+    expect(page).to.contain('"estimated_cost": 0.47').and.contain('"cost_savings": "81.6%"')
+  })
+
+  it('is what direct routing answers', () => {
+    const entry = find('gpt-6.1-sol')
+    // Only these fields are looked at.
+    const exchange = {
+      id: 'req_0',
+      target: { provider: entry.provider, model: entry.id, entry },
+      usage,
+      route: { reason: '', score: 1, candidates: () => models.filter(({ context }) => context > 300_500) },
+      reply: { type: 'whole', event: { parts: [] } },
+      startedAt: performance.now(),
+    } as unknown as Exchange
+    const { router_meta } = writeRouteResult(exchange)
+    expect(router_meta).to.deep.include({ estimated_cost: 0.47, cost_savings: '81.6%' })
+  })
+})

@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto'
+import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { eventLogContract, type OpenedLog } from '../../../../support/event-log-suite.ts'
+import { startEventStore } from '../../../../support/eventstore/server.ts'
+
+eventLogContract('the EventStoreDB log', () => openAtTestServer('24.10.0'))
+eventLogContract('the EventStoreDB log at a server before 23.10', () => openAtTestServer('22.10.5'))
+
+const url = process.env.EVENTSTORE_URL
+if (url) eventLogContract('the EventStoreDB log at EVENTSTORE_URL', () => openAtRealServer(url))
+
+async function openAtTestServer(version: string): Promise<OpenedLog> {
+  const server = await startEventStore({ version })
+  return opened(server.connectionString, '', () => server.stop())
+}
+
+/** The streams of each test have a name of their own, and stay. */
+function openAtRealServer(connectionString: string): Promise<OpenedLog> {
+  return opened(connectionString, `signalbox-test-${randomUUID()}-`, async () => undefined)
+}
+
+async function opened(
+  connectionString: string,
+  streamPrefix: string,
+  stop: () => Promise<void>,
+): Promise<OpenedLog> {
+  const open = () => openEventStoreLog({ connectionString, streamPrefix })
+  let log = await open()
+  return {
+    log,
+    async reopen() {
+      await log.close()
+      log = await open()
+      return log
+    },
+    async dispose() {
+      await log.close()
+      await stop()
+    },
+  }
+}

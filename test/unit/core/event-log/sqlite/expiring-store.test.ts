@@ -1,0 +1,106 @@
+import { statSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type ExpiringStore, openExpiringStore } from '../../../../../core/event-log/sqlite/expiring-store.ts'
+import { SqliteDatabase } from '../../../../../core/event-log/sqlite/file.ts'
+import type { AppendAsk } from '../../../../../core/event-log/sqlite/protocol.ts'
+
+describe('the file of what expires', () => {
+  let directory: string
+  let file: string
+  let now: number
+  let store: ExpiringStore
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'signalbox-expiring-'))
+    file = join(directory, 'responses.db')
+    now = 1_000_000
+    const ask = { type: 'open', file, busyTimeout: 5000, maxPages: undefined } as const
+    store = openExpiringStore(ask, () => now)
+  })
+  afterEach(async () => {
+    store.close()
+    await rm(directory, { recursive: true })
+  })
+
+  const append = (stream: string, maxAge: number, text = 'x'): AppendAsk => ({
+    type: 'append',
+    stream,
+    expectedRevision: -1,
+    events: [['Stored', JSON.stringify({ text })]],
+    metadata: '{}',
+    maxAge,
+  })
+  const isThere = (stream: string) =>
+    store.readStream({ type: 'read-stream', stream, from: 0 }).rows.length > 0
+  const sweepAll = () => {
+    while (store.sweep());
+    while (store.tidy());
+  }
+
+  it('does not read what has expired, swept or not', () => {
+    store.append([append('response-1', 10), append('response-2', 20)])
+    now += 10_000
+    expect(isThere('response-1')).to.equal(false)
+    expect(isThere('response-2')).to.equal(true)
+  })
+
+  it('sweeps what has expired and nothing else', () => {
+    store.append([append('response-1', 10), append('response-2', 20)])
+    now += 10_000
+    sweepAll()
+    now -= 10_000
+    expect(isThere('response-1')).to.equal(false)
+    expect(isThere('response-2')).to.equal(true)
+  })
+
+  it('sweeps piece by piece', () => {
+    store.append(Array.from({ length: 120 }, (_, n) => append(`response-${n}`, 1)))
+    now += 1000
+    expect([store.sweep(), store.sweep(), store.sweep()]).to.deep.equal([true, true, false])
+  })
+
+  it('leaves no trace of what was taken away, and gives the room back', async () => {
+    const size = () => statSync(file).size
+    store.append([append('response-1', 3600, 'a very private sentence')])
+    store.append(Array.from({ length: 50 }, (_, n) => append(`response-full-${n}`, 1, 'x'.repeat(100_000))))
+    sweepAll()
+    now += 1000
+    sweepAll()
+    const full = size()
+    store.remove('response-1')
+    sweepAll()
+    const bytes = Buffer.concat([await readFile(file), await readFile(`${file}-wal`)])
+    expect(bytes.includes('a very private sentence')).to.equal(false)
+    expect(full).to.be.lessThan(200_000)
+  })
+
+  it('does not wait for a reader, such as a backup, and clears the copies when it has ended', async () => {
+    const walSize = () => statSync(`${file}-wal`).size
+    const reader = new SqliteDatabase(file)
+    store.append([append('response-1', 3600), append('response-2', 1)])
+    reader.exec('BEGIN')
+    expect(reader.prepare('SELECT count(*) FROM events').pluck().get()).to.equal(2)
+    now += 1000
+    const begun = performance.now()
+    sweepAll()
+    // Waiting would take the busy timeout, five seconds.
+    expect(performance.now() - begun).to.be.lessThan(4500)
+    expect(walSize()).to.be.above(0)
+
+    reader.close()
+    sweepAll()
+    expect(walSize()).to.equal(0)
+  })
+
+  it('writes again under a name whose events expired', () => {
+    store.append([append('response-1', 10)])
+    now += 10_000
+    sweepAll()
+    expect(store.append([append('response-1', 10)])).to.deep.equal([
+      { type: 'appended', revision: 0, position: 2 },
+    ])
+  })
+})

@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { expect } from 'chai'
+import Koa from 'koa'
+import { UnwatchedKoa } from '../../../../core/http/unwatched-koa.ts'
+
+/** What such an app answers. */
+async function ask(app: Koa, middleware: Koa.Middleware) {
+  app.use(middleware)
+  const server = createServer(app.callback()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const { port } = server.address() as AddressInfo
+    const response = await fetch(`http://127.0.0.1:${port}/`)
+    const type = response.headers.get('content-type')
+    return { status: response.status, type, text: await response.text() }
+  } finally {
+    server.close()
+  }
+}
+
+describe('Koa without its watch', () => {
+  const cases: Readonly<Record<string, Koa.Middleware>> = {
+    'nothing at all': () => {},
+    'an object': (ctx) => {
+      ctx.body = { a: 1 }
+    },
+    'an object with a status': (ctx) => {
+      ctx.status = 418
+      ctx.body = { a: 1 }
+    },
+    'a stream': (ctx) => {
+      ctx.body = Readable.from(['one', 'two'])
+    },
+    'no content': (ctx) => {
+      ctx.body = null
+    },
+    'an error with a status': (ctx) => ctx.throw(403, 'not you'),
+    'an error': () => {
+      throw new Error('secret')
+    },
+    'an answer past Koa': (ctx) => {
+      ctx.respond = false
+      ctx.res.writeHead(201, { 'content-type': 'text/x' }).end('past')
+    },
+  }
+  for (const [name, middleware] of Object.entries(cases)) {
+    it(`answers as Koa does: ${name}`, async () => {
+      const silent = (app: Koa) => app.on('error', () => {})
+      const expected = await ask(silent(new Koa()), middleware)
+      expect(await ask(silent(new UnwatchedKoa()), middleware)).to.deep.equal(expected)
+    })
+  }
+
+  it('tells the app of errors', async () => {
+    const app = new UnwatchedKoa()
+    const told: string[] = []
+    app.on('error', ({ message }) => told.push(message))
+    await ask(app, () => {
+      throw new Error('broken')
+    })
+    expect(told).to.deep.equal(['broken'])
+  })
+
+  it('puts no listeners on a response that is sent past it, as Koa does', async () => {
+    const count = async (app: Koa) => {
+      let listeners = 0
+      await ask(app, (ctx) => {
+        listeners = ctx.res.listenerCount('finish') + ctx.req.socket.listenerCount('error')
+        ctx.respond = false
+        ctx.res.end()
+      })
+      return listeners
+    }
+    expect(await count(new UnwatchedKoa())).to.be.below(await count(new Koa()))
+  })
+})

@@ -1,0 +1,133 @@
+import { expect } from 'chai'
+import { compilePattern, type Pattern } from '../../../../core/pcre/compile.ts'
+import { createBudget } from '../../../../core/pcre/limits.ts'
+import { readReplacement } from '../../../../core/pcre/linear-matcher.ts'
+import { startApart } from '../../../../core/pcre/run-in-worker.ts'
+
+const MASK = readReplacement('x')
+
+/** Generous for a busy machine; what is stopped here would take seconds to centuries. */
+const SLACK = 60
+
+/** RE2 alone cannot tell that it does not match, so it gets as far as backtracking. */
+const RUNAWAY = '(a+)+(?![a!])'
+const BAIT = `${'a'.repeat(40)}!`
+
+describe('the budget of firewall patterns', () => {
+  before(startApart)
+
+  for (const [pattern, text] of [
+    ['(a+)+$', `${'a'.repeat(100_000)}!`],
+    ['(?=x?)(a+)+$', `${'a'.repeat(100_000)}!`],
+    [RUNAWAY, BAIT],
+    ['(?<=a)(b|b)*c', `a${'b'.repeat(100_000)}`],
+    ['(?=.)(?:(?:a|a)*)*(?!a)b$', `${'a'.repeat(100_000)}b!b`],
+    ['(a|aa)+(?=$)\\1', `${'a'.repeat(100_000)}b`],
+    ['(.*)(.*)(.*)(.*)\\1!', 'ab'.repeat(50_000)],
+    ['(?=x?)(a{1,100}){1,100}c', `${'a'.repeat(5_000)}bc`],
+    ['(x+x+)+(?<!z)y', `${'x'.repeat(100_000)} xy`],
+    ['a[ab]{900}c', noise(100_000)],
+    ['[ab]*a[ab]{900}c', noise(100_000)],
+    ['(?:a[ab]{400}c|b[ab]{400}d)', noise(100_000)],
+    ['/^(\\w+\\s?)*$/', `${'word '.repeat(20_000)}!`],
+  ] as const) {
+    it(`holds for ${pattern} on ${text.length} characters`, () => {
+      const compiled = compile(pattern)
+      expect(timeOf(() => compiled.test(text, createBudget()))).to.be.below(SLACK)
+      expect(timeOf(() => compiled.replace(text, MASK, createBudget()))).to.be.below(SLACK)
+    })
+  }
+
+  for (const [name, pattern] of [
+    ['nested repetitions', '((a{100}){100}){100}'],
+    ['optional parts', 'a?'.repeat(5_000)],
+    ['groups in groups', `${'(?:'.repeat(240)}a${')*'.repeat(240)}`],
+    ['atomic groups', '(?>a?)'.repeat(1_600)],
+    ['properties', '\\p{L}'.repeat(1_900)],
+    [
+      'calls of calls',
+      Array.from({ length: 60 }, (_, at) => `(?<g${at}>${at > 0 ? `(?&g${at - 1})`.repeat(2) : 'a'})`).join(
+        '',
+      ),
+    ],
+    ['branches that share a number', `(?|${'(a)|'.repeat(240)}b)${'\\1'.repeat(4_000)}`],
+  ] as const) {
+    it(`is not stretched by compiling ${name}`, () => {
+      const start = performance.now()
+      const compiled = compilePattern(pattern)
+      expect(performance.now() - start).to.be.below(4 * SLACK)
+      if ('error' in compiled) return
+      expect(timeOf(() => compiled.test('a'.repeat(100_000), createBudget()))).to.be.below(SLACK)
+    })
+  }
+
+  it('holds for a mask that would make a gigabyte of a text', () => {
+    const text = 'a'.repeat(100_000)
+    const replacement = readReplacement('x'.repeat(10_000))
+    expect(timeOf(() => compile('.').replace(text, replacement, createBudget()))).to.be.below(SLACK)
+  })
+
+  it('notes the pattern that ran over and counts it as no match', () => {
+    const budget = createBudget()
+    expect(compile(RUNAWAY).test(BAIT, budget)).to.equal(false)
+    expect(budget.overruns).to.deep.equal([RUNAWAY])
+  })
+
+  it('leaves the text as it is when a mask runs over', () => {
+    const budget = createBudget()
+    const text = BAIT
+    expect(compile(RUNAWAY).replace(text, MASK, budget)).to.equal(text)
+    expect(budget.overruns).to.deep.equal([RUNAWAY])
+  })
+
+  it('is shared by all patterns of a request', () => {
+    const budget = createBudget()
+    const patterns = Array.from({ length: 50 }, (_, at) => compile(`${RUNAWAY}|b{${at + 1}}`))
+    const time = timeOf(() => patterns.map((pattern) => pattern.test(BAIT, budget)))
+    expect(time).to.be.below(SLACK)
+    expect(budget.overruns).to.have.length(50)
+    expect(budget.remaining()).to.be.below(1)
+  })
+
+  it('leaves something for the patterns behind one that runs away', () => {
+    const budget = createBudget()
+    compile(RUNAWAY).test(BAIT, budget)
+    expect(compile('secret').test('a SECRET', budget)).to.equal(true)
+  })
+
+  it('is fresh for the next request', () => {
+    const spent = createBudget(0)
+    const pattern = compile('a(?=b)')
+    expect(pattern.test('ab', spent)).to.equal(false)
+    expect(spent.overruns).to.deep.equal(['a(?=b)'])
+    expect(pattern.test('ab', createBudget())).to.equal(true)
+  })
+
+  it('hardly matters to honest patterns on long texts', () => {
+    const text = `${'lorem ipsum dolor sit amet, '.repeat(3_600)} card 4111 1111 1111 1111`
+    const budget = createBudget(1000)
+    expect(compile('(?<!\\d)(?:\\d[ -]?){13,16}(?!\\d)').test(text, budget)).to.equal(true)
+    expect(budget.overruns).to.deep.equal([])
+  })
+})
+
+function compile(pattern: string): Pattern {
+  const compiled = compilePattern(pattern)
+  if ('error' in compiled) throw new Error(`${pattern}: ${compiled.error}`)
+  return compiled
+}
+
+function timeOf(work: () => void): number {
+  const start = performance.now()
+  work()
+  return performance.now() - start
+}
+
+/** Letters a and b in no order, the same each time. */
+function noise(length: number): string {
+  let state = 1
+  return Array.from({ length }, () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+    return state > 2 ** 30 ? 'a' : 'b'
+  }).join('')
+}

@@ -1,0 +1,154 @@
+import { expect } from 'chai'
+import type { ChatRequest } from '../../../../core/contract/index.ts'
+import { compilePatternSet, matchLiterals } from '../../../../core/text/pattern-set.ts'
+import { searchOnThread } from '../../../../core/text/regex-thread.ts'
+import {
+  mapRequestTexts,
+  requestTexts,
+  stringValues,
+  userTexts,
+} from '../../../../core/text/request-texts.ts'
+
+const IMAGE = 'data:image/png;base64,AAAA'
+
+const conversation: ChatRequest = {
+  messages: [
+    { role: 'system', content: 'be kind' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'look "here"' },
+        { type: 'image_url', image_url: { url: IMAGE, detail: 'high' } },
+        { type: 'input_audio', input_audio: { data: 'UklGRg', format: 'wav' } },
+      ],
+    },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        { id: 'call_1', type: 'function', function: { name: 'find', arguments: '{"q":"a\\nb"}' } },
+      ],
+    },
+    { role: 'tool', tool_call_id: 'call_1', content: '{"n":1}' },
+  ],
+}
+
+describe('the texts of a request', () => {
+  it('are the contents of all roles, tool arguments and results, without structure and bytes', () => {
+    expect(stringValues(conversation)).to.deep.equal([
+      'be kind',
+      'look "here"',
+      'a\nb',
+      '{"q":"a\\nb"}',
+      '{"n":1}',
+    ])
+  })
+
+  it('come with the JSON encoding of contents that are lists, bytes left out', () => {
+    const encoding = requestTexts(conversation).at(-1) ?? ''
+    expect(encoding).to.contain('"text":"look \\"here\\""')
+    expect(encoding).not.to.contain('base64')
+    expect(encoding).not.to.contain('UklGRg')
+  })
+
+  it('of the user are those of user messages only', () => {
+    expect(userTexts(conversation)[0]).to.equal('look "here"')
+    expect(userTexts(conversation).join()).not.to.contain('be kind')
+  })
+
+  it('include thoughts that are given back', () => {
+    const request: ChatRequest = { messages: [{ role: 'assistant', content: 'x', reasoning_content: 'hm' }] }
+    expect(stringValues(request)).to.deep.equal(['x', 'hm'])
+  })
+})
+
+describe('rewriting the texts of a request', () => {
+  const shout = (text: string) => text.toUpperCase()
+
+  it('keeps the same object when nothing changes', () => {
+    expect(mapRequestTexts(conversation, (text) => text)).to.equal(conversation)
+  })
+
+  it('changes texts and nothing else', () => {
+    const mapped = mapRequestTexts(conversation, shout)
+    expect(mapped.messages[0]).to.deep.equal({ role: 'system', content: 'BE KIND' })
+    expect(mapped.messages[1]?.content).to.deep.equal([
+      { type: 'text', text: 'LOOK "HERE"' },
+      { type: 'image_url', image_url: { url: IMAGE, detail: 'high' } },
+      { type: 'input_audio', input_audio: { data: 'UklGRg', format: 'wav' } },
+    ])
+    expect(mapped.messages[2]?.tool_calls?.[0]).to.deep.include({ id: 'call_1', type: 'function' })
+  })
+
+  it('rewrites the values of a JSON document, not its escapes', () => {
+    const mapped = mapRequestTexts(conversation, (text) => text.replace('\n', '-'))
+    expect(mapped.messages[2]?.tool_calls?.[0]?.function.arguments).to.equal('{"q":"a-b"}')
+  })
+
+  it('rewrites a document as a text when no value of it changes', () => {
+    const mapped = mapRequestTexts(conversation, (text) => text.replace('"n":1', '"n":0'))
+    expect(mapped.messages[3]?.content).to.equal('{"n":0}')
+  })
+
+  it('leaves the given request as it was', () => {
+    const before = JSON.stringify(conversation)
+    mapRequestTexts(conversation, shout)
+    expect(JSON.stringify(conversation)).to.equal(before)
+  })
+})
+
+describe('literals', () => {
+  it('are found in any case, as Unicode folds it', () => {
+    for (const [literal, text] of [
+      ['straße', 'STRAẞE'],
+      ['σας', 'ΣΑΣ'],
+      ['kelvin', '\u212Aelvin'],
+      ['Привет', 'пРИВЕТ'],
+    ] as const) {
+      expect(matchLiterals([literal]).test(text), literal).to.equal(true)
+    }
+  })
+
+  it('stand for themselves, whatever they hold', () => {
+    expect(matchLiterals(['a.b*[c](d)|e\\/-^$']).test('x A.B*[C](D)|E\\/-^$ y')).to.equal(true)
+    expect(matchLiterals(['a.b']).test('axb')).to.equal(false)
+  })
+})
+
+describe('a set of patterns', () => {
+  it('tells the places of those that are found in any text', async () => {
+    const set = await compilePatternSet(['one', 'two', 't[a-z]o', 'four'])
+    expect([...((await set.find(['two', 'one'])) ?? [])].sort()).to.deep.equal([0, 1, 2])
+  })
+
+  it('works over several automata', async () => {
+    const set = await compilePatternSet(Array.from({ length: 3000 }, (_, n) => `word${n}x`))
+    expect([...((await set.find(['word5x word2999x'])) ?? [])]).to.deep.equal([5, 2999])
+  })
+
+  it('admits that it knows nothing when it cannot be made', async () => {
+    const set = await compilePatternSet(['fine', '(broken'])
+    expect(await set.find(['fine'])).to.equal(undefined)
+  })
+
+  it('finds the same on the other thread', async () => {
+    const sources = ['one', 'two']
+    expect(await searchOnThread(sources, ['two'])).to.deep.equal([1])
+    expect(await searchOnThread(sources, ['three'])).to.deep.equal([])
+    expect(await searchOnThread(['(broken'], ['x'])).to.equal(undefined)
+  })
+
+  it('of thousands searches a long text without holding the event loop', async () => {
+    const set = await compilePatternSet(Array.from({ length: 1000 }, (_, n) => `foo${n}.*bar`))
+    const text = Array.from({ length: 6000 }, (_, n) => `foo${n % 1000} lorem ipsum`).join(' ')
+    let longest = 0
+    let last = performance.now()
+    const timer = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }, 1)
+    expect((await set.find([text]))?.length).to.equal(0)
+    clearInterval(timer)
+    expect(longest).to.be.below(100)
+  })
+})

@@ -1,0 +1,112 @@
+import { expect } from 'chai'
+import { EVENT_TYPES } from '../../../../core/events/codec.ts'
+import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
+import { readAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
+import { showEntry } from '../../../../plugins/audit/find-entries.ts'
+import { firewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
+import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
+import type { PastEvent } from '../../../../projections/history.ts'
+import {
+  created,
+  deleted,
+  given,
+  keyIssued,
+  keyRevoked,
+  minute,
+  planChanged,
+  updated,
+  userCreated,
+  walled,
+} from '../../../support/past-events.ts'
+
+const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
+const trailOf = (events: readonly PastEvent[]) => readAuditEntries(events, kinds).map(showEntry)
+
+describe('the trail', () => {
+  it('shows each change with who, when, and the state on both sides of it', () => {
+    const [, second] = trailOf(given(created(5), updated(5, { priority: 3 })))
+    const rule = {
+      id: 5,
+      user_id: 1,
+      name: 'A route',
+      is_enabled: true,
+      priority: 0,
+      match_json: {},
+      action_json: {},
+      created_at: minute(1),
+      updated_at: minute(1),
+    }
+    expect(second).to.deep.equal({
+      position: 20,
+      time: minute(2),
+      actor: 'key_a',
+      request_id: 'req_2',
+      kind: 'routing',
+      id: 5,
+      revision: 2,
+      event: 'updated',
+      before: rule,
+      after: { ...rule, priority: 3, updated_at: minute(2) },
+    })
+  })
+
+  it('counts the revisions of each subject by itself, a deletion too', () => {
+    const trail = trailOf(given(created(5), walled(6), updated(5, {}), deleted(5), keyIssued('key_a')))
+    expect(trail.map(({ id, revision }) => [id, revision])).to.deep.equal([
+      [5, 1],
+      [6, 1],
+      [5, 2],
+      [5, 3],
+      ['key_a', 1],
+    ])
+  })
+
+  it('shows users and keys without any hash', () => {
+    const trail = trailOf(
+      given(userCreated, keyIssued('key_a'), keyIssued('key_b'), keyRevoked('key_a'), planChanged('free')),
+    )
+    const user = { id: 1, name: 'Ada', created_at: minute(1) }
+    expect(trail.map(({ kind, event }) => `${kind} ${event}`)).to.deep.equal([
+      'user created',
+      'key created',
+      'key created',
+      'key revoked',
+      'user plan_changed',
+    ])
+    expect(trail[3]).to.deep.include({
+      before: { id: 'key_a', created_at: minute(2), revoked_at: null },
+      after: { id: 'key_a', created_at: minute(2), revoked_at: minute(4) },
+    })
+    expect(trail[4]).to.deep.include({ before: { ...user, plan: 'paid' }, after: { ...user, plan: 'free' } })
+    expect(JSON.stringify(trail)).not.to.contain('ffff')
+  })
+
+  it('calls a revert by its name', () => {
+    const revert = updated(5, { priority: 0 })
+    Object.assign(revert.data, { revertedTo: 1 })
+    const [, , third] = trailOf(given(created(5), updated(5, { priority: 3 }), revert))
+    expect(third).to.deep.include({ event: 'reverted', reverted_to: 1, revision: 3 })
+  })
+
+  it('does not hide what it cannot read', () => {
+    const [known, newer] = given(created(5), created(6))
+    const unreadable = { event: undefined, record: { ...newer?.record, type: 'RuleShared' } } as PastEvent
+    const [, second] = trailOf([known as PastEvent, unreadable])
+    expect(second).to.deep.include({
+      kind: 'unknown',
+      event: 'RuleShared',
+      id: null,
+      before: null,
+      after: null,
+    })
+  })
+
+  it('has a word for every type of event about users and rules', () => {
+    const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
+    const types = EVENT_TYPES.filter((type) => type !== 'IdsReserved')
+    const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
+    for (const [place, { kind }] of readAuditEntries(given(...(events as never[])), kinds).entries()) {
+      expect(kind, types[place]).not.to.equal('unknown')
+    }
+  })
+})

@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
+import { diffRules } from '../../../../plugins/audit/diff-rules.ts'
+import { firewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
+import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
+import { firewallRule, routingRule, ruleSet } from '../../../support/rules.ts'
+
+const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
+const nothing = { added: [], changed: [], removed: [] }
+
+describe('the difference between two states of the rules', () => {
+  it('is nothing when only what the server sets differs', () => {
+    const before = ruleSet(
+      [firewallRule({ id: 2 })],
+      [routingRule({ id: 3, match_json: { task: 'a', mode: 'cost' } })],
+    )
+    const after = ruleSet(
+      [firewallRule({ id: 2, revision: 5, updated_at: 'later' })],
+      [routingRule({ id: 3, match_json: { mode: 'cost', task: 'a' }, revision: 2 })],
+    )
+    expect(diffRules(before, after, kinds)).to.deep.equal({ routing: nothing, firewall: nothing })
+  })
+
+  it('shows rules that came and rules that went as the API shows them', () => {
+    const [old, fresh] = [firewallRule({ id: 2 }), firewallRule({ id: 3 })]
+    expect(diffRules(ruleSet([old]), ruleSet([fresh]), kinds)).to.deep.equal({
+      routing: nothing,
+      firewall: { added: [firewallRuleKind.show(fresh)], changed: [], removed: [firewallRuleKind.show(old)] },
+    })
+  })
+
+  it('shows changes field by field, under the later name', () => {
+    const before = routingRule({ id: 2, name: 'Old', match_json: { contains: ['a'] } })
+    const after = routingRule({ id: 2, name: 'New', match_json: { contains: ['a', 'b'] }, is_enabled: false })
+    const changes = {
+      name: { from: 'Old', to: 'New' },
+      is_enabled: { from: true, to: false },
+      match_json: { from: { contains: ['a'] }, to: { contains: ['a', 'b'] } },
+    }
+    expect(diffRules(ruleSet([], [before]), ruleSet([], [after]), kinds)).to.deep.equal({
+      routing: { added: [], changed: [{ id: 2, name: 'New', changes }], removed: [] },
+      firewall: nothing,
+    })
+  })
+})

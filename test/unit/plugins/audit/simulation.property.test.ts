@@ -1,0 +1,187 @@
+import { expect } from 'chai'
+import { type RunningGateway, startGateway } from '../../../support/gateway.ts'
+import { newUser, type TestUser } from '../../../support/new-user.ts'
+import { createRandom, type Random } from '../../../support/random.ts'
+import { randomFirewallRule, randomRequest, randomRoutingRule } from '../../../support/random-rules.ts'
+import { writeSettings } from '../../../support/settings-file.ts'
+
+const SEED = Number(process.env.SIMULATE_SEED ?? 20261120)
+const HISTORIES = Number(process.env.SIMULATE_HISTORIES ?? 300)
+const STEPS = 12
+
+/** Latency counts for next to nothing, so that what is chosen does not depend on how long earlier calls took. */
+const SETTINGS = `
+rate_limits: { requests_per_minute: { free: null, paid: null } }
+modes:
+  balance: { cost: 40, quality: 60, latency: 0.000001 }
+  cost: { cost: 90, quality: 10, latency: 0.000001 }
+  quality: { cost: 10, quality: 90, latency: 0.000001 }
+  latency: { cost: 30, quality: 70, latency: 0.000001 }
+`
+
+/** A request that was really made, and the record of what was decided about it. */
+interface Past {
+  readonly body: object
+  readonly decided: object
+  readonly position: number
+}
+
+describe(`simulating what has happened (${HISTORIES} histories, seed ${SEED})`, function () {
+  this.timeout(120_000)
+  let gateway: RunningGateway
+
+  before(async () => {
+    gateway = await startGateway({ CONFIG: await writeSettings(SETTINGS), LOG_LEVEL: 'silent' })
+  })
+  after(() => gateway.stop())
+
+  it('decides as the live request did: at once, later as of its rules_position, and before with drafts', async () => {
+    const seeds = Array.from({ length: HISTORIES }, (_, index) => SEED + index)
+    const seen = { answered: 0, failed: 0, suspended: 0, traced: 0 }
+    const worker = async () => {
+      for (let seed = seeds.pop(); seed !== undefined; seed = seeds.pop()) {
+        try {
+          for (const decided of await liveThrough(createRandom(seed))) note(seen, decided)
+        } catch (error) {
+          if (error instanceof Error) error.message = `history of seed ${seed}: ${error.message}`
+          throw error
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: 6 }, worker))
+    // What was compared was worth it.
+    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).to.be.above(HISTORIES / 10)
+  })
+
+  /** One user's random changes and requests in between; gives what was decided. */
+  async function liveThrough(random: Random): Promise<readonly object[]> {
+    const user = await newUser(gateway)
+    const made: Past[] = []
+    for (let step = 0; step < STEPS; step++) {
+      if (random.chance(0.3)) made.push(await ask(user, random))
+      else await change(user, random)
+    }
+    await user.setPlan('paid')
+    await tryDrafts(user, random)
+    for (const { body, decided, position } of made) {
+      expect(await simulate(user, { ...body, as_of: position })).to.deep.equal({ ...decided, position })
+    }
+    return made.map(({ decided }) => decided)
+  }
+
+  /** Makes a request, and simulates it at once. */
+  async function ask(user: TestUser, random: Random): Promise<Past> {
+    const { endpoint, body } = randomRequest(random)
+    const answer = await send(user, endpoint, body)
+    const { data } = (await user.call('GET', `/v1/requests/${answer.headers.get('x-request-id')}`)).body
+    const position: number = data.rules_position
+    if (answer.body.metadata !== undefined) expect(answer.body.metadata.rules_position).to.equal(position)
+    const foreseen = await simulate(user, { endpoint, ...body })
+    const decided = { ...decisionIn(data), sent: foreseen.sent }
+    expect(foreseen).to.deep.equal({ ...decided, position })
+    if (answer.status === 200) expect(JSON.stringify(answer.body)).to.contain(foreseen.sent)
+    return { body: { endpoint, ...body }, decided, position }
+  }
+
+  /** Simulates with drafts, makes them real, asks for real: the same comes out, but for the numbers of the new rules. */
+  async function tryDrafts(user: TestUser, random: Random): Promise<void> {
+    const { endpoint, body } = randomRequest(random)
+    const rules = {
+      routing: [randomRoutingRule(random), randomRoutingRule(random)],
+      firewall: [randomFirewallRule(random)],
+    }
+    const foreseen = await simulate(user, { endpoint, ...body, rules })
+    const operations = Object.entries(rules).flatMap(([kind, drafts]) =>
+      drafts.map((data) => ({ kind, op: 'create', data })),
+    )
+    const batch = await user.call('POST', '/v1/rules/batch', { operations })
+    const answer = await send(user, endpoint, body)
+    const { data } = (await user.call('GET', `/v1/requests/${answer.headers.get('x-request-id')}`)).body
+    const ids: number[] = batch.body.data.map(({ id }: { id: number }) => id)
+    const renumbered = JSON.stringify(foreseen).replaceAll(
+      /"rule_id":-(\d+)/g,
+      (_, n) => `"rule_id":${ids[n - 1]}`,
+    )
+    const { position: _, sent, ...decided } = JSON.parse(renumbered)
+    expect(decided).to.deep.equal(decisionIn(data))
+    if (answer.status === 200) expect(JSON.stringify(answer.body)).to.contain(sent)
+  }
+
+  async function simulate(user: TestUser, body: object) {
+    const { status, body: answer } = await user.call('POST', '/v1/simulate', body)
+    expect(status, JSON.stringify(answer)).to.equal(200)
+    const { data } = answer
+    const record = { ...data, ...data.targets[0] }
+    return { ...decisionIn(record), position: data.rules_position, sent: lastText(data.request) }
+  }
+})
+
+/** What the sandbox repeats, so that it shows what really was sent. */
+// biome-ignore lint/suspicious/noExplicitAny: requests of every form
+function lastText(request: any): string | null {
+  const { content } = request?.messages.at(-1) ?? { content: null }
+  return Array.isArray(content) ? content[0].text : content
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: records and simulations are read alike
+function decisionIn(record: any): object {
+  const { routing_mode, routing_reason, rule_trace, warnings, error = null, provider, model } = record
+  return {
+    routing_mode,
+    routing_reason,
+    rule_trace,
+    warnings,
+    error,
+    target: error ? null : { provider, model },
+  }
+}
+
+function send(user: TestUser, endpoint: string, body: object) {
+  if (endpoint === 'route') return user.route(body)
+  return user.call('POST', endpoint === 'chat' ? '/v1/chat/completions' : '/v1/responses', body)
+}
+
+/** Changes the user's plan or one of the rules. */
+async function change(user: TestUser, random: Random): Promise<void> {
+  if (random.chance(0.1)) {
+    await user.setPlan('free')
+    return
+  }
+  if (random.chance(0.2)) await user.setPlan('paid')
+  const [path, rule] = random.pick([
+    ['/v1/routing-rules', randomRoutingRule],
+    ['/v1/firewall-rules', randomFirewallRule],
+  ] as const)
+  const { body } = await user.call('GET', path)
+  const rules: readonly { id: number }[] = body.data ?? []
+  if (rules.length === 0 || random.chance(0.4)) {
+    await user.call('POST', path, rule(random))
+    return
+  }
+  const one = `${path}/${random.pick(rules).id}`
+  switch (random.pick(['patch', 'patch', 'delete', 'revert', 'revive'])) {
+    case 'patch':
+      await user.call('PATCH', one, rule(random))
+      break
+    case 'delete':
+      await user.call('DELETE', one)
+      break
+    case 'revert':
+      await user.call('POST', `${one}/revert`, { revision: 1 })
+      break
+    default:
+      await user.call('DELETE', one)
+      await user.call('POST', `${one}/revert`, { revision: 1 })
+  }
+}
+
+function note(seen: Record<string, number>, decided: object): void {
+  const text = JSON.stringify(decided)
+  const found = {
+    answered: text.includes('"error":null'),
+    failed: !text.includes('"error":null'),
+    suspended: text.includes('"code":"plan"'),
+    traced: text.includes('"rule_id"'),
+  }
+  for (const [name, isFound] of Object.entries(found)) if (isFound) seen[name] = (seen[name] ?? 0) + 1
+}

@@ -1,0 +1,86 @@
+import { expect } from 'chai'
+import { pino } from 'pino'
+import { connectToPrimary } from '../../../../config/cluster/cluster-peer.ts'
+import type { PrimaryMethods, WorkerMethods } from '../../../../config/cluster/messages.ts'
+import { createRpcPeer } from '../../../../core/process/rpc.ts'
+import { createMemoryCounter, type RequestCounter } from '../../../../plugins/rate-limit/counter.ts'
+import { writeDuration } from '../../../../plugins/rate-limit/plugin.ts'
+import { openRedisCounter } from '../../../../plugins/rate-limit/redis-counter.ts'
+import { type RunningRedis, startRedis } from '../../../support/redis.ts'
+import { pairOfWires } from '../../../support/wires.ts'
+
+const LIMIT = 50
+
+/** Asks with 64 clients until three windows have been full; gives how often each of their numbers was handed out. */
+async function stormWindows(counters: readonly RequestCounter[]): Promise<readonly number[]> {
+  const times: number[] = []
+  const isOver = () => times[LIMIT + 1] === 3
+  const client = async (number: number) => {
+    while (!isOver()) {
+      const { used } = await (counters[number % counters.length] as RequestCounter).count(1)
+      times[used] = (times[used] ?? 0) + 1
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+  }
+  await Promise.all(Array.from({ length: 64 }, (_, number) => client(number)))
+  return times.slice(1, LIMIT + 1)
+}
+
+function describeCounter(name: string, open: () => Promise<readonly RequestCounter[] | undefined>): void {
+  describe(name, () => {
+    let counters: readonly RequestCounter[]
+    before(async function () {
+      const opened = await open()
+      // skipped: redis-server is not installed on this machine
+      if (opened === undefined) this.skip()
+      counters = opened
+    })
+    after(() => Promise.all((counters ?? []).map((counter) => counter.close())))
+
+    it('gives every request of a window a number of its own, users apart', async () => {
+      const counts = await Promise.all(
+        Array.from({ length: 100 }, (_, index) => counters[index % counters.length]?.count(2)),
+      )
+      const numbers = counts.map((count) => count?.used ?? 0).sort((a, b) => a - b)
+      expect(numbers).to.deep.equal(Array.from({ length: 100 }, (_, index) => index + 1))
+      expect((await counters[0]?.count(3))?.used).to.equal(1)
+    })
+
+    it('says when the window ends', async () => {
+      expect((await counters[0]?.count(4))?.resetMs).to.be.within(1, 1000)
+    })
+
+    it('lets through the limit in every full window, no more and no fewer', async () => {
+      expect(await stormWindows(counters)).to.deep.equal(Array(LIMIT).fill(3))
+    })
+  })
+}
+
+describe('counting requests', () => {
+  let redis: RunningRedis | undefined
+  after(() => redis?.stop())
+
+  describeCounter('in memory', async () => [createMemoryCounter(1)])
+  describeCounter('in a primary, from two workers', async () => {
+    const counter = createMemoryCounter(1)
+    return [1, 2].map(() => {
+      const [ofPrimary, ofWorker] = pairOfWires()
+      createRpcPeer<WorkerMethods, Pick<PrimaryMethods, 'count'>>(ofPrimary, {
+        count: ({ userId }) => counter.count(userId),
+      })
+      const assignment = { number: 1, port: 0, routePort: 0, sandboxUrl: undefined }
+      return connectToPrimary(ofWorker, assignment).counter
+    })
+  })
+  describeCounter('in Redis, from two connections', async () => {
+    redis = await startRedis()
+    if (redis === undefined) return undefined
+    const options = { url: redis.url, timeoutMs: 2000, windowSeconds: 1 }
+    const logger = pino({ level: 'silent' })
+    return Promise.all([openRedisCounter(options, logger), openRedisCounter(options, logger)])
+  })
+
+  it("writes durations in OpenAI's form", () => {
+    expect([1, 59, 60, 61, 360].map(writeDuration)).to.deep.equal(['1s', '59s', '1m0s', '1m1s', '6m0s'])
+  })
+})

@@ -1,0 +1,40 @@
+import { expect } from 'chai'
+import { GatewayError } from '../../../../core/contract/index.ts'
+import { listItems } from '../../../../plugins/responses/endpoints.ts'
+
+const items = Array.from({ length: 25 }, (_, n) => ({ id: `i${n}` }))
+const ids = (query: Record<string, string>) =>
+  (listItems(items, query).data as { id: string }[]).map(({ id }) => id)
+
+describe('a list of input items', () => {
+  it('has the newest 20 first', () => {
+    const { data, ...rest } = listItems(items, {})
+    expect(data).to.have.length(20)
+    expect(rest).to.deep.equal({ object: 'list', first_id: 'i24', last_id: 'i5', has_more: true })
+  })
+
+  it('goes on after an item, in either order', () => {
+    expect(ids({ after: 'i3' })).to.deep.equal(['i2', 'i1', 'i0'])
+    expect(ids({ after: 'i21', order: 'asc' })).to.deep.equal(['i22', 'i23', 'i24'])
+    expect(listItems(items, { after: 'i3' }).has_more).to.equal(false)
+  })
+
+  it('takes a limit', () => {
+    expect(ids({ limit: '2', order: 'asc' })).to.deep.equal(['i0', 'i1'])
+  })
+
+  it('of nothing is empty', () => {
+    expect(listItems([], {})).to.deep.equal({
+      object: 'list',
+      data: [],
+      first_id: null,
+      last_id: null,
+      has_more: false,
+    })
+  })
+
+  it('refuses another order or limit', () => {
+    for (const query of [{ order: 'up' }, { limit: '0' }, { limit: '101' }, { limit: 'x' }])
+      expect(() => listItems(items, query)).to.throw(GatewayError)
+  })
+})

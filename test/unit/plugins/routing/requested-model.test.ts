@@ -1,0 +1,50 @@
+import { expect } from 'chai'
+import { GatewayError } from '../../../../core/contract/index.ts'
+import { readRequested } from '../../../../plugins/routing/requested-model.ts'
+
+const providers = new Set(['openai', 'acme'])
+const read = (model?: string) => readRequested(model, providers)
+
+describe('what the model of a request asks for', () => {
+  for (const [model, mode] of [
+    [undefined, 'balance'],
+    ['auto', 'balance'],
+    ['auto:balance', 'balance'],
+    ['auto:balanced', 'balance'],
+    ['auto:cost', 'cost'],
+    ['auto:quality', 'quality'],
+    ['auto:fast', 'latency'],
+    ['auto:latency', 'latency'],
+    ['auto:speed', 'latency'],
+    ['auto:FAST', 'latency'],
+  ] as const) {
+    it(`given ${model ?? 'none'}, then an automatic choice in the mode ${mode}`, () => {
+      expect(read(model)).to.deep.equal({ type: 'auto', mode })
+    })
+  }
+
+  for (const [model, asked] of [
+    ['gpt-4o', { model: 'gpt-4o' }],
+    ['openai:gpt-4o', { model: 'gpt-4o', provider: 'openai' }],
+    ['acme:loco:v2', { model: 'loco:v2', provider: 'acme' }],
+    ['ft:gpt-4o:us:7', { model: 'ft:gpt-4o:us:7' }],
+    ['openai:ft:gpt-4o:us:7', { model: 'ft:gpt-4o:us:7', provider: 'openai' }],
+    ['gpt-4o:quality', { model: 'gpt-4o:quality' }],
+    ['OpenAI:gpt-4o', { model: 'OpenAI:gpt-4o' }],
+    ['openai:', { model: 'openai:' }],
+    [':gpt-4o', { model: ':gpt-4o' }],
+    ['automatic', { model: 'automatic' }],
+  ] as const) {
+    it(`given ${model}, then ${'provider' in asked ? `${asked.model} of ${asked.provider}` : 'the model of that name'}`, () => {
+      expect(read(model)).to.deep.equal({ type: 'pinned', ...asked })
+    })
+  }
+
+  for (const model of ['auto:', 'auto:cheap', 'auto:gpt-4o', 'auto:constructor']) {
+    it(`given ${model}, then there is no such mode`, () => {
+      expect(() => read(model))
+        .to.throw(GatewayError, 'auto:balance')
+        .that.includes({ code: 'model_not_found', status: 404 })
+    })
+  }
+})

@@ -1,0 +1,197 @@
+import { readdir, readFile, truncate, utimes, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'chai'
+import { pino } from 'pino'
+import type { EventLog, RecordedEvent } from '../../../../core/contract/index.ts'
+import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
+import { decodeEvent } from '../../../../core/events/codec.ts'
+import { createProjections, listProjections, type Projections } from '../../../../projections/projections.ts'
+import { sweepSnapshots } from '../../../../projections/snapshots/folder.ts'
+import { linesOf, STATE_SHAPE, takeSnapshot } from '../../../../projections/snapshots/format.ts'
+import { writeSnapshot } from '../../../../projections/snapshots/keep.ts'
+import { readSnapshot, restoreProjections } from '../../../../projections/snapshots/restore.ts'
+import { makeFolder } from '../../../support/gateway.ts'
+import { inventHistory, recordAll } from '../../../support/histories.ts'
+
+const records = recordAll(inventHistory(10, 5))
+const HALF = Math.floor(records.length / 2)
+
+describe('snapshots', () => {
+  let folder: string
+  let log: EventLog
+  let warnings: string[]
+
+  beforeEach(async () => {
+    folder = await makeFolder()
+    log = await fill(folder, records)
+    warnings = []
+  })
+
+  afterEach(() => log.close())
+
+  /** Takes a snapshot after so many events, and gives its path. */
+  const take = (count: number) => {
+    const newest = records[count - 1]!
+    return writeSnapshot(folder, takeSnapshot(newest, listProjections(fold(records.slice(0, count)))))
+  }
+
+  const restore = () => {
+    const write = (line: string) => warnings.push(JSON.parse(line).err.message)
+    return restoreProjections(folder, log, pino({}, { write }))
+  }
+
+  const expectState = async (count: number) => {
+    const { projections, position } = await restore()
+    expect(position).to.equal(records[count - 1]?.position ?? 0)
+    expect(describeState(projections)).to.deep.equal(describeState(fold(records.slice(0, count))))
+  }
+
+  it('give back the state that was saved, with what is looked up in it', async () => {
+    await take(records.length)
+    await expectState(records.length)
+
+    const { projections } = await restore()
+    const folded = fold(records)
+    expect(projections.accounts.users()).to.deep.equal(folded.accounts.users())
+    expect(projections.accounts.byKeyHash('hash of key_a3')).to.deep.include({ userId: 3, plan: 'free' })
+    expect(projections.accounts.byKeyHash('hash of key_b3')).to.equal(undefined)
+    expect(projections.rules.of(7)).to.deep.equal(folded.rules.of(7))
+    expect(projections.ids.next()).to.equal(folded.ids.next())
+    expect(warnings).to.deep.equal([])
+  })
+
+  it('are not needed: without any the state is that before the first event', async () => {
+    await expectState(0)
+  })
+
+  it('are used newest first', async () => {
+    await take(HALF)
+    await take(records.length)
+    await take(HALF + 1)
+
+    await expectState(records.length)
+  })
+
+  describe('are passed over for the one before', () => {
+    let newest: string
+
+    beforeEach(async () => {
+      await take(HALF)
+      newest = await take(records.length)
+    })
+
+    it('when a byte of them has changed, wherever', async () => {
+      const whole = await readFile(newest)
+      for (const at of [1, 40, Math.floor(whole.length / 2), whole.length - 70, whole.length - 3]) {
+        const damaged = Buffer.from(whole)
+        damaged[at]! ^= 1
+        await writeFile(newest, damaged)
+        await expectState(HALF)
+      }
+      expect(warnings).to.deep.equal(Array(5).fill('its content does not match its hash'))
+    })
+
+    it('when a part is missing, down to all of it', async () => {
+      const { length } = await readFile(newest)
+      for (const left of [length - 1, length - 65, Math.floor(length / 2), 65, 10, 0]) {
+        await truncate(newest, left)
+        await expectState(HALF)
+      }
+    })
+
+    it('when they were folded by other code', async () => {
+      const old = newest.replace(/-[0-9a-f]{16}/, '-0123456789abcdef')
+      await writeFile(old, await readFile(newest))
+      await writeFile(newest, '')
+
+      await expectState(HALF)
+      expect(warnings).to.include('another version of the program wrote it')
+    })
+
+    it('when the log does not hold their newest event', async () => {
+      await log.close()
+      const shorter = await makeFolder()
+      log = await fill(shorter, records.slice(0, HALF))
+
+      await expectState(HALF)
+      expect(warnings).to.deep.equal(['it belongs to another event log'])
+    })
+
+    it('when the log holds another event in its place', async () => {
+      await log.close()
+      const other = records.map((record, index) =>
+        index === records.length - 1 ? { ...record, metadata: { ...record.metadata, actor: 'cli' } } : record,
+      )
+      log = await fill(await makeFolder(), other)
+
+      await expectState(HALF)
+      expect(warnings).to.deep.equal(['it belongs to another event log'])
+    })
+  })
+
+  it('are not there when they could not be written whole', async () => {
+    const broken = { ...takeSnapshot(records[0]!, []), parts: [{ name: 'broken', lines: breakAfter('{}') }] }
+
+    const error = await writeSnapshot(folder, broken).catch((thrown) => thrown)
+
+    expect(error).to.have.property('message', 'broken')
+    expect((await readdir(folder)).filter((name) => /snapshot|tmp/.test(name))).to.deep.equal([])
+  })
+
+  it('are swept but for the two that were written last, and so is what was never finished', async () => {
+    const now = Date.now() / 1000
+    const paths = [await take(records.length), await take(3), await take(5)]
+    for (const [index, file] of paths.entries()) await utimes(file, now, now - 100 + index)
+    const [abandoned, underWay] = ['a.tmp', 'b.tmp'].map((name) => path.join(folder, name))
+    for (const file of [abandoned!, underWay!]) await writeFile(file, '')
+    await utimes(abandoned!, now, now - 7200)
+
+    await sweepSnapshots(folder)
+
+    const left = (await readdir(folder)).filter((name) => /snapshot|tmp/.test(name))
+    expect(left.toSorted()).to.deep.equal(
+      [paths[1]!, paths[2]!, underWay!].map((file) => path.basename(file)).toSorted(),
+    )
+  })
+
+  /** When this fails, states are folded or saved in another way than before: give STATE_SHAPE a new number, and write both into state.json. */
+  it('hold what STATE_SHAPE stands for', async () => {
+    const few = recordAll(inventHistory(3, 3))
+    const file = await writeSnapshot(folder, takeSnapshot(few.at(-1)!, listProjections(fold(few))))
+    const { parts } = await readSnapshot(file)
+    const lines = parts.map(({ name, lines }) => [name, [...lines].map((line) => JSON.parse(String(line)))])
+
+    const expected = await readFile(new URL('state.json', import.meta.url), 'utf8')
+    expect({ STATE_SHAPE, state: Object.fromEntries(lines) }).to.deep.equal(JSON.parse(expected))
+  })
+})
+
+/** A log with these events, at the same positions. */
+async function fill(directory: string, events: readonly RecordedEvent[]): Promise<EventLog> {
+  const log = await openSqliteLog({ directory })
+  await Promise.all(
+    events.map(({ stream, type, data, metadata, revision }) =>
+      log.append(stream, [{ type, data }], { expectedRevision: revision - 1, metadata }),
+    ),
+  )
+  return log
+}
+
+function fold(events: readonly RecordedEvent[]): Projections {
+  const projections = createProjections()
+  for (const record of events) {
+    const event = decodeEvent(record)
+    if (event) for (const projection of listProjections(projections)) projection.apply(event, record)
+  }
+  return projections
+}
+
+function describeState(projections: Projections): string[] {
+  const parts = listProjections(projections).map(({ name, save }) => ({ name, lines: save() }))
+  return [...linesOf({ parts })].map(String)
+}
+
+function* breakAfter(line: string): Generator<string> {
+  yield line
+  throw new Error('broken')
+}

@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import type { ErrorCode } from '../../../../core/contract/errors.ts'
+import type { ProviderErrorResponse } from '../../../../core/contract/provider.ts'
+import { anthropic } from '../../../../providers/anthropic/adapter.ts'
+
+describe('reading a failure of Anthropic', () => {
+  const spent = (error_code: string) => ({ type: 'rate_limit_error', details: { error_code } })
+  const bad = (message: string) => ({ type: 'invalid_request_error', message })
+  const table: [status: number, error: object, code: ErrorCode][] = [
+    [400, bad('max_tokens: Field required'), 'provider_refused'],
+    [400, bad('Your credit balance is too low to access the Anthropic API.'), 'provider_quota_exceeded'],
+    [400, bad('You have reached your specified API usage limits.'), 'provider_quota_exceeded'],
+    [401, { type: 'authentication_error' }, 'provider_authentication_error'],
+    [402, { type: 'billing_error' }, 'provider_quota_exceeded'],
+    [403, { type: 'permission_error' }, 'provider_authentication_error'],
+    [404, { type: 'not_found_error', message: 'model: claude-9' }, 'model_not_found'],
+    [404, { type: 'not_found_error', message: 'Not found' }, 'provider_refused'],
+    [408, {}, 'provider_timeout'],
+    [409, { type: 'conflict_error' }, 'provider_refused'],
+    [413, { type: 'request_too_large' }, 'provider_refused'],
+    [422, {}, 'provider_refused'],
+    [429, { type: 'rate_limit_error' }, 'provider_rate_limited'],
+    [429, spent('enforced_spend_limit_reached'), 'provider_quota_exceeded'],
+    [429, spent('contract_spend_limit_reached'), 'provider_quota_exceeded'],
+    [429, spent('something_else'), 'provider_rate_limited'],
+    [500, { type: 'api_error' }, 'provider_error'],
+    [502, {}, 'provider_error'],
+    [504, { type: 'timeout_error' }, 'provider_timeout'],
+    [529, { type: 'overloaded_error' }, 'provider_error'],
+    [302, {}, 'provider_error'],
+  ]
+  for (const [status, error, code] of table) {
+    it(`reads ${status} ${JSON.stringify(error)} as ${code}`, () => {
+      expect(readError(status, error).code).to.equal(code)
+    })
+  }
+
+  it('may fail over when Anthropic is overloaded (13.5)', () => {
+    const error = readError(529, { type: 'overloaded_error', message: 'Overloaded' })
+    expect(error).to.include({ status: 502, mayFailOver: true })
+  })
+
+  it('passes on what the vendor says about a bad request', () => {
+    const { message, wireCode, status } = readError(400, bad('messages.0: bad'))
+    expect(message).to.equal('anthropic refused the request: messages.0: bad')
+    expect({ wireCode, status }).to.deep.equal({ wireCode: 'provider_refused', status: 400 })
+  })
+
+  for (const message of [
+    'prompt is too long: 210000 tokens > 200000 maximum',
+    'input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000',
+  ]) {
+    it(`gives the code that clients know for "${message}"`, () => {
+      expect(readError(400, bad(message)).wireCode).to.equal('context_length_exceeded')
+    })
+  }
+
+  it('names the model field when the model is unknown', () => {
+    const error = readError(404, { type: 'not_found_error', message: 'model: claude-9' })
+    expect(error).to.include({ status: 404, wireCode: 'model_not_found' })
+    expect(error.details.param).to.equal('model')
+  })
+
+  it('never repeats what the vendor says about our account', () => {
+    const error = readError(401, { type: 'authentication_error', message: 'bad key sk-ant-api03-abcwxyz' })
+    expect(error.message).to.equal("anthropic refused the gateway's credentials.")
+    expect(String(error.details.cause)).to.contain('authentication_error').and.not.to.contain('wxyz')
+  })
+
+  it('tells clients not to retry when the money is gone', () => {
+    for (const error of [readError(402, {}), readError(429, spent('enforced_spend_limit_reached'))]) {
+      expect(error.details.headers).to.deep.equal({ 'x-should-retry': 'false' })
+      expect(error.details).not.to.have.property('retryAfter')
+    }
+  })
+
+  describe('retry-after', () => {
+    const reset = (limit: string, seconds: number, remaining = '0') => ({
+      [`anthropic-ratelimit-${limit}-remaining`]: remaining,
+      [`anthropic-ratelimit-${limit}-reset`]: new Date(Date.now() + seconds * 1000).toISOString(),
+    })
+    const headers: [what: string, given: () => ProviderErrorResponse['headers'], seconds: number][] = [
+      ['what the vendor says', () => ({ 'retry-after': '7', ...reset('tokens', 60) }), 7],
+      [
+        'until the limit that is used up is reset',
+        () => ({ ...reset('requests', 9, '4'), ...reset('tokens', 30) }),
+        30,
+      ],
+      [
+        'until the last limit is reset',
+        () => ({ ...reset('input-tokens', 40), ...reset('output-tokens', 20) }),
+        40,
+      ],
+      ['a second at least', () => reset('requests', -5), 1],
+      ['a second where nothing is said', () => ({}), 1],
+      ['a second where the time makes no sense', () => ({ 'anthropic-ratelimit-tokens-remaining': '0' }), 1],
+    ]
+    for (const [what, given, seconds] of headers) {
+      it(`is ${what}`, () => {
+        const { details } = readError(429, { type: 'rate_limit_error' }, given())
+        expect(details.retryAfter).to.be.closeTo(seconds, seconds > 7 ? 1 : 0)
+      })
+    }
+
+    it('is kept on other failures when the vendor gives it', () => {
+      expect(readError(529, {}, { 'retry-after': '4' }).details.retryAfter).to.equal(4)
+      expect(readError(529, {}).details).not.to.have.property('retryAfter')
+    })
+  })
+
+  for (const body of ['', '<html>Bad gateway</html>', '[]', 'null', '42', '{"error":null}', '{"error":']) {
+    it(`does with the body ${JSON.stringify(body)}`, () => {
+      expect(read(500, body)).to.include({
+        code: 'provider_error',
+        message: 'anthropic reports a failure of its own.',
+      })
+      expect(read(400, body).message).to.equal('anthropic refused the request: HTTP status 400')
+    })
+  }
+})
+
+function readError(status: number, error: object, headers: ProviderErrorResponse['headers'] = {}) {
+  return read(status, JSON.stringify({ type: 'error', error, request_id: 'req_1' }), headers)
+}
+
+function read(status: number, body: string, headers: ProviderErrorResponse['headers'] = {}) {
+  return anthropic.parseError({ provider: 'anthropic', status, headers, body })
+}

@@ -1,0 +1,116 @@
+import { expect } from 'chai'
+import type { ReplyPart } from '../../../../core/contract/chat.ts'
+import { anthropic } from '../../../../providers/anthropic/adapter.ts'
+import { type Sandbox, startSandbox } from '../../../../providers/sandbox/server.ts'
+import { createProviderClient, type ProviderClient } from '../../../../providers/shared/client.ts'
+import { staying } from '../../../support/presence.ts'
+import { type Fields, targetOf, user } from './target.ts'
+
+const tool = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
+
+describe('an exchange with Anthropic', () => {
+  let sandbox: Sandbox
+  let connection: ProviderClient
+
+  before(async () => {
+    sandbox = await startSandbox()
+    const timeouts = { connect_ms: 1000, first_byte_ms: 2000, idle_ms: 2000 }
+    const baseUrl = `${sandbox.url}/anthropic`
+    connection = createProviderClient({
+      id: 'anthropic',
+      adapter: anthropic,
+      baseUrl,
+      apiKey: 'key',
+      timeouts,
+    })
+  })
+
+  after(async () => {
+    await connection.close()
+    await sandbox.close()
+  })
+
+  for (const stream of [false, true]) {
+    describe(stream ? 'streamed' : 'whole', () => {
+      it('gives text and usage', async () => {
+        const parts = await send({ stream })
+        expect(textOf(parts, 'text')).to.contain('You said: "Which track?"')
+        expect(parts.find(({ type }) => type === 'usage')).to.have.nested.property('usage.input', 3)
+        expect(finishOf(parts)).to.equal('stop')
+      })
+
+      it('gives parallel tool calls, and takes their results', async () => {
+        const tools = [tool('look'), tool('ring')]
+        const parts = await send({
+          stream,
+          tools,
+          messages: [{ role: 'user', content: 'Tools, in parallel' }],
+        })
+        const starts = parts.flatMap((part) => (part.type === 'tool-start' ? [part] : []))
+        expect(starts.map(({ index, name }) => [index, name])).to.deep.equal([
+          [0, 'look'],
+          [1, 'ring'],
+        ])
+        expect(parts.flatMap((part) => (part.type === 'tool-json' ? [part.json] : []))).to.deep.equal([
+          '{}',
+          '{}',
+        ])
+        expect(finishOf(parts)).to.equal('tool_calls')
+
+        const tool_calls = starts.map(({ id, name }) => ({ id, function: { name, arguments: '{}' } }))
+        const results = starts.map(({ id }) => ({
+          role: 'tool' as const,
+          tool_call_id: id,
+          content: 'done',
+        }))
+        const messages = [user, { role: 'assistant' as const, content: null, tool_calls }, ...results]
+        const answer = await send({ stream, tools, messages })
+        expect(textOf(answer, 'text')).to.contain('The tool answered: "done".')
+      })
+
+      it('gives thoughts', async () => {
+        const parts = await send({ stream, reasoning_effort: 'low' })
+        expect(textOf(parts, 'reasoning')).to.contain('The user said: "Which track?"')
+      })
+
+      it('gives a refusal', async () => {
+        const parts = await send({ stream, messages: [{ role: 'user', content: '[[sandbox:refuse]]' }] })
+        expect(textOf(parts, 'refusal')).to.equal('The sandbox was asked to refuse.')
+        expect(finishOf(parts)).to.equal('content_filter')
+      })
+    })
+  }
+
+  it('fails before the answer when the stream begins with an error (13.4)', async () => {
+    const messages = [{ role: 'user' as const, content: '[[sandbox:error-first status=529]]' }]
+    const request = { messages, stream: true }
+    const error = await connection.send(request, target, staying).catch((reason: unknown) => reason)
+    expect(error).to.include({ code: 'provider_error', mayFailOver: true })
+  })
+
+  for (const fault of ['error-mid=5', 'eof=5', 'cut=5', 'malformed']) {
+    it(`fails in the middle of a stream (${fault})`, async () => {
+      const messages = [{ role: 'user' as const, content: `[[sandbox:${fault}]]` }]
+      const error = await send({ messages, stream: true }).catch((reason: unknown) => reason)
+      expect(error).to.have.property('mayFailOver', true)
+    })
+  }
+
+  const target = targetOf('claude-sonnet-4-6')
+
+  async function send(fields: Fields): Promise<readonly ReplyPart[]> {
+    const { reply } = await connection.send({ messages: [user], ...fields }, target, staying)
+    if (reply.type === 'whole') return reply.event.parts
+    const parts: ReplyPart[] = []
+    for await (const events of reply.batches) parts.push(...events.flatMap((event) => event.parts))
+    return parts
+  }
+})
+
+function textOf(parts: readonly ReplyPart[], type: 'text' | 'reasoning' | 'refusal'): string {
+  return parts.map((part) => (part.type === type ? part.text : '')).join('')
+}
+
+function finishOf(parts: readonly ReplyPart[]) {
+  return parts.find((part) => part.type === 'finish')?.reason
+}

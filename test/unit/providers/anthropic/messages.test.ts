@@ -1,0 +1,278 @@
+import { expect } from 'chai'
+import type { Message } from '../../../../core/contract/chat.ts'
+import { bodyOf, user } from './target.ts'
+
+const PNG = 'data:image/png;base64,aVZCT1I='
+
+describe('writing messages to Anthropic', () => {
+  describe('of the system', () => {
+    it('joins all system and developer texts, wherever they stand', () => {
+      const { system, messages } = bodyOf({
+        messages: [
+          { role: 'system', content: 'Be brief.' },
+          user,
+          { role: 'developer', content: [{ type: 'text', text: 'Be kind.' }] },
+          { role: 'system', content: '' },
+        ],
+      })
+      expect(system).to.equal('Be brief.\n\nBe kind.')
+      expect(messages).to.deep.equal([turn('user', 'Which track?')])
+    })
+
+    it('keeps blocks where one of them carries a cache mark', () => {
+      const part = { type: 'text', text: 'Long.', cache_control: { type: 'ephemeral' } }
+      const { system } = bodyOf({ messages: [{ role: 'system', content: [part] }, user] })
+      expect(system).to.deep.equal([part])
+    })
+
+    it('speaks as the user where nobody else does', () => {
+      expect(bodyOf({ messages: [{ role: 'system', content: 'Say hi.' }] })).to.deep.include({
+        messages: [turn('user', 'Say hi.')],
+      })
+    })
+  })
+
+  describe('of both sides', () => {
+    it('puts tool results and the text after them into one user turn, results first (13.1)', () => {
+      const { messages } = bodyOf({
+        messages: [user, calling('a', 'b'), result('a', 'left'), result('b', 'right'), say('Go on.')],
+      })
+      expect(messages.slice(2)).to.deep.equal([
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: 'left' },
+            { type: 'tool_result', tool_use_id: 'b', content: 'right' },
+            { type: 'text', text: 'Go on.' },
+          ],
+        },
+      ])
+    })
+
+    it('puts results first even where the client has the text before them', () => {
+      const { messages } = bodyOf({ messages: [user, calling('a'), say('Well?'), result('a', 'left')] })
+      expect(messages.at(-1)!.content.map(({ type }) => type)).to.deep.equal(['tool_result', 'text'])
+    })
+
+    it('does not let a system message part the results', () => {
+      const { messages } = bodyOf({
+        messages: [
+          user,
+          calling('a', 'b'),
+          result('a', 'left'),
+          { role: 'system', content: 'x' },
+          result('b', 'x'),
+        ],
+      })
+      expect(messages).to.have.length(3)
+    })
+
+    it('writes no empty text beside tool calls (13.9)', () => {
+      for (const content of ['', null, [{ type: 'text', text: ' ' }]]) {
+        const { messages } = bodyOf({
+          messages: [user, { ...calling('a'), content }, result('a', 'left')],
+        })
+        expect(messages[1]).to.deep.equal({
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'a', name: 'look', input: { to: 'left' } }],
+        })
+      }
+    })
+
+    it('skips blank texts, and turns that have nothing else', () => {
+      const { messages } = bodyOf({
+        messages: [
+          say(''),
+          say([
+            { type: 'text', text: '' },
+            { type: 'text', text: 'Hi' },
+          ]),
+        ],
+      })
+      expect(messages).to.deep.equal([turn('user', 'Hi')])
+    })
+
+    it('reads no arguments as an empty object', () => {
+      const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: '' } }
+      const { messages } = bodyOf({
+        messages: [user, { role: 'assistant', tool_calls: [call] }, result('a', '')],
+      })
+      expect(messages[1]!.content[0]).to.deep.include({ input: {} })
+      expect(messages[2]!.content[0]).to.deep.include({ content: '' })
+    })
+
+    for (const json of ['{"to":', '[]', 'null', '7']) {
+      it(`refuses the arguments ${json}`, () => {
+        const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: json } }
+        expectRefusal(
+          [user, { role: 'assistant', tool_calls: [call] }],
+          'invalid_value',
+          'messages[1].tool_calls[0].function.arguments',
+        )
+      })
+    }
+
+    it('cleans ids of other vendors, the same on both sides', () => {
+      const { messages } = bodyOf({ messages: [user, calling('call:1.2'), result('call:1.2', 'x')] })
+      expect(messages[1]!.content[0]).to.include({ id: 'call_1_2' })
+      expect(messages[2]!.content[0]).to.include({ tool_use_id: 'call_1_2' })
+    })
+
+    it('writes tool results of several parts, images among them', () => {
+      const content = [
+        { type: 'text', text: 'See:' },
+        { type: 'image_url', image_url: { url: PNG } },
+      ]
+      const { messages } = bodyOf({ messages: [user, calling('a'), { ...result('a', ''), content }] })
+      const [block] = messages[2]!.content
+      expect(block).to.have.nested.property('content[1].source.media_type', 'image/png')
+    })
+
+    it('never sends thoughts back', () => {
+      const { messages } = bodyOf({
+        messages: [user, { role: 'assistant', content: 'Nine.', reasoning_content: 'Eight is taken.' }, user],
+      })
+      expect(messages[1]).to.deep.equal(turn('assistant', 'Nine.'))
+    })
+
+    it('sends a refusal as what the assistant said', () => {
+      for (const message of [
+        { role: 'assistant', content: null, refusal: 'No.' },
+        { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+      ] as const) {
+        expect(bodyOf({ messages: [user, message, user] }).messages[1]).to.deep.equal(
+          turn('assistant', 'No.'),
+        )
+      }
+    })
+
+    it('trims the answer that the model is to go on from', () => {
+      const { messages } = bodyOf({ messages: [user, { role: 'assistant', content: 'Track \n' }] })
+      expect(messages[1]).to.deep.equal(turn('assistant', 'Track'))
+    })
+
+    it('refuses a result without its id, and the old function role', () => {
+      expectRefusal([{ role: 'tool', content: 'x' }], 'missing_parameter', 'messages[0].tool_call_id')
+      expectRefusal([{ role: 'function', content: 'x' }], 'unsupported_parameter', 'messages[0].role')
+    })
+  })
+
+  describe('with images', () => {
+    for (const type of ['image/jpeg', 'image/png', 'image/gif', 'image/webp']) {
+      it(`sends the bytes of ${type}`, () => {
+        expect(imageOf(`data:${type};base64,AAAA`)).to.deep.equal({
+          type: 'image',
+          source: { type: 'base64', media_type: type, data: 'AAAA' },
+        })
+      })
+    }
+
+    it('corrects image/jpg, and upper case', () => {
+      expect(imageOf('DATA:image/JPG;base64,AAAA')).to.have.nested.property('source.media_type', 'image/jpeg')
+    })
+
+    it('encodes a data URL that is not base64', () => {
+      expect(imageOf('data:image/png,%41B')).to.have.nested.property('source.data', 'QUI=')
+    })
+
+    it('names the address of an image on the web', () => {
+      const url = 'https://example.com/a.png'
+      expect(imageOf(url)).to.deep.equal({ type: 'image', source: { type: 'url', url } })
+    })
+
+    it('drops the detail and keeps a cache mark', () => {
+      const cache_control = { type: 'ephemeral' }
+      const part = { type: 'image_url', image_url: { url: PNG, detail: 'low' }, cache_control }
+      const [block] = bodyOf({ messages: [say([part])] }).messages[0]!.content
+      expect(block).to.deep.include({ cache_control }).and.to.have.nested.property('source.data')
+    })
+
+    for (const url of [
+      'data:image/bmp;base64,AAAA',
+      'data:constructor,x',
+      'ftp://example.com/a.png',
+      '',
+      'data:image/png,%',
+    ]) {
+      it(`refuses ${url || 'no address'}`, () => {
+        const part = { type: 'image_url', image_url: { url } }
+        expectRefusal(
+          [user, say([{ type: 'text', text: 'x' }, part])],
+          'invalid_value',
+          'messages[1].content[1].image_url.url',
+        )
+      })
+    }
+  })
+
+  describe('with files', () => {
+    it('sends a PDF as a document', () => {
+      expect(fileOf('data:application/pdf;base64,JVBERi0=')).to.deep.equal({
+        type: 'document',
+        title: 'plan.pdf',
+        source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' },
+      })
+    })
+
+    it('sends a text as a document', () => {
+      expect(fileOf('data:text/markdown;charset=utf-8;base64,R2xlaXMg8J+agg==')).to.deep.include({
+        source: { type: 'text', media_type: 'text/plain', data: 'Gleis 🚂' },
+      })
+    })
+
+    it('refuses other files, and files that only their vendor has', () => {
+      const param = 'messages[0].content[0].file.file_data'
+      const other = { type: 'file', file: { file_data: 'data:application/zip;base64,AAAA' } }
+      expectRefusal([say([other])], 'invalid_value', param)
+      expectRefusal([say([{ type: 'file', file: { file_id: 'file-1' } }])], 'unsupported_parameter', param)
+    })
+  })
+
+  it('refuses other parts', () => {
+    for (const type of ['input_audio', 'video_url']) {
+      expectRefusal([say([{ type }])], 'unsupported_parameter', 'messages[0].content[0]')
+    }
+    for (const role of ['system', 'assistant'] as const) {
+      const content = [{ type: 'image_url', image_url: { url: PNG } }]
+      expectRefusal([{ role, content }], 'unsupported_parameter', 'messages[0].content[0]')
+    }
+  })
+})
+
+function say(content: NonNullable<Message['content']>): Message {
+  return { role: 'user', content }
+}
+
+function calling(...ids: string[]): Message {
+  return {
+    role: 'assistant',
+    tool_calls: ids.map((id) => ({
+      id,
+      type: 'function',
+      function: { name: 'look', arguments: '{"to":"left"}' },
+    })),
+  }
+}
+
+function result(tool_call_id: string, content: string): Message {
+  return { role: 'tool', tool_call_id, content }
+}
+
+function turn(role: 'user' | 'assistant', text: string) {
+  return { role, content: [{ type: 'text' as const, text }] }
+}
+
+function imageOf(url: string) {
+  return bodyOf({ messages: [say([{ type: 'image_url', image_url: { url } }])] }).messages[0]!.content[0]
+}
+
+function fileOf(file_data: string) {
+  const part = { type: 'file', file: { file_data, filename: 'plan.pdf' } }
+  return bodyOf({ messages: [say([part])] }).messages[0]!.content[0]
+}
+
+function expectRefusal(messages: Message[], code: string, param: string) {
+  expect(() => bodyOf({ messages }))
+    .to.throw()
+    .that.deep.includes({ code, details: { param } })
+}

@@ -1,0 +1,50 @@
+import { expect } from 'chai'
+import type { ErrorCode } from '../../../../core/contract/errors.ts'
+import { deepseek } from '../../../../providers/deepseek/adapter.ts'
+
+describe('reading a failure of DeepSeek', () => {
+  const table: [status: number, message: string, code: ErrorCode][] = [
+    [400, 'Failed to deserialize the JSON body', 'provider_refused'],
+    [400, 'Model Not Exist', 'model_not_found'],
+    [401, 'Authentication Fails (no such user)', 'provider_authentication_error'],
+    [402, 'Insufficient Balance', 'provider_quota_exceeded'],
+    [422, 'Invalid parameters', 'provider_refused'],
+    [429, 'Rate limit reached', 'provider_rate_limited'],
+    [500, 'Server error', 'provider_error'],
+    [503, 'Server overloaded', 'provider_error'],
+  ]
+  for (const [status, message, code] of table) {
+    it(`reads ${status} ${message} as ${code}`, () => {
+      expect(read(status, message).code).to.equal(code)
+    })
+  }
+
+  it('does not have 402 retried, but lets another vendor answer', () => {
+    const error = read(402, 'Insufficient Balance')
+    expect(error.details.headers).to.deep.equal({ 'x-should-retry': 'false' })
+    expect(error.mayFailOver).to.equal(true)
+    expect(error.message).not.to.contain('Balance')
+  })
+
+  it('says that the prompt is too long', () => {
+    const error = read(
+      400,
+      "This model's maximum context length is 1000000 tokens. However, you requested more.",
+    )
+    expect(error.wireCode).to.equal('context_length_exceeded')
+  })
+
+  it('does without retry-after', () => {
+    expect(read(429, 'Rate limit reached').details.retryAfter).to.equal(1)
+  })
+})
+
+function read(status: number, message: string) {
+  const error = { message, type: 'unknown_error', param: null, code: 'invalid_request_error' }
+  return deepseek.parseError({
+    provider: 'deepseek',
+    status,
+    headers: {},
+    body: JSON.stringify({ error }),
+  })
+}

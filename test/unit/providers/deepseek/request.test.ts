@@ -1,0 +1,369 @@
+import { expect } from 'chai'
+import type OpenAI from 'openai'
+import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
+import type { Model, Target } from '../../../../core/contract/provider.ts'
+import { deepseek } from '../../../../providers/deepseek/adapter.ts'
+import type { ChatBody, ChatMessage } from '../../../../providers/deepseek/wire.ts'
+
+type Params = OpenAI.Chat.Completions.ChatCompletionCreateParams
+type KeysOf<T> = T extends unknown ? keyof T : never
+type Unknown<Ours, Theirs> = Exclude<KeysOf<Ours>, KeysOf<Theirs>>
+type Mutable<T> = T extends readonly (infer U)[]
+  ? Mutable<U>[]
+  : T extends object
+    ? { -readonly [K in keyof T]: Mutable<Exclude<T[K], undefined>> }
+    : T
+
+/** What DeepSeek adds to OpenAI's body and takes other values for. */
+type Own = 'thinking' | 'user_id' | 'reasoning_effort'
+type Shared = Mutable<Required<Omit<ChatBody, Own>>>
+const _shared = (body: Shared): Partial<Omit<Params, 'messages'>> => body
+const _messages = (messages: Mutable<ChatMessage>[]): Params['messages'] => messages
+const _knows: Unknown<Shared, Params> extends never ? true : false = true
+
+const FLASH: Partial<Model> = {
+  id: 'deepseek-flash',
+  aliases: ['deepseek-v4-flash', 'deepseek-chat', 'deepseek-reasoner'],
+  quirks: { top_p: 'thinking' },
+}
+const flash = targetOf(FLASH)
+const pro = targetOf({ id: 'deepseek-v4-pro', quirks: { top_p: 'plain' } })
+const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisfies ChatRequest
+
+describe('writing a call to DeepSeek', () => {
+  it('names path, key and content type', () => {
+    expect(deepseek.buildRequest(request, flash, 'sk-key')).to.deep.include({
+      path: '/chat/completions',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        authorization: 'Bearer sk-key',
+      },
+      omitted: [],
+    })
+  })
+
+  it('sends model and messages, and nothing that the request does not set', () => {
+    expect(bodyOf(request)).to.deep.equal({ model: 'deepseek-flash', messages: request.messages })
+  })
+
+  it('asks a stream for its usage', () => {
+    const call = deepseek.buildRequest({ ...request, stream: true, stream_options: {} }, flash, 'sk-key')
+    expect(call.headers.accept).to.equal('text/event-stream')
+    expect(JSON.parse(call.body)).to.deep.include({ stream: true, stream_options: { include_usage: true } })
+  })
+
+  it('keeps what means the same', () => {
+    const same = { temperature: 1.7, max_tokens: 20, stop: ['!'], logprobs: true, top_logprobs: 3 }
+    expect(bodyOf({ ...request, ...same })).to.deep.include(same)
+  })
+
+  it('calls every token limit max_tokens', () => {
+    const body = bodyOf({ ...request, max_completion_tokens: 30, max_tokens: 20 })
+    expect(body).to.include({ max_tokens: 30 }).and.not.to.have.property('max_completion_tokens')
+  })
+
+  it('leaves out what has no effect on DeepSeek, and lists it', () => {
+    const fields = {
+      presence_penalty: 0.5,
+      frequency_penalty: null,
+      seed: 7,
+      logit_bias: { 50256: -100 },
+      parallel_tool_calls: false,
+    }
+    expect(bodyOf({ ...request, ...fields })).to.have.all.keys('model', 'messages')
+    expect(omittedOf({ ...request, ...fields })).to.deep.equal([
+      'presence_penalty',
+      'seed',
+      'logit_bias',
+      'parallel_tool_calls',
+    ])
+  })
+
+  it('leaves out without a word what the answer does not depend on', () => {
+    const beside = {
+      metadata: { task: 'x' },
+      store: true,
+      service_tier: 'flex',
+      stream_options: {},
+      prompt_cache_key: 'a',
+      n: 1,
+      parallel_tool_calls: true,
+      tools: [],
+    }
+    expect(bodyOf({ ...request, ...beside })).to.have.all.keys('model', 'messages')
+    expect(omittedOf({ ...request, ...beside })).to.deep.equal([])
+  })
+
+  it('does not change the request', () => {
+    const given: ChatRequest = {
+      messages: [{ role: 'tool', content: [{ type: 'text', text: 'x' }], tool_call_id: 'a' }],
+      response_format: { type: 'json_object' },
+    }
+    const copy = structuredClone(given)
+    bodyOf(given)
+    expect(given).to.deep.equal(copy)
+  })
+
+  describe('the user', () => {
+    for (const user of ['ada', 'Ada_9-x', 'a'.repeat(512)]) {
+      it(`is passed as user_id (${user.slice(0, 10)})`, () => {
+        expect(bodyOf({ ...request, user }))
+          .to.include({ user_id: user })
+          .and.not.to.have.property('user')
+      })
+    }
+
+    for (const user of ['ada@example.com', '{"team":"ops"}', 'ä', 'a'.repeat(513)]) {
+      it(`is hashed where DeepSeek would refuse the name (${user.slice(0, 20)})`, () => {
+        expect(bodyOf({ ...request, user }).user_id).to.match(/^[A-Za-z0-9_-]{43}$/)
+      })
+    }
+
+    it('stays apart from others when hashed', () => {
+      const ids = ['a.b', 'a@b', 'a.b'].map((user) => bodyOf({ ...request, user }).user_id)
+      expect(ids[0]).to.equal(ids[2]).and.not.to.equal(ids[1])
+    })
+
+    it('is left out when empty, and may be named by safety_identifier', () => {
+      expect(bodyOf({ ...request, user: '' })).not.to.have.property('user_id')
+      expect(bodyOf({ ...request, safety_identifier: 'ada' })).to.have.property('user_id', 'ada')
+    })
+  })
+
+  describe('thinking', () => {
+    const disabled = { thinking: { type: 'disabled' } }
+    const enabled = { thinking: { type: 'enabled' } }
+    for (const [effort, fields] of [
+      [null, {}],
+      ['none', disabled],
+      ['minimal', { ...enabled, reasoning_effort: 'low' }],
+      ['low', { ...enabled, reasoning_effort: 'low' }],
+      ['medium', { ...enabled, reasoning_effort: 'high' }],
+      ['high', { ...enabled, reasoning_effort: 'high' }],
+      ['xhigh', { ...enabled, reasoning_effort: 'high' }],
+      ['max', { ...enabled, reasoning_effort: 'max' }],
+    ] as const) {
+      it(`at effort ${effort} is ${JSON.stringify(fields)}`, () => {
+        const { model: _, messages, ...rest } = bodyOf({ ...request, reasoning_effort: effort })
+        expect(rest).to.deep.equal(fields)
+        expect(omittedOf({ ...request, reasoning_effort: effort })).to.deep.equal([])
+      })
+    }
+
+    it("may be asked for in DeepSeek's own way", () => {
+      expect(bodyOf({ ...request, ...disabled })).to.deep.include(disabled)
+      expect(bodyOf({ ...request, ...enabled, reasoning_effort: 'max' })).to.deep.include({
+        ...enabled,
+        reasoning_effort: 'max',
+      })
+    })
+
+    for (const [name, fields] of [
+      ['deepseek-chat', disabled],
+      ['deepseek-reasoner', enabled],
+    ] as const) {
+      it(`is ${fields.thinking.type} when the model was asked for as ${name}`, () => {
+        const body = bodyOf(request, { ...flash, alias: name })
+        expect(body).to.deep.include({ model: 'deepseek-flash', ...fields })
+      })
+
+      it(`is ${fields.thinking.type} for ${name} without a catalogue`, () => {
+        const { body } = deepseek.buildRequest(request, { provider: 'deepseek', model: name }, 'sk-key')
+        expect(JSON.parse(body)).to.deep.include({ model: 'deepseek-flash', ...fields })
+      })
+    }
+
+    it('follows the effort rather than a retired name', () => {
+      const asked = { ...flash, alias: 'deepseek-chat' }
+      expect(bodyOf({ ...request, reasoning_effort: 'low' }, asked)).to.deep.include(enabled)
+    })
+
+    it('follows no name that a rule replaced by another model', () => {
+      expect(bodyOf({ ...request, model: 'deepseek-chat' }, pro)).not.to.have.property('thinking')
+    })
+  })
+
+  describe('top_p', () => {
+    for (const [name, target, effort, given, written] of [
+      ['flash', flash, null, 0.5, 0.95],
+      ['flash', flash, 'high', 0.98, 0.98],
+      ['flash', flash, 'none', 0.5, undefined],
+      ['pro', pro, null, 0.5, undefined],
+      ['pro', pro, 'none', 0.5, 0.5],
+      ['a model not in the catalogue', { provider: 'deepseek', model: 'deepseek-next' }, null, 0.5, 0.5],
+    ] as const) {
+      it(`of ${given} for ${name} at effort ${effort} is ${written}`, () => {
+        const call = deepseek.buildRequest(
+          { ...request, top_p: given, reasoning_effort: effort },
+          target,
+          'k',
+        )
+        expect(JSON.parse(call.body).top_p).to.equal(written)
+        expect(call.omitted).to.deep.equal(written === undefined ? ['top_p'] : [])
+      })
+    }
+  })
+
+  describe('messages', () => {
+    it('hold known fields only, and no developer', () => {
+      const messages = [
+        { role: 'developer', content: 'Be brief', name: 'boss' },
+        { role: 'user', content: 'Hi', name: 'ada', extra: 1 },
+        { role: 'assistant', content: 'Hello', refusal: null, audio: null, reasoning_content: 'Hm.' },
+      ] as unknown as Message[]
+      expect(messagesOf(messages)).to.deep.equal([
+        { role: 'system', content: 'Be brief' },
+        { role: 'user', content: 'Hi', name: 'ada' },
+        { role: 'assistant', content: 'Hello' },
+      ])
+    })
+
+    it('join lists that are only text', () => {
+      const content = ['One', 'two'].map((text) => ({ type: 'text', text }))
+      const written = messagesOf([
+        { role: 'system', content },
+        { role: 'user', content },
+        { role: 'tool', content, tool_call_id: 'a' },
+      ])
+      expect(written.map((message) => message.content)).to.deep.equal(Array(3).fill('One\ntwo'))
+    })
+
+    it('keep lists with images and files, each with known fields only', () => {
+      const content = [
+        { type: 'text', text: 'Look' },
+        { type: 'image_url', image_url: { url: 'https://example.com/9.png', detail: 'low', x: 1 } },
+        { type: 'file', file: { file_id: 'file-1', x: 1 } },
+      ]
+      expect(messagesOf([{ role: 'user', content }])[0]!.content).to.deep.equal([
+        { type: 'text', text: 'Look' },
+        { type: 'image_url', image_url: { url: 'https://example.com/9.png', detail: 'low' } },
+        { type: 'file', file: { file_id: 'file-1' } },
+      ])
+    })
+
+    it('cannot hold audio', () => {
+      const content = [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }]
+      expect(() => messagesOf([{ role: 'user', content }]))
+        .to.throw('cannot hold')
+        .with.property('code', 'unsupported_parameter')
+    })
+  })
+
+  describe('tool turns', () => {
+    const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
+
+    it('replay reasoning_content, empty where it is missing', () => {
+      const messages: Message[] = [
+        { role: 'assistant', content: null, reasoning_content: 'I look.', tool_calls: [call('a')] },
+        { role: 'tool', tool_call_id: 'a', content: 'Nine' },
+        { role: 'assistant', content: null, tool_calls: [call('b')] },
+        { role: 'tool', tool_call_id: 'b', content: 'Ten' },
+      ]
+      expect(messagesOf(messages)).to.deep.equal([
+        { role: 'assistant', content: '', reasoning_content: 'I look.', tool_calls: [call('a')] },
+        { role: 'tool', tool_call_id: 'a', content: 'Nine' },
+        { role: 'assistant', content: '', reasoning_content: '', tool_calls: [call('b')] },
+        { role: 'tool', tool_call_id: 'b', content: 'Ten' },
+      ])
+    })
+
+    it('move images behind the results of parallel calls', () => {
+      const image = (n: number) => ({
+        type: 'image_url',
+        image_url: { url: `data:image/png;base64,${n}` },
+      })
+      const messages: Message[] = [
+        { role: 'assistant', tool_calls: [call('a'), call('b')] },
+        { role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'A' }, image(1)] },
+        { role: 'tool', tool_call_id: 'b', content: [image(2)] },
+      ]
+      const moved = {
+        role: 'user',
+        content: [{ type: 'text', text: 'From the tool results:' }, image(1), image(2)],
+      }
+      expect(messagesOf(messages).slice(1)).to.deep.equal([
+        { role: 'tool', tool_call_id: 'a', content: 'A' },
+        { role: 'tool', tool_call_id: 'b', content: '' },
+        moved,
+      ])
+      expect(messagesOf([...messages, { role: 'user', content: 'So?' }]).slice(3)).to.deep.equal([
+        moved,
+        { role: 'user', content: 'So?' },
+      ])
+    })
+  })
+
+  describe('tools', () => {
+    const ring = { name: 'ring', description: 'Rings', parameters: { type: 'object' } }
+    const tool = { type: 'function', function: { ...ring, strict: true } }
+
+    it('lose strict and unknown fields', () => {
+      expect(bodyOf({ ...request, tools: [{ ...tool, x: 1 }] }).tools).to.deep.equal([
+        { type: 'function', function: ring },
+      ])
+    })
+
+    const named = { type: 'function', function: { name: 'ring' } }
+    for (const choice of ['auto', 'none', 'required', named]) {
+      it(`are chosen by ${JSON.stringify(choice)}`, () => {
+        const body = bodyOf({ ...request, tools: [tool], tool_choice: choice })
+        expect(body.tool_choice).to.deep.equal(choice)
+      })
+    }
+  })
+
+  describe('JSON mode', () => {
+    const response_format = { type: 'json_object', extra: 1 }
+
+    it('gets the word into the prompt when it is absent', () => {
+      const body = bodyOf({ ...request, response_format })
+      expect(body).to.deep.equal({
+        model: 'deepseek-flash',
+        messages: [{ role: 'system', content: 'Answer in JSON.' }, ...request.messages],
+        response_format: { type: 'json_object' },
+      })
+    })
+
+    it('leaves a prompt alone that has it', () => {
+      const parts = [
+        { type: 'text', text: 'As Json' },
+        { type: 'image_url', image_url: { url: 'data:,' } },
+      ]
+      for (const content of ['Give me json', parts]) {
+        expect(bodyOf({ messages: [{ role: 'user', content }], response_format }).messages).to.have.length(1)
+      }
+    })
+  })
+})
+
+function bodyOf(chatRequest: ChatRequest, target = flash): Record<string, unknown> {
+  return JSON.parse(deepseek.buildRequest(chatRequest, target, 'sk-key').body)
+}
+
+function messagesOf(messages: readonly Message[]): ChatMessage[] {
+  return JSON.parse(deepseek.buildRequest({ messages }, flash, 'sk-key').body).messages
+}
+
+function omittedOf(chatRequest: ChatRequest): readonly string[] {
+  return deepseek.buildRequest(chatRequest, flash, 'sk-key').omitted
+}
+
+function targetOf(fields: Partial<Model>): Target {
+  const entry: Model = {
+    id: '',
+    provider: 'deepseek',
+    aliases: [],
+    context: 1_000_000,
+    max_output: 384_000,
+    price: { input: 0.3, output: 1.2 },
+    quality: 80,
+    latency_ms: 2500,
+    capabilities: { tools: true, images: true, json: 'object' },
+    reasoning: false,
+    sampling: true,
+    quirks: {},
+    ...fields,
+  }
+  return { provider: 'deepseek', model: entry.id, entry }
+}

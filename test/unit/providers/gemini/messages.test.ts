@@ -1,0 +1,263 @@
+import { expect } from 'chai'
+import type { ContentPart, Message } from '../../../../core/contract/chat.ts'
+import { argon, bodyOf, contentsOf, errorOf, old, target } from './calls.ts'
+
+const call = (id: string, name: string, json = '{}', extra_content?: object) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: json },
+  ...(extra_content && { extra_content: { ...extra_content } }),
+})
+
+const signed = (signature: string) => ({ google: { thought_signature: signature } })
+
+describe('writing messages for Gemini', () => {
+  it('puts system and developer messages into systemInstruction, wherever they stand', () => {
+    const body = bodyOf({
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hi' },
+        { role: 'developer', content: [{ type: 'text', text: 'Be kind.' }] },
+      ],
+    })
+    expect(body.systemInstruction).to.deep.equal({ parts: [{ text: 'Be brief.' }, { text: 'Be kind.' }] })
+    expect(body.contents).to.deep.equal([{ role: 'user', parts: [{ text: 'Hi' }] }])
+  })
+
+  it('sends no systemInstruction for an empty system message', () => {
+    const body = bodyOf({
+      messages: [
+        { role: 'system', content: '' },
+        { role: 'user', content: 'Hi' },
+      ],
+    })
+    expect(body).not.to.have.property('systemInstruction')
+  })
+
+  it('has Gemma read the system message as what the user says first', () => {
+    const messages: Message[] = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Hi' },
+    ]
+    const body = bodyOf({ messages }, target('gemma-4-27b-it'))
+    expect(body).not.to.have.property('systemInstruction')
+    expect(body.contents).to.deep.equal([{ role: 'user', parts: [{ text: 'Be brief.' }, { text: 'Hi' }] }])
+  })
+
+  it('takes a system message alone as what the user says', () => {
+    expect(contentsOf([{ role: 'system', content: 'Begin.' }])).to.deep.equal([
+      { role: 'user', parts: [{ text: 'Begin.' }] },
+    ])
+  })
+
+  it('merges neighbours of one role, and leaves empty texts out', () => {
+    expect(
+      contentsOf([
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: '' },
+        { role: 'user', content: [{ type: 'text', text: 'b' }] },
+        { role: 'assistant', content: 'c' },
+        { role: 'assistant', content: [{ type: 'refusal', refusal: 'd' }] },
+      ]),
+    ).to.deep.equal([
+      { role: 'user', parts: [{ text: 'a' }, { text: 'b' }] },
+      { role: 'model', parts: [{ text: 'c' }, { text: 'd' }] },
+    ])
+  })
+
+  it('does not repeat thoughts that the client gives back', () => {
+    const said: Message = { role: 'assistant', content: 'Nine.', reasoning_content: 'Eight is taken.' }
+    expect(contentsOf([said])).to.deep.equal([{ role: 'model', parts: [{ text: 'Nine.' }] }])
+  })
+
+  describe('tools', () => {
+    const turn: Message[] = [
+      { role: 'user', content: 'Weather and time?' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [call('c1', 'get_weather', '{"city":"Bern"}', signed('sig')), call('c2', 'get_time', '')],
+      },
+      { role: 'tool', tool_call_id: 'c1', content: '{"degrees":21}' },
+      { role: 'tool', tool_call_id: 'c2', content: 'noon' },
+      { role: 'user', content: 'And?' },
+    ]
+
+    it('15: gives each result the name of its function, all of a step in one content', () => {
+      expect(contentsOf(turn)).to.deep.equal([
+        { role: 'user', parts: [{ text: 'Weather and time?' }] },
+        {
+          role: 'model',
+          parts: [
+            {
+              functionCall: { id: 'c1', name: 'get_weather', args: { city: 'Bern' } },
+              thoughtSignature: 'sig',
+            },
+            { functionCall: { id: 'c2', name: 'get_time', args: {} } },
+          ],
+        },
+        {
+          role: 'user',
+          parts: [
+            { functionResponse: { id: 'c1', name: 'get_weather', response: { degrees: 21 } } },
+            { functionResponse: { id: 'c2', name: 'get_time', response: { output: 'noon' } } },
+            { text: 'And?' },
+          ],
+        },
+      ])
+    })
+
+    it('leaves ids out for models before Gemini 3', () => {
+      const text = JSON.stringify(contentsOf(turn, old))
+      expect(text).to.contain('get_weather').and.not.to.contain('"id"')
+    })
+
+    it('puts results in the order of their calls', () => {
+      const [user, calls, first, second, last] = turn as [Message, Message, Message, Message, Message]
+      expect(contentsOf([user, calls, second, first, last])).to.deep.equal(contentsOf(turn))
+    })
+
+    it('16: stands in for a signature that is lost, on the first call of each step only', () => {
+      const parts = contentsOf([
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', tool_calls: [call('c1', 'a'), call('c2', 'b')] },
+        { role: 'tool', tool_call_id: 'c1', content: '1' },
+        { role: 'tool', tool_call_id: 'c2', content: '2' },
+        { role: 'assistant', tool_calls: [call('c3', 'c', '{}', { openai: {} })] },
+        { role: 'tool', tool_call_id: 'c3', content: '3' },
+      ]).flatMap((content) => content.parts)
+      expect(parts.flatMap((part) => ('functionCall' in part ? [part.thoughtSignature] : []))).to.deep.equal([
+        'skip_thought_signature_validator',
+        undefined,
+        'skip_thought_signature_validator',
+      ])
+    })
+
+    it('stands in for no signature where none is wanted', () => {
+      const said: Message = { role: 'assistant', tool_calls: [call('c1', 'a')] }
+      const result: Message = { role: 'tool', tool_call_id: 'c1', content: '1' }
+      for (const to of [old, target('gemma-4')]) {
+        expect(JSON.stringify(contentsOf([said, result], to))).not.to.contain('thoughtSignature')
+      }
+    })
+
+    it('keeps apart calls of different steps that have the same id', () => {
+      const parts = contentsOf([
+        { role: 'assistant', tool_calls: [call('c', 'one')] },
+        { role: 'tool', tool_call_id: 'c', content: '1' },
+        { role: 'assistant', tool_calls: [call('c', 'two')] },
+        { role: 'tool', tool_call_id: 'c', content: '2' },
+      ]).flatMap((content) => content.parts)
+      expect(
+        parts.flatMap((part) => ('functionResponse' in part ? [part.functionResponse.name] : [])),
+      ).to.deep.equal(['one', 'two'])
+    })
+
+    for (const [content, response] of [
+      ['[1,2]', { output: '[1,2]' }],
+      ['null', { output: 'null' }],
+      ['', { output: '' }],
+      ['{"a":', { output: '{"a":' }],
+    ] as const) {
+      it(`wraps the result ${JSON.stringify(content)} into an object`, () => {
+        const contents = contentsOf([
+          { role: 'assistant', tool_calls: [call('c', 'one')] },
+          { role: 'tool', tool_call_id: 'c', content },
+        ])
+        expect(contents[1]?.parts).to.deep.equal([{ functionResponse: { id: 'c', name: 'one', response } }])
+      })
+    }
+
+    it('joins the texts of a result', () => {
+      const content = ['a', 'b'].map((text) => ({ type: 'text', text }))
+      const contents = contentsOf([
+        { role: 'assistant', tool_calls: [call('c', 'one')] },
+        { role: 'tool', tool_call_id: 'c', content },
+      ])
+      expect(JSON.stringify(contents)).to.contain('{"output":"a\\nb"}')
+    })
+
+    it('refuses a result of no call, and names the message', () => {
+      const error = errorOf(() =>
+        contentsOf([
+          { role: 'user', content: 'Hi' },
+          { role: 'tool', tool_call_id: 'lost', content: '' },
+        ]),
+      )
+      expect(error.code).to.equal('invalid_value')
+      expect(error.message).to.equal('messages[1].tool_call_id names no earlier tool call: "lost".')
+      expect(error.details.param).to.equal('messages[1].tool_call_id')
+    })
+
+    it('refuses arguments that are no object', () => {
+      const said: Message = { role: 'assistant', tool_calls: [call('c', 'one', '{"a":')] }
+      const error = errorOf(() => contentsOf([said]))
+      expect(error.code).to.equal('invalid_value')
+      expect(error.details.param).to.equal('messages[0].tool_calls[0].function.arguments')
+    })
+  })
+
+  describe('media', () => {
+    const partOf = (part: ContentPart) => contentsOf([{ role: 'user', content: [part] }])[0]?.parts[0]
+    const image = (url: unknown): ContentPart => ({ type: 'image_url', image_url: { url, detail: 'low' } })
+
+    for (const [part, expected] of [
+      [image('data:image/png;base64,iVBORw=='), { inlineData: { mimeType: 'image/png', data: 'iVBORw==' } }],
+      [
+        image('data:image/svg+xml,%3Csvg/%3E'),
+        { inlineData: { mimeType: 'image/svg+xml', data: 'PHN2Zy8+' } },
+      ],
+      [
+        image('https://example.com/a.JPG?w=1#x'),
+        { fileData: { fileUri: 'https://example.com/a.JPG?w=1#x', mimeType: 'image/jpeg' } },
+      ],
+      [image('https://example.com/a'), { fileData: { fileUri: 'https://example.com/a' } }],
+      [
+        { type: 'image_url', image_url: 'https://example.com/a.webp' },
+        { fileData: { fileUri: 'https://example.com/a.webp', mimeType: 'image/webp' } },
+      ],
+      [
+        { type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } },
+        { inlineData: { mimeType: 'audio/wav', data: 'UklGRg==' } },
+      ],
+      [
+        { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
+        { inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' } },
+      ],
+      [
+        { type: 'file', file: { file_data: 'JVBERi0=' } },
+        { inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' } },
+      ],
+    ] as const) {
+      it(`writes ${JSON.stringify(part)}`, () => expect(partOf(part)).to.deep.equal(expected))
+    }
+
+    for (const [part, code, param] of [
+      [image('ftp://example.com'), 'invalid_value', 'messages[0].content[0].image_url'],
+      [image('data:;base64,AAAA'), 'invalid_value', 'messages[0].content[0].image_url'],
+      [image(undefined), 'invalid_value', 'messages[0].content[0].image_url'],
+      [{ type: 'input_audio', input_audio: {} }, 'invalid_value', 'messages[0].content[0].input_audio'],
+      [{ type: 'file', file: { file_id: 'f1' } }, 'unsupported_parameter', 'messages[0].content[0].file'],
+      [{ type: 'video_url', video_url: {} }, 'unsupported_parameter', 'messages[0].content[0]'],
+    ] as const) {
+      it(`refuses ${JSON.stringify(part)}`, () => {
+        const error = errorOf(() => partOf(part))
+        expect(error.code).to.equal(code)
+        expect(error.details.param).to.equal(param)
+      })
+    }
+
+    it('takes text only from the system and from tools', () => {
+      const content = [image('data:image/png;base64,AAAA')]
+      expect(errorOf(() => contentsOf([{ role: 'system', content }], argon)).code).to.equal(
+        'unsupported_parameter',
+      )
+    })
+  })
+
+  it('refuses the role "function"', () => {
+    expect(errorOf(() => contentsOf([{ role: 'function', content: '1' }])).code).to.equal(
+      'unsupported_parameter',
+    )
+  })
+})

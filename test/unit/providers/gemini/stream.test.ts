@@ -1,0 +1,185 @@
+import { expect } from 'chai'
+import type { ReplyPart } from '../../../../core/contract/chat.ts'
+import { gemini } from '../../../../providers/gemini/adapter.ts'
+import { createSseReader } from '../../../../providers/shared/sse.ts'
+import { CUTS, cutBytes } from '../../../support/cut-bytes.ts'
+import { errorOf } from './calls.ts'
+import type { SdkResponse } from './sdk-types.ts'
+
+type Part = NonNullable<
+  NonNullable<NonNullable<SdkResponse['candidates']>[number]['content']>['parts']
+>[number]
+type FinishReason = NonNullable<NonNullable<SdkResponse['candidates']>[number]['finishReason']>
+
+describe('reading a stream of Gemini', () => {
+  const text = [
+    fragment([{ text: 'Gleis ist ', thought: true }]),
+    fragment([{ text: 'Gleis ' }], undefined, { promptTokenCount: 12, totalTokenCount: 12 }),
+    fragment([{ text: '9¾ 🚂' }]),
+    fragment([{ text: '', thoughtSignature: 'c2ln' }], 'STOP', {
+      promptTokenCount: 12,
+      candidatesTokenCount: 5,
+      thoughtsTokenCount: 3,
+      totalTokenCount: 20,
+    }),
+  ]
+
+  for (const newline of ['\n', '\r\n']) {
+    for (const cut of CUTS) {
+      it(`18: gives the parts in order, cut at every ${cut} bytes, lines ending in ${JSON.stringify(newline)}`, () => {
+        expect(readBytes(record(text, newline), cut)).to.deep.equal([
+          { type: 'start', id: 'r1', model: 'gemini-4-argon' },
+          { type: 'reasoning', text: 'Gleis ist ' },
+          { type: 'text', text: 'Gleis ' },
+          { type: 'text', text: '9¾ 🚂' },
+          { type: 'finish', reason: 'stop' },
+          { type: 'usage', usage: { input: 12, output: 8, reasoning: 3 } },
+        ])
+      })
+    }
+  }
+
+  it('10: ends in tool_calls when the call and STOP come in different fragments', () => {
+    const parts = read(
+      fragment([
+        { functionCall: { id: 'a1', name: 'ring', args: { bell: '🔔' } }, thoughtSignature: 'c2ln' },
+      ]),
+      fragment([{ text: '' }], 'STOP'),
+    )
+    expect(parts.slice(1)).to.deep.equal([
+      {
+        type: 'tool-start',
+        index: 0,
+        id: 'a1',
+        name: 'ring',
+        extra_content: { google: { thought_signature: 'c2ln' } },
+      },
+      { type: 'tool-json', index: 0, json: '{"bell":"🔔"}' },
+      { type: 'finish', reason: 'tool_calls' },
+    ])
+  })
+
+  it('counts parallel calls on through the fragments, and makes up ids', () => {
+    const parts = read(
+      fragment([{ functionCall: { name: 'ring' } }, { functionCall: { name: 'wave' } }]),
+      fragment([{ functionCall: { name: 'ring' } }], 'STOP'),
+    )
+    expect(
+      parts.flatMap((part) => (part.type === 'tool-start' ? [[part.index, part.id]] : [])),
+    ).to.deep.equal([
+      [0, 'call_r1_0'],
+      [1, 'call_r1_1'],
+      [2, 'call_r1_2'],
+    ])
+  })
+
+  it('gives usage once, as it was last', () => {
+    const parts = read(
+      fragment([{ text: 'a' }], undefined, { promptTokenCount: 5, candidatesTokenCount: 1 }),
+      fragment([{ text: 'b' }], 'MAX_TOKENS', { promptTokenCount: 5, candidatesTokenCount: 2 }),
+    )
+    expect(parts.filter(({ type }) => type === 'usage')).to.deep.equal([
+      { type: 'usage', usage: { input: 5, output: 2 } },
+    ])
+    expect(parts.at(-2)).to.deep.equal({ type: 'finish', reason: 'length' })
+  })
+
+  it('takes usage that comes after the end, without a candidate', () => {
+    const { candidates, ...bare } = fragment([], undefined, { promptTokenCount: 5 })
+    expect(read(fragment([{ text: 'a' }], 'STOP'), bare).at(-1)).to.deep.equal({
+      type: 'usage',
+      usage: { input: 5, output: 0 },
+    })
+  })
+
+  it('11: gives a refusal for a prompt that is blocked', () => {
+    const parts = read({ promptFeedback: { blockReason: 'SAFETY' }, responseId: 'r1', modelVersion: 'm' })
+    expect(parts).to.deep.equal([
+      { type: 'start', id: 'r1', model: 'm' },
+      { type: 'refusal', text: 'blocked: SAFETY' },
+      { type: 'finish', reason: 'content_filter' },
+    ])
+  })
+
+  it('12: reads fragments without content', () => {
+    const bare: SdkResponse = {
+      candidates: [{ finishReason: 'SAFETY' }],
+      responseId: 'r1',
+      modelVersion: 'm',
+    }
+    expect(read(bare).map(({ type }) => type)).to.deep.equal(['start', 'finish'])
+  })
+
+  it('fails before the start when the model failed before its answer', () => {
+    const first = fragment([], 'MALFORMED_FUNCTION_CALL')
+    expect(errorOf(() => gemini.createStreamReader().read(sse(first)))).to.include({ code: 'provider_error' })
+  })
+
+  it('ends in stop when the model failed after its answer', () => {
+    const parts = read(fragment([{ text: 'Hi' }]), fragment([], 'MALFORMED_FUNCTION_CALL'))
+    expect(parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
+  })
+
+  it('27: fails when the bytes end before the model has finished', () => {
+    for (const bytes of ['', ': ping\n\n', record([fragment([{ text: 'Hi' }])])]) {
+      const error = errorOf(() => readBytes(bytes))
+      expect(error.code).to.equal('provider_error')
+      expect(error.message).to.contain('stopped before the end')
+    }
+  })
+
+  for (const data of ['{"candidates":[', 'null', '[]', '42', '<html>']) {
+    it(`fails on the record ${data}`, () => {
+      const error = errorOf(() => gemini.createStreamReader().read({ event: '', data }))
+      expect(error.code).to.equal('provider_error')
+      expect(error.message).to.contain('malformed')
+    })
+  }
+
+  for (const [error, code] of [
+    [{ code: 429, status: 'RESOURCE_EXHAUSTED', message: 'Too fast' }, 'provider_rate_limited'],
+    [{ code: 503, status: 'UNAVAILABLE', message: 'Overloaded' }, 'provider_error'],
+    [{ status: 'DEADLINE_EXCEEDED' }, 'provider_timeout'],
+    [{ status: 'INVALID_ARGUMENT', message: 'No' }, 'provider_refused'],
+    [{ status: 'PERMISSION_DENIED' }, 'provider_authentication_error'],
+    [{ code: 0 }, 'provider_error'],
+    ['Oops', 'provider_error'],
+  ] as const) {
+    it(`throws ${code} on an error record such as ${JSON.stringify(error)}`, () => {
+      expect(errorOf(() => gemini.createStreamReader().read(sse({ error })))).to.include({ code })
+    })
+  }
+})
+
+function fragment(
+  parts: readonly Part[],
+  finishReason?: FinishReason,
+  usageMetadata?: SdkResponse['usageMetadata'],
+): SdkResponse {
+  return {
+    candidates: [{ content: { role: 'model', parts }, finishReason, index: 0 }],
+    usageMetadata,
+    modelVersion: 'gemini-4-argon',
+    responseId: 'r1',
+  }
+}
+
+function record(fragments: readonly object[], newline = '\n'): string {
+  return fragments.map((each) => `data: ${JSON.stringify(each)}${newline}${newline}`).join('')
+}
+
+function sse(value: unknown) {
+  return { event: '', data: JSON.stringify(value) }
+}
+
+function read(...fragments: SdkResponse[]): ReplyPart[] {
+  return readBytes(record(fragments))
+}
+
+function readBytes(text: string, cut = 1000): ReplyPart[] {
+  const bytes = createSseReader()
+  const stream = gemini.createStreamReader()
+  const records = [...cutBytes(text, cut).flatMap((piece) => bytes.feed(piece)), ...bytes.end()]
+  const events = [...records.flatMap((each) => stream.read(each)), ...stream.end()]
+  return events.flatMap(({ parts }) => parts)
+}

@@ -1,0 +1,363 @@
+import type { ChatCompletionRequest$Outbound } from '@mistralai/mistralai/models/components'
+import { expect } from 'chai'
+import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
+import type { Model, Quirks, Target } from '../../../../core/contract/provider.ts'
+import { mistral } from '../../../../providers/mistral/adapter.ts'
+import { createToolCallIds } from '../../../../providers/mistral/messages.ts'
+import type { ChatBody, ChatMessage } from '../../../../providers/mistral/wire.ts'
+
+type KeysOf<T> = T extends unknown ? keyof T : never
+type Unknown<Ours, Theirs> = Exclude<KeysOf<Ours>, KeysOf<Theirs>>
+/** Theirs with nothing required: the SDK always writes some fields that the vendor does not ask for. */
+type Lenient<T> = T extends readonly (infer U)[]
+  ? readonly Lenient<U>[]
+  : T extends object
+    ? { readonly [K in keyof T]?: Lenient<T[K]> | undefined }
+    : T
+
+type Outbound = ChatCompletionRequest$Outbound
+const _ours = (body: ChatBody): Lenient<Outbound> => body
+const _knows: Unknown<ChatBody, Outbound> | Unknown<ChatMessage, Outbound['messages'][number]> extends never
+  ? true
+  : false = true
+
+const target = withQuirks()
+const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisfies ChatRequest
+
+describe('writing a call to Mistral', () => {
+  it('names path, key and content type', () => {
+    expect(mistral.buildRequest(request, target, 'a-key')).to.deep.include({
+      path: '/v1/chat/completions',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        authorization: 'Bearer a-key',
+      },
+      omitted: [],
+    })
+  })
+
+  it('sends model and messages, and nothing that the request does not set', () => {
+    expect(bodyOf(request)).to.deep.equal({ model: 'mistral-medium-3.5', messages: request.messages })
+  })
+
+  it('streams', () => {
+    const call = mistral.buildRequest({ ...request, stream: true }, target, 'a-key')
+    expect(call.headers.accept).to.equal('text/event-stream')
+    expect(JSON.parse(call.body)).to.have.property('stream', true)
+  })
+
+  it('keeps what means the same', () => {
+    const same = {
+      temperature: 0.3,
+      top_p: 0.9,
+      max_tokens: 20,
+      stop: ['!'],
+      presence_penalty: 0.5,
+      frequency_penalty: -0.5,
+      prompt_cache_key: 'timetable',
+      service_tier: 'auto',
+      safe_prompt: true,
+      prediction: { type: 'content', content: 'Track 9' },
+    }
+    expect(bodyOf({ ...request, ...same })).to.deep.include(same)
+  })
+
+  it('never lets max_completion_tokens, user, seed, stream_options leave', () => {
+    const call = mistral.buildRequest(
+      {
+        ...request,
+        max_completion_tokens: 30,
+        max_tokens: 20,
+        user: 'ada',
+        seed: 7,
+        stream: true,
+        stream_options: { include_usage: true },
+        metadata: { task: 'x' },
+        store: true,
+        safety_identifier: 'ada',
+        service_tier: 'flex',
+        n: 1,
+        logprobs: false,
+      },
+      target,
+      'a-key',
+    )
+    expect(JSON.parse(call.body)).to.deep.equal({
+      model: 'mistral-medium-3.5',
+      messages: request.messages,
+      max_tokens: 30,
+      random_seed: 7,
+      stream: true,
+    })
+    expect(call.omitted).to.deep.equal([])
+  })
+
+  it('leaves out what Mistral has no field for, and lists it', () => {
+    const fields = { logit_bias: { 50256: -100 }, top_logprobs: 3, verbosity: 'low', made_up: null }
+    expect(omittedOf({ ...request, ...fields })).to.deep.equal(['logit_bias', 'top_logprobs', 'verbosity'])
+    expect(bodyOf({ ...request, ...fields })).to.have.all.keys('model', 'messages')
+  })
+
+  it('brings the temperature down to 1', () => {
+    expect(bodyOf({ ...request, temperature: 1.7 })).to.have.property('temperature', 1)
+    expect(bodyOf({ ...request, temperature: 0 })).to.have.property('temperature', 0)
+  })
+
+  it('does not change the request', () => {
+    const given = { ...request, temperature: 2, tools: [], messages: [{ role: 'developer', content: 'Hi' }] }
+    const copy = structuredClone(given)
+    mistral.buildRequest(given as ChatRequest, target, 'a-key')
+    expect(given).to.deep.equal(copy)
+  })
+
+  describe('messages', () => {
+    it('hold known fields only', () => {
+      const messages = [
+        { role: 'system', content: 'Be brief', name: 'boss' },
+        { role: 'user', content: 'Hi', name: 'ada', tool_calls: null },
+        { role: 'assistant', content: 'Hello', refusal: null, audio: null, reasoning_content: 'Hm.' },
+        { role: 'user', content: 'Bye' },
+      ] as unknown as Message[]
+      expect(messagesOf(messages)).to.deep.equal([
+        { role: 'system', content: 'Be brief' },
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'Hello' },
+        { role: 'user', content: 'Bye' },
+      ])
+    })
+
+    it('make a developer a system, with text parts joined', () => {
+      const content = [
+        { type: 'text', text: 'Be brief.' },
+        { type: 'text', text: 'Be kind.' },
+      ]
+      expect(messagesOf([{ role: 'developer', content }])).to.deep.equal([
+        { role: 'system', content: 'Be brief.\nBe kind.' },
+      ])
+    })
+
+    it('go on from an assistant message at the end', () => {
+      const messages: Message[] = [
+        { role: 'user', content: 'Count' },
+        { role: 'assistant', content: 'One,' },
+      ]
+      expect(messagesOf(messages).at(-1)).to.deep.equal({ role: 'assistant', content: 'One,', prefix: true })
+    })
+
+    it('hold images, audio and files, each with known fields only', () => {
+      const url = 'data:image/png;base64,AAAA'
+      const content = [
+        { type: 'text', text: 'Look', annotations: [] },
+        { type: 'image_url', image_url: { url, detail: 'low', extra: 1 } },
+        { type: 'image_url', image_url: 'https://example.com/9.png' },
+        { type: 'input_audio', input_audio: { data: 'BBBB', format: 'wav' } },
+        { type: 'file', file: { file_id: 'file-1' } },
+        { type: 'file', file: { file_data: 'data:application/pdf;base64,CCCC', filename: 'map.pdf' } },
+        { type: 'document_url', document_url: 'https://example.com/a.pdf' },
+      ]
+      expect(messagesOf([{ role: 'user', content }])[0]).to.have.deep.property('content', [
+        { type: 'text', text: 'Look' },
+        { type: 'image_url', image_url: { url, detail: 'low' } },
+        { type: 'image_url', image_url: { url: 'https://example.com/9.png' } },
+        { type: 'input_audio', input_audio: 'BBBB' },
+        { type: 'file', file_id: 'file-1' },
+        {
+          type: 'document_url',
+          document_url: 'data:application/pdf;base64,CCCC',
+          document_name: 'map.pdf',
+        },
+        { type: 'document_url', document_url: 'https://example.com/a.pdf' },
+      ])
+    })
+
+    for (const message of [
+      { role: 'user', content: [{ type: 'video_url', video_url: 'x' }] },
+      { role: 'function', name: 'f', content: 'x' },
+    ] as Message[]) {
+      it(`are refused that hold what cannot be sent: ${JSON.stringify(message)}`, () => {
+        expect(() => messagesOf([message]))
+          .to.throw('cannot hold')
+          .with.property('code', 'unsupported_parameter')
+      })
+    }
+  })
+
+  describe('tool calls in the history', () => {
+    const call = (id: string) => ({
+      id,
+      type: 'function',
+      index: 0,
+      function: { name: 'ring', arguments: '{}', extra: 1 },
+    })
+    const history = (...ids: string[]): Message[] => [
+      { role: 'user', content: 'Ring' },
+      { role: 'assistant', content: null, tool_calls: ids.map(call) },
+      ...ids.map((id) => ({ role: 'tool' as const, tool_call_id: id, content: 'rung', name: 'ring' })),
+    ]
+
+    it('turn an id call_abc… into 9 characters on both sides, stable', () => {
+      const [, assistant, tool] = messagesOf(history('call_abcdefghijklmnop'))
+      const id = (tool as { tool_call_id: string }).tool_call_id
+      expect(id).to.match(/^[A-Za-z0-9]{9}$/)
+      expect(assistant).to.deep.equal({
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id, type: 'function', function: { name: 'ring', arguments: '{}' } }],
+      })
+      expect(tool).to.deep.equal({ role: 'tool', tool_call_id: id, content: 'rung', name: 'ring' })
+      expect(messagesOf(history('other', 'call_abcdefghijklmnop'))[3]).to.have.property('tool_call_id', id)
+    })
+
+    it('keep an id that is one of Mistral', () => {
+      expect(messagesOf(history('D681PevKs'))[2]).to.have.property('tool_call_id', 'D681PevKs')
+    })
+
+    it('keep different ids different, even where their hashes are the same', () => {
+      const idOf = createToolCallIds((id) => (id.includes('#') ? `salted${id.slice(-3)}` : 'samesame9'))
+      const ids = ['samesame9', 'call_1', 'call_2', 'call_1'].map(idOf)
+      expect(new Set(ids).size).to.equal(3)
+      expect(ids[3]).to.equal(ids[1])
+    })
+
+    it('do not get a prefix', () => {
+      expect(messagesOf(history('call_1').slice(0, 2)).at(-1)).not.to.have.property('prefix')
+    })
+  })
+
+  describe('tools', () => {
+    const tool = { type: 'function', function: { name: 'ring', parameters: { type: 'object' } } }
+
+    it('hold known fields only, and always parameters', () => {
+      const tools = [
+        {
+          ...tool,
+          cache_control: {},
+          function: { ...tool.function, description: 'Rings', strict: true, x: 1 },
+        },
+        { type: 'function', function: { name: 'wave' } },
+      ]
+      expect(bodyOf({ ...request, tools }).tools).to.deep.equal([
+        { ...tool, function: { ...tool.function, description: 'Rings', strict: true } },
+        { type: 'function', function: { name: 'wave', parameters: { type: 'object', properties: {} } } },
+      ])
+    })
+
+    it('are left out when there are none, with all about them', () => {
+      const body = bodyOf({ ...request, tools: [], tool_choice: 'auto', parallel_tool_calls: true })
+      expect(body).to.have.all.keys('model', 'messages')
+    })
+
+    it('may be called one at a time', () => {
+      const body = bodyOf({ ...request, tools: [tool], parallel_tool_calls: false })
+      expect(body).to.have.property('parallel_tool_calls', false)
+    })
+
+    const named = { type: 'function', function: { name: 'ring' } }
+    for (const [given, written] of [
+      ['auto', 'auto'],
+      ['none', 'none'],
+      ['required', 'any'],
+      [named, named],
+    ] as const) {
+      it(`are chosen by ${JSON.stringify(given)}`, () => {
+        const body = bodyOf({ ...request, tools: [tool], tool_choice: given })
+        expect(body.tool_choice).to.deep.equal(written)
+      })
+    }
+
+    it('are functions, or refused', () => {
+      expect(() => bodyOf({ ...request, tools: [{ type: 'web_search' }] }))
+        .to.throw('web_search')
+        .with.property('code', 'unsupported_parameter')
+    })
+  })
+
+  it('gets the word JSON into a prompt for JSON mode', () => {
+    const body = bodyOf({ ...request, response_format: { type: 'json_object' } })
+    expect(body.messages).to.deep.equal([{ role: 'system', content: 'Answer in JSON.' }, ...request.messages])
+  })
+
+  it('writes a response format with known fields only', () => {
+    const json_schema = { name: 'track', schema: { type: 'object' }, strict: true }
+    const format = { type: 'json_schema', json_schema: { ...json_schema, extra: 1 } }
+    expect(bodyOf({ ...request, response_format: format }).response_format).to.deep.equal({
+      type: 'json_schema',
+      json_schema,
+    })
+    expect(bodyOf({ ...request, response_format: { type: 'json_object' } }).response_format).to.deep.equal({
+      type: 'json_object',
+    })
+  })
+
+  describe('reasoning', () => {
+    const medium: Quirks = { efforts: ['high'], thinking_off: 'disabled' }
+    const large: Quirks = { efforts: ['low', 'medium', 'high'] }
+    const magistral: Quirks = { thinking: 'prompt_mode', thinking_off: 'disabled' }
+    for (const [model, quirks, effort, fields] of [
+      ['medium-3.5', medium, 'low', { reasoning_effort: 'high' }],
+      ['medium-3.5', medium, 'xhigh', { reasoning_effort: 'high' }],
+      ['medium-3.5', medium, 'none', { reasoning_effort: 'none' }],
+      ['large-4', large, 'medium', { reasoning_effort: 'medium' }],
+      ['large-4', large, 'minimal', { reasoning_effort: 'low' }],
+      ['large-4', large, 'none', { reasoning_effort: 'low' }],
+      ['large-4', large, 'max', { reasoning_effort: 'high' }],
+      ['magistral', magistral, 'low', { prompt_mode: 'reasoning' }],
+      ['magistral', magistral, 'none', { reasoning_effort: 'none' }],
+    ] as const) {
+      it(`of ${model} at ${effort} is ${JSON.stringify(fields)}`, () => {
+        const call = mistral.buildRequest(
+          { ...request, reasoning_effort: effort },
+          withQuirks(quirks),
+          'a-key',
+        )
+        const { model: _, messages, ...rest } = JSON.parse(call.body)
+        expect(rest).to.deep.equal(fields)
+        expect(call.omitted).to.deep.equal([])
+      })
+    }
+
+    it('is left out for a model that has none, and listed', () => {
+      const call = mistral.buildRequest({ ...request, reasoning_effort: 'high' }, target, 'a-key')
+      expect(JSON.parse(call.body)).to.have.all.keys('model', 'messages')
+      expect(call.omitted).to.deep.equal(['reasoning_effort'])
+      expect(omittedOf({ ...request, reasoning_effort: 'none' })).to.deep.equal([])
+    })
+
+    it('is passed on to a model that is not in the catalogue', () => {
+      const unknown = { provider: 'mistral', model: 'mistral-next' }
+      const call = mistral.buildRequest({ ...request, reasoning_effort: 'low' }, unknown, 'a-key')
+      expect(JSON.parse(call.body)).to.include({ model: 'mistral-next', reasoning_effort: 'low' })
+    })
+  })
+})
+
+function bodyOf(chatRequest: ChatRequest): Record<string, unknown> {
+  return JSON.parse(mistral.buildRequest(chatRequest, target, 'a-key').body)
+}
+
+function messagesOf(messages: readonly Message[]): ChatMessage[] {
+  return JSON.parse(mistral.buildRequest({ messages }, target, 'a-key').body).messages
+}
+
+function omittedOf(chatRequest: ChatRequest): readonly string[] {
+  return mistral.buildRequest(chatRequest, target, 'a-key').omitted
+}
+
+function withQuirks(quirks: Quirks = {}): Target {
+  const entry: Model = {
+    id: 'mistral-medium-3.5',
+    provider: 'mistral',
+    aliases: [],
+    context: 262_144,
+    max_output: 262_144,
+    price: { input: 1.5, output: 7.5 },
+    quality: 80,
+    latency_ms: 2500,
+    capabilities: { tools: true, images: true, json: 'none' },
+    reasoning: false,
+    sampling: true,
+    quirks,
+  }
+  return { provider: 'mistral', model: entry.id, entry }
+}

@@ -1,0 +1,149 @@
+import { expect } from 'chai'
+import type OpenAI from 'openai'
+import type { JsonObject } from '../../../../core/contract/json.ts'
+import { openai } from '../../../../providers/openai/adapter.ts'
+
+type ChatCompletion = OpenAI.Chat.Completions.ChatCompletion
+type Choice = OpenAI.Chat.Completions.ChatCompletion.Choice
+
+const completion = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1_795_000_000,
+  model: 'gpt-4o-2024-08-06',
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'Track 9.', refusal: null, annotations: [] },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+  usage: {
+    prompt_tokens: 12,
+    completion_tokens: 5,
+    total_tokens: 17,
+    prompt_tokens_details: { cached_tokens: 8, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 2 },
+  },
+  service_tier: 'default',
+} satisfies ChatCompletion
+
+describe('reading a whole reply of OpenAI', () => {
+  it('gives its parts in order', () => {
+    expect(openai.parseReply(completion).parts).to.deep.equal([
+      { type: 'start', id: 'chatcmpl-1', model: 'gpt-4o-2024-08-06' },
+      { type: 'text', text: 'Track 9.' },
+      { type: 'usage', usage: { input: 12, output: 5, cached: 8, reasoning: 2 } },
+      { type: 'finish', reason: 'stop' },
+    ])
+  })
+
+  it('keeps the reply itself, with every field', () => {
+    expect(openai.parseReply(completion).native).to.equal(completion)
+  })
+
+  it('gives parallel tool calls', () => {
+    const tool_calls = ['left', 'right'].map((argument, n) => ({
+      id: `call_${n}`,
+      type: 'function' as const,
+      function: { name: 'throw_switch', arguments: `{"to":"${argument}"}` },
+    }))
+    const parts = partsOf({
+      message: { role: 'assistant', content: null, refusal: null, tool_calls },
+      finish_reason: 'tool_calls',
+    })
+    expect(parts.slice(1, 5)).to.deep.equal([
+      { type: 'tool-start', index: 0, id: 'call_0', name: 'throw_switch' },
+      { type: 'tool-json', index: 0, json: '{"to":"left"}' },
+      { type: 'tool-start', index: 1, id: 'call_1', name: 'throw_switch' },
+      { type: 'tool-json', index: 1, json: '{"to":"right"}' },
+    ])
+    expect(parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'tool_calls' })
+  })
+
+  it('keeps tool calls apart that have no ids', () => {
+    const tool_calls = [{ function: { name: 'ring', arguments: '{}' } }, { function: { name: 'wave' } }]
+    const message = { role: 'assistant', content: null, tool_calls }
+    const { parts } = openai.parseReply({ ...completion, choices: [{ index: 0, message }] })
+    expect(parts.filter((part) => part.type === 'tool-start')).to.deep.equal([
+      { type: 'tool-start', index: 0, id: '', name: 'ring' },
+      { type: 'tool-start', index: 1, id: '', name: 'wave' },
+    ])
+  })
+
+  it('gives a refusal', () => {
+    const parts = partsOf({ message: { role: 'assistant', content: null, refusal: 'I cannot.' } })
+    expect(parts[1]).to.deep.equal({ type: 'refusal', text: 'I cannot.' })
+  })
+
+  it('gives the reasoning before the text', () => {
+    const message = {
+      role: 'assistant',
+      content: 'Nine.',
+      refusal: null,
+      reasoning_content: 'Eight is taken.',
+    }
+    expect(
+      openai.parseReply({ ...completion, choices: [{ index: 0, message }] }).parts.slice(1, 3),
+    ).to.deep.equal([
+      { type: 'reasoning', text: 'Eight is taken.' },
+      { type: 'text', text: 'Nine.' },
+    ])
+  })
+
+  it('reads reasons for the end that are old or unknown', () => {
+    expect(partsOf({ finish_reason: 'function_call' }).at(-1)).to.deep.equal({
+      type: 'finish',
+      reason: 'tool_calls',
+    })
+    const strange = { ...completion, choices: [{ ...completion.choices[0], finish_reason: 'tired' }] }
+    expect(openai.parseReply(strange).parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
+  })
+
+  it('counts what was written to the cache, where the vendor says so', () => {
+    const prompt_tokens_details = { cached_tokens: 8, cache_write_tokens: 4 }
+    const told = { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details }
+    const { parts } = openai.parseReply({ choices: [{ message: {} }], usage: told })
+    const usage = { input: 12, output: 5, cached: 8, cacheWrite: 4 }
+    expect(parts).to.deep.include({ type: 'usage', usage })
+  })
+
+  it('does without usage', () => {
+    const { usage, ...rest } = completion
+    expect(openai.parseReply(rest).parts.map((part) => part.type)).to.deep.equal(['start', 'text', 'finish'])
+  })
+
+  it('gives the parts of the first of several choices', () => {
+    const second: Choice = { ...completion.choices[0]!, index: 1 }
+    const parts = openai.parseReply({ ...completion, choices: [second, completion.choices[0]] }).parts
+    expect(parts.filter((part) => part.type === 'text')).to.have.length(1)
+  })
+
+  for (const body of [
+    null,
+    'text',
+    [],
+    {},
+    { choices: null },
+    { choices: [] },
+    { object: 'list', data: [] },
+  ]) {
+    it(`refuses ${JSON.stringify(body)}`, () => {
+      expect(() => openai.parseReply(body))
+        .to.throw('no chat completion')
+        .with.property('code', 'provider_error')
+    })
+  }
+
+  it('refuses an error that came with a good status', () => {
+    const body: JsonObject = { error: { message: 'Slow down', code: 'rate_limit_exceeded' } }
+    expect(() => openai.parseReply(body))
+      .to.throw()
+      .with.property('code', 'provider_rate_limited')
+  })
+})
+
+function partsOf(choice: Partial<Choice>) {
+  return openai.parseReply({ ...completion, choices: [{ ...completion.choices[0], ...choice }] }).parts
+}

@@ -1,0 +1,147 @@
+import { expect } from 'chai'
+import type OpenAI from 'openai'
+import type { ChatRequest } from '../../../../core/contract/chat.ts'
+import type { Model, Target } from '../../../../core/contract/provider.ts'
+import { openai } from '../../../../providers/openai/adapter.ts'
+
+const plain: Target = { provider: 'openai', model: 'gpt-4o', entry: entry({}) }
+const reasoning: Target = {
+  provider: 'openai',
+  model: 'o3',
+  entry: entry({ reasoning: true, sampling: false }),
+}
+
+const request = {
+  model: 'auto:cost',
+  messages: [{ role: 'user', content: 'Which track?' }],
+} satisfies ChatRequest
+
+describe('writing a call to OpenAI', () => {
+  it('sends the request as it stands, with the model of the target', () => {
+    const rich = {
+      ...request,
+      temperature: 0.5,
+      max_tokens: 20,
+      tools: [{ type: 'function', function: { name: 'throw_switch', parameters: { type: 'object' } } }],
+      prediction: { type: 'content', content: 'Track 9' },
+      verbosity: 'low',
+    } satisfies ChatRequest & Partial<OpenAI.Chat.Completions.ChatCompletionCreateParams>
+    expect(bodyOf(rich, plain)).to.deep.equal({ ...rich, model: 'gpt-4o' })
+  })
+
+  it('names path, key and content type', () => {
+    expect(openai.buildRequest(request, plain, 'sk-key')).to.deep.include({
+      path: '/chat/completions',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        authorization: 'Bearer sk-key',
+      },
+    })
+  })
+
+  it('asks for an event stream when the request streams', () => {
+    const call = openai.buildRequest({ ...request, stream: true }, plain, 'sk-key')
+    expect(call.headers.accept).to.equal('text/event-stream')
+  })
+
+  it('always asks a stream for its usage, and keeps other stream options', () => {
+    const body = bodyOf({ ...request, stream: true, stream_options: { include_obfuscation: false } }, plain)
+    expect(body.stream_options).to.deep.equal({ include_obfuscation: false, include_usage: true })
+  })
+
+  it('asks a whole reply for no stream options', () => {
+    expect(bodyOf(request, plain)).not.to.have.property('stream_options')
+  })
+
+  it('renames max_tokens for a reasoning model', () => {
+    const body = bodyOf({ ...request, max_tokens: 20 }, reasoning)
+    expect(body).to.include({ max_completion_tokens: 20 }).and.not.to.have.property('max_tokens')
+  })
+
+  it('prefers max_completion_tokens when a reasoning model gets both', () => {
+    const body = bodyOf({ ...request, max_tokens: 20, max_completion_tokens: 30 }, reasoning)
+    expect(body).to.include({ max_completion_tokens: 30 }).and.not.to.have.property('max_tokens')
+  })
+
+  it('sends no token limit where there is none', () => {
+    expect(bodyOf({ ...request, max_tokens: null }, reasoning)).to.not.have.any.keys(
+      'max_tokens',
+      'max_completion_tokens',
+    )
+  })
+
+  it('leaves sampling out for a model that refuses it, and lists what it left out', () => {
+    const sampling = { temperature: 1, top_p: 0.5, presence_penalty: null, logit_bias: { 50256: -100 } }
+    const call = openai.buildRequest({ ...request, ...sampling, seed: 7 }, reasoning, 'sk-key')
+    expect(JSON.parse(call.body)).to.deep.equal({ ...request, model: 'o3', seed: 7 })
+    expect(call.omitted).to.deep.equal(['temperature', 'top_p', 'logit_bias'])
+  })
+
+  it('leaves reasoning_effort out for a model that does not reason', () => {
+    const call = openai.buildRequest({ ...request, reasoning_effort: 'low' }, plain, 'sk-key')
+    expect(JSON.parse(call.body)).not.to.have.property('reasoning_effort')
+    expect(call.omitted).to.deep.equal(['reasoning_effort'])
+  })
+
+  it("leaves out of the history what other vendors' answers carried", () => {
+    const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
+    const foreign = { ...call, extra_content: { google: { thought_signature: 'x' } } }
+    const history: ChatRequest = {
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: null, reasoning_content: 'hm', tool_calls: [foreign] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'ok' },
+      ],
+    }
+    expect(bodyOf(history, plain).messages).to.deep.equal([
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'ok' },
+    ])
+  })
+
+  it('sends metadata only with what is to be stored', () => {
+    const tagged = { ...request, metadata: { team: 'red' } }
+    expect(bodyOf(tagged, plain)).not.to.have.property('metadata')
+    expect(bodyOf({ ...tagged, store: true }, plain)).to.deep.include({ metadata: { team: 'red' } })
+  })
+
+  it('leaves everything in for a model that is not in the catalogue', () => {
+    const call = openai.buildRequest(
+      { ...request, temperature: 1, max_tokens: 20 },
+      { provider: 'openai', model: 'ft:gpt-4o:acme::abc' },
+      'sk-key',
+    )
+    expect(JSON.parse(call.body)).to.include({ model: 'ft:gpt-4o:acme::abc', temperature: 1, max_tokens: 20 })
+    expect(call.omitted).to.deep.equal([])
+  })
+
+  it('does not change the request', () => {
+    const frozen = Object.freeze({ ...request, max_tokens: 20, temperature: 1, stream: true })
+    openai.buildRequest(frozen, reasoning, 'sk-key')
+    expect(frozen).to.deep.equal({ ...request, max_tokens: 20, temperature: 1, stream: true })
+  })
+})
+
+function bodyOf(chatRequest: ChatRequest, target: Target): Record<string, unknown> {
+  return JSON.parse(openai.buildRequest(chatRequest, target, 'sk-key').body)
+}
+
+function entry(fields: Partial<Model>): Model {
+  return {
+    id: 'some-model',
+    provider: 'openai',
+    aliases: [],
+    context: 128_000,
+    max_output: 16_000,
+    price: { input: 1, output: 2 },
+    quality: 50,
+    latency_ms: 500,
+    capabilities: { tools: true, images: true, json: 'schema' },
+    reasoning: false,
+    sampling: true,
+    quirks: {},
+    ...fields,
+  }
+}
