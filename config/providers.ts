@@ -2,7 +2,7 @@ import { ADAPTERS, type AdapterName } from '../providers/adapters.ts'
 import { createProviderClient, type Provider } from '../providers/shared/client.ts'
 import { needsSandbox, type Settings } from './settings/settings.ts'
 
-/** Names that rules and prefixes may always use (interface: "Provider identifiers" P1 to P5). */
+/** Names that rules and prefixes may always use (docs/api.md, "Models and routing modes" P1 to P5). */
 const WELL_KNOWN = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
 
 /** Where the sandbox speaks each format. */

@@ -56,7 +56,7 @@ export function evolveUserRules(book: UserRules, event: RuleEvent, record: Event
   }
 }
 
-/** The rules in evaluation order: priority descending, then id ascending (interface: "Rule evaluation order"). */
+/** The rules in evaluation order: priority descending, then id ascending (docs/api.md, "Evaluation order"). */
 export function toRuleSet(userId: number, book: UserRules): RuleSet {
   return { userId, position: book.position, routing: inOrder(book.routing), firewall: inOrder(book.firewall) }
 }

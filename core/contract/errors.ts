@@ -32,7 +32,7 @@ const TABLE = {
   shutting_down: { status: 503, type: 'service_unavailable_error' },
   event_log_unavailable: { status: 503, type: 'service_unavailable_error' },
   event_log_full: { status: 507, type: 'service_unavailable_error' },
-  // What vendors do (decisions: "upstream errors", "failover").
+  // What vendors do (docs/providers.md, "Errors and retries" and docs/routing.md, "Failover").
   provider_refused: { status: 400, type: 'invalid_request_error' },
   provider_authentication_error: { status: 502, type: 'api_error' },
   provider_quota_exceeded: { status: 429, type: 'rate_limit_error', failover: true },

@@ -81,7 +81,7 @@ export interface Attempt {
   readonly ms: number
 }
 
-/** Extension fields of an answer (decisions: "Answers"). `first` goes on a stream's first record, `last()` on its last and on a whole answer. */
+/** Extension fields of an answer (docs/api.md, "Metadata and warnings"). `first` goes on a stream's first record, `last()` on its last and on a whole answer. */
 export interface Decoration {
   /** Names and values. */
   readonly headers: readonly (readonly [string, string])[]

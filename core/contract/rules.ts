@@ -15,13 +15,13 @@ interface RuleBase {
   readonly revision: number
 }
 
-/** interface: "Routing rule". */
+/** docs/api.md, "Routing rules". */
 export interface RoutingRule extends RuleBase {
   readonly match_json: JsonObject
   readonly action_json: JsonObject
 }
 
-/** interface: "Firewall rule". */
+/** docs/api.md, "Firewall rules". */
 export interface FirewallRule extends RuleBase {
   readonly scope: 'prompt' | 'response'
   readonly type: 'substring' | 'regex'
@@ -41,7 +41,7 @@ export interface RuleSet {
   readonly firewall: readonly FirewallRule[]
 }
 
-/** What an automatic choice favours (interface: "Routing modes that are also routing targets"). */
+/** What an automatic choice favours (docs/api.md, "Models and routing modes"). */
 export const MODES = ['balance', 'cost', 'quality', 'latency'] as const
 
 export type Mode = (typeof MODES)[number]

@@ -11,7 +11,7 @@ import { startStreaming } from './sse-body.ts'
 
 type ErrorBody = NonNullable<GatewayContext['errorBody']>
 
-/** The general envelope (interface: "Errors"). */
+/** The general envelope (docs/api.md, "Errors"). */
 export function errorEnvelope(error: GatewayError): JsonObject {
   const { message, type, status } = error
   const { errors, retryAfter } = error.details

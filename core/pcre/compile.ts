@@ -41,7 +41,7 @@ const LONGEST = 10_000
 const MOST_INSTRUCTIONS = 10_000
 
 /**
- * Compiles a firewall regex (interface: "Pattern rules"): with delimiters as it stands, else as `/…/i`. What cannot be
+ * Compiles a firewall regex (docs/api.md, "Firewall patterns"): with delimiters as it stands, else as `/…/i`. What cannot be
  * evaluated is no error of the caller: it counts as no match, and the reason reads on from "… counts as no match: ".
  */
 export function compilePattern(pattern: string): Pattern | NotEvaluable {

@@ -2,7 +2,7 @@ import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '.
 
 /**
  * Every text in a request that rules look at: each string as it is, and each content that is a list also as its JSON
- * encoding, so that neither form hides what the other shows (decisions: "Input that rules look at").
+ * encoding, so that neither form hides what the other shows (docs/api.md, "Input that rules inspect").
  */
 export function requestTexts(request: ChatRequest): readonly string[] {
   const texts = stringValues(request)

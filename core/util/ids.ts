@@ -10,7 +10,7 @@ const random43 = customAlphabet(BASE62, 43)
 export const REQUEST_ID_LENGTH = 'req_'.length + 24
 
 /**
- * A new request's id: `req_`, then 24 characters of base62 (decisions: "ids"), 7 of them the time and 17, some 101 bits, from a CSPRNG.
+ * A new request's id: `req_`, then 24 characters of base62 (docs/api.md, "Identifiers and times"), 7 of them the time and 17, some 101 bits, from a CSPRNG.
  * Ids sort by the millisecond in which they were made: what is stored under them lies side by side on the disk.
  */
 export function newRequestId(): string {

@@ -4,7 +4,7 @@ import type { AuditServices } from './audit-entries.ts'
 import { addAuditRoute, addDiffRoute, addHistoryRoutes } from './endpoints.ts'
 import { addSimulationRoute } from './simulation.ts'
 
-/** The event log for users: history, audit, diff, revert, simulate (decisions: "What we add, on the event log"). */
+/** The event log for users: history, audit, diff, revert, simulate (docs/api.md, "History and audit"). */
 export function createAudit(services: AuditServices): Plugin {
   return {
     name: 'audit',

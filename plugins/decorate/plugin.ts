@@ -1,6 +1,6 @@
 import type { Decoration, Exchange, JsonObject, Plugin } from '../../core/contract/index.ts'
 
-/** Says on every answer how it came about: provider, model, mode, latency, warnings (decisions: "Answers"). */
+/** Says on every answer how it came about: provider, model, mode, latency, warnings (docs/api.md, "Metadata and warnings"). */
 export function createDecorate(): Plugin {
   return {
     name: 'decorate',

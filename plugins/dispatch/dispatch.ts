@@ -8,7 +8,7 @@ import {
 } from '../../core/contract/index.ts'
 import type { CallProvider } from './call-provider.ts'
 
-/** Calls to vendors for one request, the first included (decisions: "failover"). */
+/** Calls to vendors for one request, the first included (docs/routing.md, "Failover"). */
 const MAX_ATTEMPTS = 3
 
 /** A pinned model is tried again after `usual`, and not at all when its vendor asks for more than `most`. */

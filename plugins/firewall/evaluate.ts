@@ -20,7 +20,7 @@ export interface FirewallOutcome {
 const MOST_SEARCHES = 16
 
 /**
- * Runs the rules one after the other (interface: "Firewall action behavior"): a mask changes the text that later rules see,
+ * Runs the rules one after the other (docs/api.md, "Firewall actions"): a mask changes the text that later rules see,
  * the first block that matches ends it.
  */
 export function evaluateFirewall(

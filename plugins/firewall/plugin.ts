@@ -70,7 +70,7 @@ function blocked({ id, name }: FirewallRule): GatewayError {
   return new GatewayError('firewall_blocked', message, { meta: { rule_id: id } })
 }
 
-/** 400 and 403 on firewall endpoints carry only a message (interface: "Errors"). */
+/** 400 and 403 on firewall endpoints carry only a message (docs/api.md, "Errors"). */
 function errorBody(error: GatewayError): JsonObject {
   return [400, 403].includes(error.status) ? { error: { message: error.message } } : errorEnvelope(error)
 }

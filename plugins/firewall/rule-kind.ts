@@ -28,7 +28,7 @@ const FIELDS = [
   priorityField,
 ]
 
-/** Firewall rules: fields, validation and events (interface: "Firewall rule"). */
+/** Firewall rules: fields, validation and events (docs/api.md, "Firewall rules"). */
 export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
   name: 'firewall',
   fields: FIELDS,

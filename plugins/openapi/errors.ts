@@ -10,7 +10,7 @@ const general = {
   'errors?': { type: 'object', additionalProperties: list(text) },
 }
 
-/** The shapes of errors (interface: "Errors"). */
+/** The shapes of errors (docs/api.md, "Errors"). */
 export const errorSchemas: JsonObject = {
   Error: closed({ error: closed(general) }),
   ErrorWithParameter: closed({ error: closed({ ...general, 'param?': text }) }),

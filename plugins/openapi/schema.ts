@@ -39,7 +39,7 @@ export function orNull(schema: JsonObject): JsonObject {
   return { anyOf: [schema, { type: 'null' }] }
 }
 
-/** `{data: …}`, as successful results come (interface: "Endpoints"). */
+/** `{data: …}`, as successful results come (docs/api.md, "Chat completions"). */
 export function data(schema: JsonObject): JsonObject {
   return closed({ data: schema })
 }

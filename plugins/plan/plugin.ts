@@ -1,7 +1,7 @@
 import { type Exchange, type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 
-/** Endpoints for paid plans only (interface: "Authentication" 4). */
+/** Endpoints for paid plans only (docs/api.md, "Authentication" 4). */
 const PAID_PATHS = /^\/v1\/(routing-rules|firewall-rules|rules)(\/|$)/
 
 /** What the caller's plan includes: custom rules need a paid one. */

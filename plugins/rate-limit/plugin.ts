@@ -19,7 +19,7 @@ interface CounterChoice {
   readonly shared: RequestCounter | undefined
 }
 
-/** Requests per minute and user, on everything that needs an API key (interface: "Limits"). */
+/** Requests per minute and user, on everything that needs an API key (docs/api.md, "Limits"). */
 export function createRateLimit(settings: RateLimitSettings, choice: CounterChoice): Plugin {
   return {
     name: 'rate-limit',
@@ -106,7 +106,7 @@ function limitOf({ plan, requestsPerMinute }: Account, settings: RateLimitSettin
   return requestsPerMinute === undefined ? settings.requests_per_minute[plan] : requestsPerMinute
 }
 
-/** Says on the answer how much of the limit is left, under OpenAI's names and in OpenAI's form (decisions: "rate limits"). */
+/** Says on the answer how much of the limit is left, under OpenAI's names and in OpenAI's form (docs/api.md, "Limits"). */
 function setLimitHeaders(ctx: GatewayContext, limit: number, { used, resetMs }: RequestCount): void {
   ctx.res.setDefaultHeader('x-ratelimit-limit-requests', String(limit))
   ctx.res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))

@@ -40,7 +40,7 @@ interface Choice {
   readonly provider?: string
 }
 
-/** A route over every model that can serve the request, best first for the mode (decisions: "automatic choice"). */
+/** A route over every model that can serve the request, best first for the mode (docs/routing.md, "Automatic choice"). */
 export function choose(mode: Mode, why: string, choice: Choice, market: RoutingCatalog): Route {
   const { able, needs } = findCandidates(choice.request, market, choice.provider)
   const ranked = rankModels(able.filter(market.isUsable), needs, market.weights[mode], market.latencyOf)

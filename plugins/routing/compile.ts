@@ -130,7 +130,7 @@ export interface RuleDecision {
   readonly trace: readonly RuleTraceEntry[]
 }
 
-/** Runs all rules: the first to set a thing wins, warnings add up (interface: "Rule evaluation order" 4). */
+/** Runs all rules: the first to set a thing wins, warnings add up (docs/api.md, "Evaluation order" 4). */
 export function evaluateRouting(compiled: CompiledRouting, input: RoutingInput): MaybePromise<RuleDecision> {
   return chain(
     compiled.candidates(() => userTexts(input.request)),

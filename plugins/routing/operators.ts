@@ -10,7 +10,7 @@ import {
 
 const scalar = { type: ['string', 'number', 'boolean'] }
 
-/** The built-in keys of `match_json` (interface: "match_json conditions"). */
+/** The built-in keys of `match_json` (docs/api.md, "Match conditions"). */
 export const conditions: readonly Condition[] = [
   {
     name: 'contains',
@@ -75,7 +75,7 @@ function warningOf(message: string): Warning {
   return warning
 }
 
-/** The built-in keys of `action_json` (interface: "action_json actions"); `set_provider` takes one of the given providers. */
+/** The built-in keys of `action_json` (docs/api.md, "Actions"); `set_provider` takes one of the given providers. */
 export function createActions(providers: ReadonlySet<string>): readonly Action[] {
   return [
     {

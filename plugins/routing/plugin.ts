@@ -59,7 +59,7 @@ export function createRouting(services: RoutingServices): Plugin {
   }
 }
 
-/** 400 on routing endpoints carries only a message (interface: "Errors"). */
+/** 400 on routing endpoints carries only a message (docs/api.md, "Errors"). */
 function errorBody(error: GatewayError): JsonObject {
   return error.status === 400 ? { error: { message: error.message } } : errorEnvelope(error)
 }

@@ -10,7 +10,7 @@ export interface Resolution {
   readonly trace: readonly RuleTraceEntry[]
 }
 
-/** Where the request goes: what the rules ask for, else what it asks for itself (decisions: "Routing"). */
+/** Where the request goes: what the rules ask for, else what it asks for itself (docs/routing.md, "Rules and the requested model"). */
 export function resolveRoute(
   requested: Requested,
   { draft, trace }: RuleDecision,

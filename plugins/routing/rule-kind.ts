@@ -19,7 +19,7 @@ import {
   type RuleKind,
 } from '../rules/rule-kind.ts'
 
-/** Routing rules: fields, validation and events (interface: "Routing rule"). */
+/** Routing rules: fields, validation and events (docs/api.md, "Routing rules"). */
 export function createRoutingRuleKind({
   conditions,
   actions,
@@ -79,7 +79,7 @@ function read(fields: readonly RuleField[], body: JsonObject): JsonObject {
   )
 }
 
-/** A field that holds an object, or a text that is the JSON of one (decisions: "string form"). */
+/** A field that holds an object, or a text that is the JSON of one (docs/api.md, "Routing rules"). */
 function documentField(
   name: string,
   kind: string,

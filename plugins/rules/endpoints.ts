@@ -17,7 +17,7 @@ export interface RuleEndpointServices extends RuleServices {
   readonly past: History
 }
 
-/** List, create, read, update and delete for one kind of rules (interface: "Endpoints"). */
+/** List, create, read, update and delete for one kind of rules (docs/api.md, "Chat completions"). */
 export function addRuleRoutes(router: GatewayRouter, path: string, services: RuleEndpointServices): void {
   const { openDesk, past } = services
   const deskOf = (ctx: GatewayContext) => openDesk(ctx.account.userId)

@@ -47,7 +47,7 @@ export function schemaField(
   }
 }
 
-/** The fields both rule kinds start with, and the one in their middle (interface: "Limits"). */
+/** The fields both rule kinds start with, and the one in their middle (docs/api.md, "Limits"). */
 export const nameField = schemaField(
   'name',
   { type: 'string', minLength: 1, maxLength: 128 },

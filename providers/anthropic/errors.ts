@@ -5,7 +5,7 @@ import { parseErrorBody as readCommon } from '../chat-format/errors.ts'
 import { createProviderError, type ProviderErrorCode, parseRetryAfter } from '../shared/errors.ts'
 import { parseObject, readObject, readString } from '../shared/fields.ts'
 
-/** Reads an answer other than 2xx (reference 5.8). */
+/** Reads an answer other than 2xx (docs/providers.md, "Anthropic errors"). */
 export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
   const retryAfter = parseRetryAfter(headers) ?? readReset(headers)
   return describe(provider, status, readVendorError(parseObject(body)), retryAfter)
@@ -44,7 +44,7 @@ const TOO_LONG = /prompt is too long|exceeds? (?:the )?(?:model's )?(?:maximum )
 const LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens']
 
 /**
- * Whole seconds until every limit that is used up is reset, from `anthropic-ratelimit-*` (reference 5.8); undefined where
+ * Whole seconds until every limit that is used up is reset, from `anthropic-ratelimit-*` (docs/providers.md, "Anthropic errors"); undefined where
  * none is.
  */
 function readReset(headers: ProviderErrorResponse['headers'], now = Date.now()): number | undefined {
@@ -64,7 +64,7 @@ interface VendorError {
   readonly message: string
 }
 
-/** Reads `{type:"error", error:{type, message, details?}}` (reference 5.8), and what a proxy in front may send. */
+/** Reads `{type:"error", error:{type, message, details?}}` (docs/providers.md, "Anthropic errors"), and what a proxy in front may send. */
 function readVendorError(body: unknown): VendorError {
   const { type, message } = readCommon(body)
   const { details } = readObject(readObject(body).error)

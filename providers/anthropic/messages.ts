@@ -22,7 +22,7 @@ const JSON_INSTRUCTION =
 
 /**
  * The conversation in turns: messages of one side in a row become one turn, so that all results of an assistant's tool
- * calls come together, before the user's text (reference 5.2). Throws a `GatewayError` for what cannot be said.
+ * calls come together, before the user's text (docs/providers.md, "Anthropic requests"). Throws a `GatewayError` for what cannot be said.
  */
 function writeMessages(messages: readonly Message[]): readonly Turn[] {
   const turns: { role: Turn['role']; content: Block[] }[] = []
@@ -88,7 +88,7 @@ function orderTurn({ role, content }: Turn): Turn {
   return { role, content: [...content.filter(isResult), ...content.filter((block) => !isResult(block))] }
 }
 
-/** The model goes on from an answer that the client began, unless that ends in white space (reference 5.2). */
+/** The model goes on from an answer that the client began, unless that ends in white space (docs/providers.md, "Anthropic requests"). */
 function trimEnd(turns: readonly Turn[]): readonly Turn[] {
   const last = turns.at(-1)
   const block = last?.content.at(-1)

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 
 /**
  * A JSON schema in the subset that Anthropic compiles: objects are closed, `oneOf` becomes `anyOf`, and what it cannot
- * enforce is told to the model in the description, as Anthropic's own SDK does (reference 5.5).
+ * enforce is told to the model in the description, as Anthropic's own SDK does (docs/providers.md, "Anthropic structured outputs").
  */
 export function reduceSchema(schema: JsonObject): JsonObject {
   const reduced: Record<string, unknown> = {}

@@ -5,7 +5,7 @@ import { readNumber, readObject, readObjects, readString } from '../shared/field
 import { readFailureRecord } from './errors.ts'
 import type { ToolOffer } from './wire.ts'
 
-/** Reads a message (reference 5.6). Throws a `GatewayError` when the body is anything else. */
+/** Reads a message (docs/providers.md, "Anthropic replies"). Throws a `GatewayError` when the body is anything else. */
 export function readReply(body: unknown): ReplyEvent {
   const message = readObject(body)
   if (message.type === 'error') throw readFailureRecord(message)
@@ -93,7 +93,7 @@ function refuse(message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param: 'tool_choice' })
 }
 
-/** Reads a `usage` object, of which any field may be null: cached input is counted beside the rest there (reference 5.6). */
+/** Reads a `usage` object, of which any field may be null: cached input is counted beside the rest there (docs/providers.md, "Anthropic replies"). */
 export function readUsage(usage: JsonObject): Usage {
   const cached = readNumber(usage.cache_read_input_tokens)
   const cacheWrite = readNumber(usage.cache_creation_input_tokens)
@@ -107,7 +107,7 @@ export function readUsage(usage: JsonObject): Usage {
   }
 }
 
-/** Reads a `stop_reason` (reference 5.6). One that we do not know counts as `stop`. */
+/** Reads a `stop_reason` (docs/providers.md, "Anthropic replies"). One that we do not know counts as `stop`. */
 export function readStopReason(value: unknown): FinishReason {
   switch (value) {
     case 'max_tokens':

@@ -9,7 +9,7 @@ import { writeThinking } from './thinking.ts'
 import { writeTools } from './tools.ts'
 import type { MessagesBody, OutputFormat, Thinking } from './wire.ts'
 
-/** `POST /v1/messages`, by the base URL `https://api.anthropic.com` (reference 5.1). */
+/** `POST /v1/messages`, by the base URL `https://api.anthropic.com` (docs/providers.md, "Anthropic requests"). */
 export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const body = writeBody(request, target)
   return {
@@ -26,7 +26,7 @@ export function writeCall(request: ChatRequest, target: Target, apiKey: string):
 }
 
 /**
- * The body, field by field: Anthropic refuses fields that it does not know (reference 5.2). Throws a `GatewayError` for
+ * The body, field by field: Anthropic refuses fields that it does not know (docs/providers.md, "Anthropic requests"). Throws a `GatewayError` for
  * content that it cannot take.
  */
 function writeBody(request: ChatRequest, { model, entry }: Target): MessagesBody {
@@ -72,7 +72,7 @@ function readServiceTier(tier: unknown): MessagesBody['service_tier'] {
 
 /**
  * Nothing for models that refuse sampling, which all new ones do, and none with thoughts; else the temperature in 0 to 1,
- * or `top_p`, never both (reference 5.3).
+ * or `top_p`, never both (docs/providers.md, "Anthropic requests").
  */
 function writeSampling(
   { temperature, top_p }: ChatRequest,
@@ -85,7 +85,7 @@ function writeSampling(
   return top_p == null ? {} : { top_p }
 }
 
-/** The schema of a `json_schema` answer (reference 5.5); undefined for the other formats. */
+/** The schema of a `json_schema` answer (docs/providers.md, "Anthropic structured outputs"); undefined for the other formats. */
 function writeFormat(format: ChatRequest['response_format']): OutputFormat | undefined {
   if (format?.type !== 'json_schema') return undefined
   const { schema } = readObject(format.json_schema)

@@ -10,7 +10,7 @@ import { readBlock, readExplanation, readStopReason, readUsage, say } from './re
 
 const NOTHING: readonly ReplyPart[] = []
 
-/** Reads the events of a message (reference 5.7). What it does not know is passed over; finish and usage come last. */
+/** Reads the events of a message (docs/providers.md, "Anthropic streams"). What it does not know is passed over; finish and usage come last. */
 export function openStream(): StreamReader {
   const tools = createToolReader()
   const repeated = new RepeatedText('text')

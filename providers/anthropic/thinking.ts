@@ -11,7 +11,7 @@ interface ThinkingPlan {
 }
 
 /**
- * The token limit and how much to think, by `reasoning_effort` (reference 5.4). A forced tool call excludes thoughts.
+ * The token limit and how much to think, by `reasoning_effort` (docs/providers.md, "Anthropic reasoning"). A forced tool call excludes thoughts.
  * Throws a `GatewayError` for an effort that does not exist.
  */
 export function writeThinking(
@@ -72,7 +72,7 @@ function writeBudget(wanted: number, limit: number, maxOutput: number): Thinking
   }
 }
 
-/** With a budget, Anthropic wants a tool call back with the thoughts before it, which our format cannot carry (reference 5.9). */
+/** With a budget, Anthropic wants a tool call back with the thoughts before it, which our format cannot carry (docs/providers.md, "Anthropic limits"). */
 function endsInToolCall({ messages }: ChatRequest): boolean {
   const last = messages.findLast(({ role }) => role === 'assistant')
   return (last?.tool_calls?.length ?? 0) > 0

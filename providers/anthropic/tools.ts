@@ -10,7 +10,7 @@ import type { MessagesBody, ToolOffer } from './wire.ts'
 type Offer = Pick<MessagesBody, 'tools' | 'tool_choice'>
 
 /**
- * The tools and the choice between them (reference 5.2, 5.3). A model that refuses to be forced may choose freely, a named
+ * The tools and the choice between them (docs/providers.md, "Anthropic requests"). A model that refuses to be forced may choose freely, a named
  * tool being then the only one. Throws a `GatewayError` for a tool that is no function.
  */
 export function writeTools(request: ChatRequest, entry: Model | undefined): Offer {

@@ -10,7 +10,7 @@ import {
 } from '../shared/errors.ts'
 import { parseJson, readString } from '../shared/fields.ts'
 
-/** Reads an answer other than 2xx: https://platform.openai.com/docs/guides/error-codes, reference 7.4, 8.5 */
+/** Reads an answer other than 2xx: https://platform.openai.com/docs/guides/error-codes, docs/providers.md, "Mistral errors" */
 export function parseChatError({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
   return describe(provider, status, parseErrorBody(parseJson(body)), parseRetryAfter(headers))
 }
@@ -126,7 +126,7 @@ const STATUSES = new Map([
 
 /**
  * The words of an error's message: a string, or what validators send in its place, a list of `{loc, msg}` or an object
- * with such a list as `detail` (reference 7.4). Empty when there are none.
+ * with such a list as `detail` (docs/providers.md, "Mistral errors"). Empty when there are none.
  */
 function readMessage(value: unknown): string {
   if (Array.isArray(value)) return value.map(readMessage).filter(Boolean).join('; ')

@@ -68,7 +68,7 @@ function add(parts: ReplyPart[], type: 'reasoning' | 'text' | 'refusal', text: u
   if (typeof text === 'string' && text !== '') parts.push({ type, text })
 }
 
-/** Mistral's content lists: `{type:"text", text}`, `{type:"thinking", thinking:[{type:"text", text}]}` (reference 7.2). */
+/** Mistral's content lists: `{type:"text", text}`, `{type:"thinking", thinking:[{type:"text", text}]}` (docs/providers.md, "Mistral replies"). */
 function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
   for (const chunk of readObjects(chunks)) {
     if (chunk.type === 'thinking')

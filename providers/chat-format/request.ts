@@ -46,7 +46,7 @@ function asksFor(field: string, value: unknown): boolean {
   return !USUAL[field]?.includes(value)
 }
 
-/** JSON mode wants the word in the prompt, and answers 400 or endless white space without it (reference 7.1, 8.2). */
+/** JSON mode wants the word in the prompt, and answers 400 or endless white space without it (docs/providers.md, "Mistral requests" and "DeepSeek requests"). */
 export function mentionJson(messages: readonly Message[]): readonly Message[] {
   const isMentioned = messages.some(({ content }) => /json/i.test(joinText(content)))
   return isMentioned ? messages : [{ role: 'system', content: 'Answer in JSON.' }, ...messages]

@@ -5,7 +5,7 @@ import { readObject, readString } from '../shared/fields.ts'
 import type { ChatMessage, DeepSeekContentPart, DeepSeekContentPart as Part } from './wire.ts'
 
 /**
- * The conversation with the fields that DeepSeek knows (reference 8.2). What tools gave besides text follows their
+ * The conversation with the fields that DeepSeek knows (docs/providers.md, "DeepSeek requests"). What tools gave besides text follows their
  * messages as the user's: the results of parallel calls must not be torn apart.
  */
 export function writeMessages(messages: readonly Message[]): readonly ChatMessage[] {
@@ -58,7 +58,7 @@ function writeToolAttachments(attachments: readonly DeepSeekContentPart[]): Chat
   return { role: 'user', content: [{ type: 'text', text: 'From the tool results:' }, ...attachments] }
 }
 
-/** The content of a user message: a list only where more than text is in it (reference 8.2). */
+/** The content of a user message: a list only where more than text is in it (docs/providers.md, "DeepSeek requests"). */
 function writeContent(content: Message['content']): string | readonly Part[] {
   const isText = !Array.isArray(content) || content.every(({ type }) => type === 'text')
   return isText ? joinText(content) : content.map(writePart)

@@ -7,7 +7,7 @@ import { readNumber, readObject, readString } from '../shared/fields.ts'
 import { writeMessages } from './messages.ts'
 import type { ChatBody, Effort, ResponseFormat } from './wire.ts'
 
-/** The request in DeepSeek's words, field by field (reference 3, 8). Throws a `GatewayError` for parts it cannot take. */
+/** The request in DeepSeek's words, field by field (docs/providers.md, "Parameters" and "DeepSeek requests"). Throws a `GatewayError` for parts it cannot take. */
 export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const format = writeResponseFormat(request.response_format)
   const messages = format?.type === 'json_object' ? mentionJson(request.messages) : request.messages
@@ -42,12 +42,12 @@ export function writeCall(request: ChatRequest, target: Target, apiKey: string):
 
 const RENAMED = { max_completion_tokens: ['max_tokens'], reasoning_effort: ['thinking'] }
 
-/** Strict tools are taken by the beta address only, and there all have to be (reference 8.2). */
+/** Strict tools are taken by the beta address only, and there all have to be (docs/providers.md, "DeepSeek requests"). */
 function withoutStrict({ function: { strict: _, ...rest } }: FunctionTool): FunctionTool {
   return { type: 'function', function: rest }
 }
 
-/** `top_p` counts in one mode of a model, and is refused in the other (reference 8.4). */
+/** `top_p` counts in one mode of a model, and is refused in the other (docs/providers.md, "DeepSeek sampling"). */
 function writeTopP(topP: number | undefined, thinks: boolean, model: Model | undefined): number | undefined {
   const mode = model?.quirks.top_p
   if (topP === undefined || mode === undefined) return topP
@@ -81,7 +81,7 @@ function writeResponseFormat(format: ChatRequest['response_format']): ResponseFo
 type Thinking = Pick<ChatBody, 'thinking' | 'reasoning_effort'>
 
 /**
- * Whether and how hard the model thinks (reference 8.1): as DeepSeek's own `thinking` or `reasoning_effort` says, else as
+ * Whether and how hard the model thinks (docs/providers.md, "DeepSeek models and modes"): as DeepSeek's own `thinking` or `reasoning_effort` says, else as
  * the retired name says that was asked for, else nothing is sent, and the model thinks.
  */
 function writeThinking(request: ChatRequest, target: Target): Thinking {
@@ -117,7 +117,7 @@ const EFFORTS: Readonly<Record<string, Effort>> = {
   max: 'max',
 }
 
-/** DeepSeek keeps users apart by an id of up to 512 letters, digits, `_` and `-`; any other name is hashed (reference 3). */
+/** DeepSeek keeps users apart by an id of up to 512 letters, digits, `_` and `-`; any other name is hashed (docs/providers.md, "Parameters"). */
 function writeUserId(user: string): string {
   return VALID.test(user) ? user : createHash('sha256').update(user).digest('base64url')
 }

@@ -15,7 +15,7 @@ import type {
 } from './wire.ts'
 
 /**
- * The conversation as turns of `user` and `model`, system messages apart (reference 6.2). Gemma knows no system
+ * The conversation as turns of `user` and `model`, system messages apart (docs/providers.md, "Gemini requests"). Gemma knows no system
  * messages, and a conversation of nothing else is none: there they are what the user says first.
  */
 export function writeContents(

@@ -119,7 +119,7 @@ function readFinishReason(reason: string, hasCalled: boolean): FinishReason {
   return hasCalled ? 'tool_calls' : 'stop'
 }
 
-/** `CONTINUATION`: there is more, on another request (reference 6.9). */
+/** `CONTINUATION`: there is more, on another request (docs/providers.md, "Gemini long decodes"). */
 const LENGTH = new Set(['MAX_TOKENS', 'CONTINUATION'])
 
 const FILTERED = new Set(

@@ -16,7 +16,7 @@ export const mistral: ProviderAdapter = {
   parseError: parseChatError,
 }
 
-/** Reads chat completion chunks for their parts only (reference 7.3); chunks that say nothing are passed over. */
+/** Reads chat completion chunks for their parts only (docs/providers.md, "Mistral streams"); chunks that say nothing are passed over. */
 function openStream(): StreamReader {
   const reader = openChatStream()
   return {

@@ -6,7 +6,7 @@ import { toChatToolCall } from '../chat-format/tools.ts'
 import { readObject, readString } from '../shared/fields.ts'
 import type { AssistantMessage, ChatBody, ChatMessage, Content, ContentChunk } from './wire.ts'
 
-/** The conversation with the fields that Mistral knows (reference 7.1); thoughts of earlier answers are not among them. */
+/** The conversation with the fields that Mistral knows (docs/providers.md, "Mistral requests"); thoughts of earlier answers are not among them. */
 export function writeMessages(messages: readonly Message[]): readonly ChatMessage[] {
   const idOf = createToolCallIds()
   return messages.map((message, place) => {
@@ -53,7 +53,7 @@ function markPrefix(message: AssistantMessage): AssistantMessage {
   return message.tool_calls ? message : { ...message, prefix: true }
 }
 
-/** The content of a user or tool message, part by part, each with known fields only (reference 3, 7.1). */
+/** The content of a user or tool message, part by part, each with known fields only (docs/providers.md, "Parameters" and "Mistral requests"). */
 function writeContent(content: Message['content']): Content {
   return typeof content === 'string' ? content : (content ?? []).map(writePart)
 }
@@ -134,7 +134,7 @@ function shorten(id: string): string {
 type Reasoning = Pick<ChatBody, 'reasoning_effort' | 'prompt_mode'>
 
 /**
- * How a model is asked to think (reference 7.1), by its quirks: with the nearest of its efforts, with the prompt mode,
+ * How a model is asked to think (docs/providers.md, "Mistral requests"), by its quirks: with the nearest of its efforts, with the prompt mode,
  * or not at all. What is not in the catalogue gets what the request says.
  */
 export function writeReasoning(request: ChatRequest, model: Model | undefined): Reasoning {

@@ -7,7 +7,7 @@ import { readObject, readString } from '../shared/fields.ts'
 import { writeMessages, writeReasoning } from './messages.ts'
 import type { ChatBody, ResponseFormat, ToolChoice } from './wire.ts'
 
-/** The request in Mistral's words, field by field (reference 3, 7.1). Throws a `GatewayError` for parts it cannot take. */
+/** The request in Mistral's words, field by field (docs/providers.md, "Parameters" and "Mistral requests"). Throws a `GatewayError` for parts it cannot take. */
 export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const format = writeResponseFormat(request.response_format)
   const messages = format?.type === 'json_object' ? mentionJson(request.messages) : request.messages

@@ -45,7 +45,7 @@ export interface SentRequest {
   readonly omitted: readonly string[]
 }
 
-/** DeepSeek lets a request queue for so long (reference 8.3). */
+/** DeepSeek lets a request queue for so long (docs/providers.md, "DeepSeek replies and streams"). */
 const MAX_QUEUE_MS = 600_000
 
 const MAX_REPLY_BYTES = 64 * 1024 * 1024

@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 
-/** What went wrong at a vendor, in our own codes (decisions: "upstream errors"). */
+/** What went wrong at a vendor, in our own codes (docs/providers.md, "Errors and retries"). */
 export type ProviderErrorCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
 
 /** What the vendor said about it, free of keys; its words are for the client, where it can act on them, and for nobody else. */

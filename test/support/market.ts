@@ -7,7 +7,7 @@ import { type Resolution, resolveRoute } from '../../plugins/routing/resolve-rou
 import type { ModeWeights, RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { type Capabilities, createCatalog } from '../../providers/shared/catalog.ts'
 
-/** As shipped (decisions: "mode weights"). */
+/** As shipped (docs/routing.md, "Automatic choice"). */
 export const WEIGHTS: ModeWeights = {
   balance: { cost: 40, quality: 40, latency: 20 },
   cost: { cost: 80, quality: 10, latency: 10 },

@@ -53,7 +53,7 @@ const message = {
   then: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
 }
 
-/** The chat-completions body (interface: "Chat completions"). Fields that are not named here pass through. */
+/** The chat-completions body (docs/api.md, "Chat completions"). Fields that are not named here pass through. */
 export const chatRequestSchema: JsonObject = {
   type: 'object',
   required: ['messages'],

@@ -33,7 +33,7 @@ export function isOpenAiClient(headers: IncomingHttpHeaders): boolean {
 /** SDKs and agents that parse OpenAI's answers. */
 const KNOWN_CLIENTS = /openai|ai-sdk|litellm|codex/i
 
-/** The form of the answer (decisions: "content type of output text"). Streams are always OpenAI's. */
+/** The form of the answer (docs/api.md, "Response object"). Streams are always OpenAI's. */
 export function chooseForm({ input, stream }: ResponsesBody, headers: IncomingHttpHeaders): ResponseForm {
   return typeof input !== 'string' || stream === true || isOpenAiClient(headers) ? 'openai' : 'interface'
 }

@@ -94,7 +94,7 @@ const tool = {
   ],
 }
 
-/** The body of `POST /v1/responses` (interface: "Responses"; OpenAI's fields besides). Fields that are not named here are ignored. */
+/** The body of `POST /v1/responses` (docs/api.md, "Responses"; OpenAI's fields besides). Fields that are not named here are ignored. */
 export const responsesRequestSchema: JsonObject = {
   type: 'object',
   required: ['input'],

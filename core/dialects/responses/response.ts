@@ -130,7 +130,7 @@ function readInstructions({ body, inputCount, earlierCount }: ResponsesCall, { r
   return request.messages.at(-1 - inputCount - earlierCount)?.content ?? null
 }
 
-/** A response, which is made in OpenAI's form, in the form that a caller reads (interface: "Response object"). */
+/** A response, which is made in OpenAI's form, in the form that a caller reads (docs/api.md, "Response object"). */
 export function shapeResponse(response: JsonObject, form: ResponseForm): JsonObject {
   if (form === 'openai' || !Array.isArray(response.output)) return response
   const { reasoning } = response

@@ -34,7 +34,7 @@ export async function writeResponse(
 }
 
 /**
- * The events of a response as SSE (reference 10.4). The last one is sent when the response is durable; it is
+ * The events of a response as SSE (docs/api.md, "Response streams"). The last one is sent when the response is durable; it is
  * `response.failed` when the vendor fails half-way.
  */
 export async function* writeEvents(

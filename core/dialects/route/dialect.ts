@@ -23,7 +23,7 @@ export const routeDialect: Dialect = {
   errorBody: routeErrorBody,
 }
 
-/** The body of `POST /route` (interface: "Direct routing"). Fields that are not named here are ignored. */
+/** The body of `POST /route` (docs/api.md, "Direct routing"). Fields that are not named here are ignored. */
 export const routeRequestSchema: JsonObject = {
   type: 'object',
   required: ['prompt'],

@@ -3,7 +3,7 @@ import { costOf } from '../../util/cost.ts'
 import { relatedId } from '../../util/ids.ts'
 import { collectCompletion } from '../chat/write-completion.ts'
 
-/** A direct routing result (interface: "Direct routing result"). */
+/** A direct routing result (docs/api.md, "Direct routing result"). */
 export function writeRouteResult(exchange: Exchange): JsonObject {
   const { reply, target, route, usage, startedAt, decoration } = exchange
   if (reply?.type !== 'whole' || target === undefined || route === undefined) {
