@@ -23,6 +23,6 @@ try {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const isForeseen =
-    error instanceof UsageError || error instanceof SettingsError || error instanceof GatewayError
+    error instanceof UsageError || error instanceof SettingsError || GatewayError.isInstance(error)
   return isForeseen || !process.env.DEBUG ? error.message : (error.stack ?? error.message)
 }

@@ -71,6 +71,6 @@ export function createIdSource(ids: Ids, writer: EventWriter): IdSource {
 
 /** Numbers that were taken and are not used are not seen: for the caller nothing was changed either way. */
 function forgive(error: unknown): never {
-  if (!(error instanceof EventLogUnavailableError) || !error.outcomeUnknown) throw error
+  if (!EventLogUnavailableError.isInstance(error) || !error.outcomeUnknown) throw error
   throw new EventLogUnavailableError(error.message, { cause: error, transient: error.transient })
 }

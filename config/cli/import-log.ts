@@ -88,7 +88,7 @@ async function append(log: EventLog, { stream, revision, type, data, metadata }:
   try {
     await log.append(stream, [{ type, data }], { expectedRevision: revision - 1, metadata })
   } catch (error) {
-    if (!(error instanceof WrongExpectedRevisionError)) throw error
+    if (!WrongExpectedRevisionError.isInstance(error)) throw error
     throw new Error(
       `Somebody else writes to the log (${error.message}): stop every gateway, then import again.`,
     )

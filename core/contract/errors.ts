@@ -70,8 +70,19 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/** The one error class. `message` is for the caller; `cause` is for the log. */
+const GATEWAY_ERROR = Symbol.for('signalbox.GatewayError')
+
+/** The error that every endpoint answers with. `message` is sent to the caller; `cause` is only logged. */
 export class GatewayError extends Error {
+  static {
+    Object.defineProperty(GatewayError.prototype, GATEWAY_ERROR, { value: true })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process, such as one a plugin package installed. */
+  static isInstance(error: unknown): error is GatewayError {
+    return error instanceof Error && GATEWAY_ERROR in error
+  }
+
   readonly code: ErrorCode
   readonly details: ErrorDetails
 
@@ -98,23 +109,6 @@ export class GatewayError extends Error {
   get mayFailOver(): boolean {
     return ERRORS[this.code].failover ?? false
   }
-}
-
-recognizeAcrossCopies(GatewayError, 'GatewayError')
-
-/**
- * Makes `instanceof` hold for this class's errors of every copy of Signalbox in the process: a plugin package may have brought a
- * copy of its own, and what it throws must answer as ours does. Subclasses are told apart as usual.
- */
-export function recognizeAcrossCopies(branded: { readonly prototype: Error }, name: string): void {
-  const mark = Symbol.for(`signalbox.${name}`)
-  Object.defineProperty(branded.prototype, mark, { value: true })
-  Object.defineProperty(branded, Symbol.hasInstance, {
-    value(this: unknown, thrown: unknown): boolean {
-      if (this === branded) return thrown instanceof Error && mark in thrown
-      return Function.prototype[Symbol.hasInstance].call(this, thrown)
-    },
-  })
 }
 
 const API_KEY = /\btr_[0-9A-Za-z]{43}\b/g

@@ -1,4 +1,3 @@
-import { recognizeAcrossCopies } from './errors.ts'
 import type { JsonObject } from './json.ts'
 
 /** Place of an event in the whole log: a positive integer that only grows, with gaps allowed. 0 is before the first event. */
@@ -72,8 +71,21 @@ export interface EventLog {
   close(): Promise<void>
 }
 
-/** The stream was changed by somebody else since its revision was read. `actual` is -1 when it does not exist. */
+const WRONG_EXPECTED_REVISION_ERROR = Symbol.for('signalbox.WrongExpectedRevisionError')
+
+/** Another writer changed the stream first. `actual` is its revision, -1 when the stream does not exist. */
 export class WrongExpectedRevisionError extends Error {
+  static {
+    Object.defineProperty(WrongExpectedRevisionError.prototype, WRONG_EXPECTED_REVISION_ERROR, {
+      value: true,
+    })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process. */
+  static isInstance(error: unknown): error is WrongExpectedRevisionError {
+    return error instanceof Error && WRONG_EXPECTED_REVISION_ERROR in error
+  }
+
   readonly stream: string
   readonly expected: number
   readonly actual: number
@@ -87,13 +99,23 @@ export class WrongExpectedRevisionError extends Error {
   }
 }
 
-recognizeAcrossCopies(WrongExpectedRevisionError, 'WrongExpectedRevisionError')
+const EVENT_LOG_UNAVAILABLE_ERROR = Symbol.for('signalbox.EventLogUnavailableError')
 
 /**
- * The log could not write or read. `full`: the disk is. `maybeWritten`: the answer to an append was lost, so whether its events are
- * in the log is not known; otherwise they are not. `passing`: the same may succeed in a moment.
+ * The event log could not read or write. `diskFull`: its disk has no space left. `outcomeUnknown`: the response to
+ * an append was lost, so its events may or may not be stored; otherwise they are not. `transient`: a retry may
+ * succeed.
  */
 export class EventLogUnavailableError extends Error {
+  static {
+    Object.defineProperty(EventLogUnavailableError.prototype, EVENT_LOG_UNAVAILABLE_ERROR, { value: true })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process. */
+  static isInstance(error: unknown): error is EventLogUnavailableError {
+    return error instanceof Error && EVENT_LOG_UNAVAILABLE_ERROR in error
+  }
+
   readonly diskFull: boolean
   readonly outcomeUnknown: boolean
   readonly transient: boolean
@@ -106,8 +128,6 @@ export class EventLogUnavailableError extends Error {
     this.transient = options.transient ?? false
   }
 }
-
-recognizeAcrossCopies(EventLogUnavailableError, 'EventLogUnavailableError')
 
 interface EventLogUnavailableOptions {
   readonly cause?: unknown

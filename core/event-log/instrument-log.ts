@@ -24,7 +24,7 @@ export function withAppendMetrics(metrics: Registry): (log: EventLog) => EventLo
           return appended
         },
         (error) => {
-          note(error instanceof WrongExpectedRevisionError ? 'conflict' : 'failed')
+          note(WrongExpectedRevisionError.isInstance(error) ? 'conflict' : 'failed')
           throw error
         },
       )

@@ -48,8 +48,8 @@ export function handleErrors(logger: Logger, whenOver: (ctx: GatewayContext) => 
 }
 
 function toGatewayError(thrown: unknown): GatewayError {
-  if (thrown instanceof GatewayError) return thrown
-  if (thrown instanceof EventLogUnavailableError) return toEventLogError(thrown)
+  if (GatewayError.isInstance(thrown)) return thrown
+  if (EventLogUnavailableError.isInstance(thrown)) return toEventLogError(thrown)
   const refusal = toKoaError(thrown)
   if (refusal !== undefined) return refusal
   return new GatewayError(

@@ -88,7 +88,7 @@ async function loadUnusualReader(limit: number): Promise<(ctx: GatewayContext) =
 const nothing = () => Promise.resolve()
 
 function toBodyError(error: unknown, limit: number): GatewayError {
-  if (error instanceof GatewayError) return error
+  if (GatewayError.isInstance(error)) return error
   const status = error instanceof Error && 'status' in error ? error.status : undefined
   if (status === 413) return tooLarge(limit)
   if (status === 415)

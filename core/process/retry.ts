@@ -15,7 +15,7 @@ export async function retryWhileUnavailable<Opened>(
     try {
       return await unlessAborted(open(), signal)
     } catch (error) {
-      if (!(error instanceof EventLogUnavailableError && error.transient)) throw error
+      if (!(EventLogUnavailableError.isInstance(error) && error.transient)) throw error
       logger.warn({ err: error }, 'the event log is away; starting when it is back')
       await sleep(delay, undefined, { signal })
     }

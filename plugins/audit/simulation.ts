@@ -43,7 +43,7 @@ async function decide(exchange: Exchange, host: Host): Promise<GatewayError | un
     await host.decide(exchange)
     return undefined
   } catch (error) {
-    if (error instanceof GatewayError) return error
+    if (GatewayError.isInstance(error)) return error
     throw error
   }
 }

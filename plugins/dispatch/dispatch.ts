@@ -31,8 +31,8 @@ export async function dispatch(exchange: Exchange, route: Route, callVendor: Cal
       return
     } catch (error) {
       const cause = exchange.client.isAborted ? 'cancelled' : 'internal_error'
-      record(exchange, target, startedAt, error instanceof GatewayError ? error.code : cause)
-      if (!(error instanceof GatewayError)) throw error
+      record(exchange, target, startedAt, GatewayError.isInstance(error) ? error.code : cause)
+      if (!GatewayError.isInstance(error)) throw error
       failure = error
     }
     failures.push(failure)

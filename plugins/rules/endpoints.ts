@@ -97,7 +97,7 @@ export function prefixErrors<Result>(where: string, run: () => Result): Result {
   try {
     return run()
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
+    if (!GatewayError.isInstance(error)) throw error
     throw new GatewayError(error.code, `${where}: ${error.message}`, error.details)
   }
 }

@@ -86,7 +86,7 @@ function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
 /** Why a request was refused, for its owner to read. */
 export function describeError(thrown: unknown): JsonObject {
   const error = toKoaError(thrown) ?? thrown
-  if (!(error instanceof GatewayError)) return { code: 'internal_error', http_status: 500 }
+  if (!GatewayError.isInstance(error)) return { code: 'internal_error', http_status: 500 }
   const { code, status, message, details } = error
   const { param, meta } = details
   return { code, http_status: status, message, ...(param && { param }), ...(meta && { meta }) }

@@ -23,7 +23,7 @@ export class KeyedQueue {
 
 /** While the log is away, each waiting for an answer of its own would add up to no bound at all. */
 function failAlike(error: unknown): void {
-  if (!(error instanceof EventLogUnavailableError) || error.diskFull) return
+  if (!EventLogUnavailableError.isInstance(error) || error.diskFull) return
   throw new EventLogUnavailableError(error.message, { cause: error, transient: true })
 }
 

@@ -102,7 +102,7 @@ export function subscribeProjections(
         }
         if (!stop.signal.aborted) throw new EventLogUnavailableError('the event log has ended')
       } catch (error) {
-        if (!(error instanceof EventLogUnavailableError)) throw error
+        if (!EventLogUnavailableError.isInstance(error)) throw error
         state = 'away'
         logger.warn({ err: error }, 'the event log is away; following it again soon')
         await sleep(delay, undefined, { signal: stop.signal }).catch(() => undefined)

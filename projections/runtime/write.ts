@@ -78,7 +78,7 @@ export function createEventWriter(
         await show(appended, command)
         return appended
       } catch (error) {
-        if (!(error instanceof WrongExpectedRevisionError)) throw error
+        if (!WrongExpectedRevisionError.isInstance(error)) throw error
         if (tries === MAX_ATTEMPTS) throw new GatewayError('conflict', 'Too many changes at once. Try again.')
         log.poll?.()
         await live.until(() => (command.revision?.() ?? error.actual) >= error.actual, timeoutMs)

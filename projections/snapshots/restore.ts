@@ -24,7 +24,7 @@ export async function restoreProjections(folder: string, log: EventLog, logger: 
       await checkLog(log, snapshot.header)
       return { projections: loadProjections(snapshot), position: snapshot.header.position }
     } catch (error) {
-      if (error instanceof EventLogUnavailableError) throw error
+      if (EventLogUnavailableError.isInstance(error)) throw error
       logger.warn({ snapshot: path, err: error }, 'a snapshot is not used; the log is read instead')
     }
   }

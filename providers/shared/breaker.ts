@@ -142,12 +142,12 @@ function stateOf(state: CircuitState, rests: boolean): Breaker['state'] {
 
 /** Failures of the vendor itself and of our account there; being told to slow down is none. */
 function isFailure(error: Error): boolean {
-  return error instanceof GatewayError && error.status >= 500
+  return GatewayError.isInstance(error) && error.status >= 500
 }
 
 /** Milliseconds of rest that the vendor asked for; without a budget, the longest: it is filled up by people. */
 function requestedCooldownMs(error: unknown): number {
-  if (!(error instanceof GatewayError) || !error.mayFailOver) return 0
+  if (!GatewayError.isInstance(error) || !error.mayFailOver) return 0
   if (error.code === 'provider_quota_exceeded') return MAX_COOLDOWN_MS
   return (error.details.retryAfter ?? 0) * 1000
 }

@@ -167,7 +167,7 @@ export function toNetworkError(
   brokenOff: { readonly reason: unknown } | undefined,
 ): unknown {
   if (brokenOff !== undefined) return brokenOff.reason
-  if (error instanceof GatewayError || !(error instanceof Error) || !('code' in error)) return error
+  if (GatewayError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return error
   // The error itself may carry what the vendor sent, which may quote key and prompt: the log gets its words only.
   const cause = new Error(`${error.code ?? error.name}: ${error.message}`)
   const code = String(error.code)

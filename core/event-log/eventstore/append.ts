@@ -43,7 +43,7 @@ export async function appendTo(
     const position = result.position ? readPosition(result.position) : await locate(server, name, revision)
     return { revision, position }
   } catch (error) {
-    if (error instanceof WrongExpectedRevisionError) throw error
+    if (WrongExpectedRevisionError.isInstance(error)) throw error
     if (error instanceof WrongExpectedVersionError) throw wrongRevision(stream, expectedRevision, error)
     throw toUnavailable(error)
   }

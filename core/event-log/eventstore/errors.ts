@@ -4,11 +4,10 @@ import { errorMessage } from '../../util/error-message.ts'
 
 /** Any failure of the client as the port's error, with a sentence for the operator. */
 export function toUnavailable(error: unknown, outcomeUnknown = false): EventLogUnavailableError {
-  if (error instanceof EventLogUnavailableError && (error.outcomeUnknown || !outcomeUnknown)) return error
-  const message =
-    error instanceof EventLogUnavailableError
-      ? error.message
-      : `the event log server ${describeFailure(error)}`
+  if (EventLogUnavailableError.isInstance(error) && (error.outcomeUnknown || !outcomeUnknown)) return error
+  const message = EventLogUnavailableError.isInstance(error)
+    ? error.message
+    : `the event log server ${describeFailure(error)}`
   return new EventLogUnavailableError(message, {
     cause: error,
     outcomeUnknown: outcomeUnknown,

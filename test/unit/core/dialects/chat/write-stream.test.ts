@@ -14,7 +14,7 @@ const ADDRESS = { provider: 'acme', x_request_id: 'req_1' }
 async function write(events: readonly (ReplyEvent | GatewayError)[], include_usage?: boolean) {
   async function* batches() {
     for (const event of events) {
-      if (event instanceof GatewayError) throw event
+      if (GatewayError.isInstance(event)) throw event
       yield [event]
     }
   }

@@ -89,7 +89,7 @@ describe('the EventStoreDB log, when its server', () => {
             accepted.set(stream, revision)
           } catch (error) {
             failed += 1
-            if (error instanceof WrongExpectedRevisionError) revision = error.actual
+            if (WrongExpectedRevisionError.isInstance(error)) revision = error.actual
             else expect(error).to.be.instanceOf(EventLogUnavailableError)
           }
           durations.push(performance.now() - started)
