@@ -50,12 +50,11 @@ export function createBuiltInPlugins(
   const past = createHistory(state.log, state.live)
   const health = createCircuitBreakers(settings.breaker)
   const latency = createLatency()
-  const { vendors } = providers
   const market: RoutingCatalog = {
-    catalog: createCatalog(settings.models, (provider) => vendors.has(provider)),
+    catalog: createCatalog(settings.models, (provider) => providers.byId.has(provider)),
     weights: settings.modes,
     latencyOf: latency.expect,
-    capabilitiesOf: (provider) => vendors.get(provider)?.capabilities,
+    capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
     isUsable: health.isUsable,
   }
   const adminGuard = settings.admin_key ? requireAdminKey(settings.admin_key, failedKeys) : undefined
@@ -74,7 +73,7 @@ export function createBuiltInPlugins(
     createTrace(colleagues?.records),
     createFirewall({ ...state, past, openDesk: desks.firewall }),
     createRouting({ ...state, past, openDesk: desks.routing, market, providers: providers.known }),
-    createDispatch({ vendors, health, latency }),
+    createDispatch({ providers: providers.byId, health, latency }),
     createDecorate(),
     createRules(desks, state),
     createResponses(state.log, settings.responses.keep_days),

@@ -14,35 +14,35 @@ const SANDBOX_PATHS: Readonly<Record<AdapterName, string>> = {
   deepseek: '/deepseek',
 }
 
-/** The vendors of this process. */
+/** The providers of this process. */
 export interface Providers {
   /** Those that can be called. */
-  readonly vendors: ReadonlyMap<string, Provider>
+  readonly byId: ReadonlyMap<string, Provider>
   /** Those that may be named. */
   readonly known: ReadonlySet<string>
-  /** The stand-in's address; undefined when a vendor key is configured. */
+  /** The stand-in's address; undefined when a provider key is configured. */
   readonly sandboxUrl: string | undefined
   close(): Promise<void>
 }
 
-/** Connects to every vendor with a key; when there is no key at all, to a sandbox in place of all of them: the one given, or its own. */
+/** Connects to every provider with a key; when there is no key at all, to a sandbox in place of all of them: the one given, or its own. */
 export async function openProviders(settings: Settings, sandboxUrl?: string): Promise<Providers> {
   const { providers, timeouts } = settings
   const sandbox = needsSandbox(settings) ? await openSandbox(sandboxUrl) : undefined
-  const vendors = new Map<string, Provider>()
+  const byId = new Map<string, Provider>()
   for (const [id, { format, base_url, api_key, capabilities }] of Object.entries(providers)) {
     const apiKey = sandbox ? 'sandbox' : api_key
     if (apiKey === undefined) continue
     const baseUrl = sandbox ? sandbox.url + SANDBOX_PATHS[format] : base_url
     const client = createProviderClient({ id, adapter: ADAPTERS[format], baseUrl, apiKey, timeouts })
-    vendors.set(id, { client: client, capabilities })
+    byId.set(id, { client, capabilities })
   }
   return {
-    vendors,
+    byId,
     known: new Set([...WELL_KNOWN, ...Object.keys(providers)]),
     sandboxUrl: sandbox?.url,
     async close() {
-      await Promise.all([...vendors.values()].map(({ client }) => client.close()))
+      await Promise.all([...byId.values()].map(({ client }) => client.close()))
       await sandbox?.close()
     },
   }

@@ -14,7 +14,7 @@ export function describeStart({ baseUrl, routeBaseUrl, plugins, sandboxUrl, work
   ]
   if (workers > 1) lines.push(`workers: ${workers}`)
   if (sandboxUrl !== undefined) {
-    lines.push(`no vendor key is configured: the sandbox at ${sandboxUrl} stands in for every vendor`)
+    lines.push(`no provider key is configured: the sandbox at ${sandboxUrl} stands in for every provider`)
   }
   return lines.join('\n')
 }

@@ -88,7 +88,7 @@ function refuseAnotherLog(before: Settings, after: Settings): void {
     throw new Error('data_dir and eventstore_url stay as they were until all is stopped and started')
 }
 
-/** Most installations have vendor keys and never load it. */
+/** Most installations have provider keys and never load it. */
 async function openSandbox(): Promise<Sandbox> {
   const { startSandbox } = await import('../../providers/sandbox/server.ts')
   return startSandbox()

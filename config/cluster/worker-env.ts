@@ -7,7 +7,7 @@ export interface WorkerEnv {
   /** The real ports, where the settings ask for any that is free. */
   readonly port: number
   readonly routePort: number
-  /** The sandbox of the primary, which stands in for all vendors when no key is configured. */
+  /** The sandbox of the primary, which stands in for all providers when no key is configured. */
   readonly sandboxUrl: string | undefined
 }
 

@@ -67,7 +67,7 @@ function findFault(text: string, { from, to }: Range): string | undefined {
   return `must be an integer from ${from} to ${to}, not "${text}"`
 }
 
-/** Variables that hold a key or a password, besides the keys of vendors. */
+/** Variables that hold a key or a password, besides the keys of providers. */
 const GENERAL = ['ADMIN_KEY', 'EVENTSTORE_URL', 'REDIS_URL']
 
 /** Every variable that may hold a secret, by settings that need not be checked yet. */

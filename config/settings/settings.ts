@@ -75,7 +75,7 @@ interface ProviderSettings {
   readonly api_key: string | undefined
 }
 
-/** Whether there is no vendor key at all. */
+/** Whether there is no provider key at all. */
 export function needsSandbox({ providers }: Pick<Settings, 'providers'>): boolean {
   return Object.values(providers).every(({ api_key }) => api_key === undefined)
 }
@@ -178,7 +178,7 @@ function withKeys(providers: Document['providers'], environment: Environment): S
   return Object.fromEntries(rows)
 }
 
-/** Of a vendor whose row does not say more. */
+/** Of a provider whose row does not say more. */
 const FEWEST_CAPABILITIES: Capabilities = { json: 'none', logit_bias: false, seed: false }
 
 function mergeModels(shipped: readonly Row[], own: readonly Row[]): readonly Model[] {

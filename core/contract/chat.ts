@@ -2,7 +2,7 @@ import type { JsonObject } from './json.ts'
 
 /**
  * The canonical request: OpenAI's chat-completions body. Every dialect reads into it and every provider writes from it.
- * Fields that are not named here are kept, so a vendor of the same format receives them untouched.
+ * Fields that are not named here are kept, so a provider of the same format receives them untouched.
  */
 export interface ChatRequest extends JsonObject {
   readonly model?: string
@@ -45,7 +45,7 @@ export interface ContentPart extends JsonObject {
 export interface ToolCall extends JsonObject {
   readonly id: string
   readonly function: { readonly name: string; readonly arguments: string } & JsonObject
-  /** What the vendor gave with the call and wants back (`ToolStart`). */
+  /** What the provider gave with the call and wants back (`ToolStart`). */
   readonly extra_content?: JsonObject
 }
 
@@ -65,7 +65,7 @@ export interface Usage {
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
-/** What a vendor can say. A whole reply is the list of its parts; `index` counts tool calls from 0 without gaps. */
+/** What a provider can say. A whole reply is the list of its parts; `index` counts tool calls from 0 without gaps. */
 export type ReplyPart =
   | { readonly type: 'start'; readonly id: string; readonly model: string }
   | { readonly type: 'text'; readonly text: string }
@@ -76,7 +76,7 @@ export type ReplyPart =
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
 
-/** A tool call begins. `extra_content` is what the vendor wants back with the call, such as Gemini's thought signature. */
+/** A tool call begins. `extra_content` is what the provider wants back with the call, such as Gemini's thought signature. */
 export interface ToolStart {
   readonly type: 'tool-start'
   readonly index: number
@@ -86,8 +86,8 @@ export interface ToolStart {
 }
 
 /**
- * One record from a vendor: its parts, and, where the vendor speaks the canonical format, the record itself,
- * so that a client of the same format gets every field the vendor sent.
+ * One record from a provider: its parts, and, where the provider speaks the canonical format, the record itself,
+ * so that a client of the same format gets every field the provider sent.
  */
 export interface ReplyEvent {
   readonly parts: readonly ReplyPart[]
@@ -112,7 +112,7 @@ export interface RecordPattern {
 
 /**
  * The answer of a provider. A stream gives the events that arrived together as one batch, is read at the client's pace,
- * and throws a `GatewayError` when the vendor fails half-way.
+ * and throws a `GatewayError` when the provider fails half-way.
  */
 export type Reply =
   | { readonly type: 'whole'; readonly event: ReplyEvent }

@@ -32,7 +32,7 @@ const TABLE = {
   shutting_down: { status: 503, type: 'service_unavailable_error' },
   event_log_unavailable: { status: 503, type: 'service_unavailable_error' },
   event_log_full: { status: 507, type: 'service_unavailable_error' },
-  // What vendors do (docs/providers.md, "Errors and retries" and docs/routing.md, "Failover").
+  // What providers do (docs/providers.md, "Errors and retries" and docs/routing.md, "Failover").
   provider_refused: { status: 400, type: 'invalid_request_error' },
   provider_authentication_error: { status: 502, type: 'api_error' },
   provider_quota_exceeded: { status: 429, type: 'rate_limit_error', failover: true },
@@ -58,7 +58,7 @@ export interface ErrorDetails {
   readonly status?: number
   /** The request field at fault. */
   readonly param?: string
-  /** The `code` on the wire where it is finer than ours, such as a vendor's `context_length_exceeded`. */
+  /** The `code` on the wire where it is finer than ours, such as a provider's `context_length_exceeded`. */
   readonly wireCode?: string
   /** Facts for the caller's program, such as `{rule_id}`. */
   readonly meta?: JsonObject

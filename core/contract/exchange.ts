@@ -32,7 +32,7 @@ export interface Exchange {
   readonly preferences: readonly string[]
   /** Request fields that the caller left out and the endpoint filled in: leaving them out again needs no warning. */
   readonly defaulted: readonly string[]
-  /** What the answer used, once the vendor has said so. */
+  /** What the answer used, once the provider has said so. */
   usage?: Usage
   /** Why a stream broke off after it had begun. */
   error?: GatewayError
@@ -70,7 +70,7 @@ export interface RuleTraceEntry {
   readonly reason?: string
 }
 
-/** One call to a vendor. */
+/** One call to a provider. */
 export interface Attempt {
   readonly target: Target
   /** `ok`, the code of the error, or `cancelled` when the client left meanwhile. */

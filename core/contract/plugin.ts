@@ -119,7 +119,7 @@ export interface RoutingDraft {
   provider?: string
   model?: string
   mode?: Mode
-  /** Goes to the vendor; replaced, never changed in place. */
+  /** Goes to the provider; replaced, never changed in place. */
   request: ChatRequest
   readonly warnings: Warning[]
 }

@@ -1,7 +1,7 @@
 import type { ChatRequest, ReplyEvent } from './chat.ts'
 import type { GatewayError } from './errors.ts'
 
-/** Where a request goes. `entry` is the catalogue's row; without it the name is passed to the vendor as it stands. */
+/** Where a request goes. `entry` is the catalogue's row; without it the name is passed to the provider as it stands. */
 export interface Target {
   readonly provider: string
   readonly model: string
@@ -10,7 +10,7 @@ export interface Target {
   readonly entry?: Model
 }
 
-/** The HTTP request to a vendor, relative to its base URL. */
+/** The HTTP request to a provider, relative to its base URL. */
 export interface ProviderRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -19,23 +19,23 @@ export interface ProviderRequest {
   readonly omitted: readonly string[]
 }
 
-/** One SSE record; `event` is empty where the vendor names none. */
+/** One SSE record; `event` is empty where the provider names none. */
 export interface SseEvent {
   readonly event: string
   readonly data: string
 }
 
-/** Reads one vendor stream, record by record. It keeps state: one reader per reply. */
+/** Reads one provider stream, record by record. It keeps state: one reader per reply. */
 export interface StreamReader {
-  /** True once the vendor has said that the reply is complete. Left out where only the end of the bytes says so. */
+  /** True once the provider has said that the reply is complete. Left out where only the end of the bytes says so. */
   isDone?(): boolean
   /** Throws a `GatewayError` on a record that reports a failure. */
   read(event: SseEvent): readonly ReplyEvent[]
-  /** Called at the end of the bytes. Throws a `GatewayError` when the vendor stopped before it was done. */
+  /** Called at the end of the bytes. Throws a `GatewayError` when the provider stopped before it was done. */
   end(): readonly ReplyEvent[]
 }
 
-/** A vendor's wire format. Pure: values in, values out; the network is elsewhere. */
+/** A provider's wire format. Pure: values in, values out; the network is elsewhere. */
 export interface ProviderAdapter {
   /** The format's name, such as `openai`. */
   readonly format: string
@@ -57,9 +57,9 @@ export interface ProviderErrorResponse {
 /** USD per million tokens. */
 export interface Price {
   readonly input: number
-  /** Input read from the vendor's cache; as `input` when left out. */
+  /** Input read from the provider's cache; as `input` when left out. */
   readonly cached?: number
-  /** Input written to the vendor's cache; as `input` when left out. */
+  /** Input written to the provider's cache; as `input` when left out. */
   readonly cache_write?: number
   readonly output: number
 }
@@ -85,12 +85,12 @@ export interface Model {
   }
   /** Reasoning models take `max_completion_tokens` only. */
   readonly reasoning: boolean
-  /** False where the vendor refuses temperature, top_p, penalties, logprobs and logit_bias. */
+  /** False where the provider refuses temperature, top_p, penalties, logprobs and logit_bias. */
   readonly sampling: boolean
   readonly quirks: Quirks
 }
 
-/** What a vendor's adapter must know about a model, beyond what every vendor's models have. Left out: nothing special. */
+/** What a provider's adapter must know about a model, beyond what every provider's models have. Left out: nothing special. */
 export interface Quirks {
   /** False where a forced `tool_choice` is refused (anthropic). */
   readonly forced_tools?: boolean

@@ -4,7 +4,7 @@ import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/
 
 /**
  * Tells the observers of a request, also of one that was refused, when its answer has ended. To be called when the chain has: when the client
- * leaves, that still notes what became of the call to the vendor.
+ * leaves, that still notes what became of the call to the provider.
  */
 export function notifyObservers(observers: readonly RequestObserver[], logger: Logger) {
   return (ctx: GatewayContext): void => {

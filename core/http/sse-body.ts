@@ -40,7 +40,7 @@ class SseBody extends Stream {
     return target
   }
 
-  /** Gives the source up, and with it the vendor's connection. Koa calls it when the answer has ended, however it did. */
+  /** Gives the source up, and with it the provider's connection. Koa calls it when the answer has ended, however it did. */
   destroy(): void {
     void this.#records.return?.()
   }

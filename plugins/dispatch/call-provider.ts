@@ -9,17 +9,17 @@ import type { Latency } from '../../providers/shared/latency.ts'
 export type CallProvider = (exchange: Exchange, target: Target) => Promise<void>
 
 export interface DispatchServices {
-  readonly vendors: ReadonlyMap<string, Provider>
+  readonly providers: ReadonlyMap<string, Provider>
   readonly health: CircuitBreakers
   readonly latency: Latency
 }
 
-export function createCallProvider({ vendors, health, latency }: DispatchServices): CallProvider {
+export function createCallProvider({ providers, health, latency }: DispatchServices): CallProvider {
   return async (exchange, target) => {
-    const { client, capabilities } = find(vendors, target.provider)
+    const { client, capabilities } = findProvider(providers, target.provider)
     const { request, omitted } = limitRequest(exchange.request, capabilities)
     const begun = performance.now()
-    // A pinned request has nowhere else to go, so it may queue at its vendor.
+    // A pinned request has nowhere else to go, so it may queue at its provider.
     const queues = exchange.route?.isFixed
     const sent = await health.guard(target, () => client.send(request, target, exchange.client, queues))
     const answered = performance.now()
@@ -45,8 +45,8 @@ export function createCallProvider({ vendors, health, latency }: DispatchService
   }
 }
 
-function find(vendors: ReadonlyMap<string, Provider>, provider: string): Provider {
-  const vendor = vendors.get(provider)
-  if (vendor !== undefined) return vendor
-  throw new GatewayError('no_providers_available', `The provider ${provider} is not configured here.`)
+function findProvider(providers: ReadonlyMap<string, Provider>, id: string): Provider {
+  const provider = providers.get(id)
+  if (provider !== undefined) return provider
+  throw new GatewayError('no_providers_available', `Provider ${id} is not configured.`)
 }

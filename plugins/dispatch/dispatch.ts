@@ -8,17 +8,17 @@ import {
 } from '../../core/contract/index.ts'
 import type { CallProvider } from './call-provider.ts'
 
-/** Calls to vendors for one request, the first included (docs/routing.md, "Failover"). */
+/** Calls to providers for one request, the first included (docs/routing.md, "Failover"). */
 const MAX_ATTEMPTS = 3
 
-/** A pinned model is tried again after `usual`, and not at all when its vendor asks for more than `most`. */
+/** A pinned model is tried again after `usual`, and not at all when its provider asks for more than `most`. */
 const RETRY_MS = { usual: 100, most: 2000 }
 
 /**
  * Sends the request to the route's targets until one answers. Nothing was sent to the client yet: a stream has begun
  * once its first event is here. Throws the error to answer with when every try failed.
  */
-export async function dispatch(exchange: Exchange, route: Route, callVendor: CallProvider): Promise<void> {
+export async function dispatch(exchange: Exchange, route: Route, callProvider: CallProvider): Promise<void> {
   const failures: GatewayError[] = []
   const tried: Target[] = []
   for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {
@@ -26,7 +26,7 @@ export async function dispatch(exchange: Exchange, route: Route, callVendor: Cal
     const startedAt = performance.now()
     let failure: GatewayError
     try {
-      await callVendor(exchange, target)
+      await callProvider(exchange, target)
       record(exchange, target, startedAt, 'ok')
       return
     } catch (error) {
@@ -42,12 +42,12 @@ export async function dispatch(exchange: Exchange, route: Route, callVendor: Cal
   throw route.isFixed ? failures.at(-1) : summarise(failures)
 }
 
-/** What one vendor lacks, the key for it or the model, another may have; who pinned the model must hear of it. */
+/** What one provider lacks, the key for it or the model, another may have; who pinned the model must hear of it. */
 function isOthersChance({ code }: GatewayError, { isFixed }: Route): boolean {
   return !isFixed && (code === 'provider_authentication_error' || code === 'model_not_found')
 }
 
-/** A pinned target twice; else the best that was not tried, of a vendor that has not failed as long as there is one. */
+/** A pinned target twice; else the best that was not tried, of a provider that has not failed as long as there is one. */
 function nextTarget({ isFixed, targets }: Route, tried: readonly Target[]): Target | undefined {
   if (isFixed) return tried.length < 2 ? targets[0] : undefined
   if (tried.length === MAX_ATTEMPTS) return undefined

@@ -4,7 +4,7 @@ import { dispatch } from './dispatch.ts'
 
 /** Sends the request where routing said, and leaves the reply on the exchange. */
 export function createDispatch(services: DispatchServices): Plugin {
-  const callVendor = createCallProvider(services)
+  const callProvider = createCallProvider(services)
   return {
     name: 'dispatch',
     after: ['routing'],
@@ -12,7 +12,7 @@ export function createDispatch(services: DispatchServices): Plugin {
       middleware({ exchange }, next) {
         if (exchange.route === undefined)
           throw new GatewayError('internal_error', 'No plugin chose a target.')
-        return dispatch(exchange, exchange.route, callVendor).then(next)
+        return dispatch(exchange, exchange.route, callProvider).then(next)
       },
     }),
   }

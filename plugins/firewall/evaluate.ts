@@ -7,7 +7,7 @@ import type { Candidates, CompiledFirewall, CompiledRule } from './compile.ts'
 
 /** What the firewall made of a request: refused by a rule, or let through, perhaps masked. */
 export interface FirewallOutcome {
-  /** As the vendor may get it. */
+  /** As the provider may get it. */
   readonly request: ChatRequest
   readonly blockedBy: FirewallRule | undefined
   readonly warnings: readonly Warning[]

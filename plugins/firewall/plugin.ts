@@ -19,7 +19,7 @@ import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
 import { evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
 
-/** The user's firewall rules: blocks, masks or warns before anything goes to a vendor, and serves `/v1/firewall-rules`. */
+/** The user's firewall rules: blocks, masks or warns before anything goes to a provider, and serves `/v1/firewall-rules`. */
 export function createFirewall(services: RuleEndpointServices): Plugin {
   return {
     name: 'firewall',

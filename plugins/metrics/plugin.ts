@@ -5,7 +5,7 @@ import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { metricsPaths } from '../openapi/probes.ts'
 import { answerMetrics, type MetricsPage, serveMetrics } from './endpoint.ts'
 import { showEvents } from './event-metrics.ts'
-import { observeVendorCalls, showBreakers } from './provider-metrics.ts'
+import { observeProviderCalls, showBreakers } from './provider-metrics.ts'
 import { observeHttpRequests, observeOverhead, observeRuleOutcomes } from './request-metrics.ts'
 
 interface MetricsServices {
@@ -32,7 +32,7 @@ export function createMetrics(services: MetricsServices): Plugin {
       const observers = [
         observeHttpRequests(metrics),
         observeOverhead(metrics),
-        observeVendorCalls(metrics, providers),
+        observeProviderCalls(metrics, providers),
         observeRuleOutcomes(metrics, operators),
       ]
       const page = sharedPage?.(metrics.contentType) ?? metrics

@@ -3,11 +3,11 @@ import type { RequestObserver, Target, Usage } from '../../core/contract/index.t
 import { createCounter, createHistogram } from '../../core/util/metrics.ts'
 import { BREAKER_STATES, type CircuitBreakers } from '../../providers/shared/breaker.ts'
 
-/** Every call to a vendor: what became of it, how long it took, what it used. */
-export function observeVendorCalls(metrics: Registry, providers: ReadonlySet<string>): RequestObserver {
+/** Every call to a provider: what became of it, how long it took, what it used. */
+export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<string>): RequestObserver {
   const attempts = createCounter(metrics, {
     name: 'signalbox_provider_attempts_total',
-    help: 'Calls to vendors by their outcome: ok, or the code of the error.',
+    help: 'Calls to providers by their outcome: ok, or the code of the error.',
     labelNames: ['provider', 'outcome'],
   })
   const callTo = createGenAiMetrics(metrics)

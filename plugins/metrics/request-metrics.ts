@@ -35,7 +35,7 @@ export function observeHttpRequests(metrics: Registry): RequestObserver {
 export function observeOverhead(metrics: Registry): RequestObserver {
   const overhead = createHistogram(metrics, {
     name: 'signalbox_overhead_seconds',
-    help: 'Time of an inference request before the first call to a vendor and after the last; of a stream only before.',
+    help: 'Time of an inference request before the first call to a provider and after the last; of a stream only before.',
     labelNames: ['endpoint'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
   })
@@ -45,7 +45,7 @@ export function observeOverhead(metrics: Registry): RequestObserver {
   }
 }
 
-/** Milliseconds; undefined when no vendor was called, or the client left and so decided the end. */
+/** Milliseconds; undefined when no provider was called, or the client left and so decided the end. */
 function overheadOf({ exchange, startedAt, endedAt, isAborted }: EndedRequest): number | undefined {
   const first = exchange?.attempts[0]
   const last = exchange?.attempts.at(-1)

@@ -12,7 +12,7 @@ export const requestsPaths: JsonObject = {
     get: describeOperation({
       id: 'readRequest',
       tag: 'inference',
-      summary: 'Shows what became of a request: the rules, the route, the calls to vendors.',
+      summary: 'Shows what became of a request: the rules, the route, the calls to providers.',
       answers: { 200: data(ref('RequestRecord')), ...userErrors('Error', 404) },
     }),
   },

@@ -8,23 +8,23 @@ import { parseObject, readObject, readString } from '../shared/fields.ts'
 /** Reads an answer other than 2xx (docs/providers.md, "Anthropic errors"). */
 export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
   const retryAfter = parseRetryAfter(headers) ?? readReset(headers)
-  return describe(provider, status, readVendorError(parseObject(body)), retryAfter)
+  return describe(provider, status, readProviderError(parseObject(body)), retryAfter)
 }
 
 /** Reads an `error` record that came inside a 200 answer. */
 export function readFailureRecord(record: JsonObject): GatewayError {
-  const error = readVendorError(record)
+  const error = readProviderError(record)
   return describe('The provider', impliedStatus(error), error)
 }
 
-function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
+function describe(provider: string, status: number, error: ProviderError, retryAfter?: number): GatewayError {
   const code = classify(status, error)
   const said = { status, code: error.code || error.type, message: error.message }
   const tooLong = TOO_LONG.test(error.message) && { wireCode: 'context_length_exceeded' }
   return createProviderError(code, provider, said, { ...tooLong, retryAfter })
 }
 
-function classify(status: number, { type, code, message }: VendorError): ProviderErrorCode {
+function classify(status: number, { type, code, message }: ProviderError): ProviderErrorCode {
   if (status === 402 || SPENT.test(code) || (status === 400 && BROKE.test(message))) {
     return 'provider_quota_exceeded'
   }
@@ -57,7 +57,7 @@ function readReset(headers: ProviderErrorResponse['headers'], now = Date.now()):
 }
 
 /** What Anthropic says about a failure; a field it leaves out is empty. `message` holds no keys. */
-interface VendorError {
+interface ProviderError {
   readonly type: string
   /** `details.error_code`: finer than the type, and given for few errors. */
   readonly code: string
@@ -65,14 +65,14 @@ interface VendorError {
 }
 
 /** Reads `{type:"error", error:{type, message, details?}}` (docs/providers.md, "Anthropic errors"), and what a proxy in front may send. */
-function readVendorError(body: unknown): VendorError {
+function readProviderError(body: unknown): ProviderError {
   const { type, message } = readCommon(body)
   const { details } = readObject(readObject(body).error)
   return { type, code: readString(readObject(details).error_code), message }
 }
 
 /** The HTTP status that an error inside a 200 answer would have had. */
-function impliedStatus({ type }: VendorError): number {
+function impliedStatus({ type }: ProviderError): number {
   return STATUSES.get(type) ?? 500
 }
 

@@ -77,7 +77,7 @@ function writeResult({ tool_call_id, content }: Message, path: string): ToolResu
   }
 }
 
-/** Other vendors have ids with characters that Anthropic refuses. */
+/** Other providers have ids with characters that Anthropic refuses. */
 function cleanId(id: string): string {
   return id.replace(/[^\w-]/g, '_')
 }

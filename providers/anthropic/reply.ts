@@ -40,7 +40,7 @@ function readCall({ id, name, input }: JsonObject, index: number): readonly Repl
   ]
 }
 
-/** What a block of text or thoughts says; nothing for blocks of other types, which only the vendor's own tools make. */
+/** What a block of text or thoughts says; nothing for blocks of other types, which only the provider's own tools make. */
 export function readBlock({ type, text, thinking }: JsonObject): readonly ReplyPart[] {
   if (type === 'text') return say('text', text)
   return type === 'thinking' ? say('reasoning', thinking) : []

@@ -26,7 +26,7 @@ export interface Turn {
 
 export type Block = TextBlock | ImageBlock | DocumentBlock | ToolUseBlock | ToolResultBlock
 
-/** Asks the vendor to cache the prompt up to here. */
+/** Asks the provider to cache the prompt up to here. */
 export interface CacheControl {
   readonly type: 'ephemeral'
   readonly ttl?: '5m' | '1h'

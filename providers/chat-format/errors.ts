@@ -26,7 +26,7 @@ export function readFailureRecord(record: JsonObject): GatewayError {
   return describe('The provider', impliedStatus(error), error)
 }
 
-function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
+function describe(provider: string, status: number, error: ProviderError, retryAfter?: number): GatewayError {
   const code = classify(status, error)
   const said = { status, code: error.code || error.type, message: error.message }
   return createProviderError(code, provider, said, {
@@ -36,7 +36,7 @@ function describe(provider: string, status: number, error: VendorError, retryAft
   })
 }
 
-function classify(status: number, error: VendorError): ProviderErrorCode {
+function classify(status: number, error: ProviderError): ProviderErrorCode {
   if (status === 402 || isQuotaError(error)) return 'provider_quota_exceeded'
   if (status === 401 || status === 403) return 'provider_authentication_error'
   if ((status === 404 || status === 400) && isUnknownModel(error)) return 'model_not_found'
@@ -46,21 +46,21 @@ function classify(status: number, error: VendorError): ProviderErrorCode {
 }
 
 /** A number for a code repeats the HTTP status, and says no more than ours. */
-function readWireCode(error: VendorError): Pick<ProviderErrorDetails, 'wireCode'> {
+function readWireCode(error: ProviderError): Pick<ProviderErrorDetails, 'wireCode'> {
   const code = isTooLong(error) ? 'context_length_exceeded' : error.code
   return code === '' || /^\d+$/.test(code) ? {} : { wireCode: code }
 }
 
-/** What a vendor says about a failure; a field it leaves out is empty. `message` holds no keys. */
-interface VendorError {
+/** What a provider says about a failure; a field it leaves out is empty. `message` holds no keys. */
+interface ProviderError {
   readonly message: string
   readonly type: string
   readonly code: string
   readonly param: string
 }
 
-/** Reads `{error:{…}}`, and what other vendors of this format send: a list of it, `{error:"…"}`, `{message}`, `{detail}`. */
-export function parseErrorBody(body: unknown): VendorError {
+/** Reads `{error:{…}}`, and what other providers of this format send: a list of it, `{error:"…"}`, `{message}`, `{detail}`. */
+export function parseErrorBody(body: unknown): ProviderError {
   const fields = readFields(body)
   const message = readMessage(fields.message) || readMessage(fields.detail)
   return {
@@ -71,7 +71,7 @@ export function parseErrorBody(body: unknown): VendorError {
   }
 }
 
-/** Some vendors repeat the refused input in their message. */
+/** Some providers repeat the refused input in their message. */
 const LONGEST_MESSAGE = 2000
 
 function readFields(body: unknown): JsonObject {
@@ -80,8 +80,8 @@ function readFields(body: unknown): JsonObject {
   return isJsonObject(error) ? error : { message: error }
 }
 
-/** True where only money or a higher limit helps. `code` decides; older vendors say it in `type` only. */
-function isQuotaError({ code, type }: VendorError): boolean {
+/** True where only money or a higher limit helps. `code` decides; older providers say it in `type` only. */
+function isQuotaError({ code, type }: ProviderError): boolean {
   const name = code || type
   return QUOTA_CODES.has(name) || name.endsWith('_spend_limit_exceeded')
 }
@@ -92,20 +92,20 @@ const QUOTA_CODES = new Set([
   'organization_usage_limit_exceeded',
 ])
 
-/** True where the vendor has no such model: Mistral says so in `type`, DeepSeek only in words, both with status 400. */
-function isUnknownModel({ code, type, message }: VendorError): boolean {
+/** True where the provider has no such model: Mistral says so in `type`, DeepSeek only in words, both with status 400. */
+function isUnknownModel({ code, type, message }: ProviderError): boolean {
   return code === 'model_not_found' || type === 'invalid_model' || message === 'Model Not Exist'
 }
 
 /** True where the prompt is too large for the model, which only OpenAI has a code for. */
-function isTooLong({ message }: VendorError): boolean {
+function isTooLong({ message }: ProviderError): boolean {
   return /prompt is too long|too large for model|exceeds the maximum number of tokens|maximum context length/i.test(
     message,
   )
 }
 
 /** The HTTP status that an error inside a 200 answer would have had. */
-function impliedStatus({ code, type }: VendorError): number {
+function impliedStatus({ code, type }: ProviderError): number {
   const number = Number(code)
   if (number >= 400 && number < 600) return number
   return STATUSES.get(code) ?? STATUSES.get(type) ?? 500

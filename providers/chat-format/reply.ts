@@ -32,7 +32,7 @@ export function readChoice(completion: JsonObject): JsonObject | undefined {
 }
 
 /**
- * Undefined until the model has finished. A reason that we do not know counts as `stop`; one that says that the vendor
+ * Undefined until the model has finished. A reason that we do not know counts as `stop`; one that says that the provider
  * broke off is thrown as a `GatewayError`.
  */
 export function readFinishReason(value: unknown): FinishReason | undefined {

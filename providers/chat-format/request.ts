@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { ProviderRequest } from '../../core/contract/provider.ts'
 import { readString } from '../shared/fields.ts'
 
-/** The headers that every vendor of this format wants. */
+/** The headers that every provider of this format wants. */
 export function chatHeaders(apiKey: string, streams: boolean): ProviderRequest['headers'] {
   return {
     'content-type': 'application/json',
@@ -12,7 +12,7 @@ export function chatHeaders(apiKey: string, streams: boolean): ProviderRequest['
   }
 }
 
-/** Under which names a vendor's body carries a field of the request, where that is not its own. */
+/** Under which names a provider's body carries a field of the request, where that is not its own. */
 export type Renamed = Readonly<Record<string, readonly string[]>>
 
 /** The fields that a request sets and that its call does not carry, so that the caller can be told. */
@@ -52,7 +52,7 @@ export function mentionJson(messages: readonly Message[]): readonly Message[] {
   return isMentioned ? messages : [{ role: 'system', content: 'Answer in JSON.' }, ...messages]
 }
 
-/** The error for what a message holds and a vendor cannot be given: left out, the answer would be to something else. */
+/** The error for what a message holds and a provider cannot be given: left out, the answer would be to something else. */
 export function refuseMessage(format: string, what: string): GatewayError {
   const message = `Messages to ${format} cannot hold ${what}. Leave it out or choose another model.`
   return new GatewayError('unsupported_parameter', message, { param: 'messages' })

@@ -33,7 +33,7 @@ export function createChatStreamReader(): StreamReader {
       parts.push({ type: 'finish', reason })
       finished = true
     }
-    // Some vendors send it with the end. To clients it comes after.
+    // Some providers send it with the end. To clients it comes after.
     const usage = readUsage(chunk.usage)
     if (usage) parts.push({ type: 'usage', usage })
     return parts

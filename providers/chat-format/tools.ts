@@ -14,12 +14,12 @@ export interface FunctionTool {
   }
 }
 
-/** The functions on offer; undefined when there are none, for strict vendors refuse an empty list. */
+/** The functions on offer; undefined when there are none, for strict providers refuse an empty list. */
 export function toChatTools(tools: ChatRequest['tools']): readonly FunctionTool[] | undefined {
   return tools == null || tools.length === 0 ? undefined : tools.map(writeTool)
 }
 
-/** Vendors that want a schema get one that takes no arguments. */
+/** Providers that want a schema get one that takes no arguments. */
 const NO_PARAMETERS: JsonObject = { type: 'object', properties: {} }
 
 function writeTool({ type, function: given }: Tool): FunctionTool {
@@ -58,7 +58,7 @@ export interface EarlierCall {
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
-/** A call of the history under the given id, with nothing but what every vendor knows. */
+/** A call of the history under the given id, with nothing but what every provider knows. */
 export function toChatToolCall({ function: called }: ToolCall, id: string): EarlierCall {
   return { id, type: 'function', function: { name: called.name, arguments: called.arguments } }
 }
@@ -72,12 +72,12 @@ interface OpenCall {
 }
 
 /**
- * Counts calls from 0 without gaps, whatever the vendor's `index` says. Vendors of this format are known to leave the
+ * Counts calls from 0 without gaps, whatever the provider's `index` says. Providers of this format are known to leave the
  * index out, to number all parallel calls 0, and to repeat, change or lose a call's id on later pieces; a new call is
  * one with a new index, or with a name and a new id.
  */
 export function createToolCallReader(): ToolCallReader {
-  /** By the vendor's index, and by id for pieces without one. */
+  /** By the provider's index, and by id for pieces without one. */
   const calls = new Map<unknown, OpenCall>()
   let count = 0
 

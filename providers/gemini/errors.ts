@@ -6,16 +6,16 @@ import { parseJson, readNumber, readObject, readObjects, readString } from '../s
 
 /** Reads an answer other than 2xx: https://ai.google.dev/gemini-api/docs/troubleshooting */
 export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
-  return describe(provider, status, readVendorError(parseJson(body)), parseRetryAfter(headers))
+  return describe(provider, status, readProviderError(parseJson(body)), parseRetryAfter(headers))
 }
 
 /** Reads an `{error}` record that came inside a 200 answer. */
 export function readFailureRecord(record: JsonObject): GatewayError {
-  const error = readVendorError(record)
+  const error = readProviderError(record)
   return describe('The provider', impliedStatus(error), error)
 }
 
-function describe(provider: string, status: number, error: VendorError, retryAfter?: number): GatewayError {
+function describe(provider: string, status: number, error: ProviderError, retryAfter?: number): GatewayError {
   const code = classify(status, error)
   const said = { status, code: error.reason || error.status, message: error.message }
   const tooLong = isTooLong(error) && { wireCode: 'context_length_exceeded', param: 'messages' }
@@ -25,7 +25,7 @@ function describe(provider: string, status: number, error: VendorError, retryAft
   })
 }
 
-function classify(status: number, error: VendorError): ProviderErrorCode {
+function classify(status: number, error: ProviderError): ProviderErrorCode {
   if (status === 402 || error.quotas.some((quota) => /PerDay/i.test(quota))) return 'provider_quota_exceeded'
   if (status === 401 || status === 403 || error.reason === 'API_KEY_INVALID') {
     return 'provider_authentication_error'
@@ -37,16 +37,16 @@ function classify(status: number, error: VendorError): ProviderErrorCode {
 }
 
 /** Whole seconds, at least 1. */
-function readDelay({ retryDelay }: VendorError): number | undefined {
+function readDelay({ retryDelay }: ProviderError): number | undefined {
   return retryDelay === undefined ? undefined : Math.max(1, Math.ceil(retryDelay))
 }
 
-function isTooLong({ message }: VendorError): boolean {
+function isTooLong({ message }: ProviderError): boolean {
   return /exceeds the maximum number of tokens/i.test(message)
 }
 
 /** What Google says about a failure (google.rpc.Status); a field it leaves out is empty. `message` holds no keys. */
-interface VendorError {
+interface ProviderError {
   readonly message: string
   /** Such as `INVALID_ARGUMENT`. */
   readonly status: string
@@ -61,7 +61,7 @@ interface VendorError {
 }
 
 /** Reads `{error:{…}}`, a list of it, `{error:"…"}`, or plain text. */
-function readVendorError(body: unknown): VendorError {
+function readProviderError(body: unknown): ProviderError {
   const outer = Array.isArray(body) ? body[0] : body
   const { error } = readObject(outer)
   const fields = readObject(error)
@@ -79,7 +79,7 @@ function readVendorError(body: unknown): VendorError {
   }
 }
 
-/** Vendors may repeat the refused input in their message. */
+/** Providers may repeat the refused input in their message. */
 const LONGEST_MESSAGE = 2000
 
 /** By the end of its type: `type.googleapis.com/google.rpc.RetryInfo`. */
@@ -94,7 +94,7 @@ function readDuration(value: unknown): number | undefined {
 }
 
 /** The HTTP status that an error inside a 200 answer would have had. */
-function impliedStatus({ code, status }: VendorError): number {
+function impliedStatus({ code, status }: ProviderError): number {
   return code !== undefined && code >= 400 && code < 600 ? code : (STATUSES.get(status) ?? 500)
 }
 

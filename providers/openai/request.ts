@@ -36,7 +36,7 @@ const SAMPLING = [
 ]
 
 /**
- * What answers of other vendors carry and clients give back (thoughts, Gemini's signatures): OpenAI would refuse the
+ * What answers of other providers carry and clients give back (thoughts, Gemini's signatures): OpenAI would refuse the
  * request for it. The same list when there is none of it.
  */
 function withoutForeignFields(messages: readonly Message[]): readonly Message[] {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { SseEvent } from '../../core/contract/index.ts'
 import type { Answer, Question } from './model-request.ts'
 
-/** How one vendor writes what the sandbox says. Pure: values in, values out. */
+/** How one provider writes what the sandbox says. Pure: values in, values out. */
 export interface Format {
   /** First segment of its paths. */
   readonly name: string
@@ -12,7 +12,7 @@ export interface Format {
   findEndpoint(method: string, path: string): 'chat' | 'models' | undefined
   /** The API key of a request, empty when there is none. */
   readKey(headers: IncomingHttpHeaders): string
-  /** Throws a `Refusal` for a body that the vendor would not take. */
+  /** Throws a `Refusal` for a body that the provider would not take. */
   readCall(path: string, body: unknown, headers: IncomingHttpHeaders): Call
   writeModels(): string
   writeError(refusal: Refusal): string
@@ -34,7 +34,7 @@ export interface StreamEvents {
   readonly closing: readonly SseEvent[]
 }
 
-/** An error answer of the sandbox, before a format gives it the vendor's shape. */
+/** An error answer of the sandbox, before a format gives it the provider's shape. */
 export class Refusal extends Error {
   readonly status: number
   readonly details: RefusalDetails
@@ -48,7 +48,7 @@ export class Refusal extends Error {
 }
 
 interface RefusalDetails {
-  /** The vendor's code; each format has its own for a status when left out. */
+  /** The provider's code; each format has its own for a status when left out. */
   readonly code?: string | undefined
   /** The request field at fault. */
   readonly param?: string

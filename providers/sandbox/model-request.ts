@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FinishReason, JsonObject, Usage } from '../../core/contract/index.ts'
 
-/** What a request asks, whatever the vendor's format. */
+/** What a request asks, whatever the provider's format. */
 export interface Question {
   readonly model: string
   /** The text of every message, in order. */
@@ -32,7 +32,7 @@ export type Output =
   | { readonly type: 'json' }
   | { readonly type: 'schema'; readonly schema: JsonObject }
 
-/** What the sandbox says, whatever the vendor's format. */
+/** What the sandbox says, whatever the provider's format. */
 export interface Answer extends Stamp {
   readonly model: string
   /** What was thought before; only where the question wants it. */

@@ -13,7 +13,7 @@ import { type PickFault, type Script, writeJson, writeRefusal, writeReply } from
 
 const FORMATS: readonly Format[] = [openai, anthropic, mistral, deepseek, gemini]
 
-/** Decides how a request is answered; what goes wrong is told in the vendor's error shape. */
+/** Decides how a request is answered; what goes wrong is told in the provider's error shape. */
 export function respond(received: Received, stamp: Stamp, pickFault: PickFault): Script {
   // Paths of no format are OpenAI's, which then refuses them.
   const format = FORMATS.find(({ name }) => received.path.startsWith(`/${name}/`)) ?? openai

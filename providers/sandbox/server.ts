@@ -30,7 +30,7 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-/** Starts a local server that answers like a model vendor, and misbehaves when a message asks for it (docs/sandbox.md). */
+/** Starts a local server that answers like a model provider, and misbehaves when a message asks for it (docs/sandbox.md). */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { host = '127.0.0.1', port = 0, record = 0 } = options
   const recorder = createRecorder(record)

@@ -4,13 +4,13 @@ import type { CallDeadline } from './call-deadline.ts'
 import { type ProviderCall, toNetworkError } from './http.ts'
 import { createSseReader } from './sse.ts'
 
-/** How long a vendor may take to close a stream that is complete; its connection then serves the next request. */
+/** How long a provider may take to close a stream that is complete; its connection then serves the next request. */
 const CLOSING_MS = 500
 
 const STOPPED = new Error('the reader stopped')
 
 /**
- * The events of a vendor's stream, those of one network read as one batch, at the consumer's pace. Bytes that complete
+ * The events of a provider's stream, those of one network read as one batch, at the consumer's pace. Bytes that complete
  * no event, such as comments, give no batch, but count as a sign of life: once the stream has begun, and before that
  * for `queueMs`. What happens to the connection after a complete reply is no failure.
  */

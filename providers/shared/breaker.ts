@@ -17,7 +17,7 @@ export interface BreakerSettings {
   readonly open_ms: number
 }
 
-/** Which targets may be called. One breaker per provider and model; a vendor's own `retry-after` is kept to as well. */
+/** Which targets may be called. One breaker per provider and model; a provider's own `retry-after` is kept to as well. */
 export interface CircuitBreakers {
   /** Calls through the target's breaker; throws `model_unavailable` at once while that is open. */
   guard<Value>(target: Target, call: () => Promise<Value>): Promise<Value>
@@ -46,7 +46,7 @@ interface BreakerState {
 /** The longest rest of a target that keeps failing, in first rests. */
 const MAX_COOLDOWN_FACTOR = 12
 
-/** Longest rest that a vendor may ask for, so that a wrong header does not shut a model off for a day. */
+/** Longest rest that a provider may ask for, so that a wrong header does not shut a model off for a day. */
 const MAX_COOLDOWN_MS = 60_000
 
 export function createCircuitBreakers(
@@ -140,12 +140,12 @@ function stateOf(state: CircuitState, rests: boolean): Breaker['state'] {
   return state === CircuitState.Open && rests ? 'open' : 'half_open'
 }
 
-/** Failures of the vendor itself and of our account there; being told to slow down is none. */
+/** Failures of the provider itself and of our account there; being told to slow down is none. */
 function isFailure(error: Error): boolean {
   return GatewayError.isInstance(error) && error.status >= 500
 }
 
-/** Milliseconds of rest that the vendor asked for; without a budget, the longest: it is filled up by people. */
+/** Milliseconds of rest that the provider asked for; without a budget, the longest: it is filled up by people. */
 function requestedCooldownMs(error: unknown): number {
   if (!GatewayError.isInstance(error) || !error.mayFailOver) return 0
   if (error.code === 'provider_quota_exceeded') return MAX_COOLDOWN_MS

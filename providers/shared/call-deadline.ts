@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
 
 /**
- * One call's patience: as long as the client is there, and within the vendor's time limits. One timer serves the whole call; to
+ * One call's patience: as long as the client is there, and within the provider's time limits. One timer serves the whole call; to
  * expect more only moves it.
  */
 export class CallDeadline {
@@ -15,7 +15,7 @@ export class CallDeadline {
   #limit: number
   #timer: NodeJS.Timeout
 
-  /** Starts the wait for a vendor's first sign; `breakOff` is called when it was in vain, at once when the client has left. */
+  /** Starts the wait for a provider's first sign; `breakOff` is called when it was in vain, at once when the client has left. */
   constructor(
     provider: string,
     client: ClientConnection,
@@ -29,7 +29,7 @@ export class CallDeadline {
     this.#stopListening = client.onAbort((reason) => this.#cancel(reason))
   }
 
-  /** From now on the vendor has `ms` to send something. */
+  /** From now on the provider has `ms` to send something. */
   extend(ms: number): void {
     this.#waiting = true
     if (ms === this.#limit) {
@@ -41,7 +41,7 @@ export class CallDeadline {
     }
   }
 
-  /** We are not waiting for the vendor: until the next `expect` no limit counts. */
+  /** We are not waiting for the provider: until the next `expect` no limit counts. */
   pause(): void {
     this.#waiting = false
   }

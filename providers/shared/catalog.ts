@@ -26,7 +26,7 @@ export function createCatalog(
   }
 }
 
-/** What is asked of a provider's models at most (docs/api.md, "Capabilities"); configuration, for vendors learn. */
+/** What is asked of a provider's models at most (docs/api.md, "Capabilities"); configuration, for providers learn. */
 export interface Capabilities {
   /** JSON mode: `none`, `object` (json_object), or `schema` (json_schema too). */
   readonly json: 'none' | 'object' | 'schema'

@@ -26,13 +26,13 @@ interface ProviderClientOptions {
   readonly connections?: number
 }
 
-/** One vendor, and the sockets that are open to it. */
+/** One provider, and the sockets that are open to it. */
 export interface ProviderClient {
   readonly id: string
   /**
    * Sends a request and awaits a whole reply, or the first events of a stream: until then every failure rejects, and
    * another target may be tried. Rejects with a `GatewayError`, or with the reason why the client left. With `queues`, a stream
-   * is waited for past its time while the vendor sends comments, as those do that let requests queue.
+   * is waited for past its time while the provider sends comments, as those do that let requests queue.
    */
   send(request: ChatRequest, target: Target, client: ClientConnection, queues?: boolean): Promise<SentRequest>
   /** Takes no more requests, and resolves when those under way have ended. */
@@ -51,7 +51,7 @@ const MAX_QUEUE_MS = 600_000
 const MAX_REPLY_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
 
-/** The one place that talks to vendors. */
+/** The one place that talks to providers. */
 export function createProviderClient(options: ProviderClientOptions): ProviderClient {
   const { id, adapter, apiKey, timeouts } = options
   const { origin, pathname } = new URL(options.baseUrl)

@@ -1,17 +1,17 @@
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 
-/** What went wrong at a vendor, in our own codes (docs/providers.md, "Errors and retries"). */
+/** What went wrong at a provider, in our own codes (docs/providers.md, "Errors and retries"). */
 export type ProviderErrorCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
 
-/** What the vendor said about it, free of keys; its words are for the client, where it can act on them, and for nobody else. */
+/** What the provider said about it, free of keys; its words are for the client, where it can act on them, and for nobody else. */
 interface ProviderErrorText {
   readonly status: number
   readonly code: string
   readonly message: string
 }
 
-/** What the vendor's own format adds: the field at fault, a finer code, how long to wait. */
+/** What the provider's own format adds: the field at fault, a finer code, how long to wait. */
 export interface ProviderErrorDetails {
   /** For refusals and unknown models. */
   readonly param?: string
@@ -22,7 +22,7 @@ export interface ProviderErrorDetails {
 }
 
 /**
- * The error for a vendor's failure. Only a refusal passes the vendor's own words on to the client; on other failures
+ * The error for a provider's failure. Only a refusal passes the provider's own words on to the client; on other failures
  * they are about the operator's account. Words may quote the request, so the log gets status and code, as the `cause`.
  */
 export function createProviderError(
@@ -92,7 +92,7 @@ function readNumber(header: Header): number | undefined {
 
 const KEY = /\bsk-[\w*.-]{4,}|\bBearer\s+[\w.~+/=*-]{6,}|\bAIza[\w-]{10,}/gi
 
-/** Vendors echo parts of a key when they refuse it: blots out whatever looks like one. */
+/** Providers echo parts of a key when they refuse it: blots out whatever looks like one. */
 export function redactKeys(text: string): string {
   return text.replace(KEY, '[redacted]')
 }

@@ -20,7 +20,7 @@ export function readObjects(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 
-/** What a JSON text holds; undefined when it is none: proxies in front of a vendor answer with HTML, or with nothing. */
+/** What a JSON text holds; undefined when it is none: proxies in front of a provider answer with HTML, or with nothing. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

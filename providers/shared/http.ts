@@ -7,7 +7,7 @@ export interface ResponseHead {
   readonly headers: IncomingHttpHeaders
 }
 
-/** Bytes that may wait for their reader before the vendor is asked to pause. */
+/** Bytes that may wait for their reader before the provider is asked to pause. */
 const MAX_BUFFERED_BYTES = 64 * 1024
 
 /** An answer that has ended, or was longer than wanted. */
@@ -28,7 +28,7 @@ interface WholeReader extends Waiting<WholeResponse> {
   readonly onBytes: () => void
 }
 
-/** A request to a vendor, and its answer as it comes in: the head, then the bytes at the reader's pace, or all of it at once. */
+/** A request to a provider, and its answer as it comes in: the head, then the bytes at the reader's pace, or all of it at once. */
 export class ProviderCall implements Dispatcher.DispatchHandler {
   #head: ResponseHead | undefined
   #headReader: Waiting<ResponseHead> | undefined
@@ -168,7 +168,7 @@ export function toNetworkError(
 ): unknown {
   if (brokenOff !== undefined) return brokenOff.reason
   if (GatewayError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return error
-  // The error itself may carry what the vendor sent, which may quote key and prompt: the log gets its words only.
+  // The error itself may carry what the provider sent, which may quote key and prompt: the log gets its words only.
   const cause = new Error(`${error.code ?? error.name}: ${error.message}`)
   const code = String(error.code)
   if (TIMEOUTS.has(code)) {

@@ -1,14 +1,14 @@
 import { ask, type Case, type Cell, CHAT } from './case.ts'
 import { PACE_MARKER, PACE_MS, writePrompt } from './prompts.ts'
+import { PROVIDERS } from './providers.ts'
 import { STREAM_RECORDS } from './recorded-answers.ts'
 import type { ServerName } from './servers.ts'
-import { VENDORS } from './vendors.ts'
 
 const isWhole = (text: string) => text.includes('This is the sandbox')
 /** As many records as the upstream sends, but for the few that say nothing to an OpenAI client. */
 const isStream = (text: string) => text.split('data:').length > STREAM_RECORDS - 5 && text.includes('sandbox')
 
-const [openai, ...others] = VENDORS
+const [openai, ...others] = PROVIDERS
 
 const small = ask(writePrompt(400))
 const large = ask(writePrompt(100_000))
@@ -62,7 +62,7 @@ const pacedStreams: Case = {
   spreadMs: PACE_MS * STREAM_RECORDS,
 }
 
-const otherVendors: readonly Case[] = others.flatMap(({ name, model, wholePath, streamPath }) => {
+const otherProviders: readonly Case[] = others.flatMap(({ name, model, wholePath, streamPath }) => {
   const cells = (path: string, more: object, isSound: Cell['isSound']): readonly Cell[] => {
     const body = ask(writePrompt(400), { model: `${name}:${model}`, ...more })
     const direct = (server: 'a' | 'b') => ({ label: server, server, path, body, isSound })
@@ -156,7 +156,7 @@ export const CASES: readonly Case[] = [
   pacedStreams,
   manyRules,
   ...responses,
-  ...otherVendors,
+  ...otherProviders,
   workers,
   ...creations,
 ]

@@ -37,7 +37,7 @@ export async function startGateway(options: GatewayOptions): Promise<BenchGatewa
     DATA_DIR: path.join(folder, name),
     CONFIG: settings,
     ADMIN_KEY,
-    ...vendorsAt(upstream),
+    ...providersAt(upstream),
     ...(workers !== undefined && { WORKERS: String(workers) }),
   })
   const url: string = JSON.parse(process.line).base_url
@@ -65,8 +65,8 @@ async function administer(url: string, body: object): Promise<{ id?: number; key
   return data
 }
 
-/** Every vendor's format at its own path of the upstream. */
-function vendorsAt(upstream: string): Record<string, string> {
+/** Every provider's format at its own path of the upstream. */
+function providersAt(upstream: string): Record<string, string> {
   const paths = {
     OPENAI: '/openai/v1',
     ANTHROPIC: '/anthropic',
@@ -75,9 +75,9 @@ function vendorsAt(upstream: string): Record<string, string> {
     DEEPSEEK: '/deepseek',
   }
   return Object.fromEntries(
-    Object.entries(paths).flatMap(([vendor, place]) => [
-      [`${vendor}_API_KEY`, 'x'],
-      [`${vendor}_BASE_URL`, upstream + place],
+    Object.entries(paths).flatMap(([provider, place]) => [
+      [`${provider}_API_KEY`, 'x'],
+      [`${provider}_BASE_URL`, upstream + place],
     ]),
   )
 }

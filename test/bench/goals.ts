@@ -1,6 +1,6 @@
+import { PROVIDERS } from './providers.ts'
 import type { StartUp } from './start-up.ts'
 import type { CaseResult } from './summarize.ts'
-import { VENDORS } from './vendors.ts'
 
 /** A figure that is to be reached, and what this run came to. */
 export interface Goal {
@@ -32,7 +32,7 @@ export function readGoals(
     open('the same per second of processor time', find('chat-small-64')?.ratios.d?.perCpuSecond),
     atLeast('requests/s, small body, 64 connections, (d) ÷ (e)', 8, rateTo('chat-small-64', 'd', 'e')),
     atLeast('stream, records/s, OpenAI, (d) ÷ (b)', 0.6, rate('stream-10', 'd')),
-    ...VENDORS.slice(1).map(({ name }) =>
+    ...PROVIDERS.slice(1).map(({ name }) =>
       atLeast(`stream, records/s, ${name}, (d) ÷ (b)`, 0.4, rate(`${name}-stream-10`, 'd')),
     ),
     open(

@@ -1,7 +1,7 @@
 import { startSandbox } from '../../providers/sandbox/server.ts'
-import { VENDORS, type VendorName } from './vendors.ts'
+import { PROVIDERS, type ProviderName } from './providers.ts'
 
-/** One vendor's answers, as bytes that can be sent as they are. */
+/** One provider's answers, as bytes that can be sent as they are. */
 export interface Answers {
   readonly whole: Buffer
   /** Head and chunks of a stream; the last chunk is the empty one. */
@@ -19,8 +19,8 @@ const withUsage: WriteBody = (text, stream) => ({
   ...(stream && { stream_options: { include_usage: true } }),
 })
 
-/** How each vendor is asked for a text. */
-const BODIES: Readonly<Record<VendorName, WriteBody>> = {
+/** How each provider is asked for a text. */
+const BODIES: Readonly<Record<ProviderName, WriteBody>> = {
   openai: withUsage,
   anthropic: (text, stream) => ({ ...chat(text, stream), max_tokens: 1000 }),
   gemini: (text) => ({ contents: [{ role: 'user', parts: [{ text }] }] }),
@@ -28,11 +28,11 @@ const BODIES: Readonly<Record<VendorName, WriteBody>> = {
   deepseek: (text, stream) => ({ ...withUsage(text, stream), thinking: { type: 'disabled' } }),
 }
 
-/** Asks the sandbox, once per vendor and way, and keeps what it sent: its formats are the vendors', and need not be written again. */
+/** Asks the sandbox, once per provider and way, and keeps what it sent: its formats are the providers', and need not be written again. */
 export async function recordAnswers(): Promise<ReadonlyMap<string, Answers>> {
   const sandbox = await startSandbox()
   try {
-    const vendors = VENDORS.map(async ({ name, model, wholePath, streamPath }) => {
+    const providers = PROVIDERS.map(async ({ name, model, wholePath, streamPath }) => {
       const ask = async (path: string, text: string, streams: boolean) => {
         const body = BODIES[name](text, streams)
         return post(sandbox.url + path, path.startsWith('/gemini') ? body : { model, ...body })
@@ -43,7 +43,7 @@ export async function recordAnswers(): Promise<ReadonlyMap<string, Answers>> {
         { whole: wholeOf(whole), stream: await streamOf((text) => ask(streamPath, text, true)) },
       ] as const
     })
-    return new Map(await Promise.all(vendors))
+    return new Map(await Promise.all(providers))
   } finally {
     await sandbox.close()
   }

@@ -10,7 +10,7 @@ const STAGES: readonly (readonly [stage: string, place: RegExp])[] = [
   ['routing', /\/plugins\/routing\//],
   ['undici', /node_modules\/undici\//],
   [
-    'vendor format, dispatch',
+    'provider format, dispatch',
     /\/plugins\/dispatch\/|\/providers\/|core\/stream\/|eventsource-parser|cockatiel/,
   ],
   ['decorate, trace', /\/plugins\/(decorate|trace)\//],

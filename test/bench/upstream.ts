@@ -1,5 +1,5 @@
 /**
- * Five vendors that cost next to nothing: bytes prepared in advance, by the path's first segment. A stream comes at once, or one
+ * Five providers that cost next to nothing: bytes prepared in advance, by the path's first segment. A stream comes at once, or one
  * record every two milliseconds for a prompt that has the pace marker.
  */
 import { createServer, type Socket } from 'node:net'
@@ -8,7 +8,7 @@ import { PACE_MARKER, PACE_MS } from './prompts.ts'
 import { type Answers, recordAnswers } from './recorded-answers.ts'
 
 const answers = await recordAnswers()
-const atOnce = new Map([...answers].map(([vendor, { stream }]) => [vendor, Buffer.concat(stream)]))
+const atOnce = new Map([...answers].map(([provider, { stream }]) => [provider, Buffer.concat(stream)]))
 
 const server = createServer({ noDelay: true }, (socket) => {
   const reader = new MessageReader()
@@ -33,9 +33,9 @@ server.listen(0, '127.0.0.1', () => {
 })
 
 function answer(socket: Socket, head: string, streams: boolean, isPaced: boolean): void {
-  const vendor = head.slice('POST /'.length, head.indexOf('/', 'POST /'.length))
-  const recorded = answers.get(vendor)
-  const all = atOnce.get(vendor)
+  const provider = head.slice('POST /'.length, head.indexOf('/', 'POST /'.length))
+  const recorded = answers.get(provider)
+  const all = atOnce.get(provider)
   if (recorded === undefined || all === undefined) {
     socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
   } else if (!streams && !head.includes(':streamGenerateContent')) socket.write(recorded.whole)

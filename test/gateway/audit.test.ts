@@ -475,7 +475,7 @@ describe('audit endpoints', () => {
       expect(data.error).to.deep.include({ code: 'model_not_found', http_status: 404, param: 'model' })
     })
 
-    it('calls no vendor and keeps no record', async () => {
+    it('calls no provider and keeps no record', async () => {
       const user = await newUser(gateway)
       const started = performance.now()
       const { status, headers } = await simulate(user, chat('[[sandbox:hang]]'))

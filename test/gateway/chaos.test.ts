@@ -3,15 +3,15 @@ import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { startLoad, type Tally } from '../support/load.ts'
+import { MODELS, PROVIDERS, providersAt } from '../support/providers.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
-import { MODELS, VENDORS, vendorsAt } from '../support/vendors.ts'
 
 /** How long faults are in force altogether. `CHAOS_SECONDS=60` is the long run; recoveries come on top. */
 const SECONDS = Number(process.env.CHAOS_SECONDS ?? 5)
 
 const EVERY_MS = 5
 
-/** Every way in which a vendor fails. */
+/** Every way in which a provider fails. */
 const FAULTS = [
   'status=500',
   'status=503',
@@ -30,29 +30,29 @@ const FAULTS = [
   'status=402',
 ]
 
-describe(`chaos: each vendor fails in each way under steady load (${SECONDS} s, CHAOS_SECONDS)`, () => {
+describe(`chaos: each provider fails in each way under steady load (${SECONDS} s, CHAOS_SECONDS)`, () => {
   const sandboxes = new Map<string, Sandbox>()
 
   before(async () => {
-    for (const vendor of VENDORS) sandboxes.set(vendor, await startSandbox())
+    for (const provider of PROVIDERS) sandboxes.set(provider, await startSandbox())
   })
   after(() => Promise.all([...sandboxes.values()].map((sandbox) => sandbox.close())))
 
-  for (const vendor of VENDORS) {
-    it(`${vendor} fails, and requests are answered all the same`, async function () {
+  for (const provider of PROVIDERS) {
+    it(`${provider} fails, and requests are answered all the same`, async function () {
       this.timeout(SECONDS * 1000 + 60_000)
-      const sandbox = sandboxes.get(vendor)!
-      const gateway = await startGateway({ ...addresses(), ...(await withSettings(favouring(vendor))) })
+      const sandbox = sandboxes.get(provider)!
+      const gateway = await startGateway({ ...addresses(), ...(await withSettings(favouring(provider))) })
       const load = startLoad(gateway.openai(), await readProviders(gateway), EVERY_MS)
       const met: string[] = []
       let tally: Tally
       try {
         for (const fault of FAULTS) {
-          // Once the vendor is asked again, so that this fault is met whatever rest the one before led to.
+          // Once the provider is asked again, so that this fault is met whatever rest the one before led to.
           await heard(sandbox)
           sandbox.setFault(fault)
           const isMet = sandbox.next().then(() => met.push(fault))
-          await Promise.all([isMet, delay((SECONDS * 1000) / VENDORS.length / FAULTS.length)])
+          await Promise.all([isMet, delay((SECONDS * 1000) / PROVIDERS.length / FAULTS.length)])
           sandbox.setFault('')
         }
       } finally {
@@ -70,28 +70,28 @@ describe(`chaos: each vendor fails in each way under steady load (${SECONDS} s, 
   }
 
   function addresses(): Record<string, string> {
-    const each = [...sandboxes].map(([vendor, sandbox]) => vendorsAt(sandbox, [vendor]))
+    const each = [...sandboxes].map(([provider, sandbox]) => providersAt(sandbox, [provider]))
     return Object.assign({}, ...each)
   }
 })
 
-/** Resolves with the vendor's next request. */
+/** Resolves with the provider's next request. */
 async function heard(sandbox: Sandbox): Promise<void> {
   const waiting = new AbortController()
-  const tooLate = delay(10_000, undefined, waiting).then(() => expect.fail('the vendor is not asked again'))
+  const tooLate = delay(10_000, undefined, waiting).then(() => expect.fail('the provider is not asked again'))
   await Promise.race([sandbox.next(), tooLate])
   waiting.abort()
 }
 
-/** One vendor's model wins as long as it is well; what the gateway waits for is cut short, and nobody is limited. */
-function favouring(vendor: string): string {
+/** One provider's model wins as long as it is well; what the gateway waits for is cut short, and nobody is limited. */
+function favouring(provider: string): string {
   return `
 ${UNLIMITED}
 timeouts: { connect_ms: 500, first_byte_ms: 500, idle_ms: 500 }
 breaker: { failures: 5, open_ms: 10 }
 models:
-  - id: ${MODELS[vendor]}
-    provider: ${vendor}
+  - id: ${MODELS[provider]}
+    provider: ${provider}
     context: 200000
     max_output: 8000
     price: { input: 0.001, output: 0.001 }

@@ -20,7 +20,7 @@ describe('chat completions with the official OpenAI client', () => {
   before(async () => {
     sandbox = await startSandbox({ record: 100 })
     gateway = await startGateway({
-      OPENAI_API_KEY: 'vendor-key',
+      OPENAI_API_KEY: 'provider-key',
       OPENAI_BASE_URL: `${sandbox.url}/openai/v1`,
     })
     client = gateway.openai()
@@ -74,9 +74,9 @@ describe('chat completions with the official OpenAI client', () => {
       expect(loose(completion).system_fingerprint).to.be.a('string')
     })
 
-    it("sends the vendor's key upstream, never the caller's", async () => {
+    it("sends the provider's key upstream, never the caller's", async () => {
       await client.chat.completions.create({ model: 'gpt-4o', messages: ask('Hi') })
-      expect(sandbox.requests.at(-1)?.headers.authorization).to.equal('Bearer vendor-key')
+      expect(sandbox.requests.at(-1)?.headers.authorization).to.equal('Bearer provider-key')
     })
 
     it('chooses a model itself for auto:cost', async () => {
@@ -193,7 +193,7 @@ describe('chat completions with the official OpenAI client', () => {
       expect(error.code).to.equal('provider_unreachable')
     })
 
-    it('passes on an error record of the vendor as an error', async () => {
+    it('passes on an error record of the provider as an error', async () => {
       const chunks = await stream('Go [[sandbox:error-mid=2 token-delay=20]]')
       const error = await collect(chunks).then(unexpected, (error) => error)
       expect(error).to.be.instanceOf(OpenAI.APIError)
@@ -340,7 +340,7 @@ describe('chat completions with the official OpenAI client', () => {
       expect(sandbox.requests.length - before).to.equal(2)
     })
 
-    it('a refusal of the vendor is 400 with its words', async () => {
+    it('a refusal of the provider is 400 with its words', async () => {
       const error = await failing('Hi [[sandbox:status=400 code=context_length_exceeded]]')
       expect(error).to.be.instanceOf(OpenAI.BadRequestError)
       expect(error.code).to.equal('context_length_exceeded')
@@ -350,10 +350,10 @@ describe('chat completions with the official OpenAI client', () => {
       const error = await failing('Hi [[sandbox:status=401]]')
       expect(error.status).to.equal(502)
       expect(error.code).to.equal('provider_authentication_error')
-      expect(JSON.stringify(error.error)).not.to.contain('vendor-key')
+      expect(JSON.stringify(error.error)).not.to.contain('provider-key')
     })
 
-    it('malformed JSON of the vendor is 502', async () => {
+    it('malformed JSON of the provider is 502', async () => {
       expect((await failing('Hi [[sandbox:malformed]]')).status).to.equal(502)
     })
   })

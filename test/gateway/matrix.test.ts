@@ -5,15 +5,15 @@ import { ABILITIES, SWITCHED_ON } from '../support/matrix/abilities.ts'
 import type { Bench, Case } from '../support/matrix/bench.ts'
 import { FAILURES } from '../support/matrix/failures.ts'
 import { readShownTable, showTable, writeTable } from '../support/matrix/table.ts'
+import { MODELS, PROVIDERS, providersAt } from '../support/providers.ts'
 import { withSettings } from '../support/settings.ts'
-import { MODELS, VENDORS, vendorsAt } from '../support/vendors.ts'
 
 /** So many failures are asked for that a breaker would open. */
 const PATIENT = `
 breaker: { failures: 1000, open_ms: 1 }
 `
 
-/** JSON mode for the three vendors whose shipped capabilities have none. */
+/** JSON mode for the three providers whose shipped capabilities have none. */
 const CAPABLE = `
 providers:
   anthropic: { capabilities: { json: schema } }
@@ -24,7 +24,7 @@ providers:
 /** What the cell shows, or the error that it met. */
 type Outcome = { readonly cell: string; readonly error?: unknown }
 
-describe('the matrix of vendors and abilities, through the gateway with the official client', () => {
+describe('the matrix of providers and abilities, through the gateway with the official client', () => {
   let sandbox: Sandbox
   const gateways: RunningGateway[] = []
   const table = new Map<string, Map<string, Outcome>>()
@@ -41,13 +41,13 @@ describe('the matrix of vendors and abilities, through the gateway with the offi
     await sandbox.close()
   })
 
-  /** The vendors side by side, the cases of each one after the other, with a gateway of these settings. */
+  /** The providers side by side, the cases of each one after the other, with a gateway of these settings. */
   async function fill(settings: string, cases: Readonly<Record<string, Case>>): Promise<void> {
-    const gateway = await startGateway({ ...vendorsAt(sandbox), ...(await withSettings(settings)) })
+    const gateway = await startGateway({ ...providersAt(sandbox), ...(await withSettings(settings)) })
     gateways.push(gateway)
     for (const name of Object.keys(cases)) table.set(name, new Map())
     await Promise.all(
-      VENDORS.map(async (provider) => {
+      PROVIDERS.map(async (provider) => {
         const model = `${provider}:${MODELS[provider]}`
         const bench = { client: gateway.openai(), sandbox, provider, model }
         for (const [name, run] of Object.entries(cases)) {
@@ -59,21 +59,21 @@ describe('the matrix of vendors and abilities, through the gateway with the offi
 
   function shown() {
     const cells = (outcomes: ReadonlyMap<string, Outcome>) =>
-      new Map(VENDORS.map((vendor) => [vendor, outcomes.get(vendor)?.cell ?? '–']))
+      new Map(PROVIDERS.map((provider) => [provider, outcomes.get(provider)?.cell ?? '–']))
     return new Map([...table].map(([name, outcomes]) => [name, cells(outcomes)]))
   }
 
   for (const name of Object.keys({ ...ABILITIES, ...FAILURES, ...SWITCHED_ON })) {
-    for (const vendor of VENDORS) {
-      it(`${name}: ${vendor}`, () => {
-        const outcome = table.get(name)?.get(vendor)
+    for (const provider of PROVIDERS) {
+      it(`${name}: ${provider}`, () => {
+        const outcome = table.get(name)?.get(provider)
         if (outcome?.error !== undefined) throw outcome.error
         expect(outcome).to.not.equal(undefined)
       })
     }
   }
 
-  it('is what docs/vendors.md shows (UPDATE_DOCS=1 writes it there)', async () => {
+  it('is what docs/providers.md shows (UPDATE_DOCS=1 writes it there)', async () => {
     if (process.env.UPDATE_DOCS) await showTable(writeTable(shown()))
     expect(await readShownTable()).to.equal(writeTable(shown()))
   })

@@ -90,7 +90,7 @@ describe('metrics', () => {
     expect(count('/route', 'POST', '401', 'none')).to.equal(1)
   })
 
-  it('tell calls to vendors under the names of OpenTelemetry', async () => {
+  it('tell calls to providers under the names of OpenTelemetry', async () => {
     await ask(gateway, 'Hello')
     expect(await stream(gateway, 'Hello')).to.contain('[DONE]')
     const duration = 'gen_ai_client_operation_duration_seconds_count'
@@ -107,14 +107,14 @@ describe('metrics', () => {
     expect(metrics.sum('signalbox_overhead_seconds_count')).to.equal(2)
   })
 
-  it('keep the waiting for a vendor out of the overhead', async () => {
+  it('keep the waiting for a provider out of the overhead', async () => {
     await ask(gateway, 'Hello [[sandbox:first-byte=400]]')
     const { sum } = await scrapeUntil(gateway, ({ sum }) => sum('signalbox_overhead_seconds_count') === 1)
     expect(sum('gen_ai_client_operation_duration_seconds_sum')).to.be.within(0.4, 2)
     expect(sum('signalbox_overhead_seconds_sum')).to.be.within(0, 0.35)
   })
 
-  it('count failures of vendors by code, and show what is given a rest', async () => {
+  it('count failures of providers by code, and show what is given a rest', async () => {
     for (let request = 0; request < 3; request++) await ask(gateway, 'Hello [[sandbox:status=500]]')
     const failed = { provider: 'openai', outcome: 'provider_error' }
     const metrics = await scrapeUntil(
@@ -214,7 +214,7 @@ describe('metrics', () => {
         gateway.call(method, where, body, { ...user, ...headers })
       await send('POST', '/v1/chat/completions', { model: `openai:made-up-${number}`, messages })
       await send('POST', '/v1/chat/completions', { model: `made-up-${number}`, messages })
-      await send('POST', '/v1/chat/completions', { model: `vendor-${number}:x`, messages })
+      await send('POST', '/v1/chat/completions', { model: `provider-${number}:x`, messages })
       await send('GET', `/made/up/${number}`)
       await send('GET', `/v1/routing-rules/${number}`)
       await send(['PROPFIND', 'REPORT', 'PURGE', 'LINK'][number % 4] ?? '', `/v1/models/${number}`)
@@ -244,7 +244,7 @@ describe('metrics', () => {
     await Promise.all(Array.from({ length: 20 }, client))
     const after = await ended(1 + 7 + 7 * last)
     expect(ours(after)).to.deep.equal(before)
-    expect([...after.series].join('\n')).not.to.match(/made|agent|vendor-/)
+    expect([...after.series].join('\n')).not.to.match(/made|agent|provider-/)
   })
 
   it('have every name that dashboard and alerts use, with its labels', async () => {

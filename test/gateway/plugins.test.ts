@@ -214,7 +214,7 @@ describe('plugins', () => {
     await gateway.stop()
   })
 
-  it('are not lent the keys of administrator and vendors', async () => {
+  it('are not lent the keys of administrator and providers', async () => {
     const folder = await makeFolder()
     const snoop = `import { inspect } from 'node:util'
       export default { name: 'snoop', setup: (options, host) => ({
@@ -226,7 +226,7 @@ describe('plugins', () => {
       }) }`
     await installPackage(folder, 'snoop', snoop)
     const CONFIG = await listPlugins(folder, [...BUILT_IN, 'snoop'])
-    const OPENAI_API_KEY = 'sk-a-key-of-a-vendor'
+    const OPENAI_API_KEY = 'sk-a-key-of-a-provider'
     const gateway = await startGateway({ CONFIG, OPENAI_API_KEY }, { cwd: folder })
 
     const { data } = (await gateway.call('GET', '/v1/snoop')).body

@@ -26,7 +26,7 @@ describe('the process', () => {
     expect(first.stderr()).to.contain(
       'auth -> rate-limit -> plan -> trace -> responses -> firewall -> routing -> dispatch -> decorate -> rules -> models -> audit -> metrics -> openapi',
     )
-    expect(first.stderr()).to.contain('stands in for every vendor')
+    expect(first.stderr()).to.contain('stands in for every provider')
     expect(first.demoKey).to.match(/^tr_[0-9A-Za-z]{43}$/)
     await first.stop()
     const second = await startGateway({}, { dataDir: first.dataDir })
@@ -47,7 +47,7 @@ describe('the process', () => {
     await first.stop()
   })
 
-  it('says nothing of a sandbox when a vendor key is configured', async () => {
+  it('says nothing of a sandbox when a provider key is configured', async () => {
     const gateway = await startGateway({
       OPENAI_API_KEY: 'sk-test',
       OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import OpenAI from 'openai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { MODELS, vendorsAt } from '../support/vendors.ts'
+import { MODELS, providersAt } from '../support/providers.ts'
 
 /** Extension fields are not in the SDK's types. */
 // biome-ignore lint/suspicious/noExplicitAny: looked into by assertions
@@ -32,7 +32,7 @@ describe('the Responses API', () => {
 
   before(async () => {
     sandbox = await startSandbox({ record: 100 })
-    gateway = await startGateway(vendorsAt(sandbox))
+    gateway = await startGateway(providersAt(sandbox))
     client = gateway.openai()
   })
   after(async () => {
@@ -191,7 +191,7 @@ describe('the Responses API', () => {
       })
     })
 
-    it('ends with response.failed when the vendor fails half-way', async () => {
+    it('ends with response.failed when the provider fails half-way', async () => {
       const events = await collect(await stream('Go [[sandbox:cut=4 token-delay=20]]'))
       const last = loose(events.at(-1))
       expect(last.type).to.equal('response.failed')
@@ -223,8 +223,8 @@ describe('the Responses API', () => {
     })
   })
 
-  for (const [vendor, model] of Object.entries(MODELS)) {
-    describe(`with ${vendor}`, () => {
+  for (const [provider, model] of Object.entries(MODELS)) {
+    describe(`with ${provider}`, () => {
       const instructions = 'Use the tools.'
 
       it('calls tools over three turns that only name the turn before', async () => {
@@ -292,7 +292,7 @@ describe('the Responses API', () => {
         expect(thoughts).not.to.deep.equal([])
         expect(last.output.map(({ type }: { type: string }) => type)).to.deep.equal(['reasoning', 'message'])
         expect(last.usage.output_tokens_details.reasoning_tokens).to.be.greaterThan(0)
-        expect(last.metadata.provider).to.equal(vendor)
+        expect(last.metadata.provider).to.equal(provider)
       })
     })
   }
@@ -426,7 +426,7 @@ describe('the Responses API', () => {
       expect(error).to.include({ code: 'model_not_found', param: 'model' })
     })
 
-    it("429 is the vendor's limit, with retry-after", async () => {
+    it("429 is the provider's limit, with retry-after", async () => {
       const error = await failing({ input: 'x [[sandbox:status=429 retry-after=7]]' })
       expect(error).to.be.instanceOf(OpenAI.RateLimitError)
       expect(error.headers?.get('retry-after')).to.equal('7')

@@ -70,7 +70,7 @@ describe(`rules under random input (seed ${SEED})`, function () {
     await removeRules()
   })
 
-  it('lets no masked text through to the vendor', async () => {
+  it('lets no masked text through to the provider', async () => {
     const random = createRandom(SEED + 2)
     const words = ['Übergröße', 'top"secret', 'line\nbreak', 'back\\slash', 'Kelvin', 'straße']
     for (const pattern of words) await gateway.call('POST', '/v1/firewall-rules', rule({ pattern }))

@@ -407,7 +407,7 @@ describe('rule endpoints', () => {
         headers,
       )
 
-    it('masks before the vendor sees it', async () => {
+    it('masks before the provider sees it', async () => {
       const user = await newUser()
       await user.call('POST', '/v1/firewall-rules', firewallRule())
       await user.call(

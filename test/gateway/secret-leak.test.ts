@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
-import { type EchoingVendor, MISDEEDS, startEchoingVendor } from '../support/echoing-vendor.ts'
+import { type EchoingProvider, MISDEEDS, startEchoingProvider } from '../support/echoing-provider.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
 import { findLeaks, type Place, place, readPlaces } from '../support/leaks.ts'
+import { providersAt } from '../support/providers.ts'
 import { openSocket, readToEnd, sendRaw } from '../support/raw-http.ts'
 import { type RunningRedis, startRedis } from '../support/redis.ts'
 import { withSettings } from '../support/settings.ts'
-import { vendorsAt } from '../support/vendors.ts'
 
 const SECRETS = {
   adminKey: 'admin-7Jq2mZkP0vXc4Rt9Lw',
@@ -52,7 +52,7 @@ for (const log of ['the embedded log', 'EventStoreDB']) {
   describe(`keys, passwords and prompts, on ${log}`, function () {
     this.timeout(120_000)
     let sandbox: Sandbox
-    let vendor: EchoingVendor
+    let provider: EchoingProvider
     let redis: RunningRedis | undefined
     let events: EventStore | undefined
     let gateway: RunningGateway
@@ -63,15 +63,15 @@ for (const log of ['the embedded log', 'EventStoreDB']) {
 
     before(async () => {
       sandbox = await startSandbox()
-      vendor = await startEchoingVendor()
+      provider = await startEchoingProvider()
       redis = await startRedis(SECRETS.redisPassword)
       events = log === 'EventStoreDB' ? await startEventStore() : undefined
       const dataDir = await makeFolder()
       const environment: Record<string, string> = {
-        ...vendorsAt(sandbox, ['anthropic', 'gemini', 'mistral']),
+        ...providersAt(sandbox, ['anthropic', 'gemini', 'mistral']),
         ...(await withSettings(SETTINGS)),
         OPENAI_API_KEY: SECRETS.openaiKey,
-        OPENAI_BASE_URL: vendor.url,
+        OPENAI_BASE_URL: provider.url,
         ANTHROPIC_API_KEY: SECRETS.anthropicKey,
         GEMINI_API_KEY: SECRETS.geminiKey,
         ADMIN_KEY: SECRETS.adminKey,
@@ -128,7 +128,7 @@ for (const log of ['the embedded log', 'EventStoreDB']) {
       stored = await readPlaces(dataDir)
     })
     after(async () => {
-      vendor.close()
+      provider.close()
       await sandbox.close()
       await redis?.stop()
       await events?.stop()
@@ -221,7 +221,7 @@ async function useEverything(gateway: RunningGateway, heard: Heard): Promise<str
     call('POST', '/v1/chat/completions', { model, messages: messages(more), user: PROMPT, ...rest })
   const admin = (method: string, path: string, body?: unknown) => call(method, path, body, SECRETS.adminKey)
 
-  // Vendors: well, with faults, and blabbing.
+  // Providers: well, with faults, and blabbing.
   for (const model of ['gpt-4o', 'claude-sonnet-4-6', 'gemini-3.5-flash', 'mistral-large-4', 'auto:cost']) {
     await chat(model, '')
     await chat(model, '', { stream: true })

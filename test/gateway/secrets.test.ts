@@ -24,14 +24,14 @@ describe('secrets in files', () => {
     const gateway = await startGateway({
       ADMIN_KEY: '',
       ADMIN_KEY_FILE: await writeSecret(`${SECRET}\n`),
-      OPENAI_API_KEY_FILE: await writeSecret('  the-vendor-key\r\n'),
+      OPENAI_API_KEY_FILE: await writeSecret('  the-provider-key\r\n'),
       OPENAI_BASE_URL: `${sandbox.url}/openai/v1`,
     })
     const asAdmin = { authorization: `Bearer ${SECRET}` }
     expect((await gateway.call('GET', '/admin/users', undefined, asAdmin)).status).to.equal(200)
     const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello' }] }
     expect((await gateway.call('POST', '/v1/chat/completions', body)).status).to.equal(200)
-    expect(sandbox.requests.at(-1)?.headers.authorization).to.equal('Bearer the-vendor-key')
+    expect(sandbox.requests.at(-1)?.headers.authorization).to.equal('Bearer the-provider-key')
     await gateway.stop()
   })
 
@@ -78,7 +78,7 @@ describe('secrets that are wrong', () => {
     'of the wrong type': `admin_key: [${SECRET}]`,
     'in an address of Redis': `redis_url: http://:${SECRET}@host`,
     'in an address of an event log': `eventstore_url: http://user:${SECRET}@host`,
-    'in an address of a vendor': `providers: { openai: { base_url: 'ftp://user:${SECRET}@host' } }`,
+    'in an address of a provider': `providers: { openai: { base_url: 'ftp://user:${SECRET}@host' } }`,
   }
   for (const [place, yaml] of Object.entries(settings)) {
     it(`are not shown: ${place}`, async () => {

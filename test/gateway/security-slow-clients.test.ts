@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { startEndlessVendor } from '../support/endless-vendor.ts'
+import { startEndlessProvider } from '../support/endless-provider.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { peakMemory } from '../support/memory.ts'
 import { openSocket, readToEnd, splitAnswers } from '../support/raw-http.ts'
@@ -104,12 +104,12 @@ describe('a client that is slow', () => {
 })
 
 describe('a client that does not read its stream', () => {
-  it('makes the gateway and the vendor wait, and is cut', async () => {
-    const vendor = await startEndlessVendor()
+  it('makes the gateway and the provider wait, and is cut', async () => {
+    const provider = await startEndlessProvider()
     const gateway = await startGateway({
       ...(await withSettings(`${UNLIMITED}timeouts: { stalled_ms: 1500 }\n`)),
-      OPENAI_API_KEY: 'vendor-key',
-      OPENAI_BASE_URL: vendor.url,
+      OPENAI_API_KEY: 'provider-key',
+      OPENAI_BASE_URL: provider.url,
     })
     await gateway.call('GET', '/v1/models')
     const before = peakMemory(gateway.process)
@@ -117,23 +117,23 @@ describe('a client that does not read its stream', () => {
     const socket = await openSocket(gateway.url)
     socket.pause()
     socket.write(head(gateway, body.length) + body)
-    await vendor.left
+    await provider.left
 
     // What the kernel's buffers on both ways take, and not more: unread, it would be hundreds of megabytes by now.
-    expect(vendor.sent() / 2 ** 20).to.be.within(0.1, 40)
+    expect(provider.sent() / 2 ** 20).to.be.within(0.1, 40)
     const after = peakMemory(gateway.process)
     if (before !== undefined && after !== undefined) expect(after - before).to.be.lessThan(60)
     expect((await gateway.call('GET', '/healthz')).status).to.equal(200)
     socket.destroy()
     await gateway.stop()
-    vendor.close()
+    provider.close()
   })
 
   it('goes on when it reads again in time', async () => {
-    const vendor = await startEndlessVendor()
+    const provider = await startEndlessProvider()
     const gateway = await startGateway({
-      OPENAI_API_KEY: 'vendor-key',
-      OPENAI_BASE_URL: vendor.url,
+      OPENAI_API_KEY: 'provider-key',
+      OPENAI_BASE_URL: provider.url,
     })
     const body = JSON.stringify(ask('Go on', { stream: true }))
     const socket = await openSocket(gateway.url)
@@ -148,17 +148,17 @@ describe('a client that does not read its stream', () => {
     }
     await readUntil(1_000_000)
     let sent = 0
-    while (vendor.sent() > sent) {
-      sent = vendor.sent()
+    while (provider.sent() > sent) {
+      sent = provider.sent()
       await gateway.call('GET', '/healthz')
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
     socket.resume()
     await readUntil(sent + 10_000_000)
     socket.destroy()
-    await vendor.left
+    await provider.left
     await gateway.stop()
-    vendor.close()
+    provider.close()
   })
 })
 

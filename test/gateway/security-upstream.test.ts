@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 
-/** What a vendor gets to see beside its key, and nothing else. */
+/** What a provider gets to see beside its key, and nothing else. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   openai: ['authorization'],
   anthropic: ['anthropic-version', 'x-api-key'],
@@ -33,22 +33,22 @@ const NASTY = [
   '@evil.example',
 ]
 
-/** What no vendor calls a model. */
+/** What no provider calls a model. */
 const NO_NAMES = ['a b', 'a\r\nX-Injected: yes', 'a\u0000b', 'ä€😀', 'a\ud800b', 'a'.repeat(300)]
 
-describe('what vendors are sent', () => {
+describe('what providers are sent', () => {
   const received: IncomingMessage[] = []
-  let vendor: Server
+  let provider: Server
   let gateway: RunningGateway
   before(async () => {
-    vendor = createServer((request, response) => {
+    provider = createServer((request, response) => {
       received.push(request)
       request.resume()
       response.writeHead(400, { 'content-type': 'application/json' })
       response.end('{"error":{"message":"no"}}')
     }).listen(0, '127.0.0.1')
-    await once(vendor, 'listening')
-    const url = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
+    await once(provider, 'listening')
+    const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
     const variables = Object.keys(NAMES).flatMap((id) => [
       [`${id.toUpperCase()}_API_KEY`, `key-of-${id}`],
       [`${id.toUpperCase()}_BASE_URL`, `${url}/base/${id}`],
@@ -57,10 +57,10 @@ describe('what vendors are sent', () => {
   })
   after(async () => {
     await gateway.stop()
-    vendor.close()
+    provider.close()
   })
 
-  /** The request that the vendor gets for one with this model; undefined when it gets none. */
+  /** The request that the provider gets for one with this model; undefined when it gets none. */
   async function forward(model: string, headers: Record<string, string> = {}, stream = false) {
     received.length = 0
     const body = { model, stream, messages: [{ role: 'user', content: 'Hello' }] }
@@ -101,8 +101,8 @@ describe('what vendors are sent', () => {
         for (const stream of [false, true]) {
           const { sent } = await forward(`${id}:${name}`, {}, stream)
           expect(sent?.headers, id).not.to.have.property('x-injected')
-          const { pathname, search, hash, host } = new URL(sent?.url ?? '', 'http://vendor')
-          expect(host).to.equal('vendor')
+          const { pathname, search, hash, host } = new URL(sent?.url ?? '', 'http://provider')
+          expect(host).to.equal('provider')
           expect(pathname, id).to.match(new RegExp(`^/base/${id}/`))
           expect(hash).to.equal('')
           if (id !== 'gemini') {

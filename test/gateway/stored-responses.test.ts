@@ -6,8 +6,8 @@ import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { ADMIN_KEY, makeFolder, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { INSPECTED, openHeap } from '../support/heap.ts'
+import { providersAt } from '../support/providers.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
-import { vendorsAt } from '../support/vendors.ts'
 
 const model = 'gpt-4o'
 
@@ -48,7 +48,7 @@ describe('stored responses', () => {
 
   before(async () => {
     sandbox = await startSandbox({ record: 1 })
-    gateway = await startGateway(vendorsAt(sandbox))
+    gateway = await startGateway(providersAt(sandbox))
     client = gateway.openai()
   })
   after(async () => {
@@ -97,7 +97,7 @@ describe('stored responses', () => {
       expect((await client.responses.retrieve(body.id)).output_text).to.contain('Form')
     })
 
-    it('without calling a vendor', async () => {
+    it('without calling a provider', async () => {
       const id = idIn((await create(gateway, { input: 'Once' })).text)
       const last = sandbox.requests.at(-1)
       await replay(gateway, id, false)
@@ -180,7 +180,7 @@ describe('stored responses', () => {
       expect(headers.get('x-should-retry')).to.equal('false')
     }
 
-    it('when the vendor failed half-way', async () => {
+    it('when the provider failed half-way', async () => {
       const { text } = await create(gateway, { input: 'Go [[sandbox:cut=3 token-delay=5]]', stream: true })
       expect(text).to.contain('event: response.failed')
       await conflict(idIn(text))
@@ -220,7 +220,7 @@ describe('stored responses', () => {
 
   it('are kept on an event log server just as well', async () => {
     const server = await startEventStore()
-    const environment = { ...vendorsAt(sandbox), EVENTSTORE_URL: server.connectionString }
+    const environment = { ...providersAt(sandbox), EVENTSTORE_URL: server.connectionString }
     const first = await startGateway(environment)
     const answered = await create(first, { input: 'Remote', stream: true })
     await first.stop()
@@ -239,12 +239,12 @@ describe('stored responses', () => {
     const answered = new Map<string, { text: string; stream: boolean }>()
     let demoKey: string | undefined
     for (const signal of ['SIGKILL', 'SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGKILL', 'SIGTERM'] as const) {
-      const gateway = await startGateway(vendorsAt(sandbox), { dataDir, ...(demoKey && { demoKey }) })
+      const gateway = await startGateway(providersAt(sandbox), { dataDir, ...(demoKey && { demoKey }) })
       demoKey = gateway.demoKey
       await expectAll(gateway, answered)
       await stopWhileAnswering(gateway, signal, answered)
     }
-    const gateway = await startGateway(vendorsAt(sandbox), { dataDir, demoKey: demoKey ?? '' })
+    const gateway = await startGateway(providersAt(sandbox), { dataDir, demoKey: demoKey ?? '' })
     await expectAll(gateway, answered)
     await gateway.stop()
     expect(answered.size).to.be.greaterThan(100)
@@ -314,7 +314,7 @@ describe('1,000 streamed responses at once', () => {
       'decorate',
     ]
     await writeFile(CONFIG, JSON.stringify({ plugins }))
-    const gateway = await startGateway({ ...vendorsAt(sandbox), ...INSPECTED, CONFIG, LOG_LEVEL: 'warn' })
+    const gateway = await startGateway({ ...providersAt(sandbox), ...INSPECTED, CONFIG, LOG_LEVEL: 'warn' })
     const heap = await openHeap(gateway.stderr())
     const wave = (count: number) =>
       Promise.all(

@@ -15,7 +15,7 @@ const MOST_PER_SECOND = 2000
 /** Processor time that one request costs, in the gateway and altogether. */
 export interface Cost {
   readonly gateway: number
-  readonly vendors: number
+  readonly providers: number
   readonly soak: number
   /** Processors that nobody else used meanwhile. */
   readonly free: number
@@ -26,7 +26,7 @@ export function startCosting(scene: Scene, load: Load): () => Cost {
   const read = () => ({
     sent: load.sent(),
     gateway: measureTree(scene.gateway().pid).cpuSeconds,
-    vendors: measureTree(scene.vendors.pid).cpuSeconds,
+    providers: measureTree(scene.providers.pid).cpuSeconds,
     soak: process.cpuUsage().user / 1e6 + process.cpuUsage().system / 1e6,
     idle: readIdle(),
     at: performance.now() / 1000,
@@ -36,8 +36,8 @@ export function startCosting(scene: Scene, load: Load): () => Cost {
     const now = read()
     const used = (name: keyof typeof now) => now[name] - before[name]
     const each = (name: keyof typeof now) => used(name) / Math.max(1, used('sent'))
-    const free = (used('idle') + used('gateway') + used('vendors') + used('soak')) / used('at')
-    return { gateway: each('gateway'), vendors: each('vendors'), soak: each('soak'), free }
+    const free = (used('idle') + used('gateway') + used('providers') + used('soak')) / used('at')
+    return { gateway: each('gateway'), providers: each('providers'), soak: each('soak'), free }
   }
 }
 
@@ -47,8 +47,8 @@ function readIdle(): number {
 }
 
 /** The rate at which no process, and not all of them together, need more than their share of the processors. */
-export function rateFor({ gateway, vendors, soak, free }: Cost, workers: number): number {
+export function rateFor({ gateway, providers, soak, free }: Cost, workers: number): number {
   const processors = Math.min(MOST_PROCESSORS, os.availableParallelism(), free)
-  const rates = [processors / (gateway + vendors + soak), workers / gateway, 1 / vendors, 1 / soak]
+  const rates = [processors / (gateway + providers + soak), workers / gateway, 1 / providers, 1 / soak]
   return Math.max(10, Math.min(MOST_PER_SECOND, Math.floor(SHARE * Math.min(...rates))))
 }

@@ -8,7 +8,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 
 const HEAD = [
   ...['   time', 'req/s', 'open', 'failed', 'p50 ms', 'p99 ms', 'processes', 'files', 'RSS MB', 'heap MB'],
-  'CPU gateway/vendors/soak',
+  'CPU gateway/providers/soak',
 ]
 
 export const printHead = () => print(`\n${HEAD.join('  ')}`)

@@ -16,8 +16,8 @@ export interface Sample {
   readonly processes: number
   readonly fds: number
   readonly rssMb: number
-  /** Processors in use, of one: gateway, vendors, and we who ask. */
-  readonly cpu: readonly [gateway: number, vendors: number, soak: number]
+  /** Processors in use, of one: gateway, providers, and we who ask. */
+  readonly cpu: readonly [gateway: number, providers: number, soak: number]
   /** In use after a collection, now and then. */
   readonly heapMb: number | undefined
 }
@@ -49,13 +49,13 @@ export function startSampler(
 
   function read() {
     const gateway = measureTree(scene.gateway().pid)
-    const vendors = measureTree(scene.vendors.pid).cpuSeconds
+    const providers = measureTree(scene.providers.pid).cpuSeconds
     const { user, system } = process.cpuUsage()
     return {
       at: performance.now(),
       sent: load.sent(),
       gateway,
-      cpu: [gateway.cpuSeconds, vendors, (user + system) / 1e6],
+      cpu: [gateway.cpuSeconds, providers, (user + system) / 1e6],
     }
   }
 
@@ -69,7 +69,7 @@ export function startSampler(
     const level = isTime ? await weighHeaps(scene.log.inspectors(), 1) : undefined
     const times = [...load.takeTimes()].sort((a, b) => a - b)
     const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
-    const [gateway = 0, vendors = 0, soak = 0] = now.cpu.map(
+    const [gateway = 0, providers = 0, soak = 0] = now.cpu.map(
       (used, n) => (used - (before.cpu[n] ?? 0)) / elapsed,
     )
     const { processes, fds, rssMb } = now.gateway
@@ -83,7 +83,7 @@ export function startSampler(
       processes,
       fds,
       rssMb,
-      cpu: [gateway, vendors, soak],
+      cpu: [gateway, providers, soak],
       heapMb: level && heapOf(level),
     }
     before = now

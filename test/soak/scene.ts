@@ -5,13 +5,13 @@ import { type LogWatch, watchLog } from './log-watch.ts'
 import type { Options } from './options.ts'
 import { writeSettings } from './servers/settings.ts'
 import { type GatewayProcess, startGateway } from './servers/start-gateway.ts'
-import { startVendors, type Vendors } from './servers/start-vendors.ts'
+import { type Providers, startProviders } from './servers/start-providers.ts'
 
-/** A folder, the vendors and the gateway, and all that is needed to start it again. */
+/** A folder, the providers and the gateway, and all that is needed to start it again. */
 export interface Scene {
   readonly folder: string
   readonly dataDir: string
-  readonly vendors: Vendors
+  readonly providers: Providers
   /** The one that runs now, or ran last. */
   gateway(): GatewayProcess
   /** Of all gateways since the beginning. */
@@ -25,27 +25,27 @@ export async function openScene({ workers, keep }: Options): Promise<Scene> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'signalbox-soak-'))
   const logFile = path.join(folder, 'gateway.log')
   const dataDir = path.join(folder, 'data')
-  const vendors = await startVendors()
-  const settingsFile = await writeSettings(folder, vendors.url)
+  const providers = await startProviders()
+  const settingsFile = await writeSettings(folder, providers.url)
   const log = watchLog(logFile)
   let gateway: GatewayProcess | undefined
 
   return {
     folder,
     dataDir,
-    vendors,
+    providers,
     log,
     gateway() {
       if (gateway === undefined) throw new Error('the gateway was not started')
       return gateway
     },
     async start() {
-      gateway = await startGateway({ dataDir, settingsFile, vendorsUrl: vendors.url, logFile, workers })
+      gateway = await startGateway({ dataDir, settingsFile, providersUrl: providers.url, logFile, workers })
       return gateway
     },
     async clear() {
       await gateway?.kill()
-      await vendors.stop()
+      await providers.stop()
       if (!keep) await rm(folder, { recursive: true, force: true })
     },
   }

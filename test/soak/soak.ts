@@ -91,8 +91,8 @@ export async function soak(options: Options, scene: Scene, stop: AbortSignal): P
     await wait(seconds * 0.3)
     const cost = tell()
     rate ??= rateFor(cost, options.workers)
-    const { gateway, vendors, soak, free } = cost
-    const [of, all] = [gateway, gateway + vendors + soak].map((each) => (each * 1000).toFixed(2))
+    const { gateway, providers, soak, free } = cost
+    const [of, all] = [gateway, gateway + providers + soak].map((each) => (each * 1000).toFixed(2))
     say(
       `a request costs ${of} ms of processor time in the gateway and ${all} ms in all, ${free.toFixed(1)} processors are free: ${rate} requests per second`,
     )

@@ -6,7 +6,7 @@ import type { World } from './world.ts'
 export interface Said {
   readonly person: Person
   readonly prompt: string
-  /** As the vendor must hear it. */
+  /** As the provider must hear it. */
   readonly heard: string
   /** Texts that the warnings must have among them. */
   readonly warnings: readonly string[]

@@ -11,7 +11,7 @@ export interface World {
   /** Of the gateway that runs now. */
   readonly client: HttpClient
   readonly people: readonly Person[]
-  /** A user whose requests all go to a vendor that fails. */
+  /** A user whose requests all go to a provider that fails. */
   readonly unlucky: Person
   readonly chance: Random
   readonly tally: Tally

@@ -9,7 +9,7 @@ import {
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
 
-/** A chat completion with the extension fields. A vendor's own completion keeps every field it came with. */
+/** A chat completion with the extension fields. A provider's own completion keeps every field it came with. */
 export function writeCompletion(exchange: Exchange): JsonObject | string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'There is no reply to write.')
@@ -31,7 +31,7 @@ export function decorate(record: JsonObject, id: unknown, extension: JsonObject 
 const HEAD = /^\s*\{\s*"id"\s*:\s*"([^"\\]*)"\s*,/
 
 /**
- * A vendor's completion under another id and with more fields, made from its text: to write an object out anew is dearer than to read it.
+ * A provider's completion under another id and with more fields, made from its text: to write an object out anew is dearer than to read it.
  * Undefined when the text does not begin with the id, or the completion has one of the fields already.
  */
 export function spliceCompletion(

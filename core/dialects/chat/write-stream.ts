@@ -65,7 +65,7 @@ function record(data: JsonObject): string {
 const EMPTY_USAGE = ',"usage":null'
 
 /**
- * A vendor's chunk under another id, made from its text: to write an object out anew is half the work of a stream. An empty usage goes
+ * A provider's chunk under another id, made from its text: to write an object out anew is half the work of a stream. An empty usage goes
  * when the client did not ask for any. Undefined when the text is not of the usual shape, or the chunk needs more than that.
  */
 function spliceChunk(
@@ -109,7 +109,7 @@ function splitAtMark(text: string, mark: string): readonly [string, string] {
 }
 
 /**
- * Makes the chunks of one stream from a vendor's events; one writer per stream. Vendors tell the usage on a chunk of its
+ * Makes the chunks of one stream from a provider's events; one writer per stream. Providers tell the usage on a chunk of its
  * own, on the last one or on several: clients get what was told last, once.
  */
 function createChunkWriter(frame: ChunkFrame, wantsUsage: boolean): ChunkWriter {
@@ -153,7 +153,7 @@ function createChunkWriter(frame: ChunkFrame, wantsUsage: boolean): ChunkWriter 
     }
   }
 
-  /** A vendor's own chunk under this stream's id, without its usage. */
+  /** A provider's own chunk under this stream's id, without its usage. */
   function adopt(native: JsonObject): JsonObject | undefined {
     if (native.usage === undefined) return { ...native, id: frame.id }
     const { usage, ...rest } = native

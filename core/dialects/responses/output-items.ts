@@ -120,7 +120,7 @@ export interface ReasoningItem extends OutputItem {
   add(text: string): void
 }
 
-/** What the model thinks, as far as its vendor shows it: one summary. */
+/** What the model thinks, as far as its provider shows it: one summary. */
 export function createReasoningItem(place: ItemPosition): ReasoningItem {
   const { index, emit } = place
   const id = itemId('rs', place)
@@ -155,7 +155,7 @@ export interface CallItem extends OutputItem {
   add(json: string): void
 }
 
-/** A function that the model calls. `extra_content` is what its vendor wants back with the result. */
+/** A function that the model calls. `extra_content` is what its provider wants back with the result. */
 export function createCallItem(
   place: ItemPosition,
   { id: call_id, name, extra_content }: ToolStart,

@@ -27,7 +27,7 @@ type Item = MessageItem | ReasoningItem | CallItem
 
 /**
  * One output item after the other, in the order in which the model begins them. Thoughts and messages end where the next item
- * begins; tool calls stay open until the end, for vendors may send the arguments of parallel calls in turns.
+ * begins; tool calls stay open until the end, for providers may send the arguments of parallel calls in turns.
  */
 export function createOutput(seed: string, emit?: Emit): Output {
   const items: Item[] = []

@@ -76,7 +76,7 @@ function messageOf({ reasoning, content, calls }: Turn): Message {
   }
 }
 
-/** Vendors differ in what parts they take from an assistant; all take text. */
+/** Providers differ in what parts they take from an assistant; all take text. */
 function joinTexts(content: Turn['content']): Turn['content'] {
   if (!Array.isArray(content) || content.some(({ type }) => type !== 'text')) return content
   return content.map(({ text }) => text).join('')

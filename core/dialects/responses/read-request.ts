@@ -72,7 +72,7 @@ export function parseResponsesRequest(
     ...(reasoning?.effort != null && { reasoning_effort: reasoning.effort }),
     ...(text?.verbosity != null && { verbosity: text.verbosity }),
     ...(text?.format != null && text.format.type !== 'text' && { response_format: readFormat(text.format) }),
-    // Vendors refuse to hear about tools where there are none.
+    // Providers refuse to hear about tools where there are none.
     ...(offer.length > 0 && {
       tools: offer,
       ...readToolChoice(body.tool_choice),

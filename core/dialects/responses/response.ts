@@ -46,7 +46,7 @@ export function openResponse(call: ResponsesCall, exchange: Exchange): JsonObjec
   }
 }
 
-/** What becomes of a response that the model brought to an end, be it early: for the limit of tokens, or as its vendor's filter had it. */
+/** What becomes of a response that the model brought to an end, be it early: for the limit of tokens, or as its provider's filter had it. */
 export function endOfResponse(
   finish: FinishReason,
   exchange: Exchange,

@@ -35,7 +35,7 @@ export async function writeResponse(
 
 /**
  * The events of a response as SSE (docs/api.md, "Response streams"). The last one is sent when the response is durable; it is
- * `response.failed` when the vendor fails half-way.
+ * `response.failed` when the provider fails half-way.
  */
 export async function* writeEvents(
   exchange: Exchange,

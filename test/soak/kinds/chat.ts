@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { MODELS } from '../../support/vendors.ts'
+import { MODELS } from '../../support/providers.ts'
 import { readText } from '../client.ts'
 import { must, mustBe, mustEqual } from '../expect.ts'
 import { type Said, speak, type Wish } from '../speak.ts'
@@ -9,7 +9,7 @@ import { completed, extensions, readChatStream } from './chat-stream.ts'
 
 const PATH = '/v1/chat/completions'
 
-/** A model of every vendor, and every mode. */
+/** A model of every provider, and every mode. */
 const ASKED = [
   ...Object.values(MODELS),
   ...Object.entries(MODELS).map(([provider, model]) => `${provider}:${model}`),

@@ -7,7 +7,7 @@ import { mustAnswer, sandboxText } from './answer.ts'
 import { chatBody } from './chat.ts'
 import { completed, extensions, readChatStream } from './chat-stream.ts'
 
-/** A way in which a vendor fails, and all that may come of it. `broken`: a stream that ends with an error record. */
+/** A way in which a provider fails, and all that may come of it. `broken`: a stream that ends with an error record. */
 interface Fault {
   readonly marker: string
   readonly stream?: boolean
@@ -27,7 +27,7 @@ const WHOLE: readonly Fault[] = [
   { marker: 'first-byte=700', effects: ['answered'] },
 ]
 
-/** Where the vendor's records and the cut come together, there may be nothing yet that a stream could begin with. */
+/** Where the provider's records and the cut come together, there may be nothing yet that a stream could begin with. */
 const STREAMED: readonly Fault[] = [
   { marker: 'status=500', effects: [502] },
   { marker: 'error-first', effects: [502] },
@@ -43,7 +43,7 @@ const STREAMED: readonly Fault[] = [
 
 const FAULTS: readonly Fault[] = [...WHOLE, ...STREAMED.map((fault) => ({ ...fault, stream: true }))]
 
-/** So many names of models per vendor that calls of one name hardly meet. */
+/** So many names of models per provider that calls of one name hardly meet. */
 const LANES = 40
 
 /** Once, and then no more: the second try, or the next model, answers. */
@@ -133,7 +133,7 @@ async function exhaust(world: World): Promise<string> {
 }
 
 export const faultKinds: readonly Kind[] = [
-  { name: 'vendor fault, pinned model', weight: 5, run: createPinned() },
-  { name: 'vendor fault that passes', weight: 2, run: recover },
-  { name: 'vendor fault, all models', weight: 0.5, run: exhaust },
+  { name: 'provider fault, pinned model', weight: 5, run: createPinned() },
+  { name: 'provider fault that passes', weight: 2, run: recover },
+  { name: 'provider fault, all models', weight: 0.5, run: exhaust },
 ]

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { MODELS } from '../../support/vendors.ts'
+import { MODELS } from '../../support/providers.ts'
 import { readText } from '../client.ts'
 import { must, mustBe, mustEqual } from '../expect.ts'
 import { speak } from '../speak.ts'
 import type { Kind, World } from '../world.ts'
 import { chatBody } from './chat.ts'
 
-/** Gives up while the vendor still thinks, or while the request is on its way. */
+/** Gives up while the provider still thinks, or while the request is on its way. */
 async function leaveBeforeTheFirstByte(world: World): Promise<string> {
   const said = speak(world, { marker: 'first-byte=2000' })
   const stream = world.chance.chance(0.5)

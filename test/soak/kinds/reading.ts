@@ -1,4 +1,4 @@
-import { MODELS } from '../../support/vendors.ts'
+import { MODELS } from '../../support/providers.ts'
 import { must, mustBe, mustEqual, mustMatch } from '../expect.ts'
 import { speak } from '../speak.ts'
 import type { Kind, World } from '../world.ts'
@@ -37,7 +37,7 @@ async function listModels({ client, people, chance }: World): Promise<string> {
   return 'listed, and one read'
 }
 
-/** The same as the request itself would meet, without a vendor. */
+/** The same as the request itself would meet, without a provider. */
 async function simulate(world: World): Promise<string> {
   const said = speak(world, world.chance.chance(0.3) ? { feature: 'block' } : {})
   const { key, rules } = said.person

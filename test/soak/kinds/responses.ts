@@ -1,4 +1,4 @@
-import { MODELS } from '../../support/vendors.ts'
+import { MODELS } from '../../support/providers.ts'
 import { type Got, type Loose, readRecords, readText } from '../client.ts'
 import { must, mustBe, mustEqual, mustMatch } from '../expect.ts'
 import { type Said, speak } from '../speak.ts'

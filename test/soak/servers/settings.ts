@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { VENDOR_PATHS, VENDORS } from '../../support/vendors.ts'
+import { PROVIDER_PATHS, PROVIDERS } from '../../support/providers.ts'
 
-/** Vendors that fail on purpose: one for each format, beside the five that do not. */
-export const FLAKY_FORMATS = VENDORS
+/** Providers that fail on purpose: one for each format, beside the five that do not. */
+export const FLAKY_FORMATS = PROVIDERS
 
 /** The provider of the user whom nobody answers. */
 export const UNLUCKY_PROVIDER = 'unlucky'
@@ -13,16 +13,20 @@ export const FLAKY_KEY = 'FLAKY_KEY'
 
 export const BODY_LIMIT = 4 * 1024 * 1024
 
-/** Patience with vendors: far more than they take on a busy machine, and little enough to see it end many times. */
+/** Patience with providers: far more than they take on a busy machine, and little enough to see it end many times. */
 const TIMEOUTS = { connect_ms: 3000, first_byte_ms: 6000, idle_ms: 6000 }
 
 /** As shipped, but for what would take longer than a soak to fill up or to see. */
-export async function writeSettings(folder: string, vendorsUrl: string): Promise<string> {
-  const flaky = Object.entries(VENDOR_PATHS).map(([format, place]) => [
+export async function writeSettings(folder: string, providersUrl: string): Promise<string> {
+  const flaky = Object.entries(PROVIDER_PATHS).map(([format, place]) => [
     `flaky-${format}`,
-    { format, base_url: vendorsUrl + place, key_variable: FLAKY_KEY },
+    { format, base_url: providersUrl + place, key_variable: FLAKY_KEY },
   ])
-  const unlucky = { format: 'openai', base_url: vendorsUrl + VENDOR_PATHS.openai, key_variable: FLAKY_KEY }
+  const unlucky = {
+    format: 'openai',
+    base_url: providersUrl + PROVIDER_PATHS.openai,
+    key_variable: FLAKY_KEY,
+  }
   const settings = {
     plugins: [
       ...['auth', 'rate-limit', 'plan'],

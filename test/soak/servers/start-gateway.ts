@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { ADMIN_KEY } from '../../support/gateway.ts'
 import { INSPECTED } from '../../support/heap.ts'
+import { providersAt } from '../../support/providers.ts'
 import { ROOT } from '../../support/root.ts'
-import { vendorsAt } from '../../support/vendors.ts'
 import { treeOf } from './process-tree.ts'
 import { FLAKY_KEY } from './settings.ts'
 
@@ -32,7 +32,7 @@ export interface GatewayProcess {
 export interface Place {
   readonly dataDir: string
   readonly settingsFile: string
-  readonly vendorsUrl: string
+  readonly providersUrl: string
   readonly logFile: string
   readonly workers: number
 }
@@ -46,8 +46,8 @@ export async function startGateway(place: Place): Promise<GatewayProcess> {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       NODE_OPTIONS: `${INSPECTED.NODE_OPTIONS} --trace-warnings`,
-      ...vendorsAt({ url: place.vendorsUrl }),
-      [FLAKY_KEY]: 'vendor-key',
+      ...providersAt({ url: place.providersUrl }),
+      [FLAKY_KEY]: 'provider-key',
       PORT: '0',
       ROUTE_PORT: '0',
       ADMIN_KEY,

@@ -34,7 +34,7 @@ const jsonSchema: Request = {
   response_format: { type: 'json_schema', json_schema: { name: 'weather', strict: true, schema: SCHEMA } },
 }
 
-/** What vendors can do, tried whole and streamed wherever that makes a difference. */
+/** What providers can do, tried whole and streamed wherever that makes a difference. */
 export const ABILITIES = {
   text: async (bench) => {
     const { message, finish_reason } = await ask(bench, asUser('Grüße, 世界'))
@@ -161,7 +161,7 @@ export const ABILITIES = {
   },
 } satisfies Readonly<Record<string, Case>>
 
-/** JSON mode where the operator says that the vendor has it (config `capabilities`). */
+/** JSON mode where the operator says that the provider has it (config `capabilities`). */
 export const SWITCHED_ON = {
   'JSON object, switched on': ABILITIES['JSON object'],
   'JSON schema, switched on': ABILITIES['JSON schema'],

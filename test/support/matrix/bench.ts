@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import OpenAI from 'openai'
 import type { RecordedRequest, Sandbox } from '../../../providers/sandbox/server.ts'
 
-/** One vendor behind a gateway, and the sandbox that stands in for it. */
+/** One provider behind a gateway, and the sandbox that stands in for it. */
 export interface Bench {
   readonly client: OpenAI
   readonly sandbox: Sandbox
@@ -14,7 +14,7 @@ export interface Bench {
 /** What the table shows: the ability is there, or a request for it is refused with a clear 400. */
 export type Cell = 'yes' | '400'
 
-/** One ability. It throws where the vendor does not have it; texts that ask for a fault hold the vendor's name, too. */
+/** One ability. It throws where the provider does not have it; texts that ask for a fault hold the provider's name, too. */
 export type Case = (bench: Bench) => Promise<Cell>
 
 export type Request = Omit<
@@ -77,6 +77,6 @@ export async function failing(bench: Bench, content: string) {
 /** What a model says or thinks: some begin with their thoughts. */
 const saidIn = (delta: unknown): string => loose(delta)?.content || loose(delta)?.reasoning_content || ''
 
-/** Resolves once the vendor has heard a request with this text. */
+/** Resolves once the provider has heard a request with this text. */
 export const heard = ({ sandbox }: Bench, text: string) =>
   sandbox.next(({ body }: RecordedRequest) => JSON.stringify(body).includes(text))

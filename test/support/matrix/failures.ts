@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import OpenAI from 'openai'
 import { asUser, type Case, failing, heard } from './bench.ts'
 
-/** What vendors and clients do wrong. */
+/** What providers and clients do wrong. */
 export const FAILURES = {
   'error before the stream': async (bench) => {
     const limited = await failing(bench, 'Hi [[sandbox:status=429 retry-after=7]]')

@@ -23,18 +23,18 @@ function routeTo(names: readonly [string, ...string[]], isFixed = false): Route 
 
 const error = (code: ErrorCode, details: ErrorDetails = {}) => new GatewayError(code, code, details)
 
-/** Dispatches; each call to a vendor meets the next of these, and what is left over are good answers. */
+/** Dispatches; each call to a provider meets the next of these, and what is left over are good answers. */
 async function send(route: Route, outcomes: readonly unknown[], signal = new AbortController().signal) {
   const called: string[] = []
   // Only these fields are looked at.
   const exchange = { attempts: [], client: presenceOf(signal) } as unknown as Exchange
   const given = [...outcomes]
-  const callVendor = async (_: Exchange, { provider, model }: Target) => {
+  const callProvider = async (_: Exchange, { provider, model }: Target) => {
     called.push(`${provider}:${model}`)
     const outcome = given.shift()
     if (outcome !== undefined) throw outcome
   }
-  const thrown = await dispatch(exchange, route, callVendor).then(
+  const thrown = await dispatch(exchange, route, callProvider).then(
     () => undefined,
     (error) => error,
   )
@@ -59,21 +59,21 @@ describe('dispatch', () => {
       'provider_authentication_error',
       'model_not_found',
     ] as const) {
-      it(`given ${code}, then the best of another vendor is tried`, async () => {
+      it(`given ${code}, then the best of another provider is tried`, async () => {
         const { called, thrown } = await send(several, [error(code)])
         expect(called).to.deep.equal(['a:1', 'b:1'])
         expect(thrown).to.equal(undefined)
       })
     }
 
-    it('given every try fails, then there are three, each with another vendor, and 503', async () => {
+    it('given every try fails, then there are three, each with another provider, and 503', async () => {
       const { called, thrown } = await send(several, Array(9).fill(error('provider_error')))
       expect(called).to.deep.equal(['a:1', 'b:1', 'c:1'])
       expect(thrown).to.include({ code: 'no_providers_available', status: 503 })
       expect(thrown.details.retryAfter).to.equal(1)
     })
 
-    it('given all vendors have failed, then their other models are tried, best first', async () => {
+    it('given all providers have failed, then their other models are tried, best first', async () => {
       const { called } = await send(
         routeTo(['a:1', 'b:1', 'b:2', 'a:2']),
         Array(9).fill(error('provider_timeout')),
@@ -86,7 +86,7 @@ describe('dispatch', () => {
       expect(called).to.deep.equal(['a:1', 'a:2'])
     })
 
-    it('given a vendor refuses the request, then that is the answer', async () => {
+    it('given a provider refuses the request, then that is the answer', async () => {
       const refused = error('provider_refused')
       expect(await send(several, [refused])).to.deep.include({ called: ['a:1'], thrown: refused })
     })
@@ -142,8 +142,8 @@ describe('dispatch', () => {
       ['it asks for a longer wait than is worth it', error('provider_rate_limited', { retryAfter: 3 })],
       ['there is no budget left', error('provider_quota_exceeded')],
       ['our credentials are refused', error('provider_authentication_error')],
-      ['the vendor does not know the model', error('model_not_found')],
-      ['the vendor refuses the request', error('provider_refused')],
+      ['the provider does not know the model', error('model_not_found')],
+      ['the provider refuses the request', error('provider_refused')],
     ] as const) {
       it(`given ${why}, then it is not tried again`, async () => {
         expect(await send(pinned, [failure])).to.deep.include({ called: ['a:1'], thrown: failure })

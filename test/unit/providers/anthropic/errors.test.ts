@@ -40,7 +40,7 @@ describe('reading a failure of Anthropic', () => {
     expect(error).to.include({ status: 502, mayFailOver: true })
   })
 
-  it('passes on what the vendor says about a bad request', () => {
+  it('passes on what the provider says about a bad request', () => {
     const { message, wireCode, status } = readError(400, bad('messages.0: bad'))
     expect(message).to.equal('anthropic refused the request: messages.0: bad')
     expect({ wireCode, status }).to.deep.equal({ wireCode: 'provider_refused', status: 400 })
@@ -61,7 +61,7 @@ describe('reading a failure of Anthropic', () => {
     expect(error.details.param).to.equal('model')
   })
 
-  it('never repeats what the vendor says about our account', () => {
+  it('never repeats what the provider says about our account', () => {
     const error = readError(401, { type: 'authentication_error', message: 'bad key sk-ant-api03-abcwxyz' })
     expect(error.message).to.equal("anthropic refused the gateway's credentials.")
     expect(String(error.details.cause)).to.contain('authentication_error').and.not.to.contain('wxyz')
@@ -80,7 +80,7 @@ describe('reading a failure of Anthropic', () => {
       [`anthropic-ratelimit-${limit}-reset`]: new Date(Date.now() + seconds * 1000).toISOString(),
     })
     const headers: [what: string, given: () => ProviderErrorResponse['headers'], seconds: number][] = [
-      ['what the vendor says', () => ({ 'retry-after': '7', ...reset('tokens', 60) }), 7],
+      ['what the provider says', () => ({ 'retry-after': '7', ...reset('tokens', 60) }), 7],
       [
         'until the limit that is used up is reset',
         () => ({ ...reset('requests', 9, '4'), ...reset('tokens', 30) }),
@@ -102,7 +102,7 @@ describe('reading a failure of Anthropic', () => {
       })
     }
 
-    it('is kept on other failures when the vendor gives it', () => {
+    it('is kept on other failures when the provider gives it', () => {
       expect(readError(529, {}, { 'retry-after': '4' }).details.retryAfter).to.equal(4)
       expect(readError(529, {}).details).not.to.have.property('retryAfter')
     })

@@ -112,7 +112,7 @@ describe('writing messages to Anthropic', () => {
       })
     }
 
-    it('cleans ids of other vendors, the same on both sides', () => {
+    it('cleans ids of other providers, the same on both sides', () => {
       const { messages } = bodyOf({ messages: [user, calling('call:1.2'), result('call:1.2', 'x')] })
       expect(messages[1]!.content[0]).to.include({ id: 'call_1_2' })
       expect(messages[2]!.content[0]).to.include({ tool_use_id: 'call_1_2' })
@@ -220,7 +220,7 @@ describe('writing messages to Anthropic', () => {
       })
     })
 
-    it('refuses other files, and files that only their vendor has', () => {
+    it('refuses other files, and files that only their provider has', () => {
       const param = 'messages[0].content[0].file.file_data'
       const other = { type: 'file', file: { file_data: 'data:application/zip;base64,AAAA' } }
       expectRefusal([say([other])], 'invalid_value', param)

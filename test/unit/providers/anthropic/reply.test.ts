@@ -62,7 +62,7 @@ describe('reading a whole reply of Anthropic', () => {
     ])
   })
 
-  it('passes over blocks that say nothing, and those of the vendor’s own tools', () => {
+  it('passes over blocks that say nothing, and those of the provider’s own tools', () => {
     const content = [
       { type: 'redacted_thinking', data: 'x' },
       { type: 'thinking', thinking: '', signature: 'c2ln' },

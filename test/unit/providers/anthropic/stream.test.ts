@@ -19,7 +19,7 @@ const text: Block = { type: 'text', text: '', citations: null }
 const thinking: Block = { type: 'thinking', thinking: '', signature: '' }
 const call = (id: string, name: string): Block => ({ type: 'tool_use', id, name, input: {}, caller: direct })
 
-/** As the vendor sends it: named events, pings, a block of thoughts, a text and two tool calls, one without arguments. */
+/** As the provider sends it: named events, pings, a block of thoughts, a text and two tool calls, one without arguments. */
 const recorded = [
   record(start()),
   record(open(0, thinking)),

@@ -23,7 +23,7 @@ export function write(fields: Fields, model = 'claude-sonnet-4-6') {
   return anthropic.buildRequest({ messages: [user], ...fields }, targetOf(model), 'sk-ant-key')
 }
 
-/** The body of such a call, as the vendor parses it. */
+/** The body of such a call, as the provider parses it. */
 export function bodyOf(fields: Fields, model?: string): MessagesBody {
   return JSON.parse(write(fields, model).body)
 }

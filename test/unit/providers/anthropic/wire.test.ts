@@ -6,7 +6,7 @@ import { bodyOf } from './target.ts'
 type Written<T> = T extends object ? { -readonly [K in keyof T]: Written<Exclude<T[K], undefined>> } : T
 
 describe('the body of a call to Anthropic', () => {
-  it("is what the vendor's own SDK sends (checked by the compiler)", () => {
+  it("is what the provider's own SDK sends (checked by the compiler)", () => {
     const body: MessageCreateParamsBase = bodyOf({}) as Written<MessagesBody>
     const unknownFields: Exclude<keyof MessagesBody, keyof MessageCreateParamsBase>[] = []
     void [body, unknownFields satisfies never[]]

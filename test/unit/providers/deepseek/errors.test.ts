@@ -19,7 +19,7 @@ describe('reading a failure of DeepSeek', () => {
     })
   }
 
-  it('does not have 402 retried, but lets another vendor answer', () => {
+  it('does not have 402 retried, but lets another provider answer', () => {
     const error = read(402, 'Insufficient Balance')
     expect(error.details.headers).to.deep.equal({ 'x-should-retry': 'false' })
     expect(error.mayFailOver).to.equal(true)

@@ -46,7 +46,7 @@ describe('reading a failure of Gemini', () => {
     })
   }
 
-  it('passes on what the vendor says about a bad request', () => {
+  it('passes on what the provider says about a bad request', () => {
     const error = readError(400, { message: 'Unknown name "foo".', status: 'INVALID_ARGUMENT' })
     expect(error).to.include({
       message: 'gemini refused the request: Unknown name "foo".',
@@ -65,7 +65,7 @@ describe('reading a failure of Gemini', () => {
     expect(error.details.param).to.equal('model')
   })
 
-  it('never repeats what the vendor says about our key', () => {
+  it('never repeats what the provider says about our key', () => {
     const error = readError(403, { message: 'Key AIzaSyA1234567890bcdefg is not allowed.' })
     expect(error.message).to.equal("gemini refused the gateway's credentials.")
     expect(String(error.details.cause)).not.to.contain('AIza')
@@ -91,7 +91,7 @@ describe('reading a failure of Gemini', () => {
       })
     }
 
-    it('is kept on other failures when the vendor gives it', () => {
+    it('is kept on other failures when the provider gives it', () => {
       expect(readError(503, { details: [retryIn('4s')] }).details.retryAfter).to.equal(4)
       expect(readError(503, {}).details).not.to.have.property('retryAfter')
     })

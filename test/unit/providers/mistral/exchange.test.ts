@@ -58,7 +58,7 @@ describe('an exchange with Mistral', () => {
         expect(choices[0]!.finish_reason).to.equal('tool_calls')
 
         const tool_calls = ['look', 'ring'].map((name) => ({
-          id: `call_of_another_vendor_${name}`,
+          id: `call_of_another_provider_${name}`,
           type: 'function',
           function: { name, arguments: '{}' },
         }))

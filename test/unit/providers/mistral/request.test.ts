@@ -8,7 +8,7 @@ import type { ChatBody, ChatMessage } from '../../../../providers/mistral/wire.t
 
 type KeysOf<T> = T extends unknown ? keyof T : never
 type Unknown<Ours, Theirs> = Exclude<KeysOf<Ours>, KeysOf<Theirs>>
-/** Theirs with nothing required: the SDK always writes some fields that the vendor does not ask for. */
+/** Theirs with nothing required: the SDK always writes some fields that the provider does not ask for. */
 type Lenient<T> = T extends readonly (infer U)[]
   ? readonly Lenient<U>[]
   : T extends object

@@ -37,7 +37,7 @@ describe('reading a failure of OpenAI', () => {
     })
   }
 
-  it('passes on what the vendor says about a bad request', () => {
+  it('passes on what the provider says about a bad request', () => {
     const error = readError(400, {
       message: "This model's maximum context length is 128000 tokens.",
       type: 'invalid_request_error',
@@ -58,12 +58,12 @@ describe('reading a failure of OpenAI', () => {
     expect(error.details.param).to.equal('model')
   })
 
-  it('keeps our own code where the vendor has none, or a number', () => {
+  it('keeps our own code where the provider has none, or a number', () => {
     expect(readError(400, { code: null }).wireCode).to.equal('provider_refused')
     expect(readError(400, { code: 400 }).wireCode).to.equal('provider_refused')
   })
 
-  it('never repeats what the vendor says about our key', () => {
+  it('never repeats what the provider says about our key', () => {
     const error = readError(401, { message: 'Incorrect API key provided: sk-proj-abc***wxyz.' })
     expect(error.message).to.equal("openai refused the gateway's credentials.")
     expect(String(error.details.cause)).not.to.contain('wxyz')
@@ -104,7 +104,7 @@ describe('reading a failure of OpenAI', () => {
       expect(details.retryAfter).to.be.closeTo(10, 1)
     })
 
-    it('is kept on other failures when the vendor gives it', () => {
+    it('is kept on other failures when the provider gives it', () => {
       expect(readError(503, {}, { 'retry-after': '4' }).details.retryAfter).to.equal(4)
       expect(readError(503, {}).details).not.to.have.property('retryAfter')
     })

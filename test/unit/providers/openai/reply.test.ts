@@ -101,7 +101,7 @@ describe('reading a whole reply of OpenAI', () => {
     expect(openai.parseReply(strange).parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
   })
 
-  it('counts what was written to the cache, where the vendor says so', () => {
+  it('counts what was written to the cache, where the provider says so', () => {
     const prompt_tokens_details = { cached_tokens: 8, cache_write_tokens: 4 }
     const told = { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details }
     const { parts } = openai.parseReply({ choices: [{ message: {} }], usage: told })

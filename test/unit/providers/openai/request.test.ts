@@ -84,7 +84,7 @@ describe('writing a call to OpenAI', () => {
     expect(call.omitted).to.deep.equal(['reasoning_effort'])
   })
 
-  it("leaves out of the history what other vendors' answers carried", () => {
+  it("leaves out of the history what other providers' answers carried", () => {
     const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
     const foreign = { ...call, extra_content: { google: { thought_signature: 'x' } } }
     const history: ChatRequest = {

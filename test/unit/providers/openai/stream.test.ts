@@ -125,7 +125,7 @@ describe('reading a stream of OpenAI', () => {
     ])
   })
 
-  it('gives one end where a vendor repeats it', () => {
+  it('gives one end where a provider repeats it', () => {
     const ends = partsOf(read(chunk({}, 'stop'), chunk({}, 'stop'))).filter((part) => part.type === 'finish')
     expect(ends).to.have.length(1)
   })

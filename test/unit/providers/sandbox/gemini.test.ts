@@ -226,7 +226,7 @@ describe('the sandbox, to the SDK of Google', () => {
 
     for (const [why, body] of [
       ['no contents', {}],
-      ['a role of another vendor', { contents: [{ role: 'assistant', parts: [{ text: 'Hi' }] }] }],
+      ['a role of another provider', { contents: [{ role: 'assistant', parts: [{ text: 'Hi' }] }] }],
       ['no parts', { contents: [{ role: 'user', parts: [] }] }],
       ['a result of no call', { contents: [{ parts: [{ functionResponse: { name: 'f', response: {} } }] }] }],
       [

@@ -26,7 +26,7 @@ const whole: ChatRequest = { messages: [{ role: 'user', content: 'Which track?' 
 const streamed: ChatRequest = { ...whole, stream: true }
 const never = new AbortController().signal
 
-describe('sending to a vendor', () => {
+describe('sending to a provider', () => {
   let server: Server
   let connection: ProviderClient
   let answer: RequestListener
@@ -413,7 +413,7 @@ describe('sending to a vendor', () => {
     })
   })
 
-  describe('a slow vendor', () => {
+  describe('a slow provider', () => {
     const late = { code: 'provider_timeout', message: 'acme did not answer in time.' }
 
     it('has so long to begin a whole reply', async () => {
@@ -516,7 +516,7 @@ describe('sending to a vendor', () => {
     })
   })
 
-  describe('a vendor that cannot be reached', () => {
+  describe('a provider that cannot be reached', () => {
     it('is told apart by its code', async () => {
       const other = createServer()
       await once(other.listen(0, '127.0.0.1'), 'listening')

@@ -27,7 +27,7 @@ describe('explaining a failed request', () => {
     })
   }
 
-  it('keeps back what a vendor sent that is not HTTP: it may quote the request', () => {
+  it('keeps back what a provider sent that is not HTTP: it may quote the request', () => {
     const cause = Object.assign(new Error('Expected HTTP/'), {
       code: 'HPE_INVALID_CONSTANT',
       data: 'a prompt',

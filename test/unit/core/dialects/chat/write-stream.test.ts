@@ -10,7 +10,7 @@ import { staying } from '../../../../support/presence.ts'
 
 const ADDRESS = { provider: 'acme', x_request_id: 'req_1' }
 
-/** The records that a client gets for these events; a `GatewayError` among them is the vendor's failure. */
+/** The records that a client gets for these events; a `GatewayError` among them is the provider's failure. */
 async function write(events: readonly (ReplyEvent | GatewayError)[], include_usage?: boolean) {
   async function* batches() {
     for (const event of events) {
@@ -38,7 +38,7 @@ async function write(events: readonly (ReplyEvent | GatewayError)[], include_usa
 const usage = { input: 12, output: 5 }
 const toldAs = { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 }
 
-/** A vendor whose format is another. */
+/** A provider whose format is another. */
 const converted: ReplyEvent[] = [
   { parts: [{ type: 'start', id: 'x', model: 'loco' }] },
   { parts: [{ type: 'text', text: 'Track 9.' }] },
@@ -65,7 +65,7 @@ const usageOnly: ReplyEvent = {
   native: { id: 'x', object: 'chat.completion.chunk', choices: [], usage: toldAs },
 }
 
-/** Vendors of the same format, by where they tell the usage. */
+/** Providers of the same format, by where they tell the usage. */
 const native = {
   'in a chunk of its own': [
     chunk({ content: 'Hi' }, null, { usage: null }),
@@ -108,7 +108,7 @@ describe('writing a stream of chat completion chunks', () => {
   })
 
   for (const [where, events] of Object.entries({ 'by the parts of another format': converted, ...native })) {
-    describe(`when the vendor tells the usage ${where} (13.28)`, () => {
+    describe(`when the provider tells the usage ${where} (13.28)`, () => {
       it('gives none unless the client asked', async () => {
         for (const asked of [undefined, false]) {
           const records = await write(events, asked)
@@ -132,7 +132,7 @@ describe('writing a stream of chat completion chunks', () => {
     })
   }
 
-  it('ends in one error record and no [DONE] when the vendor fails on the way (13.27)', async () => {
+  it('ends in one error record and no [DONE] when the provider fails on the way (13.27)', async () => {
     const records = await write([
       ...converted.slice(0, 2),
       new GatewayError('provider_error', 'The provider stopped before the end of its reply.'),
@@ -141,7 +141,7 @@ describe('writing a stream of chat completion chunks', () => {
     expect(records.at(-1).error).to.include({ code: 'provider_error', http_status: 502 })
   })
 
-  it('gives the finish, and then the error, when the vendor fails after it', async () => {
+  it('gives the finish, and then the error, when the provider fails after it', async () => {
     const records = await write([...converted, new GatewayError('provider_unreachable', 'It is gone.')], true)
     expect(records.at(-2).choices[0].finish_reason).to.equal('stop')
     expect(records.at(-1).error.code).to.equal('provider_unreachable')

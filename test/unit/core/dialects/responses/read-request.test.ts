@@ -74,7 +74,7 @@ describe('reading a Responses request', () => {
     })
   })
 
-  it('keeps fields to itself that say nothing to a vendor', () => {
+  it('keeps fields to itself that say nothing to a provider', () => {
     const given = {
       input: 'x',
       store: false,

@@ -186,7 +186,7 @@ describe('the events of a streamed response', () => {
     ])
   })
 
-  it('carry back what a vendor wants to see again with a call', () => {
+  it('carry back what a provider wants to see again with a call', () => {
     const output = createOutput(SEED)
     output.add({
       type: 'tool-start',

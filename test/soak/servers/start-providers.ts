@@ -2,8 +2,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** The process of the vendors. */
-export interface Vendors {
+/** The process of the providers. */
+export interface Providers {
   readonly url: string
   readonly pid: number
   /** Lets go of every connection and listens again at the same place. */
@@ -11,12 +11,12 @@ export interface Vendors {
   stop(): Promise<void>
 }
 
-export async function startVendors(): Promise<Vendors> {
-  const program = fileURLToPath(new URL('vendors.ts', import.meta.url))
+export async function startProviders(): Promise<Providers> {
+  const program = fileURLToPath(new URL('providers.ts', import.meta.url))
   const child = fork(program, { execArgv: ['--import', 'tsx'] })
   const exited = once(child, 'exit')
   const first = await Promise.race([once(child, 'message'), exited.then(() => undefined)])
-  if (first === undefined) throw new Error('the vendors did not start')
+  if (first === undefined) throw new Error('the providers did not start')
   return {
     url: first[0],
     pid: child.pid ?? 0,

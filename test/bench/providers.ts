@@ -1,5 +1,5 @@
-/** The vendors, with the paths at which the upstream speaks their formats. */
-export const VENDORS = [
+/** The providers, with the paths at which the upstream speaks their formats. */
+export const PROVIDERS = [
   {
     name: 'openai',
     model: 'gpt-4o',
@@ -32,4 +32,4 @@ export const VENDORS = [
   },
 ] as const
 
-export type VendorName = (typeof VENDORS)[number]['name']
+export type ProviderName = (typeof PROVIDERS)[number]['name']

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A vendor in OpenAI's format that blabs: whatever it answers quotes the key and the prompt that it was sent. */
-export interface EchoingVendor {
+/** A provider in OpenAI's format that blabs: whatever it answers quotes the key and the prompt that it was sent. */
+export interface EchoingProvider {
   /** For `OPENAI_BASE_URL`. */
   readonly url: string
   close(): void
@@ -24,7 +24,7 @@ export const MISDEEDS = [
   'gone',
 ] as const
 
-export async function startEchoingVendor(): Promise<EchoingVendor> {
+export async function startEchoingProvider(): Promise<EchoingProvider> {
   const server = createServer((request, response) => void answer(request, response))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-/** A vendor in OpenAI's format that streams as fast as it is read, for ever. */
-export interface EndlessVendor {
+/** A provider in OpenAI's format that streams as fast as it is read, for ever. */
+export interface EndlessProvider {
   /** For `OPENAI_BASE_URL`. */
   readonly url: string
   /** Bytes that it could hand over so far. */
@@ -23,7 +23,7 @@ const RECORD = `data: ${JSON.stringify({
   choices: [{ index: 0, delta: { content: 'x'.repeat(8000) }, finish_reason: null }],
 })}\n\n`
 
-export async function startEndlessVendor(): Promise<EndlessVendor> {
+export async function startEndlessProvider(): Promise<EndlessProvider> {
   let sent = 0
   let leave = (_: unknown) => {}
   const left = new Promise((resolve) => {

@@ -6,13 +6,13 @@ import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { ROOT } from '../support/root.ts'
 import { withSettings } from '../support/settings.ts'
 
-/** The settings that docs/vendors.md shows for another vendor, as they stand. */
+/** The settings that docs/providers.md shows for another provider, as they stand. */
 async function readShownSettings(): Promise<string> {
-  const page = await readFile(new URL('docs/vendors.md', ROOT), 'utf8')
-  return page.split('## Another vendor')[1]?.match(/```yaml\n(.*?)```/s)?.[1] ?? ''
+  const page = await readFile(new URL('docs/providers.md', ROOT), 'utf8')
+  return page.split('## Another provider')[1]?.match(/```yaml\n(.*?)```/s)?.[1] ?? ''
 }
 
-describe('another vendor that speaks the format of OpenAI, as a row of configuration', () => {
+describe('another provider that speaks the format of OpenAI, as a row of configuration', () => {
   let sandbox: Sandbox
   let gateway: RunningGateway
 
@@ -70,7 +70,7 @@ describe('another vendor that speaks the format of OpenAI, as a row of configura
     expect(body).to.include({ provider: 'acme', model: 'loco-1', routing_mode: 'cost' })
   })
 
-  it('may be set by a rule, unlike a vendor that nobody configured', async () => {
+  it('may be set by a rule, unlike a provider that nobody configured', async () => {
     const rule = { name: 'To Acme', is_enabled: true, priority: 0, match_json: { task: 'acme' } }
     const create = (set_provider: string) =>
       gateway.call('POST', '/v1/routing-rules', { ...rule, action_json: { set_provider } })
@@ -98,7 +98,7 @@ describe('another vendor that speaks the format of OpenAI, as a row of configura
     expect(body).to.include({ id: 'loco-1', owned_by: 'acme', provider: 'acme' })
   })
 
-  it('does not bring in vendors that have no key', async () => {
+  it('does not bring in providers that have no key', async () => {
     expect((await ask('gpt-4o')).status).to.equal(503)
   })
 })

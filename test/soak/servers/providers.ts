@@ -1,6 +1,6 @@
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
 
-/** The vendors of a soak, in a process of their own: one sandbox that speaks all formats. Ends with the process that started it. */
+/** The providers of a soak, in a process of their own: one sandbox that speaks all formats. Ends with the process that started it. */
 
 let sandbox: Sandbox = await startSandbox()
 const { port } = new URL(sandbox.url)

@@ -1,7 +1,7 @@
 import type { Sandbox } from '../../providers/sandbox/server.ts'
 
-/** Where a sandbox speaks each vendor's format. */
-export const VENDOR_PATHS = {
+/** Where a sandbox speaks each provider's format. */
+export const PROVIDER_PATHS = {
   openai: '/openai/v1',
   anthropic: '/anthropic',
   gemini: '/gemini',
@@ -9,24 +9,24 @@ export const VENDOR_PATHS = {
   deepseek: '/deepseek',
 }
 
-export const VENDORS = Object.keys(VENDOR_PATHS)
+export const PROVIDERS = Object.keys(PROVIDER_PATHS)
 
-/** Environment of a gateway whose vendors, all five unless others are named, are one sandbox. */
-export function vendorsAt(
+/** Environment of a gateway whose providers, all five unless others are named, are one sandbox. */
+export function providersAt(
   { url }: Pick<Sandbox, 'url'>,
-  vendors: readonly string[] = VENDORS,
+  providers: readonly string[] = PROVIDERS,
 ): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(VENDOR_PATHS)
-      .filter(([id]) => vendors.includes(id))
+    Object.entries(PROVIDER_PATHS)
+      .filter(([id]) => providers.includes(id))
       .flatMap(([id, path]) => [
-        [`${id.toUpperCase()}_API_KEY`, 'vendor-key'],
+        [`${id.toUpperCase()}_API_KEY`, 'provider-key'],
         [`${id.toUpperCase()}_BASE_URL`, url + path],
       ]),
   )
 }
 
-/** A model of each vendor that thinks and calls tools. */
+/** A model of each provider that thinks and calls tools. */
 export const MODELS: Readonly<Record<string, string>> = {
   openai: 'gpt-5-mini',
   anthropic: 'claude-sonnet-4-6',
