@@ -5,10 +5,10 @@ import { lazy } from '../util/lazy.ts'
 
 const word = {
   type: 'object',
-  required: ['name', 'says', 'schema'],
+  required: ['name', 'description', 'schema'],
   properties: {
     name: { type: 'string', minLength: 1 },
-    says: { type: 'string', minLength: 1 },
+    description: { type: 'string', minLength: 1 },
     schema: { type: 'object' },
   },
 }

@@ -195,7 +195,7 @@ describe('plugins', () => {
         },
       }) }`
     const home = await installPackage(folder, 'thrower', thrower)
-    for (const name of ['errors.js', 'brand.js', 'without-api-keys.js']) {
+    for (const name of ['errors.js']) {
       await cp(new URL(`../../dist/core/contract/${name}`, import.meta.url), path.join(home, 'copy', name))
     }
     const CONFIG = await listPlugins(folder, [...BUILT_IN, 'thrower'])

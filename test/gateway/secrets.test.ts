@@ -133,7 +133,7 @@ describe('secrets of a running gateway', () => {
   it('are in no list of processes', async function () {
     const commandLine = await readFile(`/proc/${gateway.process.pid}/cmdline`, 'utf8').catch(() => undefined)
     if (commandLine === undefined) return this.skip()
-    expect(commandLine).to.contain('signalbox').and.not.to.contain(SECRET)
+    expect(commandLine).to.contain('start').and.not.to.contain(SECRET)
   })
 
   it('are gone from the environment that plugins and their children see', async () => {
