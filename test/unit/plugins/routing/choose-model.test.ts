@@ -62,7 +62,7 @@ describe('the automatic choice', () => {
   it("says the winner's score and in one sentence what decided", () => {
     const route = chosen()
     expect(route.score).to.be.within(0, 1)
-    expect(route).to.include({ mode: 'quality', pinned: false, reason: 'Best for the test: blind of acme.' })
+    expect(route).to.include({ mode: 'quality', isFixed: false, reason: 'Best for the test: blind of acme.' })
   })
 
   describe('with preferences', () => {

@@ -29,7 +29,7 @@ describe('where a request goes', () => {
   describe('without rules', () => {
     it('given a model, then it is pinned, in the mode balance', async () => {
       const { route: found } = await route('good')
-      expect(found).to.deep.include({ mode: 'balance', pinned: true, score: 1 })
+      expect(found).to.deep.include({ mode: 'balance', isFixed: true, score: 1 })
       expect(found.targets).to.deep.equal([{ provider: 'acme', model: 'good', entry: good }])
       expect(found.reason).to.equal('The request named the model: good of acme.')
     })
@@ -83,7 +83,7 @@ describe('where a request goes', () => {
     it('a provider: then the best of its models for the mode, whatever model was named', async () => {
       const found = await route('cheap', { action: { set_provider: 'acme' } })
       expect(found.route.targets.map(({ model }) => model)).to.deep.equal(['good', 'plain'])
-      expect(found.route).to.include({ pinned: false, mode: 'balance' })
+      expect(found.route).to.include({ isFixed: false, mode: 'balance' })
       expect(found.route.reason).to.equal('A routing rule set the provider acme: good of acme.')
     })
 
@@ -97,7 +97,7 @@ describe('where a request goes', () => {
     it('a mode: then an automatic choice in that mode, whatever model was named', async () => {
       const found = await route('plain', { action: { set_mode: 'cost' } })
       expect(bestOf(found).model).to.equal('cheap')
-      expect(found.route).to.include({ pinned: false, mode: 'cost' })
+      expect(found.route).to.include({ isFixed: false, mode: 'cost' })
     })
 
     it('a provider and a mode: then the best of that provider for that mode', async () => {

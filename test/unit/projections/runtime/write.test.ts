@@ -60,7 +60,7 @@ describe('a writer', () => {
 
     const error = await rejection(write('user-2'))
 
-    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ maybeWritten: true })
+    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ outcomeUnknown: true })
   })
 
   it('does not wait for ever for the state that somebody else has made', async () => {
@@ -70,7 +70,7 @@ describe('a writer', () => {
 
     const error = await rejection(write('user-1'))
 
-    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ maybeWritten: false })
+    expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ outcomeUnknown: false })
   })
 
   it('fails those who waited with the one who found the log away, and says that nothing of theirs was written', async () => {
@@ -83,7 +83,7 @@ describe('a writer', () => {
     const errors = await Promise.all(Array.from({ length: 5 }, () => rejection(write('user-1'))))
 
     expect(appends).to.equal(1)
-    expect(errors.map(({ maybeWritten }) => maybeWritten)).to.deep.equal([true, false, false, false, false])
+    expect(errors.map(({ outcomeUnknown }) => outcomeUnknown)).to.deep.equal([true, false, false, false, false])
   })
 
   it('tries everybody when the disk is full: what is smaller may fit', async () => {
@@ -106,6 +106,6 @@ describe('a writer', () => {
 
     expect(await rejection(write('user-1')))
       .to.be.instanceOf(EventLogUnavailableError)
-      .and.include({ maybeWritten: false })
+      .and.include({ outcomeUnknown: false })
   })
 })

@@ -226,7 +226,7 @@ describe('the SQLite log', () => {
       const log = await open({ busyTimeout: 30 })
 
       const error = await rejection(log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata }))
-      expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ full: false })
+      expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ diskFull: false })
       expect(error).to.have.nested.property('cause.code', 'SQLITE_BUSY')
       holder.exec('ROLLBACK')
 
@@ -244,7 +244,7 @@ describe('the SQLite log', () => {
         log.append('user-1', [numbered(1), large], { expectedRevision: -1, metadata }),
       )
 
-      expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ full: true })
+      expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ diskFull: true })
       expect(error).to.have.nested.property('cause.code', 'SQLITE_FULL')
       expect(await collect(log.read('user-1'))).to.deep.equal([])
     })
