@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
 /** Says from which address a request comes. */
-export type ReadAddress = (request: IncomingMessage) => string
+export type ClientAddressResolver = (request: IncomingMessage) => string
 
 /**
  * The address at the other end of the socket. Only when that is a trusted proxy, `x-forwarded-for` is read, from its end: what
  * trusted proxies added is believed, and the first address that is none of theirs is the client's.
  */
-export function createAddressReader(trustedProxies: readonly string[]): ReadAddress {
+export function createClientAddressResolver(trustedProxies: readonly string[]): ClientAddressResolver {
   const trusted = new BlockList()
   for (const text of trustedProxies) addNetwork(trusted, text)
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')

@@ -50,7 +50,7 @@ export function handleErrors(logger: Logger, whenOver: (ctx: GatewayContext) => 
 function toGatewayError(thrown: unknown): GatewayError {
   if (GatewayError.isInstance(thrown)) return thrown
   if (EventLogUnavailableError.isInstance(thrown)) return toEventLogError(thrown)
-  const refusal = toKoaError(thrown)
+  const refusal = fromKoaError(thrown)
   if (refusal !== undefined) return refusal
   return new GatewayError(
     'internal_error',
@@ -73,7 +73,7 @@ function toEventLogError(cause: EventLogUnavailableError): GatewayError {
 }
 
 /** What `ctx.throw(403, 'Not here.')` of Koa says to the caller, as our error; undefined for what it keeps to itself. */
-export function toKoaError(thrown: unknown): GatewayError | undefined {
+export function fromKoaError(thrown: unknown): GatewayError | undefined {
   if (!(thrown instanceof Error && 'expose' in thrown && 'status' in thrown)) return undefined
   const { expose, status, message } = thrown
   if (expose !== true || typeof status !== 'number' || status < 400 || status > 499) return undefined

@@ -7,7 +7,7 @@ import {
   type ReplyPart,
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
-import { noteReply, toStreamError } from '../note-reply.ts'
+import { recordUsage, toStreamError } from '../note-reply.ts'
 import { chatErrorBody } from './error-body.ts'
 import { decorate, toolCallOf, usageOf } from './write-completion.ts'
 
@@ -29,7 +29,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     for await (const batch of exchange.reply.batches) {
       let text = ''
       for (const event of batch) {
-        finished = noteReply(exchange, event) || finished
+        finished = recordUsage(exchange, event) || finished
         if (!first && !finished) {
           for (const chunk of textsOf(event)) text += `data: ${chunk}\n\n`
           continue

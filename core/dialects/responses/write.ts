@@ -1,6 +1,6 @@
 import { type Exchange, type FinishReason, GatewayError, type JsonObject } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
-import { noteReply, toStreamError } from '../note-reply.ts'
+import { recordUsage, toStreamError } from '../note-reply.ts'
 import type { ResponsesCall } from './call.ts'
 import { createOutput } from './output.ts'
 import { createRecords } from './records.ts'
@@ -54,7 +54,7 @@ export async function* writeEvents(
     let text = records.open(opened)
     for await (const batch of exchange.reply.batches) {
       for (const event of batch) {
-        noteReply(exchange, event)
+        recordUsage(exchange, event)
         for (const part of event.parts) {
           if (part.type === 'finish') finish = part.reason
           text += records.add(part)

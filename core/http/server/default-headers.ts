@@ -53,7 +53,7 @@ const ALWAYS: readonly HttpHeader[] = [
 ]
 
 /** Made once per server. Browsers heed HSTS over TLS only, so it is for those who have TLS in front. */
-export function listSecurityHeaders(hstsSeconds?: number | null): readonly HttpHeader[] {
+export function buildSecurityHeaders(hstsSeconds?: number | null): readonly HttpHeader[] {
   if (typeof hstsSeconds !== 'number') return ALWAYS
   return [...ALWAYS, ['strict-transport-security', `max-age=${hstsSeconds}`]]
 }

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
-import { GatewayResponse, type HttpHeader, listSecurityHeaders } from './default-headers.ts'
+import { buildSecurityHeaders, GatewayResponse, type HttpHeader } from './default-headers.ts'
 import { DEFAULT_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
 import { createConnectionRejecter, pendingResponse, rejectOnClientError } from './reject-connection.ts'
 import { validateRequest } from './validate-request.ts'
@@ -14,7 +14,7 @@ export interface ServerOptions {
 
 /** A server that keeps the limits, and hands on only requests that everybody reads alike. */
 export function createHardenedServer(handle: RequestListener, options: ServerOptions): Server {
-  const { limits = DEFAULT_LIMITS, headers = listSecurityHeaders(), logger } = options
+  const { limits = DEFAULT_LIMITS, headers = buildSecurityHeaders(), logger } = options
   const refuse = createConnectionRejecter(headers, logger)
   const onEvery = headers.flat()
   const server = createServer(
@@ -22,7 +22,7 @@ export function createHardenedServer(handle: RequestListener, options: ServerOpt
     (request, response) => {
       // Node reads on when a connection was refused: what comes behind such a request is not to be served.
       if (!request.socket.writable) return
-      const fault = validateRequest(request, limits.headers)
+      const fault = validateRequest(request, limits.maxHeaders)
       if (fault !== undefined) {
         refuse(request.socket, fault)
         return
@@ -32,10 +32,10 @@ export function createHardenedServer(handle: RequestListener, options: ServerOpt
     },
   )
   // Of more than this Node tells nothing: one over the limit is enough to be found.
-  server.maxHeadersCount = limits.headers + 1
-  if (limits.connections !== null) server.maxConnections = limits.connections
+  server.maxHeadersCount = limits.maxHeaders + 1
+  if (limits.maxConnections !== null) server.maxConnections = limits.maxConnections
   rejectOnClientError(server, refuse)
-  destroyStalled(server, limits.stalledMs)
+  destroyStalled(server, limits.writeTimeoutMs)
   logDroppedConnections(server, logger)
   return server
 }

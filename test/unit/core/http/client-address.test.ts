@@ -1,6 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
-import { addressGroup, createAddressReader, findNetworkIssue } from '../../../../core/http/client-address.ts'
+import {
+  addressGroup,
+  createClientAddressResolver,
+  findNetworkIssue,
+} from '../../../../core/http/client-address.ts'
 
 const request = (remoteAddress: string, forwarded?: string) =>
   ({
@@ -9,7 +13,7 @@ const request = (remoteAddress: string, forwarded?: string) =>
   }) as unknown as IncomingMessage
 
 describe('the address of a client', () => {
-  const read = createAddressReader(['10.0.0.0/8', '192.0.2.9', 'fd00::/8'])
+  const read = createClientAddressResolver(['10.0.0.0/8', '192.0.2.9', 'fd00::/8'])
   const cases: readonly [what: string, socket: string, forwarded: string | undefined, address: string][] = [
     ['is the socket’s', '203.0.113.1', undefined, '203.0.113.1'],
     ['is the socket’s when that is no proxy', '203.0.113.1', '198.51.100.1', '203.0.113.1'],
