@@ -14,14 +14,14 @@ import { routeDialect } from '../dialects/route/dialect.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { PluginStep } from '../pipeline/set-up.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { identify } from './client-connection.ts'
-import { allowOrigins, type CorsSettings } from './cors.ts'
+import { identifyRequest } from './client-connection.ts'
+import { type CorsSettings, createCorsMiddleware } from './cors.ts'
 import { errorEnvelope, handleErrors, logResponseErrors, setErrorBody } from './errors.ts'
-import { type CallerSnapshot, createExchangeReader, createReplyWriter } from './inference.ts'
-import { addProbes } from './probes.ts'
+import { type CallerSnapshot, createExchangeReader, createReplySender } from './inference.ts'
+import { addProbeRoutes } from './probes.ts'
 import { createBodyReader } from './read-body.ts'
 import { logRequests, notifyObservers } from './request-observers.ts'
-import { createRouteRegistry, type RouteRegistry } from './route-conflicts.ts'
+import { createRouteRegistry, type RouteRegistry } from './route-registry.ts'
 import { UnwatchedKoa } from './unwatched-koa.ts'
 
 export interface AppParts {
@@ -40,7 +40,7 @@ export function createApp(parts: AppParts): Koa {
   const { steps } = parts
   const readBody = createBodyReader(parts.bodyLimit)
   const router: GatewayRouter = new Router()
-  addProbes(router, parts)
+  addProbeRoutes(router, parts)
   const endpoints = createRouteRegistry()
   const direct = new Map<string, GatewayMiddleware>()
   const addInference = (path: string, dialect: Dialect, isBuiltIn: boolean) => {
@@ -72,7 +72,7 @@ export function createApp(parts: AppParts): Koa {
 /** The application of the direct-routing address: probes and `POST /route`. */
 export function createRouteApp(parts: AppParts): Koa {
   const router: GatewayRouter = new Router()
-  addProbes(router, parts)
+  addProbeRoutes(router, parts)
   const serve = inference(routeDialect, true, parts)
   router.post('/route', serve)
   const app = createBaseApp(parts, router, new Map([['/route', serve]]))
@@ -92,7 +92,7 @@ function inference(
   return compose([
     setErrorBody(dialect.errorBody),
     ...composeChain('inference', steps, readRequest),
-    createReplyWriter(dialect, isWatched),
+    createReplySender(dialect, isWatched),
   ])
 }
 
@@ -105,9 +105,9 @@ function createBaseApp(
   const app = new UnwatchedKoa()
   logResponseErrors(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
-  app.use(identify as Koa.Middleware)
+  app.use(identifyRequest as Koa.Middleware)
   app.use(handleErrors(logger, notifyObservers(observers, logger)) as Koa.Middleware)
-  if (cors.origins.length > 0) app.use(allowOrigins(cors) as Koa.Middleware)
+  if (cors.origins.length > 0) app.use(createCorsMiddleware(cors) as Koa.Middleware)
   app.use(serveDirectly(direct) as Koa.Middleware)
   app.use(router.routes() as Koa.Middleware)
   return app

@@ -51,7 +51,7 @@ class HttpClientConnection implements ClientConnection {
 const NOBODY: readonly [] = []
 
 /** Gives every request its id, and watches whether its client waits for the end of the answer. */
-export function identify(ctx: GatewayContext, next: Next): Promise<void> {
+export function identifyRequest(ctx: GatewayContext, next: Next): Promise<void> {
   const requestId = newRequestId()
   Object.assign(ctx, { requestId, startedAt: performance.now(), client: new HttpClientConnection(ctx.res) })
   ctx.res.setDefaultHeader('x-request-id', requestId)

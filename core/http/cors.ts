@@ -38,7 +38,7 @@ const NAMES = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/
  * Lets scripts of other origins call. A preflight is answered here, before anybody asks for a key, since browsers send it without.
  * Credentials are never allowed: keys come in a header that the script sets, and cookies mean nothing here.
  */
-export function allowOrigins({ origins }: CorsSettings): GatewayMiddleware {
+export function createCorsMiddleware({ origins }: CorsSettings): GatewayMiddleware {
   const anybody = origins.includes('*')
   const allowed = new Set(origins)
   return async (ctx: GatewayContext, next: Next): Promise<void> => {

@@ -11,7 +11,7 @@ import {
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
 import { jsonBody } from './read-body.ts'
-import { sendStream } from './sse-body.ts'
+import { sendEventStream } from './sse-body.ts'
 
 /** Opens the exchange: reads the body as the dialect does and pins the user's rules as they are now. */
 export function createExchangeReader(dialect: Dialect, pin: (account: Account) => CallerSnapshot) {
@@ -26,7 +26,7 @@ export function createExchangeReader(dialect: Dialect, pin: (account: Account) =
  * Writes the reply that the plugins left, whole or streamed, in the client's format. What is whole is sent from here, past Koa, unless
  * something of a plugin package may want to see it or change it first.
  */
-export function createReplyWriter(dialect: Dialect, isWatched: boolean) {
+export function createReplySender(dialect: Dialect, isWatched: boolean) {
   return (ctx: GatewayContext): MaybePromise<void> => {
     const { reply, decoration } = ctx.exchange
     if (reply === undefined) {
@@ -34,7 +34,7 @@ export function createReplyWriter(dialect: Dialect, isWatched: boolean) {
     }
     if (decoration !== undefined)
       for (const [name, value] of decoration.headers) ctx.res.setDefaultHeader(name, value)
-    if (reply.type === 'stream') sendStream(ctx, dialect.writeStream(ctx.exchange, ctx))
+    if (reply.type === 'stream') sendEventStream(ctx, dialect.writeStream(ctx.exchange, ctx))
     else
       return chain(dialect.writeWhole(ctx.exchange, ctx), (answer) =>
         nextImmediate().then(() => sendWhole(ctx, answer, isWatched)),

@@ -7,7 +7,7 @@ interface Readiness {
 }
 
 /** `/healthz`: the process answers. `/readyz`: it may be sent traffic; 503 with the reason when not. */
-export function addProbes(router: GatewayRouter, { whyNotReady, logState }: Readiness): void {
+export function addProbeRoutes(router: GatewayRouter, { whyNotReady, logState }: Readiness): void {
   router.get('/healthz', async (ctx) => {
     ctx.body = { status: 'ok' }
   })

@@ -2,7 +2,7 @@ import { Stream, type Writable } from 'node:stream'
 import type { GatewayContext } from '../contract/index.ts'
 
 /** Answers with SSE: texts of one or more whole records, pulled at the client's pace and written at once. */
-export function sendStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
+export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
   ctx.status = 200
   ctx.set('content-type', 'text/event-stream; charset=utf-8')
   ctx.set('cache-control', 'no-store, no-transform')

@@ -1,5 +1,5 @@
 import { type Exchange, GatewayError, type Target } from '../../core/contract/index.ts'
-import { recordUsage } from '../../core/dialects/note-reply.ts'
+import { recordUsage } from '../../core/dialects/reply-events.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { Provider } from '../../providers/shared/client.ts'

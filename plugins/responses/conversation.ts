@@ -1,6 +1,6 @@
 import { GatewayError, isJsonObject, type JsonObject, type Message } from '../../core/contract/index.ts'
 import { parseResponseKey } from '../../core/dialects/responses/call.ts'
-import { parseItems } from '../../core/dialects/responses/read-items.ts'
+import { parseItems } from '../../core/dialects/responses/parse-items.ts'
 import type { InputItem, ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
 import type { StoredResponse } from '../../core/events/domain-events.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
@@ -23,7 +23,7 @@ async function loadTurns(previous_response_id: string, find: FindResponse): Prom
   const turns: (readonly Message[])[] = []
   for (let id: unknown = previous_response_id; typeof id === 'string'; ) {
     const stored = await find(parseResponseKey(id) ?? '')
-    if (stored === undefined || !isAnswered(stored)) throw notFound(id, previous_response_id)
+    if (stored === undefined || !isFinishedResponse(stored)) throw notFound(id, previous_response_id)
     turns.push([...stored.input, ...parseItems(outputOf(stored), 'output')])
     id = stored.response.previous_response_id
   }
@@ -39,7 +39,7 @@ export function resolveReferences(body: ResponsesBody, find: FindResponse): Mayb
 }
 
 /** True when the model brought the response to an end, so that it can be replayed and continued. */
-export function isAnswered({ response }: StoredResponse): boolean {
+export function isFinishedResponse({ response }: StoredResponse): boolean {
   return response.status === 'completed' || response.status === 'incomplete'
 }
 

@@ -7,14 +7,14 @@ import {
   type Message,
 } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
-import { chooseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
+import { chooseResponseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
 import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
-} from '../../core/dialects/responses/read-request.ts'
+} from '../../core/dialects/responses/parse-request.ts'
 import type { ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
-import { writeEvents, writeResponse } from '../../core/dialects/responses/write.ts'
+import { completeResponse, streamResponseEvents } from '../../core/dialects/responses/write-response.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { type FindResponse, loadConversation, resolveReferences } from './conversation.ts'
@@ -23,11 +23,11 @@ import type { ResponseRecorder, ResponseStore } from './store.ts'
 /** `POST /v1/responses`: continues stored conversations, and keeps what is answered. */
 export function createResponsesDialect(
   store: ResponseStore,
-  calls: Calls,
+  calls: ActiveCalls,
   keeper: ResponseRecorder,
 ): Dialect {
   function callOf(ctx: GatewayContext): ResponsesCall {
-    const call = calls.of(ctx)
+    const call = calls.get(ctx)
     if (call !== undefined) return call
     throw new GatewayError('internal_error', 'The call was not read before it was answered.')
   }
@@ -36,11 +36,11 @@ export function createResponsesDialect(
     parseRequest(given, ctx) {
       const find = (seed: string) => store.find(seed, ctx.account.userId)
       return chain(parseResponsesCall(given, find), ({ body, input, earlier, request }) => {
-        calls.open(ctx, {
+        calls.add(ctx, {
           body,
-          seed: requestIdSuffix(ctx.requestId),
+          responseKey: requestIdSuffix(ctx.requestId),
           createdAt: Math.floor(Date.now() / 1000),
-          form: chooseForm(body, ctx.headers),
+          form: chooseResponseForm(body, ctx.headers),
           inputCount: input.length,
           earlierCount: earlier.length,
         })
@@ -49,33 +49,33 @@ export function createResponsesDialect(
     },
     writeWhole(exchange, ctx) {
       const call = callOf(ctx)
-      return writeResponse(exchange, call, keeper.keepFor(exchange, call))
+      return completeResponse(exchange, call, keeper.persisterFor(exchange, call))
     },
     writeStream(exchange, ctx) {
       const call = callOf(ctx)
-      return writeEvents(exchange, call, keeper.keepFor(exchange, call))
+      return streamResponseEvents(exchange, call, keeper.persisterFor(exchange, call))
     },
     errorBody: chatErrorBody,
   }
 }
 
 /** The calls of the Responses API that this process is answering. */
-export interface Calls {
-  open(ctx: GatewayContext, call: ResponsesCall): void
+export interface ActiveCalls {
+  add(ctx: GatewayContext, call: ResponsesCall): void
   /** Undefined for a request of another kind. */
-  of(ctx: GatewayContext): ResponsesCall | undefined
+  get(ctx: GatewayContext): ResponsesCall | undefined
   isRunning(seed: string, userId: number): boolean
 }
 
-export function createCalls(): Calls {
+export function createActiveCalls(): ActiveCalls {
   const running = new Map<string, number>()
   return {
-    open(ctx, call) {
+    add(ctx, call) {
       ctx.state[CALL] = call
-      running.set(call.seed, ctx.account.userId)
-      ctx.client.onClose(() => running.delete(call.seed))
+      running.set(call.responseKey, ctx.account.userId)
+      ctx.client.onClose(() => running.delete(call.responseKey))
     },
-    of: (ctx) => ctx.state[CALL],
+    get: (ctx) => ctx.state[CALL],
     isRunning: (seed, userId) => running.get(seed) === userId,
   }
 }
@@ -84,7 +84,7 @@ export function createCalls(): Calls {
 const CALL = 'responses call'
 
 /** A body of `POST /v1/responses`, with everything that it refers to. */
-interface ReadCall {
+interface ParsedCall {
   readonly body: ResponsesBody
   /** What the call itself says. */
   readonly input: readonly Message[]
@@ -94,7 +94,7 @@ interface ReadCall {
 }
 
 /** Reads a call and what it refers to; throws 400 that names the field at fault. */
-export function parseResponsesCall(given: JsonObject, find: FindResponse): MaybePromise<ReadCall> {
+export function parseResponsesCall(given: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
   return chain(resolveReferences(parseResponsesBody(given), find), (body) => {
     const input = parseResponsesInput(body)
     return chain(loadConversation(body, find), (earlier) => {

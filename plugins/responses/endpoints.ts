@@ -5,14 +5,14 @@ import {
   type JsonObject,
 } from '../../core/contract/index.ts'
 import { isOpenAiClient, parseResponseKey } from '../../core/dialects/responses/call.ts'
-import { replayRecords } from '../../core/dialects/responses/records.ts'
-import { shapeResponse } from '../../core/dialects/responses/response.ts'
-import { writeItems } from '../../core/dialects/responses/write-items.ts'
+import { toInputItems } from '../../core/dialects/responses/input-items.ts'
+import { toResponseForm } from '../../core/dialects/responses/response.ts'
+import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
 import type { StoredResponse } from '../../core/events/domain-events.ts'
-import { sendStream } from '../../core/http/sse-body.ts'
+import { sendEventStream } from '../../core/http/sse-body.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
-import { isAnswered } from './conversation.ts'
-import type { Calls } from './dialect.ts'
+import { isFinishedResponse } from './conversation.ts'
+import type { ActiveCalls } from './dialect.ts'
 import type { ResponseStore } from './store.ts'
 
 /** The body of `POST /v1/responses/{id}`, which may be left out. */
@@ -29,7 +29,7 @@ interface Found extends StoredResponse {
 }
 
 /** Replay, and what else is done with stored responses. Each takes the response's id, or the request id of its call. */
-export function addResponseRoutes(router: GatewayRouter, store: ResponseStore, calls: Calls): void {
+export function addResponseRoutes(router: GatewayRouter, store: ResponseStore, calls: ActiveCalls): void {
   async function find(ctx: GatewayContext & { params: Readonly<Record<string, string>> }): Promise<Found> {
     const id = ctx.params.id ?? ''
     const seed = parseResponseKey(id) ?? ''
@@ -46,7 +46,7 @@ export function addResponseRoutes(router: GatewayRouter, store: ResponseStore, c
   router.get('/v1/responses/:id', async (ctx) => {
     const found = await find(ctx)
     if (ctx.query.stream === 'true') replay(ctx, found, true)
-    else ctx.body = shapeResponse(found.response, formFor(ctx, found))
+    else ctx.body = toResponseForm(found.response, formFor(ctx, found))
   })
   router.delete('/v1/responses/:id', async (ctx) => {
     const { seed, response } = await find(ctx)
@@ -55,17 +55,17 @@ export function addResponseRoutes(router: GatewayRouter, store: ResponseStore, c
   })
   router.get('/v1/responses/:id/input_items', async (ctx) => {
     const { seed, input } = await find(ctx)
-    ctx.body = listItems(writeItems(input, seed), ctx.query)
+    ctx.body = listItems(toInputItems(input, seed), ctx.query)
   })
 }
 
 /** The answer of the call once more, under the id of this request. */
 function replay(ctx: GatewayContext, found: Found, stream: boolean): void {
-  if (!isAnswered(found))
+  if (!isFinishedResponse(found))
     throw conflict(`${found.response.id} was not completed: there is nothing to replay.`)
   const response = { ...found.response, x_request_id: ctx.requestId }
-  if (stream) sendStream(ctx, replayRecords(found.seed, response, found.pace))
-  else ctx.body = shapeResponse(response, formFor(ctx, found))
+  if (stream) sendEventStream(ctx, replaySseRecords(found.seed, response, found.pace))
+  else ctx.body = toResponseForm(response, formFor(ctx, found))
 }
 
 function formFor({ headers }: GatewayContext, { form }: Found) {

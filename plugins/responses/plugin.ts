@@ -1,7 +1,7 @@
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
 import { responsesPaths } from '../openapi/responses.ts'
-import { createCalls, createResponsesDialect } from './dialect.ts'
+import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { addResponseRoutes } from './endpoints.ts'
 import { createResponseRecorder, createResponseStore } from './store.ts'
 
@@ -14,14 +14,14 @@ export function createResponses(log: EventLog, keepDays: number): Plugin {
     after: ['auth'],
     setup(_, { logger }) {
       const store = createResponseStore(log, Math.ceil(keepDays * DAY_SECONDS))
-      const calls = createCalls()
+      const calls = createActiveCalls()
       const keeper = createResponseRecorder(store, logger)
       return {
         middleware(ctx, next) {
-          const call = calls.of(ctx)
+          const call = calls.get(ctx)
           if (call === undefined) return next()
           return next().catch(async (error) => {
-            await keeper.noteFailure(ctx.exchange, call, error)
+            await keeper.recordFailure(ctx.exchange, call, error)
             throw error
           })
         },

@@ -6,10 +6,14 @@ import {
   isJsonObject,
   type JsonObject,
 } from '../../core/contract/index.ts'
-import { toStreamError } from '../../core/dialects/note-reply.ts'
+import { toStreamError } from '../../core/dialects/reply-events.ts'
 import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
-import { cancelResponse, failResponse, openResponse } from '../../core/dialects/responses/response.ts'
-import type { PersistResponse } from '../../core/dialects/responses/write.ts'
+import {
+  buildInitialResponse,
+  toCancelledResponse,
+  toFailedResponse,
+} from '../../core/dialects/responses/response.ts'
+import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import {
   type ChunkLengths,
@@ -61,9 +65,9 @@ export async function findResponse(
 /** Keeps what calls lead to, unless the caller said `store: false`. */
 export interface ResponseRecorder {
   /** For an answer that has begun. */
-  keepFor(exchange: Exchange, call: ResponsesCall): PersistResponse
+  persisterFor(exchange: Exchange, call: ResponsesCall): PersistResponse
   /** Keeps that a call failed before its answer began; nothing of its texts, which the firewall may not have seen. Never rejects. */
-  noteFailure(exchange: Exchange, call: ResponsesCall, error: unknown): Promise<void>
+  recordFailure(exchange: Exchange, call: ResponsesCall, error: unknown): Promise<void>
 }
 
 export function createResponseRecorder(store: ResponseStore, logger: Logger): ResponseRecorder {
@@ -72,7 +76,7 @@ export function createResponseRecorder(store: ResponseStore, logger: Logger): Re
     const type: ResponseEvent['type'] =
       kept.response.completed_at === null ? 'ResponseFailed' : 'ResponseCompleted'
     try {
-      await store.save(call.seed, { type, data }, exchange.account)
+      await store.save(call.responseKey, { type, data }, exchange.account)
       return true
     } catch (error) {
       logger.error({ err: error, requestId: exchange.id }, 'a response could not be stored')
@@ -81,19 +85,19 @@ export function createResponseRecorder(store: ResponseStore, logger: Logger): Re
   }
 
   return {
-    keepFor: (exchange, call) => async (response, pace) => {
+    persisterFor: (exchange, call) => async (response, pace) => {
       if (response.store === false) return response
       const input = exchange.request.messages.slice(-call.inputCount)
       const isKept = await save(exchange, call, { input, response, ...(pace && { pace }) })
       // The model's answer is worth having all the same.
       return isKept ? response : sayNotKept(response)
     },
-    async noteFailure(exchange, call, error) {
+    async recordFailure(exchange, call, error) {
       if (call.body.store === false) return
-      const opened = { ...openResponse(call, exchange), instructions: null }
+      const opened = { ...buildInitialResponse(call, exchange), instructions: null }
       const response = exchange.client.isAborted
-        ? cancelResponse(opened)
-        : failResponse(opened, toStreamError(error))
+        ? toCancelledResponse(opened)
+        : toFailedResponse(opened, toStreamError(error))
       await save(exchange, call, { input: [], response })
     },
   }

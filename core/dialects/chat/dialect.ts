@@ -1,15 +1,15 @@
 import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
+import { buildChatCompletion } from './completion.ts'
+import { streamChatChunks } from './completion-stream.ts'
 import { chatErrorBody } from './error-body.ts'
 import { chatRequestSchema } from './request-schema.ts'
-import { writeCompletion } from './write-completion.ts'
-import { writeChunks } from './write-stream.ts'
 
 /** `POST /v1/chat/completions`. */
 export const chatDialect: Dialect = {
   parseRequest: readChatRequest,
-  writeWhole: writeCompletion,
-  writeStream: writeChunks,
+  writeWhole: buildChatCompletion,
+  writeStream: streamChatChunks,
   errorBody: chatErrorBody,
 }
 

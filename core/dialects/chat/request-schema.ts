@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contract/index.ts'
 
 /** A tool as chat completions take it. */
-export const tool: JsonObject = {
+export const chatToolSchema: JsonObject = {
   type: 'object',
   required: ['type'],
   properties: {
@@ -75,7 +75,7 @@ export const chatRequestSchema: JsonObject = {
     stop: { type: ['string', 'array', 'null'], items: { type: 'string' } },
     user: { type: 'string' },
     metadata: { type: ['object', 'null'] },
-    tools: { type: ['array', 'null'], items: tool },
+    tools: { type: ['array', 'null'], items: chatToolSchema },
     tool_choice: { type: ['string', 'object', 'null'] },
     response_format: {
       type: ['object', 'null'],

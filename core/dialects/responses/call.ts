@@ -6,7 +6,7 @@ import type { ResponsesBody } from './request-schema.ts'
 export interface ResponsesCall {
   readonly body: ResponsesBody
   /** The 24 characters that `resp_…` shares with the call's `req_…`: either id leads to the response. */
-  readonly seed: string
+  readonly responseKey: string
   /** Unix seconds. */
   readonly createdAt: number
   readonly form: ResponseForm
@@ -34,6 +34,9 @@ export function isOpenAiClient(headers: IncomingHttpHeaders): boolean {
 const KNOWN_CLIENTS = /openai|ai-sdk|litellm|codex/i
 
 /** The form of the answer (docs/api.md, "Response object"). Streams are always OpenAI's. */
-export function chooseForm({ input, stream }: ResponsesBody, headers: IncomingHttpHeaders): ResponseForm {
+export function chooseResponseForm(
+  { input, stream }: ResponsesBody,
+  headers: IncomingHttpHeaders,
+): ResponseForm {
   return typeof input !== 'string' || stream === true || isOpenAiClient(headers) ? 'openai' : 'interface'
 }

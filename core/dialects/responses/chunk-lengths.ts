@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type ReplyPart } from '../../contract/in
 import type { ChunkLengths } from '../../events/domain-events.ts'
 
 /** Writes down in which pieces an output comes. */
-export function createPaceKeeper() {
+export function createChunkLengthRecorder() {
   const runs: number[][] = []
   let last = -1
   return {
@@ -16,7 +16,7 @@ export function createPaceKeeper() {
 }
 
 /** The reply that an output was made of, in the pieces in which it came; each text in one piece where no pace was kept. */
-export function partsOf(
+export function toReplyParts(
   output: readonly JsonObject[],
   pace: ChunkLengths = paceOf(output),
 ): readonly ReplyPart[] {

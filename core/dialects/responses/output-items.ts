@@ -7,13 +7,13 @@ export type OutputEvent = JsonObject & { readonly type: string }
 export type ItemStatus = 'completed' | 'incomplete'
 
 /** Hears of the events of an output, one after the other. */
-export type Emit = (event: OutputEvent) => void
+export type EmitOutputEvent = (event: OutputEvent) => void
 
 /** Where an item stands: seed and index are all that its id is made of. A whole answer has no use for events, and makes none. */
-export interface ItemPosition {
-  readonly seed: string
+export interface ItemContext {
+  readonly responseKey: string
   readonly index: number
-  readonly emit: Emit | undefined
+  readonly emit: EmitOutputEvent | undefined
 }
 
 /** An item of the output as it grows; it tells of its beginning as soon as it is made. */
@@ -22,11 +22,11 @@ interface OutputItem {
   readonly index: number
   close(status: ItemStatus): void
   /** The item as it is now. */
-  show(): JsonObject
+  toJson(): JsonObject
 }
 
 /** `msg_…`, `fc_…`, `rs_…`: the response's seed and the place in its output, so the same item has the same id at every replay. */
-function itemId(prefix: 'msg' | 'fc' | 'rs', { seed, index }: ItemPosition): string {
+function itemId(prefix: 'msg' | 'fc' | 'rs', { responseKey: seed, index }: ItemContext): string {
   return `${prefix}_${seed}${String(index).padStart(2, '0')}`
 }
 
@@ -49,7 +49,7 @@ interface Content {
 }
 
 /** What the model says: texts, or why it does not want to answer. */
-export function createMessageItem(place: ItemPosition): MessageItem {
+export function createMessageItem(place: ItemContext): MessageItem {
   const { index, emit } = place
   const id = itemId('msg', place)
   const contents: Content[] = []
@@ -105,7 +105,7 @@ export function createMessageItem(place: ItemPosition): MessageItem {
       status = ended
       emit?.(itemDone(index, show()))
     },
-    show,
+    toJson: show,
   }
 }
 
@@ -121,7 +121,7 @@ export interface ReasoningItem extends OutputItem {
 }
 
 /** What the model thinks, as far as its provider shows it: one summary. */
-export function createReasoningItem(place: ItemPosition): ReasoningItem {
+export function createReasoningItem(place: ItemContext): ReasoningItem {
   const { index, emit } = place
   const id = itemId('rs', place)
   const where = { item_id: id, output_index: index, summary_index: 0 }
@@ -146,20 +146,20 @@ export function createReasoningItem(place: ItemPosition): ReasoningItem {
       emit?.({ type: 'response.reasoning_summary_part.done', ...where, part: part() })
       emit?.(itemDone(index, show()))
     },
-    show,
+    toJson: show,
   }
 }
 
-export interface CallItem extends OutputItem {
+export interface FunctionCallItem extends OutputItem {
   readonly type: 'function_call'
   add(json: string): void
 }
 
 /** A function that the model calls. `extra_content` is what its provider wants back with the result. */
-export function createCallItem(
-  place: ItemPosition,
+export function createFunctionCallItem(
+  place: ItemContext,
   { id: call_id, name, extra_content }: ToolStart,
-): CallItem {
+): FunctionCallItem {
   const { index, emit } = place
   const id = itemId('fc', place)
   const where = { item_id: id, output_index: index }
@@ -189,6 +189,6 @@ export function createCallItem(
       emit?.({ type: 'response.function_call_arguments.done', ...where, name, arguments: json })
       emit?.(itemDone(index, show()))
     },
-    show,
+    toJson: show,
   }
 }

@@ -1,44 +1,44 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
-import { createPaceKeeper } from './chunk-lengths.ts'
+import { createChunkLengthRecorder } from './chunk-lengths.ts'
 import {
-  type CallItem,
-  createCallItem,
+  createFunctionCallItem,
   createMessageItem,
   createReasoningItem,
-  type Emit,
-  type ItemPosition,
+  type EmitOutputEvent,
+  type FunctionCallItem,
+  type ItemContext,
   type ItemStatus,
   type MessageItem,
   type ReasoningItem,
 } from './output-items.ts'
 
 /** The output of one response as it grows. Whole and streamed answers are both made with it. */
-export interface Output {
+export interface ResponseOutput {
   add(part: ReplyPart): void
   /** Ends what is open; the last item gets the status. There is a message at least, be it empty. */
   close(status: ItemStatus): void
   items(): readonly JsonObject[]
   /** The pieces in which it came. */
-  pace(): ChunkLengths
+  chunkLengths(): ChunkLengths
 }
 
-type Item = MessageItem | ReasoningItem | CallItem
+type Item = MessageItem | ReasoningItem | FunctionCallItem
 
 /**
  * One output item after the other, in the order in which the model begins them. Thoughts and messages end where the next item
  * begins; tool calls stay open until the end, for providers may send the arguments of parallel calls in turns.
  */
-export function createOutput(seed: string, emit?: Emit): Output {
+export function createResponseOutput(seed: string, emit?: EmitOutputEvent): ResponseOutput {
   const items: Item[] = []
-  const calls: CallItem[] = []
-  const paceKeeper = createPaceKeeper()
+  const calls: FunctionCallItem[] = []
+  const paceKeeper = createChunkLengthRecorder()
   let speaking: MessageItem | ReasoningItem | undefined
 
-  function begin<Kind extends Item>(create: (at: ItemPosition) => Kind): Kind {
+  function begin<Kind extends Item>(create: (at: ItemContext) => Kind): Kind {
     speaking?.close('completed')
     speaking = undefined
-    const item = create({ seed, index: items.length, emit })
+    const item = create({ responseKey: seed, index: items.length, emit })
     items.push(item)
     return item
   }
@@ -76,7 +76,7 @@ export function createOutput(seed: string, emit?: Emit): Output {
           think(part.text)
           return
         case 'tool-start': {
-          const item = begin((at) => createCallItem(at, part))
+          const item = begin((at) => createFunctionCallItem(at, part))
           calls[part.index] = item
           paceKeeper.note(item.index, 0)
           return
@@ -99,7 +99,7 @@ export function createOutput(seed: string, emit?: Emit): Output {
         if (isOpen) item.close(item === items.at(-1) ? status : 'completed')
       }
     },
-    items: () => items.map((item) => item.show()),
-    pace: () => paceKeeper.runs,
+    items: () => items.map((item) => item.toJson()),
+    chunkLengths: () => paceKeeper.runs,
   }
 }

@@ -11,8 +11,8 @@ import type { ResponsesCall } from './call.ts'
 import type { ItemStatus } from './output-items.ts'
 
 /** The response object as it is when the model begins to answer. The interface's fields come first. */
-export function openResponse(call: ResponsesCall, exchange: Exchange): JsonObject {
-  const { body, seed, createdAt } = call
+export function buildInitialResponse(call: ResponsesCall, exchange: Exchange): JsonObject {
+  const { body, responseKey: seed, createdAt } = call
   const { reasoning, text } = body
   return {
     id: `resp_${seed}`,
@@ -47,7 +47,7 @@ export function openResponse(call: ResponsesCall, exchange: Exchange): JsonObjec
 }
 
 /** What becomes of a response that the model brought to an end, be it early: for the limit of tokens, or as its provider's filter had it. */
-export function endOfResponse(
+export function buildFinalFields(
   finish: FinishReason,
   exchange: Exchange,
   output: readonly JsonObject[],
@@ -70,12 +70,12 @@ const INCOMPLETE: Readonly<Partial<Record<FinishReason, string>>> = {
 }
 
 /** The status of the item in which the model stopped. */
-export function statusOfLastItem(finish: FinishReason): ItemStatus {
+export function toLastItemStatus(finish: FinishReason): ItemStatus {
   return INCOMPLETE[finish] === undefined ? 'completed' : 'incomplete'
 }
 
 /** The response that failed, perhaps half-way. */
-export function failResponse(
+export function toFailedResponse(
   opened: JsonObject,
   error: GatewayError,
   output: readonly JsonObject[] = [],
@@ -85,12 +85,12 @@ export function failResponse(
 }
 
 /** The response whose client left before it was done. */
-export function cancelResponse(opened: JsonObject, output: readonly JsonObject[] = []): JsonObject {
+export function toCancelledResponse(opened: JsonObject, output: readonly JsonObject[] = []): JsonObject {
   return { ...opened, status: 'cancelled', output }
 }
 
 /** A finished response as it was when the model began to answer. */
-export function reopenResponse({ latency_ms: _, ...response }: JsonObject): JsonObject {
+export function toInitialResponse({ latency_ms: _, ...response }: JsonObject): JsonObject {
   return {
     ...response,
     status: 'in_progress',
@@ -131,7 +131,7 @@ function readInstructions({ body, inputCount, earlierCount }: ResponsesCall, { r
 }
 
 /** A response, which is made in OpenAI's form, in the form that a caller reads (docs/api.md, "Response object"). */
-export function shapeResponse(response: JsonObject, form: ResponseForm): JsonObject {
+export function toResponseForm(response: JsonObject, form: ResponseForm): JsonObject {
   if (form === 'openai' || !Array.isArray(response.output)) return response
   const { reasoning } = response
   const wantsThoughts = isJsonObject(reasoning) && reasoning.summary !== null

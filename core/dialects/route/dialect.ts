@@ -8,15 +8,15 @@ import {
   type Tool,
 } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
-import { tool } from '../chat/request-schema.ts'
-import { writeRouteResult } from './write-result.ts'
+import { chatToolSchema } from '../chat/request-schema.ts'
+import { buildRouteResult } from './result.ts'
 
 /** `POST /route`, on its own address. It does not stream. */
 export const routeDialect: Dialect = {
-  parseRequest: readRouteRequest,
-  parsePreferences: readPreferences,
+  parseRequest: parseRouteRequest,
+  parsePreferences: parseModelPreferences,
   defaults: ['temperature', 'max_tokens'],
-  writeWhole: writeRouteResult,
+  writeWhole: buildRouteResult,
   writeStream() {
     throw new GatewayError('internal_error', 'Direct routing does not stream.')
   },
@@ -32,7 +32,7 @@ export const routeRequestSchema: JsonObject = {
     model_preferences: { type: 'array', items: { type: 'string', minLength: 1 } },
     temperature: { type: 'number', minimum: 0, maximum: 2 },
     max_tokens: { type: 'integer', minimum: 1 },
-    tools: { type: 'array', items: tool },
+    tools: { type: 'array', items: chatToolSchema },
     tool_choice: { type: 'string', minLength: 1 },
     response_format: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
     user_id: { type: 'string' },
@@ -58,7 +58,7 @@ const readBody = compileParser<RouteBody>(routeRequestSchema)
 const DEFAULTS = { temperature: 0.7, max_tokens: 1000, cost_priority: 'balanced' }
 
 /** Reads the body of `POST /route` into a chat request; what else it holds is ignored. */
-export function readRouteRequest(body: JsonObject): ChatRequest {
+export function parseRouteRequest(body: JsonObject): ChatRequest {
   const { prompt, temperature, max_tokens, tools, tool_choice, response_format, user_id, cost_priority } = {
     ...DEFAULTS,
     ...readBody(body),
@@ -76,7 +76,7 @@ export function readRouteRequest(body: JsonObject): ChatRequest {
 }
 
 /** Models to try before the automatic choice, in the caller's order. */
-export function readPreferences(body: JsonObject): readonly string[] {
+export function parseModelPreferences(body: JsonObject): readonly string[] {
   return readBody(body).model_preferences ?? []
 }
 

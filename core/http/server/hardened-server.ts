@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
 import { buildSecurityHeaders, GatewayResponse, type HttpHeader } from './default-headers.ts'
-import { DEFAULT_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
+import { DEFAULT_SERVER_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
 import { createConnectionRejecter, pendingResponse, rejectOnClientError } from './reject-connection.ts'
 import { validateRequest } from './validate-request.ts'
 
@@ -14,7 +14,7 @@ export interface ServerOptions {
 
 /** A server that keeps the limits, and hands on only requests that everybody reads alike. */
 export function createHardenedServer(handle: RequestListener, options: ServerOptions): Server {
-  const { limits = DEFAULT_LIMITS, headers = buildSecurityHeaders(), logger } = options
+  const { limits = DEFAULT_SERVER_LIMITS, headers = buildSecurityHeaders(), logger } = options
   const refuse = createConnectionRejecter(headers, logger)
   const onEvery = headers.flat()
   const server = createServer(

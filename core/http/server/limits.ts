@@ -17,7 +17,7 @@ export interface ServerLimits {
 }
 
 /** Of a server that is for operators. */
-export const DEFAULT_LIMITS: ServerLimits = {
+export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 120_000,
   keepAliveTimeoutMs: 65_000,

@@ -15,7 +15,7 @@ const SEED = 'abcdefghijklmnopqrstuvwx'
 
 const call: ResponsesCall = {
   body: { input: 'Now', instructions: 'a secret', previous_response_id: 'resp_before' },
-  seed: SEED,
+  responseKey: SEED,
   createdAt: 1,
   form: 'interface',
   inputCount: 1,
@@ -54,7 +54,7 @@ describe('keeping responses', () => {
   }
 
   it('keeps the response with what the call itself said', async () => {
-    const answered = await open().keepFor(exchange, call)(completed, [[0, 5]])
+    const answered = await open().persisterFor(exchange, call)(completed, [[0, 5]])
     expect(answered).to.equal(completed)
     expect(saved).to.deep.equal([
       {
@@ -72,13 +72,13 @@ describe('keeping responses', () => {
 
   it('keeps nothing with store:false', async () => {
     const response = { ...completed, store: false }
-    expect(await open().keepFor(exchange, call)(response)).to.equal(response)
-    await open().noteFailure(exchange, { ...call, body: { ...call.body, store: false } }, new Error('x'))
+    expect(await open().persisterFor(exchange, call)(response)).to.equal(response)
+    await open().recordFailure(exchange, { ...call, body: { ...call.body, store: false } }, new Error('x'))
     expect(saved).to.deep.equal([])
   })
 
   it('says so in the answer when the log is away', async () => {
-    const keep = open(() => Promise.reject(new EventLogUnavailableError('away'))).keepFor(exchange, call)
+    const keep = open(() => Promise.reject(new EventLogUnavailableError('away'))).persisterFor(exchange, call)
     const answered: JsonObject = await keep({
       ...completed,
       metadata: { team: 'red', warnings: [{ code: 'plan' }] },
@@ -97,7 +97,7 @@ describe('keeping responses', () => {
   })
 
   it('notes a failure without any text of the request', async () => {
-    await open().noteFailure(exchange, call, new GatewayError('firewall_blocked', 'Blocked.'))
+    await open().recordFailure(exchange, call, new GatewayError('firewall_blocked', 'Blocked.'))
     const [event] = saved
     expect(event?.type).to.equal('ResponseFailed')
     expect(event?.data.input).to.deep.equal([])
@@ -108,9 +108,9 @@ describe('keeping responses', () => {
 
   it('notes a client that left as cancelled, and never rejects', async () => {
     const left = { ...exchange, client: presenceOf(AbortSignal.abort()) }
-    await open().noteFailure(left, call, new Error('the client left'))
+    await open().recordFailure(left, call, new Error('the client left'))
     expect(saved[0]?.data.response).to.include({ status: 'cancelled', error: null })
-    await open(() => Promise.reject(new EventLogUnavailableError('away'))).noteFailure(
+    await open(() => Promise.reject(new EventLogUnavailableError('away'))).recordFailure(
       left,
       call,
       new Error('x'),

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { chooseForm, parseResponseKey } from '../../../../../core/dialects/responses/call.ts'
-import { parseItems } from '../../../../../core/dialects/responses/read-items.ts'
-import { shapeResponse } from '../../../../../core/dialects/responses/response.ts'
-import { writeItems } from '../../../../../core/dialects/responses/write-items.ts'
+import { chooseResponseForm, parseResponseKey } from '../../../../../core/dialects/responses/call.ts'
+import { toInputItems } from '../../../../../core/dialects/responses/input-items.ts'
+import { parseItems } from '../../../../../core/dialects/responses/parse-items.ts'
+import { toResponseForm } from '../../../../../core/dialects/responses/response.ts'
 
 const SEED = 'abcdefghijklmnopqrstuvwx'
 
@@ -19,7 +19,7 @@ describe('the form of a response', () => {
     { what: 'Codex', headers: { 'user-agent': 'codex_cli_rs/0.60.0' }, form: 'openai' },
   ]) {
     it(`is ${form} for ${what}`, () => {
-      expect(chooseForm({ input, stream }, headers)).to.equal(form)
+      expect(chooseResponseForm({ input, stream }, headers)).to.equal(form)
     })
   }
 
@@ -39,7 +39,7 @@ describe('the form of a response', () => {
   })
 
   it('interface has parts of the type text, and no thoughts that nobody asked for', () => {
-    expect(shapeResponse(response(null), 'interface').output).to.deep.equal([
+    expect(toResponseForm(response(null), 'interface').output).to.deep.equal([
       {
         id: 'msg_1',
         type: 'message',
@@ -48,11 +48,11 @@ describe('the form of a response', () => {
         content: [{ type: 'text', text: 'Hi' }],
       },
     ])
-    expect(shapeResponse(response('auto'), 'interface').output).to.have.length(2)
+    expect(toResponseForm(response('auto'), 'interface').output).to.have.length(2)
   })
 
   it('openai is how responses are made', () => {
-    expect(shapeResponse(response(null), 'openai')).to.deep.equal(response(null))
+    expect(toResponseForm(response(null), 'openai')).to.deep.equal(response(null))
   })
 })
 
@@ -98,13 +98,13 @@ describe('input items', () => {
 
   it('are made from what was stored, and read back as the same', () => {
     const stored = parseItems(items, 'input')
-    const listed = writeItems(stored, SEED)
+    const listed = toInputItems(stored, SEED)
     expect(listed.map(({ id: _, status: __, ...item }) => item)).to.deep.equal(items)
     expect(parseItems(listed, 'input')).to.deep.equal(stored)
   })
 
   it('have ids of their own', () => {
-    const ids = writeItems(parseItems(items, 'input'), SEED).map(({ id }) => id)
+    const ids = toInputItems(parseItems(items, 'input'), SEED).map(({ id }) => id)
     expect(new Set(ids).size).to.equal(items.length)
     expect(ids[0]).to.equal(`msg_${SEED}i00`)
   })

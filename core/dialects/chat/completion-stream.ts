@@ -7,15 +7,15 @@ import {
   type ReplyPart,
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
-import { recordUsage, toStreamError } from '../note-reply.ts'
+import { recordUsage, toStreamError } from '../reply-events.ts'
+import { decorateRecord, toCompletionToolCall, toCompletionUsage } from './completion.ts'
 import { chatErrorBody } from './error-body.ts'
-import { decorate, toolCallOf, usageOf } from './write-completion.ts'
 
 /**
  * Chat-completion chunks as SSE. The first record carries the extension fields that are known, the last carries all: so
  * from the finish on one record is held back until it is certain whether another follows.
  */
-export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
+export async function* streamChatChunks(exchange: Exchange): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'There is no stream to write.')
   const wantsUsage = exchange.request.stream_options?.include_usage === true
@@ -36,7 +36,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
         }
         for (const chunk of chunksOf(event)) {
           if (held !== undefined) text += record(held)
-          held = first ? decorate(chunk, chunk.id, exchange.decoration?.first) : chunk
+          held = first ? decorateRecord(chunk, chunk.id, exchange.decoration?.first) : chunk
           first = false
           if (!finished) {
             text += record(held)
@@ -49,7 +49,7 @@ export async function* writeChunks(exchange: Exchange): AsyncGenerator<string> {
     const usage = usageChunk()
     const before = held && usage ? record(held) : ''
     const last = usage ?? held
-    yield `${before}${last ? record(decorate(last, last.id, exchange.decoration?.last())) : ''}data: [DONE]\n\n`
+    yield `${before}${last ? record(decorateRecord(last, last.id, exchange.decoration?.last())) : ''}data: [DONE]\n\n`
   } catch (error) {
     if (exchange.client.isAborted) return
     const last = held ? record(held) : ''
@@ -138,14 +138,14 @@ function createChunkWriter(frame: ChunkFrame, wantsUsage: boolean): ChunkWriter 
       case 'refusal':
         return chunkOf({ refusal: part.text })
       case 'tool-start': {
-        return chunkOf({ tool_calls: [{ index: part.index, ...toolCallOf(part) }] })
+        return chunkOf({ tool_calls: [{ index: part.index, ...toCompletionToolCall(part) }] })
       }
       case 'tool-json':
         return chunkOf({ tool_calls: [{ index: part.index, function: { arguments: part.json } }] })
       case 'finish':
         return chunkOf({}, part.reason)
       case 'usage':
-        usageChunk = { ...chunkOf({}), choices: [], usage: usageOf(part.usage) }
+        usageChunk = { ...chunkOf({}), choices: [], usage: toCompletionUsage(part.usage) }
         return undefined
       default:
         part satisfies never

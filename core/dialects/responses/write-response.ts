@@ -1,51 +1,51 @@
 import { type Exchange, type FinishReason, GatewayError, type JsonObject } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
-import { recordUsage, toStreamError } from '../note-reply.ts'
+import { recordUsage, toStreamError } from '../reply-events.ts'
 import type { ResponsesCall } from './call.ts'
-import { createOutput } from './output.ts'
-import { createRecords } from './records.ts'
+import { createResponseOutput } from './output.ts'
 import {
-  cancelResponse,
-  endOfResponse,
-  failResponse,
-  openResponse,
-  shapeResponse,
-  statusOfLastItem,
+  buildFinalFields,
+  buildInitialResponse,
+  toCancelledResponse,
+  toFailedResponse,
+  toLastItemStatus,
+  toResponseForm,
 } from './response.ts'
+import { createSseRecords } from './sse-records.ts'
 
 /** The whole response, once it is durable, in the form that the caller reads. */
-export async function writeResponse(
+export async function completeResponse(
   exchange: Exchange,
   call: ResponsesCall,
   keep: PersistResponse,
 ): Promise<JsonObject> {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'There is no reply to write.')
-  const output = createOutput(call.seed)
+  const output = createResponseOutput(call.responseKey)
   let finish: FinishReason = 'stop'
   for (const part of exchange.reply.event.parts) {
     if (part.type === 'finish') finish = part.reason
     output.add(part)
   }
-  output.close(statusOfLastItem(finish))
-  const end = endOfResponse(finish, exchange, output.items())
-  const response: JsonObject = Object.assign(openResponse(call, exchange), end)
-  return shapeResponse(await keep(response), call.form)
+  output.close(toLastItemStatus(finish))
+  const end = buildFinalFields(finish, exchange, output.items())
+  const response: JsonObject = Object.assign(buildInitialResponse(call, exchange), end)
+  return toResponseForm(await keep(response), call.form)
 }
 
 /**
  * The events of a response as SSE (docs/api.md, "Response streams"). The last one is sent when the response is durable; it is
  * `response.failed` when the provider fails half-way.
  */
-export async function* writeEvents(
+export async function* streamResponseEvents(
   exchange: Exchange,
   call: ResponsesCall,
   keep: PersistResponse,
 ): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'There is no stream to write.')
-  const opened = openResponse(call, exchange)
-  const records = createRecords(call.seed)
+  const opened = buildInitialResponse(call, exchange)
+  const records = createSseRecords(call.responseKey)
   const { output } = records
   let finish: FinishReason = 'stop'
   let ended = false
@@ -63,21 +63,21 @@ export async function* writeEvents(
       if (text !== '') yield text
       text = ''
     }
-    text += records.close(statusOfLastItem(finish))
+    text += records.close(toLastItemStatus(finish))
     const response = await keep(
-      { ...opened, ...endOfResponse(finish, exchange, output.items()) },
-      output.pace(),
+      { ...opened, ...buildFinalFields(finish, exchange, output.items()) },
+      output.chunkLengths(),
     )
     ended = true
     yield text + records.end(response)
   } catch (error) {
     if (exchange.client.isAborted) return
     exchange.error = toStreamError(error)
-    const response = await keep(failResponse(opened, exchange.error, output.items()))
+    const response = await keep(toFailedResponse(opened, exchange.error, output.items()))
     ended = true
     yield records.end(response)
   } finally {
-    if (!ended) await keep(cancelResponse(opened, output.items()))
+    if (!ended) await keep(toCancelledResponse(opened, output.items()))
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ContentPart, JsonObject, Message, ToolCall } from '../../contract/index.ts'
 
 /** Canonical messages as input items, with ids that are made of the response's seed and their place. */
-export function writeItems(messages: readonly Message[], seed: string): readonly JsonObject[] {
+export function toInputItems(messages: readonly Message[], seed: string): readonly JsonObject[] {
   return messages.flatMap(itemsOf).map(({ prefix, ...item }, place) => ({
     id: `${prefix}_${seed}i${String(place).padStart(2, '0')}`,
     ...item,

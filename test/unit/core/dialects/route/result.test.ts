@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { readSettings } from '../../../../../config/settings/settings.ts'
 import type { Exchange, Usage } from '../../../../../core/contract/index.ts'
-import { writeRouteResult } from '../../../../../core/dialects/route/write-result.ts'
+import { buildRouteResult } from '../../../../../core/dialects/route/result.ts'
 import { costOf } from '../../../../../core/util/cost.ts'
 import { createCatalog } from '../../../../../providers/shared/catalog.ts'
 import { ROOT } from '../../../../support/root.ts'
@@ -39,7 +39,7 @@ describe('the worked example of docs/providers.md', () => {
       reply: { type: 'whole', event: { parts: [] } },
       startedAt: performance.now(),
     } as unknown as Exchange
-    const { router_meta } = writeRouteResult(exchange)
+    const { router_meta } = buildRouteResult(exchange)
     expect(router_meta).to.deep.include({ estimated_cost: 0.47, cost_savings: '81.6%' })
   })
 })

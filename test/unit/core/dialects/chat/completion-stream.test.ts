@@ -5,7 +5,7 @@ import {
   type JsonObject,
   type ReplyEvent,
 } from '../../../../../core/contract/index.ts'
-import { writeChunks } from '../../../../../core/dialects/chat/write-stream.ts'
+import { streamChatChunks } from '../../../../../core/dialects/chat/completion-stream.ts'
 import { staying } from '../../../../support/presence.ts'
 
 const ADDRESS = { provider: 'acme', x_request_id: 'req_1' }
@@ -27,7 +27,7 @@ async function write(events: readonly (ReplyEvent | GatewayError)[], include_usa
     client: staying,
   } as unknown as Exchange
   let text = ''
-  for await (const part of writeChunks(exchange)) text += part
+  for await (const part of streamChatChunks(exchange)) text += part
   return text
     .split('\n\n')
     .slice(0, -1)

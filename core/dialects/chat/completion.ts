@@ -10,18 +10,22 @@ import {
 import { relatedId } from '../../util/ids.ts'
 
 /** A chat completion with the extension fields. A provider's own completion keeps every field it came with. */
-export function writeCompletion(exchange: Exchange): JsonObject | string {
+export function buildChatCompletion(exchange: Exchange): JsonObject | string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'There is no reply to write.')
   const { parts, native, source } = exchange.reply.event
   const id = relatedId('chatcmpl-', exchange.id)
   const extension = exchange.decoration?.last()
   const spliced = native && source && extension && spliceCompletion(source, native, id, extension)
-  return spliced || decorate(native ?? collectCompletion(parts), id, extension)
+  return spliced || decorateRecord(native ?? buildCompletionFromParts(parts), id, extension)
 }
 
 /** A record under our id with the extension fields; `metadata` of both is kept, the gateway's winning. */
-export function decorate(record: JsonObject, id: unknown, extension: JsonObject | undefined): JsonObject {
+export function decorateRecord(
+  record: JsonObject,
+  id: unknown,
+  extension: JsonObject | undefined,
+): JsonObject {
   if (!isJsonObject(record.metadata) || !isJsonObject(extension?.metadata))
     return { ...record, id, ...extension }
   return { ...record, id, ...extension, metadata: { ...record.metadata, ...extension.metadata } }
@@ -49,12 +53,12 @@ export function spliceCompletion(
 }
 
 /** A chat completion from the parts of a whole reply; its `id` is left empty. */
-export function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
+export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObject {
   let model = ''
   let usage: JsonObject | undefined
   let finish = 'stop'
   const texts = { text: '', reasoning: '', refusal: '' }
-  const calls: ReturnType<typeof toolCallOf>[] = []
+  const calls: ReturnType<typeof toCompletionToolCall>[] = []
   for (const part of parts) {
     switch (part.type) {
       case 'start':
@@ -66,7 +70,7 @@ export function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
         texts[part.type] += part.text
         break
       case 'tool-start':
-        calls[part.index] = toolCallOf(part)
+        calls[part.index] = toCompletionToolCall(part)
         break
       case 'tool-json': {
         const call = calls[part.index]
@@ -74,7 +78,7 @@ export function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
         break
       }
       case 'usage':
-        usage = usageOf(part.usage)
+        usage = toCompletionUsage(part.usage)
         break
       case 'finish':
         finish = part.reason
@@ -101,7 +105,7 @@ export function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
 }
 
 /** The beginning of a tool call as chat completions write it; its arguments follow. */
-export function toolCallOf({ id, name, extra_content }: ToolStart) {
+export function toCompletionToolCall({ id, name, extra_content }: ToolStart) {
   return {
     id,
     type: 'function' as const,
@@ -111,7 +115,7 @@ export function toolCallOf({ id, name, extra_content }: ToolStart) {
 }
 
 /** Token counts as chat completions name them. */
-export function usageOf(usage: Usage): JsonObject {
+export function toCompletionUsage(usage: Usage): JsonObject {
   return {
     prompt_tokens: usage.input,
     completion_tokens: usage.output,

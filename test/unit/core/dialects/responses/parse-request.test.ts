@@ -4,7 +4,7 @@ import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
-} from '../../../../../core/dialects/responses/read-request.ts'
+} from '../../../../../core/dialects/responses/parse-request.ts'
 
 /** The canonical request of a body, without earlier turns. */
 function read(given: JsonObject) {

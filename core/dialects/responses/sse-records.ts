@@ -1,13 +1,13 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
-import { partsOf } from './chunk-lengths.ts'
-import { createOutput, type Output } from './output.ts'
+import { toReplyParts } from './chunk-lengths.ts'
+import { createResponseOutput, type ResponseOutput } from './output.ts'
 import type { ItemStatus, OutputEvent } from './output-items.ts'
-import { reopenResponse } from './response.ts'
+import { toInitialResponse } from './response.ts'
 
 /** The SSE records of one streamed response, numbered from 0 without gaps. */
-interface Records {
-  readonly output: Output
+interface SseRecords {
+  readonly output: ResponseOutput
   open(response: JsonObject): string
   add(part: ReplyPart): string
   /** The end of every item. */
@@ -16,7 +16,7 @@ interface Records {
   end(response: JsonObject): string
 }
 
-export function createRecords(seed: string): Records {
+export function createSseRecords(seed: string): SseRecords {
   let number = 0
   let text = ''
 
@@ -30,7 +30,7 @@ export function createRecords(seed: string): Records {
     return taken
   }
 
-  const output = createOutput(seed, write)
+  const output = createResponseOutput(seed, write)
   return {
     output,
     open(response) {
@@ -54,14 +54,14 @@ export function createRecords(seed: string): Records {
 }
 
 /** The records of a response that was stored, the same again. */
-export async function* replayRecords(
+export async function* replaySseRecords(
   seed: string,
   response: JsonObject,
   pace?: ChunkLengths,
 ): AsyncGenerator<string> {
-  const records = createRecords(seed)
+  const records = createSseRecords(seed)
   const items = Array.isArray(response.output) ? response.output : []
-  yield records.open(reopenResponse(response))
-  for (const part of partsOf(items, pace)) yield records.add(part)
+  yield records.open(toInitialResponse(response))
+  for (const part of toReplyParts(items, pace)) yield records.add(part)
   yield records.close(response.status === 'incomplete' ? 'incomplete' : 'completed') + records.end(response)
 }

@@ -1,15 +1,15 @@
 import { type Exchange, GatewayError, type JsonObject, type Usage } from '../../contract/index.ts'
 import { costOf } from '../../util/cost.ts'
 import { relatedId } from '../../util/ids.ts'
-import { collectCompletion } from '../chat/write-completion.ts'
+import { buildCompletionFromParts } from '../chat/completion.ts'
 
 /** A direct routing result (docs/api.md, "Direct routing result"). */
-export function writeRouteResult(exchange: Exchange): JsonObject {
+export function buildRouteResult(exchange: Exchange): JsonObject {
   const { reply, target, route, usage, startedAt, decoration } = exchange
   if (reply?.type !== 'whole' || target === undefined || route === undefined) {
     throw new GatewayError('internal_error', 'There is no reply to write.')
   }
-  const { created, model, choices, usage: tokens } = collectCompletion(reply.event.parts)
+  const { created, model, choices, usage: tokens } = buildCompletionFromParts(reply.event.parts)
   const cost = target.entry && usage ? costOf(target.entry, usage) : 0
   return {
     id: relatedId('tr_req_', exchange.id),

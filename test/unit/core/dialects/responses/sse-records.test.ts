@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JsonObject, ReplyPart } from '../../../../../core/contract/index.ts'
-import { createOutput } from '../../../../../core/dialects/responses/output.ts'
-import { createRecords, replayRecords } from '../../../../../core/dialects/responses/records.ts'
+import { createResponseOutput } from '../../../../../core/dialects/responses/output.ts'
+import { createSseRecords, replaySseRecords } from '../../../../../core/dialects/responses/sse-records.ts'
 
 const SEED = 'abcdefghijklmnopqrstuvwx'
 
@@ -28,11 +28,11 @@ const OPENED = {
 
 /** The records of a whole stream, and the response that it ends with. */
 function stream(parts: readonly ReplyPart[], status: 'completed' | 'incomplete' = 'completed') {
-  const records = createRecords(SEED)
+  const records = createSseRecords(SEED)
   let written = records.open(OPENED) + parts.map((part) => records.add(part)).join('') + records.close(status)
   const response = { ...OPENED, status, output: records.output.items(), completed_at: 1, latency_ms: 5 }
   written += records.end(response)
-  return { written, response, pace: records.output.pace(), events: readEvents(written) }
+  return { written, response, pace: records.output.chunkLengths(), events: readEvents(written) }
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: looked into by assertions
@@ -187,7 +187,7 @@ describe('the events of a streamed response', () => {
   })
 
   it('carry back what a provider wants to see again with a call', () => {
-    const output = createOutput(SEED)
+    const output = createResponseOutput(SEED)
     output.add({
       type: 'tool-start',
       index: 0,
@@ -203,7 +203,7 @@ describe('the events of a streamed response', () => {
 describe('a replayed stream', () => {
   const replayed = async (response: JsonObject, pace?: readonly (readonly number[])[]) => {
     let written = ''
-    for await (const text of replayRecords(SEED, response, pace)) written += text
+    for await (const text of replaySseRecords(SEED, response, pace)) written += text
     return written
   }
 
