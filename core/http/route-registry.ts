@@ -2,35 +2,38 @@ import type { GatewayRouter } from '../contract/index.ts'
 
 type Layer = GatewayRouter['stack'][number]
 
-/** Which endpoints there are, in the order in which requests look for theirs. */
+/** All routes of an application, in matching order. */
 export interface RouteRegistry {
-  /** Notes what the owner has added to the router; throws when a request would find somebody else's endpoint first. */
+  /**
+   * Registers the routes that `owner` has added to the router since the last call. Throws if one of them can
+   * never match because an earlier route of another owner matches the same requests.
+   */
   register(owner: string, router: GatewayRouter): void
 }
 
 export function createRouteRegistry(): RouteRegistry {
-  const taken: { readonly owner: string; readonly layer: Layer }[] = []
+  const registered: { readonly owner: string; readonly layer: Layer }[] = []
 
-  function refuseHidden(owner: string, { path, methods }: Layer): void {
-    // A pattern as a path: its parameters are found by the same patterns that would find their values.
+  function checkReachable(owner: string, { path, methods }: Layer): void {
+    // Tests the pattern as if it were a path: what matches a parameter's value also matches its name (`:id`).
     if (typeof path !== 'string') return
-    for (const rival of taken) {
-      const method = rival.layer.methods.find((name) => name !== 'HEAD' && methods.includes(name))
-      if (rival.owner === owner || method === undefined || !rival.layer.match(path)) continue
+    for (const earlier of registered) {
+      const method = earlier.layer.methods.find((name) => name !== 'HEAD' && methods.includes(name))
+      if (earlier.owner === owner || method === undefined || !earlier.layer.match(path)) continue
       throw new Error(
-        `${method} ${path} of ${owner} would never be reached, for ${rival.owner} answers ${method} ${rival.layer.path}. ` +
-          'Give one of them another path.',
+        `${method} ${path} of ${owner} is unreachable, because ${earlier.owner} already serves ` +
+          `${method} ${earlier.layer.path}. Change one of the paths.`,
       )
     }
   }
 
   return {
     register(owner, router) {
-      const known = new Set(taken.map(({ layer }) => layer))
+      const known = new Set(registered.map(({ layer }) => layer))
       for (const layer of router.stack) {
         if (layer.methods.length === 0 || known.has(layer)) continue
-        refuseHidden(owner, layer)
-        taken.push({ owner, layer })
+        checkReachable(owner, layer)
+        registered.push({ owner, layer })
       }
     },
   }
