@@ -1,19 +1,18 @@
 import { type Exchange, GatewayError, type ReplyEvent } from '../contract/index.ts'
 
-/** Keeps the usage that an event tells; true when the event is the reply's finish. */
+/** Records the usage that an event reports on the exchange. Returns true if the event finishes the reply. */
 export function recordUsage(exchange: Exchange, { parts }: ReplyEvent): boolean {
-  let finishes = false
+  let isFinish = false
   for (const part of parts) {
     if (part.type === 'usage') exchange.usage = part.usage
-    else if (part.type === 'finish') finishes = true
+    else if (part.type === 'finish') isFinish = true
   }
-  return finishes
+  return isFinish
 }
 
-/** What the client hears of a failure in the middle of a stream. */
+/** Converts any error to the `GatewayError` that ends a response. The original error becomes its `cause`. */
 export function toStreamError(error: unknown): GatewayError {
   if (GatewayError.isInstance(error)) return error
-  return new GatewayError('internal_error', 'The gateway failed in the middle of the answer.', {
-    cause: error,
-  })
+  const message = 'The gateway failed before the response was complete.'
+  return new GatewayError('internal_error', message, { cause: error })
 }

@@ -1,47 +1,53 @@
 import type { ContentPart, JsonObject, Message, ToolCall } from '../../contract/index.ts'
 
-/** Canonical messages as input items, with ids that are made of the response's seed and their place. */
-export function toInputItems(messages: readonly Message[], seed: string): readonly JsonObject[] {
-  return messages.flatMap(itemsOf).map(({ prefix, ...item }, place) => ({
-    id: `${prefix}_${seed}i${String(place).padStart(2, '0')}`,
+/**
+ * Converts canonical messages to input items. An item's id consists of the response key and the item's index.
+ */
+export function toInputItems(messages: readonly Message[], responseKey: string): readonly JsonObject[] {
+  return messages.flatMap(toDraftItems).map(({ idPrefix, ...item }, index) => ({
+    id: `${idPrefix}_${responseKey}i${String(index).padStart(2, '0')}`,
     ...item,
   }))
 }
 
-type Draft = JsonObject & { readonly prefix: 'msg' | 'rs' | 'fc' | 'fco' }
+/** An item without its id. */
+type DraftItem = JsonObject & { readonly idPrefix: 'msg' | 'rs' | 'fc' | 'fco' }
 
-function itemsOf(message: Message): readonly Draft[] {
+function toDraftItems(message: Message): readonly DraftItem[] {
   switch (message.role) {
     case 'assistant':
-      return turnOf(message)
+      return toAssistantItems(message)
     case 'tool':
-      return [outputOf(message)]
+      return [toCallOutputItem(message)]
     default:
-      return [messageOf(message, 'input_text')]
+      return [toMessageItem(message, 'input_text')]
   }
 }
 
-/** What an assistant thought, said and called. */
-function turnOf(message: Message): readonly Draft[] {
-  const { reasoning_content: thoughts, content, tool_calls = [] } = message
+/** Splits an assistant message into reasoning, text and function calls. */
+function toAssistantItems(message: Message): readonly DraftItem[] {
+  const { reasoning_content: reasoning, content, tool_calls = [] } = message
   return [
-    ...(thoughts ? [thoughtsOf(thoughts)] : []),
-    ...(content != null ? [messageOf(message, 'output_text')] : []),
-    ...tool_calls.map(callOf),
+    ...(reasoning ? [toReasoningItem(reasoning)] : []),
+    ...(content != null ? [toMessageItem(message, 'output_text')] : []),
+    ...tool_calls.map(toFunctionCallItem),
   ]
 }
 
-function thoughtsOf(text: string): Draft {
-  return { prefix: 'rs', type: 'reasoning', summary: [{ type: 'summary_text', text }] }
+function toReasoningItem(text: string): DraftItem {
+  return { idPrefix: 'rs', type: 'reasoning', summary: [{ type: 'summary_text', text }] }
 }
 
-function messageOf({ role, content }: Message, type: 'input_text' | 'output_text'): Draft {
-  return { prefix: 'msg', type: 'message', role, status: 'completed', content: writeContent(content, type) }
+type TextPartType = 'input_text' | 'output_text'
+
+function toMessageItem({ role, content }: Message, textType: TextPartType): DraftItem {
+  const parts = toItemContent(content, textType)
+  return { idPrefix: 'msg', type: 'message', role, status: 'completed', content: parts }
 }
 
-function callOf({ id, function: called, extra_content }: ToolCall): Draft {
+function toFunctionCallItem({ id, function: called, extra_content }: ToolCall): DraftItem {
   return {
-    prefix: 'fc',
+    idPrefix: 'fc',
     type: 'function_call',
     status: 'completed',
     call_id: id,
@@ -51,25 +57,30 @@ function callOf({ id, function: called, extra_content }: ToolCall): Draft {
   }
 }
 
-function outputOf({ tool_call_id, content }: Message): Draft {
-  const output = typeof content === 'string' ? content : writeContent(content, 'input_text')
-  return { prefix: 'fco', type: 'function_call_output', status: 'completed', call_id: tool_call_id, output }
+function toCallOutputItem({ tool_call_id, content }: Message): DraftItem {
+  const output = typeof content === 'string' ? content : toItemContent(content, 'input_text')
+  return {
+    idPrefix: 'fco',
+    type: 'function_call_output',
+    status: 'completed',
+    call_id: tool_call_id,
+    output,
+  }
 }
 
-function writeContent(
-  content: Message['content'],
-  type: 'input_text' | 'output_text',
-): readonly JsonObject[] {
+function toItemContent(content: Message['content'], textType: TextPartType): readonly JsonObject[] {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
-  return parts.map((part) => writePart(part, type))
+  return parts.map((part) => toItemPart(part, textType))
 }
 
-function writePart(part: ContentPart, type: 'input_text' | 'output_text'): JsonObject {
+function toItemPart(part: ContentPart, textType: TextPartType): JsonObject {
   switch (part.type) {
     case 'text':
-      return type === 'output_text' ? { type, text: part.text, annotations: [] } : { type, text: part.text }
+      return textType === 'output_text'
+        ? { type: textType, text: part.text, annotations: [] }
+        : { type: textType, text: part.text }
     case 'image_url':
-      return { type: 'input_image', ...imageOf(part) }
+      return { type: 'input_image', ...toImageFields(part) }
     case 'file':
       return { type: 'input_file', ...Object(part.file) }
     default:
@@ -77,7 +88,7 @@ function writePart(part: ContentPart, type: 'input_text' | 'output_text'): JsonO
   }
 }
 
-function imageOf({ image_url }: ContentPart): JsonObject {
+function toImageFields({ image_url }: ContentPart): JsonObject {
   const { url, detail = 'auto' } = Object(image_url)
   return { image_url: url, detail }
 }

@@ -8,85 +8,91 @@ import {
 } from '../../contract/index.ts'
 import type { InputItem } from './request-schema.ts'
 
-/** An assistant's turn: what it thought, said and called come as items of their own and make one message. */
-interface Turn {
+/** One turn of the assistant. Its reasoning, text and function calls are separate items but one message. */
+interface AssistantTurn {
   reasoning: string
   content: string | readonly ContentPart[] | undefined
   calls: ToolCall[]
 }
 
-/** Input or output items as canonical messages. `param` is what error messages call the list. */
+/**
+ * Converts input or output items to canonical messages. `param` is the name of the list in error messages.
+ * Throws 400 with the path of an item or part that is not supported.
+ */
 export function parseItems(items: readonly InputItem[], param: string): readonly Message[] {
   const messages: Message[] = []
-  let turn: Turn | undefined
+  let turn: AssistantTurn | undefined
 
-  const flush = () => {
-    if (turn) messages.push(messageOf(turn))
+  const endTurn = () => {
+    if (turn) messages.push(toAssistantMessage(turn))
     turn = undefined
   }
-  /** The turn that goes on, or the next when this one is beyond what comes. */
-  const take = (isBeyond: (turn: Turn) => boolean): Turn => {
-    if (turn && isBeyond(turn)) flush()
+  /** Returns the current turn, or a new one if the item cannot belong to the current turn. */
+  const continueTurn = (isOver: (turn: AssistantTurn) => boolean): AssistantTurn => {
+    if (turn && isOver(turn)) endTurn()
     turn ??= { reasoning: '', content: undefined, calls: [] }
     return turn
   }
 
-  for (const [place, item] of items.entries()) {
-    const where = `${param}[${place}]`
+  for (const [index, item] of items.entries()) {
+    const path = `${param}[${index}]`
     switch (item.type ?? 'message') {
       case 'message': {
-        const content = readContent(item.content, where)
+        const content = toChatContent(item.content, path)
         if (item.role === 'assistant') {
-          take(({ content, calls }) => content !== undefined || calls.length > 0).content = content
+          continueTurn(hasContentOrCalls).content = content
         } else {
-          flush()
-          messages.push({ role: readRole(item.role), content })
+          endTurn()
+          messages.push({ role: toRole(item.role), content })
         }
         break
       }
       case 'reasoning':
-        take(({ content, calls }) => content !== undefined || calls.length > 0).reasoning +=
-          readThoughts(item)
+        continueTurn(hasContentOrCalls).reasoning += reasoningText(item)
         break
       case 'function_call':
-        take(() => false).calls.push(readCall(item))
+        continueTurn(() => false).calls.push(toToolCall(item))
         break
       case 'function_call_output':
-        flush()
+        endTurn()
         messages.push({
           role: 'tool',
           tool_call_id: String(item.call_id),
-          content: readContent(item.output, where),
+          content: toChatContent(item.output, path),
         })
         break
       default:
-        throw refuse(where, item)
+        throw unsupportedItemError(item, path)
     }
   }
-  flush()
+  endTurn()
   return messages
 }
 
-function messageOf({ reasoning, content, calls }: Turn): Message {
+function hasContentOrCalls({ content, calls }: AssistantTurn): boolean {
+  return content !== undefined || calls.length > 0
+}
+
+function toAssistantMessage({ reasoning, content, calls }: AssistantTurn): Message {
   return {
     role: 'assistant',
-    content: joinTexts(content) ?? null,
+    content: joinTextParts(content) ?? null,
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
 
-/** Providers differ in what parts they take from an assistant; all take text. */
-function joinTexts(content: Turn['content']): Turn['content'] {
+/** Joins text parts, because every provider accepts plain text from an assistant but not every part type. */
+function joinTextParts(content: AssistantTurn['content']): AssistantTurn['content'] {
   if (!Array.isArray(content) || content.some(({ type }) => type !== 'text')) return content
   return content.map(({ text }) => text).join('')
 }
 
-function readRole(role: unknown): Message['role'] {
+function toRole(role: unknown): Message['role'] {
   return role === 'system' || role === 'developer' ? role : 'user'
 }
 
-function readCall({ call_id, name, arguments: json, extra_content }: InputItem): ToolCall {
+function toToolCall({ call_id, name, arguments: json, extra_content }: InputItem): ToolCall {
   return {
     id: String(call_id),
     type: 'function',
@@ -95,26 +101,12 @@ function readCall({ call_id, name, arguments: json, extra_content }: InputItem):
   }
 }
 
-function readThoughts({ summary, content }: InputItem): string {
-  return readTexts(content) || readTexts(summary)
+function reasoningText({ summary, content }: InputItem): string {
+  return concatTexts(content) || concatTexts(summary)
 }
 
-function refuse(where: string, { type, id }: InputItem): GatewayError {
-  const message =
-    type === 'item_reference'
-      ? `${where} refers to ${id}, which is not stored here, or no longer.`
-      : `${where} is of type ${type}, which is not supported.`
-  return new GatewayError('invalid_value', message, { param: where })
-}
-
-/** The content of an item in chat's form. `where` is what error messages call the item. */
-function readContent(content: unknown, where: string): string | readonly ContentPart[] {
-  if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
-  return content.filter(isJsonObject).map((part, place) => readPart(part, `${where}.content[${place}]`))
-}
-
-/** The texts of a list of parts, one after the other. */
-function readTexts(parts: unknown): string {
+/** Concatenates the texts of a list of parts; empty if it is not a list. */
+function concatTexts(parts: unknown): string {
   if (!Array.isArray(parts)) return ''
   return parts
     .filter(isJsonObject)
@@ -122,7 +114,24 @@ function readTexts(parts: unknown): string {
     .join('')
 }
 
-function readPart(part: JsonObject, where: string): ContentPart {
+function unsupportedItemError({ type, id }: InputItem, path: string): GatewayError {
+  if (type !== 'item_reference') return unsupportedTypeError(type, path)
+  const message = `${path} references item ${id}, which was not found or has expired.`
+  return new GatewayError('invalid_value', message, { param: path })
+}
+
+function unsupportedTypeError(type: unknown, path: string): GatewayError {
+  const message = `${path} has type "${type}", which is not supported.`
+  return new GatewayError('invalid_value', message, { param: path })
+}
+
+/** Converts the content of the item at `path` to the chat-completions format. */
+function toChatContent(content: unknown, path: string): string | readonly ContentPart[] {
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
+  return content.filter(isJsonObject).map((part, index) => toChatPart(part, `${path}.content[${index}]`))
+}
+
+function toChatPart(part: JsonObject, path: string): ContentPart {
   switch (part.type) {
     case 'text':
     case 'input_text':
@@ -131,25 +140,23 @@ function readPart(part: JsonObject, where: string): ContentPart {
     case 'refusal':
       return { type: 'refusal', refusal: part.refusal }
     case 'input_image':
-      return { type: 'image_url', image_url: readImage(part, where) }
+      return { type: 'image_url', image_url: toChatImage(part, path) }
     case 'input_file':
-      return { type: 'file', file: readFile(part, where) }
+      return { type: 'file', file: toChatFile(part, path) }
     case 'input_audio':
       return { type: 'input_audio', input_audio: part.input_audio }
     default:
-      throw new GatewayError('invalid_value', `${where} is of type ${part.type}, which is not supported.`, {
-        param: where,
-      })
+      throw unsupportedTypeError(part.type, path)
   }
 }
 
-function readImage({ image_url, detail }: JsonObject, where: string): JsonObject {
-  if (typeof image_url !== 'string') throw needs(where, 'image_url: an address or a data URL')
+function toChatImage({ image_url, detail }: JsonObject, path: string): JsonObject {
+  if (typeof image_url !== 'string') throw missingFieldError(path, 'image_url, a URL or data URL')
   return { url: image_url, ...(detail != null && { detail }) }
 }
 
-function readFile({ file_id, file_data, filename }: JsonObject, where: string): JsonObject {
-  if (file_id == null && file_data == null) throw needs(where, 'file_data or file_id')
+function toChatFile({ file_id, file_data, filename }: JsonObject, path: string): JsonObject {
+  if (file_id == null && file_data == null) throw missingFieldError(path, 'file_data or file_id')
   return {
     ...(file_id != null && { file_id }),
     ...(file_data != null && { file_data }),
@@ -157,6 +164,6 @@ function readFile({ file_id, file_data, filename }: JsonObject, where: string): 
   }
 }
 
-function needs(where: string, what: string): GatewayError {
-  return new GatewayError('unsupported_parameter', `${where} needs ${what}.`, { param: where })
+function missingFieldError(path: string, field: string): GatewayError {
+  return new GatewayError('unsupported_parameter', `${path} requires ${field}.`, { param: path })
 }

@@ -15,10 +15,10 @@ import {
   type TextFormat,
 } from './request-schema.ts'
 
-const checkBody = compileParser<ResponsesBody>(responsesRequestSchema)
+const validateBody = compileParser<ResponsesBody>(responsesRequestSchema)
 
-/** Fields that ask for what only OpenAI's own servers do. */
-const UNSUPPORTED = [
+/** Fields that request features of OpenAI's own servers. */
+const UNSUPPORTED_FIELDS = [
   'background',
   'conversation',
   'prompt',
@@ -28,8 +28,8 @@ const UNSUPPORTED = [
   'top_logprobs',
 ]
 
-/** Fields that mean the same in chat completions. */
-const SHARED = [
+/** Fields with the same meaning in chat completions. */
+const SHARED_FIELDS = [
   'temperature',
   'top_p',
   'metadata',
@@ -40,69 +40,80 @@ const SHARED = [
   'prompt_cache_retention',
 ]
 
-/** Checks a body; throws 400 that names the field at fault, also for what is known but not served here. */
-export function parseResponsesBody(given: JsonObject): ResponsesBody {
-  const body = checkBody(given)
-  for (const param of UNSUPPORTED) {
+/**
+ * Validates a body. Throws 400 for an invalid field, and for a field of OpenAI's API that is not supported.
+ */
+export function parseResponsesBody(value: JsonObject): ResponsesBody {
+  const body = validateBody(value)
+  for (const param of UNSUPPORTED_FIELDS) {
     if (!body[param]) continue
-    throw new GatewayError('unsupported_parameter', `${param} is not supported. Leave it out.`, { param })
+    throw new GatewayError('unsupported_parameter', `${param} is not supported. Omit it.`, { param })
   }
   return body
 }
 
-/** What the call says, without what was said before. */
+/** Converts the call's own input to canonical messages, without those of earlier turns. */
 export function parseResponsesInput({ input }: ResponsesBody): readonly Message[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : parseItems(input, 'input')
 }
 
-/** The canonical request: the instructions, what was said before, what the call says. */
+/** Builds the canonical request from the instructions, the messages of earlier turns and the call's input. */
 export function parseResponsesRequest(
   body: ResponsesBody,
   earlier: readonly Message[],
   input: readonly Message[],
 ): ChatRequest {
   const { model, instructions, max_output_tokens, reasoning, text, stream } = body
-  const offer = readTools(body.tools ?? [], body.tool_choice)
+  const tools = toChatTools(body.tools ?? [], body.tool_choice)
   return {
     ...(model !== undefined && { model }),
-    messages: [...readInstructions(instructions), ...earlier, ...input],
-    ...pickShared(body),
+    messages: [...toSystemMessages(instructions), ...earlier, ...input],
+    ...pickSharedFields(body),
     ...(stream === true && { stream }),
     ...(max_output_tokens != null && { max_tokens: max_output_tokens }),
     ...(reasoning?.effort != null && { reasoning_effort: reasoning.effort }),
     ...(text?.verbosity != null && { verbosity: text.verbosity }),
-    ...(text?.format != null && text.format.type !== 'text' && { response_format: readFormat(text.format) }),
-    // Providers refuse to hear about tools where there are none.
-    ...(offer.length > 0 && {
-      tools: offer,
-      ...readToolChoice(body.tool_choice),
+    ...(text?.format != null &&
+      text.format.type !== 'text' && { response_format: toResponseFormat(text.format) }),
+    // Providers reject tool options without tools.
+    ...(tools.length > 0 && {
+      tools,
+      ...toChatToolChoice(body.tool_choice),
       ...(body.parallel_tool_calls != null && { parallel_tool_calls: body.parallel_tool_calls }),
     }),
   }
 }
 
-function readInstructions(instructions: string | null | undefined): readonly Message[] {
+function toSystemMessages(instructions: string | null | undefined): readonly Message[] {
   return instructions ? [{ role: 'system', content: instructions }] : []
 }
 
-function pickShared(body: ResponsesBody): JsonObject {
-  return Object.fromEntries(SHARED.filter((name) => body[name] != null).map((name) => [name, body[name]]))
+function pickSharedFields(body: ResponsesBody): JsonObject {
+  const names = SHARED_FIELDS.filter((name) => body[name] != null)
+  return Object.fromEntries(names.map((name) => [name, body[name]]))
 }
 
-/** Flat here, nested in chat completions. */
-function readFormat({ type, ...schema }: TextFormat): TextFormat {
+/** Nests the JSON schema, which is flat in the Responses API, as in chat completions. */
+function toResponseFormat({ type, ...schema }: TextFormat): TextFormat {
   return type === 'json_schema' ? { type, json_schema: schema } : { type }
 }
 
-/** The functions on offer in chat's form: those of `allowed_tools`, where the choice is limited. 400 for a hosted tool. */
-function readTools(tools: readonly FlatTool[], choice: ResponsesBody['tool_choice']): readonly Tool[] {
-  const offer = tools.map(readTool)
-  const allowed = isJsonObject(choice) && choice.type === 'allowed_tools' ? readAllowed(choice) : undefined
-  return allowed ? offer.filter((tool) => allowed.includes(tool.function?.name)) : offer
+/**
+ * Converts tools to the chat-completions format. Drops those that `allowed_tools` does not list. Throws 400
+ * for a hosted tool.
+ */
+function toChatTools(flatTools: readonly FlatTool[], choice: ResponsesBody['tool_choice']): readonly Tool[] {
+  const tools = flatTools.map(toChatTool)
+  if (!isJsonObject(choice) || choice.type !== 'allowed_tools') return tools
+  const allowed = allowedNames(choice)
+  return tools.filter((tool) => allowed.includes(tool.function?.name))
 }
 
-/** `tool_choice` in chat's form. The list of `allowed_tools` was followed in the offer already; its mode is what is left. */
-function readToolChoice(choice: ResponsesBody['tool_choice']): JsonObject {
+/**
+ * Converts `tool_choice` to the chat-completions format. `allowed_tools` becomes its mode, because
+ * `toChatTools` has already applied its list.
+ */
+function toChatToolChoice(choice: ResponsesBody['tool_choice']): JsonObject {
   if (choice == null) return {}
   if (typeof choice === 'string') return { tool_choice: choice }
   switch (choice.type) {
@@ -111,12 +122,12 @@ function readToolChoice(choice: ResponsesBody['tool_choice']): JsonObject {
     case 'allowed_tools':
       return { tool_choice: choice.mode ?? 'auto' }
     default:
-      throw refuse('tool_choice', choice.type)
+      throw unsupportedToolError('tool_choice', choice.type)
   }
 }
 
-function readTool({ type, name, description, parameters, strict }: FlatTool, place: number): Tool {
-  if (type !== 'function' || typeof name !== 'string') throw refuse(`tools[${place}]`, type)
+function toChatTool({ type, name, description, parameters, strict }: FlatTool, index: number): Tool {
+  if (type !== 'function' || typeof name !== 'string') throw unsupportedToolError(`tools[${index}]`, type)
   return {
     type,
     function: {
@@ -128,11 +139,13 @@ function readTool({ type, name, description, parameters, strict }: FlatTool, pla
   }
 }
 
-function readAllowed({ tools }: JsonObject): readonly unknown[] {
+function allowedNames({ tools }: JsonObject): readonly unknown[] {
   return Array.isArray(tools) ? tools.filter(isJsonObject).map(({ name }) => name) : []
 }
 
-function refuse(param: string, type: unknown): GatewayError {
-  const message = `${param} of type ${type} is not supported: only functions are. Hosted tools run at OpenAI alone.`
+function unsupportedToolError(param: string, type: unknown): GatewayError {
+  const message =
+    `${param} has type "${type}", which is not supported. ` +
+    'Only function tools are supported; hosted tools run only at OpenAI.'
   return new GatewayError('unsupported_parameter', message, { param })
 }

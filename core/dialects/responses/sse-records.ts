@@ -5,63 +5,68 @@ import { createResponseOutput, type ResponseOutput } from './output.ts'
 import type { ItemStatus, OutputEvent } from './output-items.ts'
 import { toInitialResponse } from './response.ts'
 
-/** The SSE records of one streamed response, numbered from 0 without gaps. */
+/**
+ * The SSE records of one streamed response, numbered from 0 without gaps. Every method returns the text of
+ * the records that it adds.
+ */
 interface SseRecords {
   readonly output: ResponseOutput
   open(response: JsonObject): string
   add(part: ReplyPart): string
-  /** The end of every item. */
+  /** Closes all items. */
   close(status: ItemStatus): string
-  /** The last record: `completed`, `incomplete` or `failed`, as the response says. */
+  /** Adds the last record: `completed`, `incomplete` or `failed`, according to the response. */
   end(response: JsonObject): string
 }
 
-export function createSseRecords(seed: string): SseRecords {
-  let number = 0
+export function createSseRecords(responseKey: string): SseRecords {
+  let sequenceNumber = 0
   let text = ''
 
-  function write({ type, ...fields }: OutputEvent): void {
-    text += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...fields })}\n\n`
-  }
-  /** What was written since it was taken last. */
-  function take(): string {
-    const taken = text
-    text = ''
-    return taken
+  function append({ type, ...fields }: OutputEvent): void {
+    const data = { type, sequence_number: sequenceNumber++, ...fields }
+    text += `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
   }
 
-  const output = createResponseOutput(seed, write)
+  /** Returns the records that were appended since the last call. */
+  function takeAppended(): string {
+    const appended = text
+    text = ''
+    return appended
+  }
+
+  const output = createResponseOutput(responseKey, append)
   return {
     output,
     open(response) {
-      write({ type: 'response.created', response })
-      write({ type: 'response.in_progress', response })
-      return take()
+      append({ type: 'response.created', response })
+      append({ type: 'response.in_progress', response })
+      return takeAppended()
     },
     add(part) {
       output.add(part)
-      return take()
+      return takeAppended()
     },
     close(status) {
       output.close(status)
-      return take()
+      return takeAppended()
     },
     end(response) {
-      write({ type: `response.${response.status}`, response })
-      return take()
+      append({ type: `response.${response.status}`, response })
+      return takeAppended()
     },
   }
 }
 
-/** The records of a response that was stored, the same again. */
+/** Replays the records of a stored response. If it was streamed, they are the same byte for byte. */
 export async function* replaySseRecords(
-  seed: string,
+  responseKey: string,
   response: JsonObject,
-  pace?: ChunkLengths,
+  chunkLengths?: ChunkLengths,
 ): AsyncGenerator<string> {
-  const records = createSseRecords(seed)
+  const records = createSseRecords(responseKey)
   const items = Array.isArray(response.output) ? response.output : []
   yield records.open(toInitialResponse(response))
-  for (const part of toReplyParts(items, pace)) yield records.add(part)
+  for (const part of toReplyParts(items, chunkLengths)) yield records.add(part)
   yield records.close(response.status === 'incomplete' ? 'incomplete' : 'completed') + records.end(response)
 }

@@ -13,76 +13,77 @@ import {
 } from './response.ts'
 import { createSseRecords } from './sse-records.ts'
 
-/** The whole response, once it is durable, in the form that the caller reads. */
+/**
+ * Persists an ended response if its caller wants it stored, and returns the response to send. `chunkLengths`
+ * is set if the response was streamed. Never rejects: a response that could not be stored carries a warning.
+ */
+export type PersistResponse = (response: JsonObject, chunkLengths?: ChunkLengths) => Promise<JsonObject>
+
+/**
+ * Builds and persists the response of a whole reply. Resolves with it in the form that the caller expects.
+ */
 export async function completeResponse(
   exchange: Exchange,
   call: ResponsesCall,
-  keep: PersistResponse,
+  persist: PersistResponse,
 ): Promise<JsonObject> {
   if (exchange.reply?.type !== 'whole')
-    throw new GatewayError('internal_error', 'There is no reply to write.')
+    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const output = createResponseOutput(call.responseKey)
-  let finish: FinishReason = 'stop'
+  let finishReason: FinishReason = 'stop'
   for (const part of exchange.reply.event.parts) {
-    if (part.type === 'finish') finish = part.reason
+    if (part.type === 'finish') finishReason = part.reason
     output.add(part)
   }
-  output.close(toLastItemStatus(finish))
-  const end = buildFinalFields(finish, exchange, output.items())
-  const response: JsonObject = Object.assign(buildInitialResponse(call, exchange), end)
-  return toResponseForm(await keep(response), call.form)
+  output.close(toLastItemStatus(finishReason))
+  const finalFields = buildFinalFields(finishReason, exchange, output.items())
+  const response: JsonObject = Object.assign(buildInitialResponse(call, exchange), finalFields)
+  return toResponseForm(await persist(response), call.form)
 }
 
 /**
- * The events of a response as SSE (docs/api.md, "Response streams"). The last one is sent when the response is durable; it is
- * `response.failed` when the provider fails half-way.
+ * Streams the events of a response as SSE (docs/api.md, "Response streams"). The last event is sent once the
+ * response is persisted. It is `response.failed` if the provider fails during the stream. If the client
+ * disconnects, the response is persisted as cancelled.
  */
 export async function* streamResponseEvents(
   exchange: Exchange,
   call: ResponsesCall,
-  keep: PersistResponse,
+  persist: PersistResponse,
 ): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
-    throw new GatewayError('internal_error', 'There is no stream to write.')
-  const opened = buildInitialResponse(call, exchange)
+    throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
+  const initial = buildInitialResponse(call, exchange)
   const records = createSseRecords(call.responseKey)
   const { output } = records
-  let finish: FinishReason = 'stop'
-  let ended = false
+  let finishReason: FinishReason = 'stop'
+  let isPersisted = false
 
   try {
-    let text = records.open(opened)
+    let text = records.open(initial)
     for await (const batch of exchange.reply.batches) {
       for (const event of batch) {
         recordUsage(exchange, event)
         for (const part of event.parts) {
-          if (part.type === 'finish') finish = part.reason
+          if (part.type === 'finish') finishReason = part.reason
           text += records.add(part)
         }
       }
       if (text !== '') yield text
       text = ''
     }
-    text += records.close(toLastItemStatus(finish))
-    const response = await keep(
-      { ...opened, ...buildFinalFields(finish, exchange, output.items()) },
-      output.chunkLengths(),
-    )
-    ended = true
+    text += records.close(toLastItemStatus(finishReason))
+    const final = { ...initial, ...buildFinalFields(finishReason, exchange, output.items()) }
+    const response = await persist(final, output.chunkLengths())
+    isPersisted = true
     yield text + records.end(response)
   } catch (error) {
     if (exchange.client.isAborted) return
     exchange.error = toStreamError(error)
-    const response = await keep(toFailedResponse(opened, exchange.error, output.items()))
-    ended = true
+    const response = await persist(toFailedResponse(initial, exchange.error, output.items()))
+    isPersisted = true
     yield records.end(response)
   } finally {
-    if (!ended) await keep(toCancelledResponse(opened, output.items()))
+    if (!isPersisted) await persist(toCancelledResponse(initial, output.items()))
   }
 }
-
-/**
- * Makes a response that has ended durable, where its caller wants it kept, and gives it as it is to be answered. Never rejects:
- * an answer that cannot be kept says so.
- */
-export type PersistResponse = (response: JsonObject, pace?: ChunkLengths) => Promise<JsonObject>

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { parseModelPreferences, parseRouteRequest } from '../../../../../core/dialects/route/dialect.ts'
 
-describe('a direct routing request', () => {
-  it('becomes a chat request with the defaults of the interface', () => {
+describe('parsing a direct routing request', () => {
+  it('builds a chat request with the documented defaults', () => {
     expect(parseRouteRequest({ prompt: 'Hello' })).to.deep.equal({
       model: 'auto:balance',
       messages: [{ role: 'user', content: 'Hello' }],
@@ -11,7 +11,7 @@ describe('a direct routing request', () => {
     })
   })
 
-  it('takes its mode from cost_priority, in each spelling', () => {
+  it('maps every spelling of cost_priority to a mode', () => {
     const modeOf = (cost_priority: string) => parseRouteRequest({ prompt: 'x', cost_priority }).model
     expect(['cost', 'quality', 'speed', 'balanced'].map(modeOf)).to.deep.equal([
       'auto:cost',
@@ -21,7 +21,7 @@ describe('a direct routing request', () => {
     ])
   })
 
-  it('passes on what it is given', () => {
+  it('keeps the values of the caller', () => {
     const tools = [{ type: 'function', function: { name: 'look' } }]
     const request = parseRouteRequest({
       prompt: 'x',
