@@ -20,23 +20,23 @@ import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { type FindResponse, loadConversation, resolveReferences } from './conversation.ts'
 import type { ResponseRecorder, ResponseStore } from './store.ts'
 
-/** `POST /v1/responses`: continues stored conversations, and keeps what is answered. */
+/** Creates the dialect of `POST /v1/responses`, which continues stored conversations and stores responses. */
 export function createResponsesDialect(
   store: ResponseStore,
-  calls: ActiveCalls,
-  keeper: ResponseRecorder,
+  activeCalls: ActiveCalls,
+  recorder: ResponseRecorder,
 ): Dialect {
-  function callOf(ctx: GatewayContext): ResponsesCall {
-    const call = calls.get(ctx)
+  function requireCall(ctx: GatewayContext): ResponsesCall {
+    const call = activeCalls.get(ctx)
     if (call !== undefined) return call
-    throw new GatewayError('internal_error', 'The call was not read before it was answered.')
+    throw new GatewayError('internal_error', 'The request was not parsed before its reply was written.')
   }
 
   return {
-    parseRequest(given, ctx) {
-      const find = (seed: string) => store.find(seed, ctx.account.userId)
-      return chain(parseResponsesCall(given, find), ({ body, input, earlier, request }) => {
-        calls.add(ctx, {
+    parseRequest(rawBody, ctx) {
+      const find = (responseKey: string) => store.find(responseKey, ctx.account.userId)
+      return chain(parseResponsesCall(rawBody, find), ({ body, input, earlier, request }) => {
+        activeCalls.add(ctx, {
           body,
           responseKey: requestIdSuffix(ctx.requestId),
           createdAt: Math.floor(Date.now() / 1000),
@@ -48,54 +48,55 @@ export function createResponsesDialect(
       })
     },
     writeWhole(exchange, ctx) {
-      const call = callOf(ctx)
-      return completeResponse(exchange, call, keeper.persisterFor(exchange, call))
+      const call = requireCall(ctx)
+      return completeResponse(exchange, call, recorder.persisterFor(exchange, call))
     },
     writeStream(exchange, ctx) {
-      const call = callOf(ctx)
-      return streamResponseEvents(exchange, call, keeper.persisterFor(exchange, call))
+      const call = requireCall(ctx)
+      return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
     },
     errorBody: chatErrorBody,
   }
 }
 
-/** The calls of the Responses API that this process is answering. */
+/** The calls of the Responses API that are in flight in this process. */
 export interface ActiveCalls {
+  /** Adds the call of a request until its connection is closed. */
   add(ctx: GatewayContext, call: ResponsesCall): void
-  /** Undefined for a request of another kind. */
+  /** Returns the call of a request; undefined for requests of other endpoints. */
   get(ctx: GatewayContext): ResponsesCall | undefined
-  isRunning(seed: string, userId: number): boolean
+  isRunning(responseKey: string, userId: number): boolean
 }
 
 export function createActiveCalls(): ActiveCalls {
-  const running = new Map<string, number>()
+  const userIds = new Map<string, number>()
   return {
     add(ctx, call) {
-      ctx.state[CALL] = call
-      running.set(call.responseKey, ctx.account.userId)
-      ctx.client.onClose(() => running.delete(call.responseKey))
+      ctx.state[CALL_STATE_KEY] = call
+      userIds.set(call.responseKey, ctx.account.userId)
+      ctx.client.onClose(() => userIds.delete(call.responseKey))
     },
-    get: (ctx) => ctx.state[CALL],
-    isRunning: (seed, userId) => running.get(seed) === userId,
+    get: (ctx) => ctx.state[CALL_STATE_KEY],
+    isRunning: (responseKey, userId) => userIds.get(responseKey) === userId,
   }
 }
 
-/** Where a request's own state holds its call. */
-const CALL = 'responses call'
+/** Key of the call in `ctx.state`. */
+const CALL_STATE_KEY = 'responses call'
 
-/** A body of `POST /v1/responses`, with everything that it refers to. */
+/** A body of `POST /v1/responses` with its references resolved. */
 interface ParsedCall {
   readonly body: ResponsesBody
-  /** What the call itself says. */
+  /** Messages of the call itself. */
   readonly input: readonly Message[]
-  /** What was said before it. */
+  /** Messages of earlier turns. */
   readonly earlier: readonly Message[]
   readonly request: ChatRequest
 }
 
-/** Reads a call and what it refers to; throws 400 that names the field at fault. */
-export function parseResponsesCall(given: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
-  return chain(resolveReferences(parseResponsesBody(given), find), (body) => {
+/** Parses a call and loads the responses and items that it references. Throws 400 with the invalid field. */
+export function parseResponsesCall(rawBody: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
+  return chain(resolveReferences(parseResponsesBody(rawBody), find), (body) => {
     const input = parseResponsesInput(body)
     return chain(loadConversation(body, find), (earlier) => {
       return { body, input, earlier, request: parseResponsesRequest(body, earlier, input) }

@@ -7,26 +7,29 @@ import { createResponseRecorder, createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
-/** The Responses API: answers `POST /v1/responses`, keeps responses for `keepDays`, replays them. */
-export function createResponses(log: EventLog, keepDays: number): Plugin {
+/**
+ * Provides the Responses API: serves `POST /v1/responses`, stores responses for `retentionDays`, replays
+ * them.
+ */
+export function createResponses(log: EventLog, retentionDays: number): Plugin {
   return {
     name: 'responses',
     after: ['auth'],
     setup(_, { logger }) {
-      const store = createResponseStore(log, Math.ceil(keepDays * DAY_SECONDS))
-      const calls = createActiveCalls()
-      const keeper = createResponseRecorder(store, logger)
+      const store = createResponseStore(log, Math.ceil(retentionDays * DAY_SECONDS))
+      const activeCalls = createActiveCalls()
+      const recorder = createResponseRecorder(store, logger)
       return {
         middleware(ctx, next) {
-          const call = calls.get(ctx)
+          const call = activeCalls.get(ctx)
           if (call === undefined) return next()
           return next().catch(async (error) => {
-            await keeper.recordFailure(ctx.exchange, call, error)
+            await recorder.recordFailure(ctx.exchange, call, error)
             throw error
           })
         },
-        dialects: { '/v1/responses': createResponsesDialect(store, calls, keeper) },
-        routes: (router) => addResponseRoutes(router, store, calls),
+        dialects: { '/v1/responses': createResponsesDialect(store, activeCalls, recorder) },
+        routes: (router) => addResponseRoutes(router, store, activeCalls),
         openapi: responsesPaths,
         errorBody: chatErrorBody,
       }
