@@ -7,7 +7,7 @@ export type ClientAddressResolver = (request: IncomingMessage) => string
 /**
  * Creates a resolver that returns the socket's remote address, unless that is a trusted proxy. In that case
  * it walks `x-forwarded-for` from right to left and returns the first address that is not a trusted proxy, or
- * the last address before an entry that is not an IP address. `trustedProxies` are IP addresses and CIDR
+ * the last address before an entry that is not an IP address. `trustedProxies` are IP addresses or CIDR
  * blocks.
  */
 export function createClientAddressResolver(trustedProxies: readonly string[]): ClientAddressResolver {
@@ -26,7 +26,7 @@ export function createClientAddressResolver(trustedProxies: readonly string[]): 
   }
 }
 
-/** Returns undefined for an IP address or CIDR block, otherwise what the value must be. */
+/** Returns undefined for an IP address or CIDR block, otherwise the issue. */
 export function findNetworkIssue(text: string): string | undefined {
   try {
     addNetwork(new BlockList(), text)

@@ -8,7 +8,7 @@ export interface CorsSettings {
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@*\sA-Z]+$/
 
-/** Returns undefined for `*` and for an origin as browsers send it, otherwise what the value must be. */
+/** Returns undefined for `*` and for an origin as browsers send it, otherwise the issue. */
 export function findOriginIssue(text: string): string | undefined {
   if (text === '*' || ORIGIN.test(text)) return undefined
   return 'must be "*" or an origin such as https://app.example.com, in lower case and without a path'

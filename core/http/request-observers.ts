@@ -53,9 +53,7 @@ function matchedPattern(ctx: GatewayContext): string | undefined {
   return matched.find(({ methods }) => methods.includes(ctx.method))?.path.toString()
 }
 
-/**
- * Creates an observer that logs one line per request: caller, outcome and duration, but no prompt or reply.
- */
+/** Creates an observer that logs one line per request: caller, outcome and duration, no prompt or reply. */
 export function logRequests(logger: Logger): RequestObserver {
   // Redaction is off, because it costs more than the line itself and every field here is known to be safe.
   const requestLogger = logger.child({}, { redact: [] })

@@ -2,8 +2,8 @@ import { Stream, type Writable } from 'node:stream'
 import type { GatewayContext } from '../contract/index.ts'
 
 /**
- * Sets an SSE response. Each text holds one or more complete records. Texts are pulled with backpressure and
- * written immediately.
+ * Sets an SSE stream as the response body. Each text holds one or more complete records. Texts are pulled with
+ * backpressure and written immediately.
  */
 export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
   ctx.status = 200
@@ -25,10 +25,7 @@ export function startStreaming(ctx: GatewayContext): void {
   body.pipe(ctx.res)
 }
 
-/**
- * A minimal stream that Koa accepts as a body. It supports only `pipe` and `destroy`; a `Readable` is
- * expensive.
- */
+/** A minimal stream that Koa accepts as a body. Supports only `pipe` and `destroy`; a `Readable` is expensive. */
 class SseBody extends Stream {
   readonly #records: AsyncIterator<string>
 
@@ -47,10 +44,7 @@ class SseBody extends Stream {
     return target
   }
 
-  /**
-   * Releases the source, and with it the provider connection. Koa calls it when the response ends, for any
-   * reason.
-   */
+  /** Releases the source, and with it the provider connection. Koa calls it whenever the response ends. */
   destroy(): void {
     void this.#records.return?.()
   }

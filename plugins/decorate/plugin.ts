@@ -1,8 +1,8 @@
 import type { Decoration, Exchange, JsonObject, Plugin } from '../../core/contract/index.ts'
 
 /**
- * Adds routing details to every response: provider, model, mode, latency and warnings (docs/api.md, "Metadata
- * and warnings").
+ * Adds provider, model, mode, latency and warnings to every response
+ * (docs/api.md, "Metadata and warnings").
  */
 export function createDecorate(): Plugin {
   return {

@@ -9,9 +9,8 @@ import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 export type FindResponse = (responseKey: string) => Promise<StoredResponse | undefined>
 
 /**
- * Loads the messages of all turns up to the previous response, oldest first; empty if there is none. Each
- * turn is stored separately and expires separately: throws 400 if one of them is missing. Instructions are
- * not inherited.
+ * Loads the messages of all turns up to the previous response, oldest first; empty if there is none. Every
+ * turn is stored and expires separately: throws 400 if one is missing. Instructions are not inherited.
  */
 export function loadConversation(
   { previous_response_id }: ResponsesBody,
@@ -39,9 +38,7 @@ export function resolveReferences(body: ResponsesBody, find: FindResponse): Mayb
   return Promise.all(items).then((input) => ({ ...body, input }))
 }
 
-/**
- * True if the model finished the response, completely or cut off, so that it can be replayed and continued.
- */
+/** True if the model finished the response, even if cut off, so that it can be replayed and continued. */
 export function isFinishedResponse({ response }: StoredResponse): boolean {
   return response.status === 'completed' || response.status === 'incomplete'
 }

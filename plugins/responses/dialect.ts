@@ -61,7 +61,7 @@ export function createResponsesDialect(
 
 /** The calls of the Responses API that are in flight in this process. */
 export interface ActiveCalls {
-  /** Adds the call of a request until its connection is closed. */
+  /** Adds the call of a request until its response has ended or the client has disconnected. */
   add(ctx: GatewayContext, call: ResponsesCall): void
   /** Returns the call of a request; undefined for requests of other endpoints. */
   get(ctx: GatewayContext): ResponsesCall | undefined

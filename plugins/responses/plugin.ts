@@ -7,10 +7,7 @@ import { createResponseRecorder, createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
-/**
- * Provides the Responses API: serves `POST /v1/responses`, stores responses for `retentionDays`, replays
- * them.
- */
+/** The Responses API: serves `POST /v1/responses`, stores responses for `retentionDays` and replays them. */
 export function createResponses(log: EventLog, retentionDays: number): Plugin {
   return {
     name: 'responses',

@@ -82,9 +82,7 @@ interface ChunkConverter {
 /** Stands for the variable text in a chunk that serves as a template. */
 const PLACEHOLDER = '\u0000'
 
-/**
- * The text of a chunk before and after its variable text; undefined if the chunk has to be serialized again.
- */
+/** The text of a chunk before and after its variable text; undefined if chunks must be serialized again. */
 type ChunkTemplate = readonly [string, string] | undefined
 
 function splitAtPlaceholder(text: string, placeholder: string): readonly [string, string] {

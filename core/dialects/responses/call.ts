@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ResponseForm } from '../../events/domain-events.ts'
 import type { ResponsesBody } from './request-schema.ts'
 
-/** What is known about a call of the Responses API in addition to its exchange. */
+/** Data about a call of the Responses API in addition to its exchange. */
 export interface ResponsesCall {
   readonly body: ResponsesBody
   /**

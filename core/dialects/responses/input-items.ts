@@ -1,8 +1,6 @@
 import type { ContentPart, JsonObject, Message, ToolCall } from '../../contract/index.ts'
 
-/**
- * Converts canonical messages to input items. An item's id consists of the response key and the item's index.
- */
+/** Converts canonical messages to input items, whose ids consist of the response key and their index. */
 export function toInputItems(messages: readonly Message[], responseKey: string): readonly JsonObject[] {
   return messages.flatMap(toDraftItems).map(({ idPrefix, ...item }, index) => ({
     id: `${idPrefix}_${responseKey}i${String(index).padStart(2, '0')}`,

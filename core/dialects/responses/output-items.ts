@@ -10,8 +10,7 @@ export type ItemStatus = 'completed' | 'incomplete'
 export type EmitOutputEvent = (event: OutputEvent) => void
 
 /**
- * Response key and index determine the item's id. `emit` is undefined for whole responses, which need no
- * events.
+ * Response key and index determine the item's id. `emit` is undefined for a response that is not streamed.
  */
 export interface ItemContext {
   readonly responseKey: string
@@ -150,10 +149,7 @@ export interface FunctionCallItem extends OutputItem {
   add(json: string): void
 }
 
-/**
- * Creates a function call. `extra_content` is data that the provider expects back with the result of the
- * call.
- */
+/** Creates a function call. `extra_content` is data that the provider expects back with the call's result. */
 export function createFunctionCallItem(
   context: ItemContext,
   { id: call_id, name, extra_content }: ToolStart,
@@ -191,10 +187,7 @@ export function createFunctionCallItem(
   }
 }
 
-/**
- * Builds an id from the response key and the index in the output, so that an item has the same id in every
- * replay.
- */
+/** Builds an id from response key and output index, so that an item has the same id in every replay. */
 function itemId(prefix: 'msg' | 'fc' | 'rs', { responseKey, index }: ItemContext): string {
   return `${prefix}_${responseKey}${String(index).padStart(2, '0')}`
 }

@@ -151,7 +151,7 @@ function toChatPart(part: JsonObject, path: string): ContentPart {
 }
 
 function toChatImage({ image_url, detail }: JsonObject, path: string): JsonObject {
-  if (typeof image_url !== 'string') throw missingFieldError(path, 'image_url, a URL or data URL')
+  if (typeof image_url !== 'string') throw missingFieldError(path, 'image_url with a URL or data URL')
   return { url: image_url, ...(detail != null && { detail }) }
 }
 

@@ -101,10 +101,7 @@ const tool = {
   ],
 }
 
-/**
- * The body of `POST /v1/responses` (docs/api.md, "Responses"), including fields of OpenAI's API. Unknown
- * fields are ignored.
- */
+/** The body of `POST /v1/responses` (docs/api.md, "Responses"). Unknown fields are ignored. */
 export const responsesRequestSchema: JsonObject = {
   type: 'object',
   required: ['input'],
@@ -151,10 +148,7 @@ export interface ResponsesBody extends JsonObject {
   readonly truncation?: string | null
 }
 
-/**
- * A message, function call, call output or reasoning. Its fields depend on `type`, which defaults to
- * `message`.
- */
+/** A message, function call, call output or reasoning, according to `type`, which defaults to `message`. */
 export interface InputItem extends JsonObject {
   readonly type?: string
 }

@@ -23,8 +23,7 @@ export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
   }
 
   /**
-   * Replaces all default headers by the given alternating names and values. Call it before
-   * `setDefaultHeader`.
+   * Replaces all default headers. `headers` are alternating names and values. Call `setDefaultHeader` later.
    */
   setDefaultHeaders(headers: readonly string[]): void {
     this.#defaults = headers.slice()

@@ -2,9 +2,7 @@ import type { ServerOptions } from 'node:http'
 
 /** Limits on what a client can make a server hold, and for how long. */
 export interface ServerLimits {
-  /**
-   * Time to receive the request headers, from the start of the connection or from the request's first byte.
-   */
+  /** Time to receive the request headers, from opening the connection or from the request's first byte. */
   readonly headersTimeoutMs: number
   /** Time to receive the whole request, including the body. The response may take longer. */
   readonly requestTimeoutMs: number
@@ -34,10 +32,7 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
 /** Interval at which Node checks for requests that exceed their timeouts. */
 const TIMEOUT_CHECK_INTERVAL_MS = 1000
 
-/**
- * Sets every option explicitly that a command-line flag of Node could change, so that no flag weakens the
- * server.
- */
+/** Sets every option that a command-line flag of Node could change, so that no flag weakens the server. */
 export function toNodeOptions({
   headersTimeoutMs,
   requestTimeoutMs,

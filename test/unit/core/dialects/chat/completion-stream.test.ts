@@ -10,7 +10,7 @@ import { staying } from '../../../../support/presence.ts'
 
 const ADDRESS = { provider: 'acme', x_request_id: 'req_1' }
 
-/** Returns the records that a client receives. A `GatewayError` among the events is thrown by the provider. */
+/** Returns the records that a client receives. The provider throws a `GatewayError` among the events. */
 async function collectRecords(events: readonly (ReplyEvent | GatewayError)[], include_usage?: boolean) {
   async function* batches() {
     for (const event of events) {
