@@ -2,8 +2,8 @@ import { Stream, type Writable } from 'node:stream'
 import type { GatewayContext } from '../contract/index.ts'
 
 /**
- * Sets an SSE stream as the response body. Each text holds one or more complete records. Texts are pulled with
- * backpressure and written immediately.
+ * Sets an SSE stream as the response body. Each text holds one or more complete records. Texts are pulled
+ * with backpressure and written immediately.
  */
 export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
   ctx.status = 200
@@ -25,7 +25,7 @@ export function startStreaming(ctx: GatewayContext): void {
   body.pipe(ctx.res)
 }
 
-/** A minimal stream that Koa accepts as a body. Supports only `pipe` and `destroy`; a `Readable` is expensive. */
+/** A minimal stream that Koa accepts as a body: `pipe` and `destroy` only. A `Readable` is expensive. */
 class SseBody extends Stream {
   readonly #records: AsyncIterator<string>
 
