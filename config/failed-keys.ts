@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { createAddressReader } from '../core/http/client-address.ts'
+import { createClientAddressResolver } from '../core/http/client-address.ts'
 import { createFailedKeys, createFailureMetric, type FailedKeys } from '../plugins/auth/failed-keys.ts'
 import { createFailureCounter, openRedisFailures } from '../plugins/auth/failure-counters.ts'
 import type { Settings } from './settings/settings.ts'
@@ -12,7 +12,7 @@ export function openFailedKeys(settings: Settings, metrics: Registry, logger: Lo
   return createFailedKeys({
     limit: limits.failed_keys_per_minute,
     counter: createFailureCounter(shared),
-    readAddress: createAddressReader(trusted_proxies),
+    readAddress: createClientAddressResolver(trusted_proxies),
     count: createFailureMetric(metrics),
     logger,
   })

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Plugin } from '../core/contract/index.ts'
 import { withAppendMetrics } from '../core/event-log/instrument-log.ts'
-import { listSecurityHeaders } from '../core/http/server/default-headers.ts'
+import { buildSecurityHeaders } from '../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../core/http/server/hardened-server.ts'
 import { listen } from '../core/http/server/listen.ts'
 import { createOperatorRegistry } from '../core/pipeline/operator-registry.ts'
@@ -141,15 +141,15 @@ function describeServer(settings: Settings, logger: Logger): ServerOptions {
   const { timeouts, limits } = settings
   return {
     limits: {
-      headersMs: timeouts.headers_ms,
-      requestMs: timeouts.request_ms,
-      keepAliveMs: timeouts.keep_alive_ms,
-      stalledMs: timeouts.stalled_ms,
-      headerBytes: limits.header_bytes,
-      headers: limits.headers,
-      connections: limits.connections,
+      headersTimeoutMs: timeouts.headers_ms,
+      requestTimeoutMs: timeouts.request_ms,
+      keepAliveTimeoutMs: timeouts.keep_alive_ms,
+      writeTimeoutMs: timeouts.stalled_ms,
+      maxHeaderBytes: limits.header_bytes,
+      maxHeaders: limits.headers,
+      maxConnections: limits.connections,
     },
-    headers: listSecurityHeaders(settings.hsts_seconds),
+    headers: buildSecurityHeaders(settings.hsts_seconds),
     logger,
   }
 }

@@ -14,148 +14,158 @@ import { routeDialect } from '../dialects/route/dialect.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { PluginStep } from '../pipeline/set-up.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { identify } from './client-connection.ts'
-import { allowOrigins, type CorsSettings } from './cors.ts'
+import { identifyRequest } from './client-connection.ts'
+import { type CorsSettings, createCorsMiddleware } from './cors.ts'
 import { errorEnvelope, handleErrors, logResponseErrors, setErrorBody } from './errors.ts'
-import { type CallerSnapshot, createExchangeReader, createReplyWriter } from './inference.ts'
-import { addProbes } from './probes.ts'
+import { type CallerSnapshot, createExchangeReader, createReplySender } from './inference.ts'
+import { addProbeRoutes } from './probes.ts'
 import { createBodyReader } from './read-body.ts'
 import { logRequests, notifyObservers } from './request-observers.ts'
-import { createRouteRegistry, type RouteRegistry } from './route-conflicts.ts'
+import { createRouteRegistry, type RouteRegistry } from './route-registry.ts'
 import { UnwatchedKoa } from './unwatched-koa.ts'
 
 export interface AppParts {
   readonly steps: readonly PluginStep[]
   readonly snapshotCaller: (account: Account) => CallerSnapshot
+  /** Maximum size of a request body, in bytes. */
   readonly bodyLimit: number
   readonly cors: CorsSettings
   readonly logger: Logger
+  /** Returns why the process must not receive traffic; undefined if it may. */
   readonly whyNotReady: () => string | undefined
-  /** Whether the event log is followed or away. */
+  /** State of the subscription to the event log, as `/readyz` shows it. */
   readonly logState: () => string
 }
 
-/** The application of the main address: probes, inference endpoints, and the endpoints that plugins bring. */
+/** Creates the main application: probes, inference endpoints and the endpoints of the plugins. */
 export function createApp(parts: AppParts): Koa {
   const { steps } = parts
   const readBody = createBodyReader(parts.bodyLimit)
   const router: GatewayRouter = new Router()
-  addProbes(router, parts)
-  const endpoints = createRouteRegistry()
-  const direct = new Map<string, GatewayMiddleware>()
-  const addInference = (path: string, dialect: Dialect, isBuiltIn: boolean) => {
-    const serve = inference(dialect, isBuiltIn, parts)
-    direct.set(path, serve)
-    router.post(path, serve)
+  addProbeRoutes(router, parts)
+  const registry = createRouteRegistry()
+  const inferenceRoutes = new Map<string, GatewayMiddleware>()
+  const addInferenceRoute = (path: string, dialect: Dialect, isBuiltIn: boolean) => {
+    const handle = composeInference(dialect, isBuiltIn, parts)
+    inferenceRoutes.set(path, handle)
+    router.post(path, handle)
   }
-  addInference('/v1/chat/completions', chatDialect, true)
-  endpoints.register('the gateway', router)
-  for (const { plugin, parts: brought, isBuiltIn } of steps) {
-    for (const [path, dialect] of Object.entries(brought.dialects ?? {}))
-      addInference(path, dialect, isBuiltIn)
-    endpoints.register(titleOf(plugin), router)
+  addInferenceRoute('/v1/chat/completions', chatDialect, true)
+  registry.register('the gateway', router)
+  for (const { plugin, parts: pluginParts, isBuiltIn } of steps) {
+    for (const [path, dialect] of Object.entries(pluginParts.dialects ?? {}))
+      addInferenceRoute(path, dialect, isBuiltIn)
+    registry.register(titleOf(plugin), router)
   }
 
-  const app = createBaseApp(parts, router, direct)
-  for (const { plugin, parts } of steps) {
-    const shape = setErrorBody(parts.errorBody ?? errorEnvelope)
-    const add = (addRoutes: typeof parts.routes, before: readonly GatewayMiddleware[]) => {
-      if (addRoutes !== undefined) app.use(createPluginRouter(titleOf(plugin), addRoutes, before, endpoints))
+  const app = createBaseApp(parts, router, inferenceRoutes)
+  for (const { plugin, parts: pluginParts } of steps) {
+    const errorBody = setErrorBody(pluginParts.errorBody ?? errorEnvelope)
+    const add = (addRoutes: typeof pluginParts.routes, middleware: readonly GatewayMiddleware[]) => {
+      if (addRoutes !== undefined)
+        app.use(createPluginRouter(titleOf(plugin), addRoutes, middleware, registry))
     }
-    add(parts.publicRoutes, [shape, readBody])
-    add(parts.routes, [shape, ...composeChain('management', steps, [readBody])])
+    add(pluginParts.publicRoutes, [errorBody, readBody])
+    add(pluginParts.routes, [errorBody, ...composeChain('management', steps, [readBody])])
   }
   app.use(rejectUnmatched)
   return app
 }
 
-/** The application of the direct-routing address: probes and `POST /route`. */
+/** Creates the direct-routing application: probes and `POST /route`. */
 export function createRouteApp(parts: AppParts): Koa {
   const router: GatewayRouter = new Router()
-  addProbes(router, parts)
-  const serve = inference(routeDialect, true, parts)
-  router.post('/route', serve)
-  const app = createBaseApp(parts, router, new Map([['/route', serve]]))
+  addProbeRoutes(router, parts)
+  const handle = composeInference(routeDialect, true, parts)
+  router.post('/route', handle)
+  const app = createBaseApp(parts, router, new Map([['/route', handle]]))
   app.use(rejectUnmatched)
   return app
 }
 
-/** One inference endpoint: the dialect's errors around the plugins' chain around the answer. */
-function inference(
+/**
+ * Composes the middleware of one inference endpoint: error format, plugin chain, reply. Composed once here,
+ * because the router would compose it again for every request.
+ */
+function composeInference(
   dialect: Dialect,
   isBuiltIn: boolean,
   { steps, snapshotCaller, bodyLimit }: AppParts,
 ): GatewayMiddleware {
   const readRequest = [createBodyReader(bodyLimit), createExchangeReader(dialect, snapshotCaller)]
-  const isWatched = !isBuiltIn || steps.some((step) => !step.isBuiltIn && step.parts.middleware !== undefined)
-  // Composed once: the router would do it for every request.
+  const hasExternalCode =
+    !isBuiltIn || steps.some((step) => !step.isBuiltIn && step.parts.middleware !== undefined)
   return compose([
     setErrorBody(dialect.errorBody),
     ...composeChain('inference', steps, readRequest),
-    createReplyWriter(dialect, isWatched),
+    createReplySender(dialect, hasExternalCode),
   ])
 }
 
-/** What every request of an address meets first. */
+/** Creates an application with the middleware that every request passes first, and the given routes. */
 function createBaseApp(
   { steps, logger, cors }: AppParts,
   router: GatewayRouter,
-  direct: ReadonlyMap<string, GatewayMiddleware>,
+  inferenceRoutes: ReadonlyMap<string, GatewayMiddleware>,
 ): Koa {
   const app = new UnwatchedKoa()
   logResponseErrors(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
-  app.use(identify as Koa.Middleware)
+  app.use(identifyRequest as Koa.Middleware)
   app.use(handleErrors(logger, notifyObservers(observers, logger)) as Koa.Middleware)
-  if (cors.origins.length > 0) app.use(allowOrigins(cors) as Koa.Middleware)
-  app.use(serveDirectly(direct) as Koa.Middleware)
+  if (cors.origins.length > 0) app.use(createCorsMiddleware(cors) as Koa.Middleware)
+  app.use(dispatchInference(inferenceRoutes) as Koa.Middleware)
   app.use(router.routes() as Koa.Middleware)
   return app
 }
 
-/** The endpoints that nearly all requests are for. The router, which knows them too, would look at pattern after pattern first. */
-function serveDirectly(endpoints: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
+/**
+ * Dispatches inference requests by exact path. They are nearly all of the traffic, and the router, which
+ * knows these paths too, would try one pattern after the other.
+ */
+function dispatchInference(routes: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
   return (ctx, next) => {
-    const serve = ctx.method === 'POST' ? endpoints.get(ctx.path) : undefined
-    if (serve === undefined) return next()
+    const handle = ctx.method === 'POST' ? routes.get(ctx.path) : undefined
+    if (handle === undefined) return next()
     ctx.endpoint = ctx.path
-    return serve(ctx, next)
+    return handle(ctx, next)
   }
 }
 
-/** Every plugin gets a router of its own: what nested routers `use` would run before each other's routes, too. */
+/**
+ * Creates a separate router for each plugin. With nested routers, middleware added with `use` would also run
+ * before the routes of the other routers.
+ */
 function createPluginRouter(
   owner: string,
   addRoutes: (router: GatewayRouter) => void,
-  before: readonly GatewayMiddleware[],
-  endpoints: RouteRegistry,
+  middleware: readonly GatewayMiddleware[],
+  registry: RouteRegistry,
 ): Koa.Middleware {
   const router: GatewayRouter = new Router()
-  router.use(...before)
+  router.use(...middleware)
   try {
     addRoutes(router)
   } catch (cause) {
-    throw new Error(`${owner} could not add its endpoints: ${errorSummary(cause)}.`, { cause })
+    throw new Error(`${owner} failed to add its endpoints: ${errorSummary(cause)}.`, { cause })
   }
-  endpoints.register(owner, router)
+  registry.register(owner, router)
   return router.routes() as Koa.Middleware
 }
 
+/** Returns the plugin's name as error messages show it. */
 function titleOf({ name }: PluginStep['plugin']): string {
   return `plugin "${name}"`
 }
 
-/** 405 with `allow` for a path that is served with other methods, 404 for one that is not served at all. */
+/** Answers 405 with `allow` if other methods exist for the path, otherwise 404. */
 const rejectUnmatched: Koa.Middleware = (ctx) => {
-  const served: readonly { methods: readonly string[] }[] = ctx.matched ?? []
-  const allowed = [...new Set(served.flatMap(({ methods }) => methods))].join(', ')
-  if (allowed === '')
-    throw new GatewayError('not_found', `There is no ${ctx.path} here. See the documentation.`)
-  throw new GatewayError(
-    'method_not_allowed',
-    `${ctx.path} does not take ${ctx.method}. It takes ${allowed}.`,
-    {
-      headers: { allow: allowed },
-    },
-  )
+  const matched: readonly { methods: readonly string[] }[] = ctx.matched ?? []
+  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
+  if (allowed === '') {
+    const message = `There is no endpoint at ${ctx.path}. Check the path and the base URL.`
+    throw new GatewayError('not_found', message)
+  }
+  const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`
+  throw new GatewayError('method_not_allowed', message, { headers: { allow: allowed } })
 }

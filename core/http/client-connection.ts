@@ -3,30 +3,41 @@ import type { Next } from 'koa'
 import type { ClientConnection, GatewayContext } from '../contract/index.ts'
 import { newRequestId } from '../util/ids.ts'
 
-/** The client at the other end of a response. */
+/** Assigns the request id and the start time, and tracks whether the client disconnects early. */
+export function identifyRequest(ctx: GatewayContext, next: Next): Promise<void> {
+  const requestId = newRequestId()
+  Object.assign(ctx, { requestId, startedAt: performance.now(), client: new HttpClientConnection(ctx.res) })
+  ctx.res.setDefaultHeader('x-request-id', requestId)
+  return next()
+}
+
+/** Shared by all connections: most never have a listener, or have one briefly. */
+const NO_LISTENERS: readonly [] = []
+
+/** The client connection behind an HTTP response. */
 class HttpClientConnection implements ClientConnection {
   isAborted = false
   #reason: Error | undefined
-  #ended = false
-  #whenLeft: readonly ((reason: unknown) => void)[] = NOBODY
-  #whenEnded: readonly (() => void)[] = NOBODY
+  #isClosed = false
+  #abortListeners: readonly ((reason: unknown) => void)[] = NO_LISTENERS
+  #closeListeners: readonly (() => void)[] = NO_LISTENERS
   #controller: AbortController | undefined
 
   constructor(response: ServerResponse) {
-    response.once('close', () => this.#end(response.writableFinished))
+    response.once('close', () => this.#close(response.writableFinished))
   }
 
   onAbort(notify: (reason: unknown) => void): () => void {
     if (this.isAborted) notify(this.#reason)
-    else this.#whenLeft = [...this.#whenLeft, notify]
+    else this.#abortListeners = [...this.#abortListeners, notify]
     return () => {
-      this.#whenLeft = this.#whenLeft.filter((other) => other !== notify)
+      this.#abortListeners = this.#abortListeners.filter((other) => other !== notify)
     }
   }
 
   onClose(notify: () => void): void {
-    if (this.#ended) notify()
-    else this.#whenEnded = [...this.#whenEnded, notify]
+    if (this.#isClosed) notify()
+    else this.#closeListeners = [...this.#closeListeners, notify]
   }
 
   get signal(): AbortSignal {
@@ -35,25 +46,14 @@ class HttpClientConnection implements ClientConnection {
     return this.#controller.signal
   }
 
-  #end(finished: boolean): void {
-    this.#ended = true
-    if (!finished) {
+  #close(isFinished: boolean): void {
+    this.#isClosed = true
+    if (!isFinished) {
       this.isAborted = true
-      this.#reason = new Error('the client left')
+      this.#reason = new Error('client disconnected')
       this.#controller?.abort(this.#reason)
-      for (const notify of this.#whenLeft) notify(this.#reason)
+      for (const notify of this.#abortListeners) notify(this.#reason)
     }
-    for (const notify of this.#whenEnded) notify()
+    for (const notify of this.#closeListeners) notify()
   }
-}
-
-/** Shared, for most lists are empty or have one entry for a moment. */
-const NOBODY: readonly [] = []
-
-/** Gives every request its id, and watches whether its client waits for the end of the answer. */
-export function identify(ctx: GatewayContext, next: Next): Promise<void> {
-  const requestId = newRequestId()
-  Object.assign(ctx, { requestId, startedAt: performance.now(), client: new HttpClientConnection(ctx.res) })
-  ctx.res.setDefaultHeader('x-request-id', requestId)
-  return next()
 }

@@ -2,22 +2,22 @@ import type { Next } from 'koa'
 import type { GatewayContext, GatewayMiddleware } from '../contract/index.ts'
 
 export interface CorsSettings {
-  /** Such as `https://app.example.com`; `*` is every origin. None: browsers on other origins are not let in. */
+  /** Allowed origins such as `https://app.example.com`; `*` allows every origin. Empty disables CORS. */
   readonly origins: readonly string[]
 }
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@*\sA-Z]+$/
 
-/** Undefined for `*` and what a browser sends as an origin; else what is allowed. */
+/** Returns undefined for `*` and for an origin as browsers send it, otherwise the issue. */
 export function findOriginIssue(text: string): string | undefined {
   if (text === '*' || ORIGIN.test(text)) return undefined
   return 'must be "*" or an origin such as https://app.example.com, in lower case and without a path'
 }
 
-const METHODS = 'GET, POST, PATCH, DELETE'
+const ALLOWED_METHODS = 'GET, POST, PATCH, DELETE'
 
-/** Headers of ours that scripts may read; a browser hides the others. */
-const EXPOSED = [
+/** Response headers that scripts may read; browsers hide all others. */
+const EXPOSED_HEADERS = [
   'etag',
   'retry-after',
   'x-model',
@@ -29,37 +29,39 @@ const EXPOSED = [
   'x-routing-mode',
 ].join(', ')
 
-const PREFLIGHT_SECONDS = '600'
+/** How long browsers may cache the response to a preflight request. */
+const PREFLIGHT_MAX_AGE_SECONDS = '600'
 
-/** What `access-control-request-headers` may hold, so that it can be given back. */
-const NAMES = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/
+/** A valid list of header names: only such a value of `access-control-request-headers` is echoed. */
+const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/
 
 /**
- * Lets scripts of other origins call. A preflight is answered here, before anybody asks for a key, since browsers send it without.
- * Credentials are never allowed: keys come in a header that the script sets, and cookies mean nothing here.
+ * Creates middleware that allows cross-origin requests. It answers preflight requests itself, ahead of
+ * authentication, because browsers send them without the API key. Credentials are never allowed: keys arrive
+ * in a header that the script sets, and the gateway uses no cookies.
  */
-export function allowOrigins({ origins }: CorsSettings): GatewayMiddleware {
-  const anybody = origins.includes('*')
+export function createCorsMiddleware({ origins }: CorsSettings): GatewayMiddleware {
+  const allowsAnyOrigin = origins.includes('*')
   const allowed = new Set(origins)
   return async (ctx: GatewayContext, next: Next): Promise<void> => {
     const { origin } = ctx.headers
-    if (!anybody) ctx.vary('Origin')
-    if (origin === undefined || !(anybody || allowed.has(origin))) return next()
-    ctx.set('access-control-allow-origin', anybody ? '*' : origin)
+    if (!allowsAnyOrigin) ctx.vary('Origin')
+    if (origin === undefined || !(allowsAnyOrigin || allowed.has(origin))) return next()
+    ctx.set('access-control-allow-origin', allowsAnyOrigin ? '*' : origin)
     if (ctx.method === 'OPTIONS' && ctx.headers['access-control-request-method'] !== undefined) {
-      answerPreflight(ctx)
+      respondToPreflight(ctx)
       return
     }
-    ctx.set('access-control-expose-headers', EXPOSED)
+    ctx.set('access-control-expose-headers', EXPOSED_HEADERS)
     await next()
   }
 }
 
-function answerPreflight(ctx: GatewayContext): void {
+function respondToPreflight(ctx: GatewayContext): void {
   const names = ctx.headers['access-control-request-headers']
   ctx.vary('Access-Control-Request-Headers')
-  ctx.set('access-control-allow-methods', METHODS)
-  if (names !== undefined && NAMES.test(names)) ctx.set('access-control-allow-headers', names)
-  ctx.set('access-control-max-age', PREFLIGHT_SECONDS)
+  ctx.set('access-control-allow-methods', ALLOWED_METHODS)
+  if (names !== undefined && HEADER_NAMES.test(names)) ctx.set('access-control-allow-headers', names)
+  ctx.set('access-control-max-age', PREFLIGHT_MAX_AGE_SECONDS)
   ctx.status = 204
 }

@@ -11,24 +11,27 @@ import { startStreaming } from './sse-body.ts'
 
 type ErrorBody = NonNullable<GatewayContext['errorBody']>
 
-/** The general envelope (docs/api.md, "Errors"). */
+/** Builds the general error envelope (docs/api.md, "Errors"). */
 export function errorEnvelope(error: GatewayError): JsonObject {
   const { message, type, status } = error
   const { errors, retryAfter } = error.details
-  const more = { ...(errors && { errors }), ...(retryAfter !== undefined && { retry_after: retryAfter }) }
-  return { error: { message, type, http_status: status, ...more } }
+  const optional = { ...(errors && { errors }), ...(retryAfter !== undefined && { retry_after: retryAfter }) }
+  return { error: { message, type, http_status: status, ...optional } }
 }
 
-/** Errors that are thrown further down are answered in this shape. */
-export function setErrorBody(bodyOf: ErrorBody): GatewayMiddleware {
+/** Creates middleware that sets the body format for errors thrown by later middleware. */
+export function setErrorBody(errorBody: ErrorBody): GatewayMiddleware {
   return (ctx, next) => {
-    ctx.errorBody = bodyOf
+    ctx.errorBody = errorBody
     return next()
   }
 }
 
-/** Turns what is thrown further down into an answer, and calls `whenOver` with every request that has been through all. */
-export function handleErrors(logger: Logger, whenOver: (ctx: GatewayContext) => void): GatewayMiddleware {
+/**
+ * Creates middleware that turns errors thrown by later middleware into error responses. Calls `onHandled` for
+ * every request once the middleware chain has ended, whether it failed or not.
+ */
+export function handleErrors(logger: Logger, onHandled: (ctx: GatewayContext) => void): GatewayMiddleware {
   return async (ctx, next) => {
     try {
       await next()
@@ -42,7 +45,7 @@ export function handleErrors(logger: Logger, whenOver: (ctx: GatewayContext) => 
       ctx.status = error.status
       ctx.body = (ctx.errorBody ?? errorEnvelope)(error)
     } finally {
-      whenOver(ctx)
+      onHandled(ctx)
     }
   }
 }
@@ -50,30 +53,29 @@ export function handleErrors(logger: Logger, whenOver: (ctx: GatewayContext) => 
 function toGatewayError(thrown: unknown): GatewayError {
   if (GatewayError.isInstance(thrown)) return thrown
   if (EventLogUnavailableError.isInstance(thrown)) return toEventLogError(thrown)
-  const refusal = toKoaError(thrown)
-  if (refusal !== undefined) return refusal
-  return new GatewayError(
-    'internal_error',
-    'The gateway failed. Quote the x-request-id when you report it.',
-    {
-      cause: thrown,
-    },
-  )
+  const koaError = fromKoaError(thrown)
+  if (koaError !== undefined) return koaError
+  const message = 'The gateway failed to process the request. Include the x-request-id when you report this.'
+  return new GatewayError('internal_error', message, { cause: thrown })
 }
 
 function toEventLogError(cause: EventLogUnavailableError): GatewayError {
-  if (cause.diskFull)
-    return new GatewayError('event_log_full', 'The event log has no room left. Nothing was changed.', {
-      cause,
-    })
+  if (cause.diskFull) {
+    const message =
+      'The event log has no disk space left. Nothing was changed. Free disk space before you retry.'
+    return new GatewayError('event_log_full', message, { cause })
+  }
   const message = cause.outcomeUnknown
-    ? 'The event log is away, and it is not known whether the change was made. Look before you repeat it.'
-    : 'The event log is away. Nothing was changed. Try again.'
+    ? 'The event log is unavailable; the change may or may not have been saved. Check before you retry.'
+    : 'The event log is unavailable. Nothing was changed. Retry the request.'
   return new GatewayError('event_log_unavailable', message, { cause, retryAfter: 1 })
 }
 
-/** What `ctx.throw(403, 'Not here.')` of Koa says to the caller, as our error; undefined for what it keeps to itself. */
-export function toKoaError(thrown: unknown): GatewayError | undefined {
+/**
+ * Converts a Koa error such as `ctx.throw(403, 'Not here.')` to a `GatewayError`. Returns undefined for any
+ * other error, and for a Koa error whose message or status must not be exposed to the client.
+ */
+export function fromKoaError(thrown: unknown): GatewayError | undefined {
   if (!(thrown instanceof Error && 'expose' in thrown && 'status' in thrown)) return undefined
   const { expose, status, message } = thrown
   if (expose !== true || typeof status !== 'number' || status < 400 || status > 499) return undefined
@@ -86,13 +88,16 @@ function toHeaders(headers: unknown): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 }
 
-/** What a socket says when the client is gone; the request's own line tells of that. */
-const GONE = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])
+/** Error codes of a socket whose client disconnected. The request log line reports these requests already. */
+const DISCONNECT_CODES = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'])
 
-/** Logs answers that broke off after they had begun. Koa by itself would print the error as it is, past the log and its redaction. */
+/**
+ * Logs responses that failed after they had started. By default Koa prints such errors to stderr, bypassing
+ * the logger and its redaction.
+ */
 export function logResponseErrors(app: Koa, logger: Logger): void {
   app.on('error', (err: Error & { code?: string }, ctx?: Partial<GatewayContext>) => {
-    if (ctx?.client?.isAborted || GONE.has(err.code ?? '')) return
-    logger.error({ err, requestId: ctx?.requestId }, 'an answer broke off')
+    if (ctx?.client?.isAborted || DISCONNECT_CODES.has(err.code ?? '')) return
+    logger.error({ err, requestId: ctx?.requestId }, 'response failed after it had started')
   })
 }

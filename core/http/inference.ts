@@ -11,48 +11,51 @@ import {
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
 import { jsonBody } from './read-body.ts'
-import { sendStream } from './sse-body.ts'
+import { sendEventStream } from './sse-body.ts'
 
-/** Opens the exchange: reads the body as the dialect does and pins the user's rules as they are now. */
-export function createExchangeReader(dialect: Dialect, pin: (account: Account) => CallerSnapshot) {
+/** Creates middleware that parses the body with the dialect and snapshots the caller's account and rules. */
+export function createExchangeReader(dialect: Dialect, snapshotCaller: (account: Account) => CallerSnapshot) {
   return (ctx: GatewayContext, next: Next): Promise<void> =>
-    chain(createExchange(dialect, jsonBody(ctx), ctx, pin(ctx.account)), (exchange) => {
+    chain(createExchange(dialect, jsonBody(ctx), ctx, snapshotCaller(ctx.account)), (exchange) => {
       ctx.exchange = exchange
       return next()
     })
 }
 
 /**
- * Writes the reply that the plugins left, whole or streamed, in the client's format. What is whole is sent from here, past Koa, unless
- * something of a plugin package may want to see it or change it first.
+ * Creates the last middleware of the chain, which sends the exchange's reply in the client's format. A whole
+ * reply bypasses Koa, unless `hasExternalCode`: then it becomes `ctx.body`, which middleware of plugin
+ * packages may read or change.
  */
-export function createReplyWriter(dialect: Dialect, isWatched: boolean) {
+export function createReplySender(dialect: Dialect, hasExternalCode: boolean) {
   return (ctx: GatewayContext): MaybePromise<void> => {
     const { reply, decoration } = ctx.exchange
     if (reply === undefined) {
-      throw new GatewayError('internal_error', 'No plugin answered. List "dispatch" among the plugins.')
+      const message = 'No plugin produced a reply. Add "dispatch" to the list of plugins.'
+      throw new GatewayError('internal_error', message)
     }
     if (decoration !== undefined)
       for (const [name, value] of decoration.headers) ctx.res.setDefaultHeader(name, value)
-    if (reply.type === 'stream') sendStream(ctx, dialect.writeStream(ctx.exchange, ctx))
+    if (reply.type === 'stream') sendEventStream(ctx, dialect.writeStream(ctx.exchange, ctx))
     else
-      return chain(dialect.writeWhole(ctx.exchange, ctx), (answer) =>
-        nextImmediate().then(() => sendWhole(ctx, answer, isWatched)),
+      return chain(dialect.writeWhole(ctx.exchange, ctx), (body) =>
+        nextImmediate().then(() => sendWhole(ctx, body, hasExternalCode)),
       )
   }
 }
 
-function sendWhole(ctx: GatewayContext, answer: JsonObject | string, isWatched: boolean): void {
-  const isText = typeof answer === 'string'
-  if (!isWatched) {
-    sendText(ctx, isText ? answer : JSON.stringify(answer))
+function sendWhole(ctx: GatewayContext, body: JsonObject | string, hasExternalCode: boolean): void {
+  const isText = typeof body === 'string'
+  if (!hasExternalCode) {
+    sendJsonText(ctx, isText ? body : JSON.stringify(body))
   } else {
     if (isText) ctx.type = 'json'
-    ctx.body = answer
+    ctx.body = body
   }
 }
 
-function sendText(ctx: GatewayContext, text: string): void {
+/** Writes the response directly, bypassing Koa. */
+function sendJsonText(ctx: GatewayContext, text: string): void {
   ctx.respond = false
   if (!ctx.writable) return
   ctx.res.setDefaultHeader('content-type', 'application/json; charset=utf-8')
@@ -61,23 +64,25 @@ function sendText(ctx: GatewayContext, text: string): void {
   ctx.res.end(text)
 }
 
-/** Who asks, and by which rules, at one moment. */
+/** The caller's account and rules at one point in time. */
 export interface CallerSnapshot {
   readonly account: Account
   readonly rules: RuleSet
 }
 
-/** What of a dialect is about requests. */
+/** The part of a dialect that parses requests. */
 export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 'defaults'>
 
-/** The exchange of a request that nobody has looked at yet. Throws 400 naming the parameter at fault. */
+/**
+ * Creates the exchange of a request that no plugin has processed yet. Throws 400 with the invalid parameter.
+ */
 export function createExchange(
-  reader: RequestParser,
+  parser: RequestParser,
   body: JsonObject,
   ctx: GatewayContext,
   { account, rules }: CallerSnapshot,
 ): MaybePromise<Exchange> {
-  return chain(reader.parseRequest(body, ctx), (request) => ({
+  return chain(parser.parseRequest(body, ctx), (request) => ({
     id: ctx.requestId,
     account,
     client: ctx.client,
@@ -85,8 +90,8 @@ export function createExchange(
     rules,
     rulesPosition: Math.max(rules.position, account.position),
     request,
-    preferences: reader.parsePreferences?.(body) ?? [],
-    defaulted: (reader.defaults ?? []).filter((name) => body[name] === undefined),
+    preferences: parser.parsePreferences?.(body) ?? [],
+    defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),
     warnings: [],
     trace: [],
     attempts: [],

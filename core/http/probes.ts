@@ -1,13 +1,20 @@
 import type { GatewayRouter } from '../contract/index.ts'
 
 interface Readiness {
+  /** Returns why the process must not receive traffic; undefined if it may. */
   readonly whyNotReady: () => string | undefined
-  /** Whether the event log is followed or away; while it is away, the process goes on serving what it knows. */
+  /**
+   * State of the subscription to the event log. Reported only: while the log is unavailable, the process
+   * keeps serving from its projections.
+   */
   readonly logState: () => string
 }
 
-/** `/healthz`: the process answers. `/readyz`: it may be sent traffic; 503 with the reason when not. */
-export function addProbes(router: GatewayRouter, { whyNotReady, logState }: Readiness): void {
+/**
+ * Adds `/healthz` (liveness: always 200) and `/readyz` (readiness: 503 with the reason if the process must
+ * not receive traffic).
+ */
+export function addProbeRoutes(router: GatewayRouter, { whyNotReady, logState }: Readiness): void {
   router.get('/healthz', async (ctx) => {
     ctx.body = { status: 'ok' }
   })

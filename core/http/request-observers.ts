@@ -3,8 +3,9 @@ import { redactApiKeys } from '../contract/errors.ts'
 import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/index.ts'
 
 /**
- * Tells the observers of a request, also of one that was refused, when its answer has ended. To be called when the chain has: when the client
- * leaves, that still notes what became of the call to the provider.
+ * Returns a function that notifies the observers once the response to a request has ended, also for rejected
+ * requests. Call it after the middleware chain has ended: if the client disconnects, the chain still records
+ * the outcome of the provider call.
  */
 export function notifyObservers(observers: readonly RequestObserver[], logger: Logger) {
   return (ctx: GatewayContext): void => {
@@ -12,25 +13,25 @@ export function notifyObservers(observers: readonly RequestObserver[], logger: L
   }
 }
 
-/** An observer that throws keeps nobody else from hearing. */
+/** An observer that throws does not affect the others. */
 function notifyAll(observers: readonly RequestObserver[], request: EndedRequest, logger: Logger): void {
   for (const observe of observers) {
     try {
       observe(request)
     } catch (err) {
-      logger.error({ err, requestId: request.id }, 'a request could not be observed')
+      logger.error({ err, requestId: request.id }, 'request observer failed')
     }
   }
 }
 
 function toEndedRequest(ctx: GatewayContext): EndedRequest {
-  // Both are set only once a request came that far.
+  // Both are undefined if the request failed before they were set.
   const { account, exchange }: Partial<Pick<GatewayContext, 'account' | 'exchange'>> = ctx
   return {
     id: ctx.requestId,
     method: ctx.method,
     path: ctx.path,
-    endpoint: ctx.endpoint ?? endpointOf(ctx),
+    endpoint: ctx.endpoint ?? matchedPattern(ctx),
     status: ctx.status,
     isAborted: ctx.client.isAborted,
     startedAt: ctx.startedAt,
@@ -45,18 +46,18 @@ interface MatchedRoute {
   readonly methods: readonly string[]
 }
 
-/** The pattern of the route that served the request, if one did. */
-function endpointOf(ctx: GatewayContext): string | undefined {
-  // The router leaves there what matched, of which Koa's types know nothing.
+/** Returns the pattern of the route that served the request; undefined if no route did. */
+function matchedPattern(ctx: GatewayContext): string | undefined {
+  // Set by @koa/router, but missing from Koa's types.
   const { matched = [] } = ctx as { matched?: readonly MatchedRoute[] }
   return matched.find(({ methods }) => methods.includes(ctx.method))?.path.toString()
 }
 
-/** One line per request: who asked, what became of it, how long it took. No texts. */
+/** Creates an observer that logs one line per request: caller, outcome and duration, no prompt or reply. */
 export function logRequests(logger: Logger): RequestObserver {
-  // Looking for what must not be shown costs more than the line itself, and here every field is known.
-  const lines = logger.child({}, { redact: [] })
-  return (request) => lines.info(toLogFields(request), 'request')
+  // Redaction is off, because it costs more than the line itself and every field here is known to be safe.
+  const requestLogger = logger.child({}, { redact: [] })
+  return (request) => requestLogger.info(toLogFields(request), 'request')
 }
 
 function toLogFields({
@@ -74,7 +75,7 @@ function toLogFields({
     requestId: id,
     method,
     path: redactApiKeys(path),
-    status: isAborted ? 'left' : status,
+    status: isAborted ? 'client_disconnected' : status,
     ms: Math.round(endedAt - startedAt),
     user: account?.userId,
     ...(exchange && {

@@ -1,8 +1,11 @@
 import { Stream, type Writable } from 'node:stream'
 import type { GatewayContext } from '../contract/index.ts'
 
-/** Answers with SSE: texts of one or more whole records, pulled at the client's pace and written at once. */
-export function sendStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
+/**
+ * Sets an SSE stream as the response body. Each text holds one or more complete records. Texts are pulled
+ * with backpressure and written immediately.
+ */
+export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
   ctx.status = 200
   ctx.set('content-type', 'text/event-stream; charset=utf-8')
   ctx.set('cache-control', 'no-store, no-transform')
@@ -11,8 +14,9 @@ export function sendStream(ctx: GatewayContext, records: AsyncIterable<string>):
 }
 
 /**
- * To be called when the chain has ended: lets the records flow, unless somebody has put another body in their place. Koa would put a
- * pipeline around them, whose end is an abort: two errors with their stacks, for every stream.
+ * Starts streaming the SSE body, unless other middleware has replaced it. Call it after the middleware chain
+ * has ended. The body bypasses Koa, which would use a stream pipeline: its end is an abort, which creates two
+ * errors with stack traces for every stream.
  */
 export function startStreaming(ctx: GatewayContext): void {
   const { body, writable } = ctx.response
@@ -21,7 +25,7 @@ export function startStreaming(ctx: GatewayContext): void {
   body.pipe(ctx.res)
 }
 
-/** A stream as Koa wants one, which can only be piped and destroyed: all else that a `Readable` does is dear. */
+/** A minimal stream that Koa accepts as a body: `pipe` and `destroy` only. A `Readable` is expensive. */
 class SseBody extends Stream {
   readonly #records: AsyncIterator<string>
 
@@ -31,7 +35,7 @@ class SseBody extends Stream {
   }
 
   override pipe<Target extends NodeJS.WritableStream>(target: Target): Target {
-    // The cast is safe: what is piped to are responses, and streams of Node that go between.
+    // The cast is safe: targets are HTTP responses and Node.js streams in between.
     const writable = target as unknown as Writable
     this.#pump(writable).catch((error) => {
       this.emit('error', error)
@@ -40,7 +44,7 @@ class SseBody extends Stream {
     return target
   }
 
-  /** Gives the source up, and with it the provider's connection. Koa calls it when the answer has ended, however it did. */
+  /** Releases the source, and with it the provider connection. Koa calls it whenever the response ends. */
   destroy(): void {
     void this.#records.return?.()
   }
@@ -48,21 +52,21 @@ class SseBody extends Stream {
   async #pump(target: Writable): Promise<void> {
     for (let next = await this.#records.next(); !next.done; next = await this.#records.next()) {
       if (target.destroyed) return
-      if (!target.write(next.value)) await drained(target)
+      if (!target.write(next.value)) await drainOrClose(target)
     }
     target.end()
   }
 }
 
-/** Resolves when there is room again, or nobody left for whom to make some. */
-function drained(target: Writable): Promise<void> {
+/** Resolves once the target accepts more data or is closed. */
+function drainOrClose(target: Writable): Promise<void> {
   return new Promise((resolve) => {
-    const stop = () => {
-      target.off('drain', stop)
-      target.off('close', stop)
+    const done = () => {
+      target.off('drain', done)
+      target.off('close', done)
       resolve()
     }
-    target.once('drain', stop)
-    target.once('close', stop)
+    target.once('drain', done)
+    target.once('close', done)
   })
 }

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { Counter, type Registry } from 'prom-client'
 import { GatewayError } from '../../core/contract/index.ts'
-import { addressGroup, type ReadAddress } from '../../core/http/client-address.ts'
+import { addressGroup, type ClientAddressResolver } from '../../core/http/client-address.ts'
 import type { RequestCount } from '../rate-limit/counter.ts'
 import { wholeSeconds } from '../rate-limit/plugin.ts'
 import { type FailureCounter, MAX_ADDRESSES } from './failure-counters.ts'
@@ -27,7 +27,7 @@ interface FailedKeysParts {
   /** Failures in a minute from one address; null is no limit. */
   readonly limit: number | null
   readonly counter: FailureCounter
-  readonly readAddress: ReadAddress
+  readonly readAddress: ClientAddressResolver
   readonly count: (kind: KeyKind, outcome: FailureOutcome) => void
   readonly logger: Logger
 }

@@ -1,28 +1,31 @@
 import type { Decoration, Exchange, JsonObject, Plugin } from '../../core/contract/index.ts'
 
-/** Says on every answer how it came about: provider, model, mode, latency, warnings (docs/api.md, "Metadata and warnings"). */
+/**
+ * Adds provider, model, mode, latency and warnings to every response
+ * (docs/api.md, "Metadata and warnings").
+ */
 export function createDecorate(): Plugin {
   return {
     name: 'decorate',
     after: ['dispatch'],
     setup: () => ({
       middleware(ctx, next) {
-        const wantsTrace = String(ctx.headers['x-include-trace']).toLowerCase() === 'true'
-        ctx.exchange.decoration = decorationOf(ctx.exchange, wantsTrace)
+        const includesTrace = String(ctx.headers['x-include-trace']).toLowerCase() === 'true'
+        ctx.exchange.decoration = buildDecoration(ctx.exchange, includesTrace)
         return next()
       },
     }),
   }
 }
 
-function decorationOf(exchange: Exchange, wantsTrace: boolean): Decoration {
+function buildDecoration(exchange: Exchange, includesTrace: boolean): Decoration {
   const provider = exchange.target?.provider ?? ''
   const routing_mode = exchange.route?.mode ?? 'balance'
   const first = {
     provider,
     routing_mode,
     x_request_id: exchange.id,
-    metadata: metadataOf(exchange, wantsTrace),
+    metadata: buildMetadata(exchange, includesTrace),
   }
   return {
     headers: [
@@ -35,10 +38,10 @@ function decorationOf(exchange: Exchange, wantsTrace: boolean): Decoration {
   }
 }
 
-function metadataOf({ warnings, trace, rulesPosition }: Exchange, wantsTrace: boolean): JsonObject {
+function buildMetadata({ warnings, trace, rulesPosition }: Exchange, includesTrace: boolean): JsonObject {
   return {
     rules_position: rulesPosition,
     ...(warnings.length > 0 && { warnings }),
-    ...(wantsTrace && { rule_trace: trace }),
+    ...(includesTrace && { rule_trace: trace }),
   }
 }

@@ -1,5 +1,5 @@
 import { type Exchange, GatewayError, type Target } from '../../core/contract/index.ts'
-import { noteReply } from '../../core/dialects/note-reply.ts'
+import { recordUsage } from '../../core/dialects/reply-events.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { Provider } from '../../providers/shared/client.ts'
@@ -39,7 +39,7 @@ export function createCallProvider({ providers, health, latency }: DispatchServi
         latency.sawRest(target, exchange.usage?.output ?? 0, performance.now() - answered),
       )
     } else {
-      noteReply(exchange, sent.reply.event)
+      recordUsage(exchange, sent.reply.event)
       latency.sawWhole(target, exchange.usage?.output ?? 0, answered - begun)
     }
   }

@@ -1,10 +1,10 @@
 import { type Exchange, type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 
-/** Endpoints for paid plans only (docs/api.md, "Authentication" 4). */
+/** Endpoints that require a paid plan (docs/api.md, "Authentication"). */
 const PAID_PATHS = /^\/v1\/(routing-rules|firewall-rules|rules)(\/|$)/
 
-/** What the caller's plan includes: custom rules need a paid one. */
+/** Restricts custom rules to paid plans: managing them, and applying stored ones. */
 export function createPlan(): Plugin {
   return {
     name: 'plan',
@@ -24,17 +24,19 @@ export function createPlan(): Plugin {
 
 function refusePaidEndpoint(ctx: GatewayContext): void {
   if (!PAID_PATHS.test(ctx.path)) return
-  throw new GatewayError('plan_required', 'Custom routing and firewall rules need a paid plan.')
+  throw new GatewayError('plan_required', 'Custom routing and firewall rules require a paid plan.')
 }
 
-/** A downgraded user's rules stay stored and are not applied; the answer says so, for a firewall never goes quiet silently. */
+/**
+ * Removes the rules of a downgraded user from the exchange; they stay stored. Adds a warning, so that a
+ * firewall never stops working silently.
+ */
 function suspendRules(exchange: Exchange): void {
   const { routing, firewall, userId } = exchange.rules
   const count = [...routing, ...firewall].filter((rule) => rule.is_enabled).length
   if (count === 0) return
   exchange.rules = emptyRuleSet(userId)
-  exchange.warnings.push({
-    code: 'plan',
-    message: `${count} stored rules were not applied: custom rules need a paid plan.`,
-  })
+  const subject = count === 1 ? '1 stored rule was' : `${count} stored rules were`
+  const message = `${subject} not applied: custom rules require a paid plan.`
+  exchange.warnings.push({ code: 'plan', message })
 }

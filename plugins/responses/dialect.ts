@@ -7,40 +7,40 @@ import {
   type Message,
 } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
-import { chooseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
+import { chooseResponseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
 import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
-} from '../../core/dialects/responses/read-request.ts'
+} from '../../core/dialects/responses/parse-request.ts'
 import type { ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
-import { writeEvents, writeResponse } from '../../core/dialects/responses/write.ts'
+import { completeResponse, streamResponseEvents } from '../../core/dialects/responses/write-response.ts'
 import { requestIdSuffix } from '../../core/util/ids.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { type FindResponse, loadConversation, resolveReferences } from './conversation.ts'
 import type { ResponseRecorder, ResponseStore } from './store.ts'
 
-/** `POST /v1/responses`: continues stored conversations, and keeps what is answered. */
+/** Creates the dialect of `POST /v1/responses`, which continues stored conversations and stores responses. */
 export function createResponsesDialect(
   store: ResponseStore,
-  calls: Calls,
-  keeper: ResponseRecorder,
+  activeCalls: ActiveCalls,
+  recorder: ResponseRecorder,
 ): Dialect {
-  function callOf(ctx: GatewayContext): ResponsesCall {
-    const call = calls.of(ctx)
+  function requireCall(ctx: GatewayContext): ResponsesCall {
+    const call = activeCalls.get(ctx)
     if (call !== undefined) return call
-    throw new GatewayError('internal_error', 'The call was not read before it was answered.')
+    throw new GatewayError('internal_error', 'The request was not parsed before its reply was written.')
   }
 
   return {
-    parseRequest(given, ctx) {
-      const find = (seed: string) => store.find(seed, ctx.account.userId)
-      return chain(parseResponsesCall(given, find), ({ body, input, earlier, request }) => {
-        calls.open(ctx, {
+    parseRequest(rawBody, ctx) {
+      const find = (responseKey: string) => store.find(responseKey, ctx.account.userId)
+      return chain(parseResponsesCall(rawBody, find), ({ body, input, earlier, request }) => {
+        activeCalls.add(ctx, {
           body,
-          seed: requestIdSuffix(ctx.requestId),
+          responseKey: requestIdSuffix(ctx.requestId),
           createdAt: Math.floor(Date.now() / 1000),
-          form: chooseForm(body, ctx.headers),
+          form: chooseResponseForm(body, ctx.headers),
           inputCount: input.length,
           earlierCount: earlier.length,
         })
@@ -48,54 +48,55 @@ export function createResponsesDialect(
       })
     },
     writeWhole(exchange, ctx) {
-      const call = callOf(ctx)
-      return writeResponse(exchange, call, keeper.keepFor(exchange, call))
+      const call = requireCall(ctx)
+      return completeResponse(exchange, call, recorder.persisterFor(exchange, call))
     },
     writeStream(exchange, ctx) {
-      const call = callOf(ctx)
-      return writeEvents(exchange, call, keeper.keepFor(exchange, call))
+      const call = requireCall(ctx)
+      return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
     },
     errorBody: chatErrorBody,
   }
 }
 
-/** The calls of the Responses API that this process is answering. */
-export interface Calls {
-  open(ctx: GatewayContext, call: ResponsesCall): void
-  /** Undefined for a request of another kind. */
-  of(ctx: GatewayContext): ResponsesCall | undefined
-  isRunning(seed: string, userId: number): boolean
+/** The calls of the Responses API that are in flight in this process. */
+export interface ActiveCalls {
+  /** Adds the call of a request until its response has ended or the client has disconnected. */
+  add(ctx: GatewayContext, call: ResponsesCall): void
+  /** Returns the call of a request; undefined for requests of other endpoints. */
+  get(ctx: GatewayContext): ResponsesCall | undefined
+  isRunning(responseKey: string, userId: number): boolean
 }
 
-export function createCalls(): Calls {
-  const running = new Map<string, number>()
+export function createActiveCalls(): ActiveCalls {
+  const userIds = new Map<string, number>()
   return {
-    open(ctx, call) {
-      ctx.state[CALL] = call
-      running.set(call.seed, ctx.account.userId)
-      ctx.client.onClose(() => running.delete(call.seed))
+    add(ctx, call) {
+      ctx.state[CALL_STATE_KEY] = call
+      userIds.set(call.responseKey, ctx.account.userId)
+      ctx.client.onClose(() => userIds.delete(call.responseKey))
     },
-    of: (ctx) => ctx.state[CALL],
-    isRunning: (seed, userId) => running.get(seed) === userId,
+    get: (ctx) => ctx.state[CALL_STATE_KEY],
+    isRunning: (responseKey, userId) => userIds.get(responseKey) === userId,
   }
 }
 
-/** Where a request's own state holds its call. */
-const CALL = 'responses call'
+/** Key of the call in `ctx.state`. */
+const CALL_STATE_KEY = 'responses call'
 
-/** A body of `POST /v1/responses`, with everything that it refers to. */
-interface ReadCall {
+/** A body of `POST /v1/responses` with its references resolved. */
+interface ParsedCall {
   readonly body: ResponsesBody
-  /** What the call itself says. */
+  /** Messages of the call itself. */
   readonly input: readonly Message[]
-  /** What was said before it. */
+  /** Messages of earlier turns. */
   readonly earlier: readonly Message[]
   readonly request: ChatRequest
 }
 
-/** Reads a call and what it refers to; throws 400 that names the field at fault. */
-export function parseResponsesCall(given: JsonObject, find: FindResponse): MaybePromise<ReadCall> {
-  return chain(resolveReferences(parseResponsesBody(given), find), (body) => {
+/** Parses a call and loads the responses and items that it references. Throws 400 with the invalid field. */
+export function parseResponsesCall(rawBody: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
+  return chain(resolveReferences(parseResponsesBody(rawBody), find), (body) => {
     const input = parseResponsesInput(body)
     return chain(loadConversation(body, find), (earlier) => {
       return { body, input, earlier, request: parseResponsesRequest(body, earlier, input) }

@@ -5,102 +5,110 @@ import {
   type JsonObject,
 } from '../../core/contract/index.ts'
 import { isOpenAiClient, parseResponseKey } from '../../core/dialects/responses/call.ts'
-import { replayRecords } from '../../core/dialects/responses/records.ts'
-import { shapeResponse } from '../../core/dialects/responses/response.ts'
-import { writeItems } from '../../core/dialects/responses/write-items.ts'
-import type { StoredResponse } from '../../core/events/domain-events.ts'
-import { sendStream } from '../../core/http/sse-body.ts'
+import { toInputItems } from '../../core/dialects/responses/input-items.ts'
+import { toResponseForm } from '../../core/dialects/responses/response.ts'
+import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
+import type { ResponseForm, StoredResponse } from '../../core/events/domain-events.ts'
+import { sendEventStream } from '../../core/http/sse-body.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
-import { isAnswered } from './conversation.ts'
-import type { Calls } from './dialect.ts'
+import { isFinishedResponse } from './conversation.ts'
+import type { ActiveCalls } from './dialect.ts'
 import type { ResponseStore } from './store.ts'
 
-/** The body of `POST /v1/responses/{id}`, which may be left out. */
+/** The body of `POST /v1/responses/{id}`, which is optional. */
 export const replaySchema: JsonObject = {
   type: 'object',
   properties: { stream: { type: ['boolean', 'null'] } },
 }
 
-const readReplay = createLazyParser<{ readonly stream?: boolean | null }>(replaySchema)
+const parseReplay = createLazyParser<{ readonly stream?: boolean | null }>(replaySchema)
 
-/** A response that was found, with its seed. */
-interface Found extends StoredResponse {
-  readonly seed: string
+interface FoundResponse extends StoredResponse {
+  readonly responseKey: string
 }
 
-/** Replay, and what else is done with stored responses. Each takes the response's id, or the request id of its call. */
-export function addResponseRoutes(router: GatewayRouter, store: ResponseStore, calls: Calls): void {
-  async function find(ctx: GatewayContext & { params: Readonly<Record<string, string>> }): Promise<Found> {
+/** Adds the endpoints for stored responses. Each accepts the response id or the request id of its call. */
+export function addResponseRoutes(
+  router: GatewayRouter,
+  store: ResponseStore,
+  activeCalls: ActiveCalls,
+): void {
+  async function findResponse(
+    ctx: GatewayContext & { params: Readonly<Record<string, string>> },
+  ): Promise<FoundResponse> {
     const id = ctx.params.id ?? ''
-    const seed = parseResponseKey(id) ?? ''
-    const stored = seed === '' ? undefined : await store.find(seed, ctx.account.userId)
-    if (stored !== undefined) return { ...stored, seed }
-    if (calls.isRunning(seed, ctx.account.userId)) throw conflict(`${id} is still being answered.`)
-    throw new GatewayError('not_found', `There is no response ${id} of yours, or no longer.`)
+    const responseKey = parseResponseKey(id) ?? ''
+    const stored = responseKey === '' ? undefined : await store.find(responseKey, ctx.account.userId)
+    if (stored !== undefined) return { ...stored, responseKey }
+    if (activeCalls.isRunning(responseKey, ctx.account.userId))
+      throw conflictError(`Response ${id} is still in progress. Wait until it has completed.`)
+    throw new GatewayError('not_found', `Response ${id} was not found or has expired.`)
   }
 
   router.post('/v1/responses/:id', async (ctx) => {
-    const { stream } = readReplay(ctx.request.body ?? {})
-    replay(ctx, await find(ctx), stream === true)
+    const { stream } = parseReplay(ctx.request.body ?? {})
+    replayResponse(ctx, await findResponse(ctx), stream === true)
   })
   router.get('/v1/responses/:id', async (ctx) => {
-    const found = await find(ctx)
-    if (ctx.query.stream === 'true') replay(ctx, found, true)
-    else ctx.body = shapeResponse(found.response, formFor(ctx, found))
+    const found = await findResponse(ctx)
+    if (ctx.query.stream === 'true') replayResponse(ctx, found, true)
+    else ctx.body = toResponseForm(found.response, formFor(ctx, found))
   })
   router.delete('/v1/responses/:id', async (ctx) => {
-    const { seed, response } = await find(ctx)
-    await store.remove(seed)
+    const { responseKey, response } = await findResponse(ctx)
+    await store.remove(responseKey)
     ctx.body = { id: response.id, object: 'response', deleted: true }
   })
   router.get('/v1/responses/:id/input_items', async (ctx) => {
-    const { seed, input } = await find(ctx)
-    ctx.body = listItems(writeItems(input, seed), ctx.query)
+    const { responseKey, input } = await findResponse(ctx)
+    ctx.body = listItems(toInputItems(input, responseKey), ctx.query)
   })
 }
 
-/** The answer of the call once more, under the id of this request. */
-function replay(ctx: GatewayContext, found: Found, stream: boolean): void {
-  if (!isAnswered(found))
-    throw conflict(`${found.response.id} was not completed: there is nothing to replay.`)
+/** Sends a stored response again, with the id of the current request. Throws 409 if it has not completed. */
+function replayResponse(ctx: GatewayContext, found: FoundResponse, stream: boolean): void {
+  if (!isFinishedResponse(found))
+    throw conflictError(`Response ${found.response.id} was not completed and cannot be replayed.`)
   const response = { ...found.response, x_request_id: ctx.requestId }
-  if (stream) sendStream(ctx, replayRecords(found.seed, response, found.pace))
-  else ctx.body = shapeResponse(response, formFor(ctx, found))
+  if (stream) sendEventStream(ctx, replaySseRecords(found.responseKey, response, found.pace))
+  else ctx.body = toResponseForm(response, formFor(ctx, found))
 }
 
-function formFor({ headers }: GatewayContext, { form }: Found) {
+function formFor({ headers }: GatewayContext, { form }: FoundResponse): ResponseForm {
   return isOpenAiClient(headers) ? 'openai' : form
 }
 
-/** Trying again does not help. */
-function conflict(message: string): GatewayError {
+/** Creates a 409 that tells SDKs not to retry automatically. */
+function conflictError(message: string): GatewayError {
   return new GatewayError('conflict', message, { headers: { 'x-should-retry': 'false' } })
 }
 
-/** The query of a list, as it came. */
-type Query = Readonly<Record<string, unknown>>
+type RawQuery = Readonly<Record<string, unknown>>
 
-/** A page of items as OpenAI lists them: `order` is `desc` unless it says `asc`, `limit` 1 to 100 and 20 by default, `after` an id. */
-export function listItems(items: readonly JsonObject[], query: Query): JsonObject {
-  const ordered = readOrder(query.order) === 'asc' ? items : items.toReversed()
-  const from = query.after === undefined ? 0 : ordered.findIndex(({ id }) => id === query.after) + 1
-  const limit = readLimit(query.limit)
-  const data = ordered.slice(from, from + limit)
+/**
+ * Returns a page of items in OpenAI's list format. Query: `order` is `asc` or `desc` (default), `limit` 1 to
+ * 100 (default 20), `after` the id of the last item of the previous page. Throws 400 for other values.
+ */
+export function listItems(items: readonly JsonObject[], query: RawQuery): JsonObject {
+  const ordered = parseOrder(query.order) === 'asc' ? items : items.toReversed()
+  const start = query.after === undefined ? 0 : ordered.findIndex(({ id }) => id === query.after) + 1
+  const limit = parseLimit(query.limit)
+  const data = ordered.slice(start, start + limit)
   return {
     object: 'list',
     data,
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
-    has_more: from + limit < ordered.length,
+    has_more: start + limit < ordered.length,
   }
 }
 
-function readOrder(order: unknown = 'desc'): 'asc' | 'desc' {
+function parseOrder(order: unknown = 'desc'): 'asc' | 'desc' {
   if (order === 'asc' || order === 'desc') return order
   throw new GatewayError('invalid_value', 'order must be asc or desc.', { param: 'order' })
 }
 
-function readLimit(limit: unknown = '20'): number {
+function parseLimit(limit: unknown = '20'): number {
   if (typeof limit === 'string' && /^\d{1,3}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= 100)
     return Number(limit)
   throw new GatewayError('invalid_value', 'limit must be an integer from 1 to 100.', { param: 'limit' })

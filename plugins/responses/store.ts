@@ -6,51 +6,52 @@ import {
   isJsonObject,
   type JsonObject,
 } from '../../core/contract/index.ts'
-import { toStreamError } from '../../core/dialects/note-reply.ts'
+import { toStreamError } from '../../core/dialects/reply-events.ts'
 import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
-import { cancelResponse, failResponse, openResponse } from '../../core/dialects/responses/response.ts'
-import type { PersistResponse } from '../../core/dialects/responses/write.ts'
-import { createMetadata } from '../../core/events/codec.ts'
 import {
-  type ChunkLengths,
-  type ResponseEvent,
-  responseStream,
-  type StoredResponse,
-} from '../../core/events/domain-events.ts'
+  buildInitialResponse,
+  toCancelledResponse,
+  toFailedResponse,
+} from '../../core/dialects/responses/response.ts'
+import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
+import { createMetadata } from '../../core/events/codec.ts'
+import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
 
-/** Responses on the event log, by seed: the 24 characters that `resp_…` shares with the `req_…` of its call. */
+/** Responses in the event log, by response key (see `ResponsesCall`). */
 export interface ResponseStore {
-  /** The user's response; undefined for one that is another user's, is gone, or was never there. */
-  find(seed: string, userId: number): Promise<StoredResponse | undefined>
-  /** Resolves when it is on disk. */
-  save(seed: string, event: ResponseEvent, by: Account): Promise<unknown>
-  /** For good. */
-  remove(seed: string): Promise<void>
+  /**
+   * Returns a response of the user; undefined if it does not exist, has expired or belongs to another user.
+   */
+  find(responseKey: string, userId: number): Promise<StoredResponse | undefined>
+  /** Resolves once the response is durable. */
+  save(responseKey: string, event: ResponseEvent, author: Account): Promise<unknown>
+  /** Deletes the response permanently. */
+  remove(responseKey: string): Promise<void>
 }
 
-/** `maxAge` in whole seconds. */
+/** Creates a store whose responses expire after `maxAge` whole seconds. */
 export function createResponseStore(log: EventLog, maxAge: number): ResponseStore {
   const clock = createClock()
   return {
-    find: (seed, userId) => findResponse(log, seed, userId),
-    save(seed, { type, data }, { keyId }) {
-      const metadata = createMetadata(keyId, clock(), `req_${seed}`)
-      // The cast is safe: it is what JSON can hold.
+    find: (responseKey, userId) => findResponse(log, responseKey, userId),
+    save(responseKey, { type, data }, { keyId }) {
+      const metadata = createMetadata(keyId, clock(), `req_${responseKey}`)
+      // The cast is safe: all of it is JSON.
       const event = { type, data: data as StoredResponse & JsonObject }
-      return log.append(responseStream(seed), [event], { expectedRevision: -1, metadata, maxAge })
+      return log.append(responseStream(responseKey), [event], { expectedRevision: -1, metadata, maxAge })
     },
-    remove: (seed) => log.deleteStream(responseStream(seed)),
+    remove: (responseKey) => log.deleteStream(responseStream(responseKey)),
   }
 }
 
-/** The user's response, as `ResponseStore` finds it. */
+/** Reads a response of the user from the log; see `ResponseStore.find`. */
 export async function findResponse(
   log: Pick<EventLog, 'read'>,
-  seed: string,
+  responseKey: string,
   userId: number,
 ): Promise<StoredResponse | undefined> {
-  for await (const { data } of log.read(responseStream(seed))) {
+  for await (const { data } of log.read(responseStream(responseKey))) {
     // The cast is safe: only `save` writes to these streams.
     const stored = data as unknown as StoredResponse
     return stored.userId === userId ? stored : undefined
@@ -58,55 +59,58 @@ export async function findResponse(
   return undefined
 }
 
-/** Keeps what calls lead to, unless the caller said `store: false`. */
+/** Stores the outcome of calls, unless the caller set `store: false`. */
 export interface ResponseRecorder {
-  /** For an answer that has begun. */
-  keepFor(exchange: Exchange, call: ResponsesCall): PersistResponse
-  /** Keeps that a call failed before its answer began; nothing of its texts, which the firewall may not have seen. Never rejects. */
-  noteFailure(exchange: Exchange, call: ResponsesCall, error: unknown): Promise<void>
+  /** Returns the function that persists the response of a call whose reply has started. */
+  persisterFor(exchange: Exchange, call: ResponsesCall): PersistResponse
+  /**
+   * Stores that a call failed before its reply started, without any text of the request, which the firewall
+   * may not have inspected. Never rejects.
+   */
+  recordFailure(exchange: Exchange, call: ResponsesCall, error: unknown): Promise<void>
 }
 
 export function createResponseRecorder(store: ResponseStore, logger: Logger): ResponseRecorder {
-  async function save(exchange: Exchange, call: ResponsesCall, kept: Kept): Promise<boolean> {
-    const data: StoredResponse = { userId: exchange.account.userId, form: call.form, ...kept }
+  /** Resolves with false if the response could not be stored. */
+  async function save(exchange: Exchange, call: ResponsesCall, outcome: Outcome): Promise<boolean> {
+    const data: StoredResponse = { userId: exchange.account.userId, form: call.form, ...outcome }
     const type: ResponseEvent['type'] =
-      kept.response.completed_at === null ? 'ResponseFailed' : 'ResponseCompleted'
+      outcome.response.completed_at === null ? 'ResponseFailed' : 'ResponseCompleted'
     try {
-      await store.save(call.seed, { type, data }, exchange.account)
+      await store.save(call.responseKey, { type, data }, exchange.account)
       return true
     } catch (error) {
-      logger.error({ err: error, requestId: exchange.id }, 'a response could not be stored')
+      logger.error({ err: error, requestId: exchange.id }, 'response not stored')
       return false
     }
   }
 
   return {
-    keepFor: (exchange, call) => async (response, pace) => {
+    persisterFor: (exchange, call) => async (response, chunkLengths) => {
       if (response.store === false) return response
       const input = exchange.request.messages.slice(-call.inputCount)
-      const isKept = await save(exchange, call, { input, response, ...(pace && { pace }) })
-      // The model's answer is worth having all the same.
-      return isKept ? response : sayNotKept(response)
+      const pace = chunkLengths && { pace: chunkLengths }
+      const isStored = await save(exchange, call, { input, response, ...pace })
+      // The reply is still useful to the client if it cannot be stored.
+      return isStored ? response : withNotStoredWarning(response)
     },
-    async noteFailure(exchange, call, error) {
+    async recordFailure(exchange, call, error) {
       if (call.body.store === false) return
-      const opened = { ...openResponse(call, exchange), instructions: null }
+      const initial = { ...buildInitialResponse(call, exchange), instructions: null }
       const response = exchange.client.isAborted
-        ? cancelResponse(opened)
-        : failResponse(opened, toStreamError(error))
+        ? toCancelledResponse(initial)
+        : toFailedResponse(initial, toStreamError(error))
       await save(exchange, call, { input: [], response })
     },
   }
 }
 
-interface Kept extends Pick<StoredResponse, 'input' | 'response'> {
-  readonly pace?: ChunkLengths
-}
+type Outcome = Pick<StoredResponse, 'input' | 'response' | 'pace'>
 
-function sayNotKept(response: JsonObject): JsonObject {
+function withNotStoredWarning(response: JsonObject): JsonObject {
   const metadata = isJsonObject(response.metadata) ? response.metadata : {}
   const warnings = Array.isArray(metadata.warnings) ? metadata.warnings : []
-  const message = 'The response could not be stored: it cannot be replayed or continued.'
+  const message = 'The response could not be stored. It cannot be replayed or continued.'
   return {
     ...response,
     store: false,

@@ -5,7 +5,7 @@ import {
   GatewayError,
   type JsonObject,
 } from '../../core/contract/index.ts'
-import { toKoaError } from '../../core/http/errors.ts'
+import { fromKoaError } from '../../core/http/errors.ts'
 
 /** What the owner of a request may see of it. */
 export interface RequestSummary {
@@ -85,7 +85,7 @@ function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
 
 /** Why a request was refused, for its owner to read. */
 export function describeError(thrown: unknown): JsonObject {
-  const error = toKoaError(thrown) ?? thrown
+  const error = fromKoaError(thrown) ?? thrown
   if (!GatewayError.isInstance(error)) return { code: 'internal_error', http_status: 500 }
   const { code, status, message, details } = error
   const { param, meta } = details

@@ -76,28 +76,28 @@ const cases: readonly Case[] = [
     use: ['x'],
     packages: { x: x('', `routes(router) { router.get('/v1/routing-rules/:name', async () => {}) }`) },
     says: [
-      'GET /v1/routing-rules/:name of plugin "x" would never be reached, for plugin "routing" answers GET /v1/routing-rules/:id. Give',
+      'GET /v1/routing-rules/:name of plugin "x" is unreachable, because plugin "routing" already serves GET /v1/routing-rules/:id. Change',
     ],
   },
   {
     what: 'an endpoint that hides another',
     list: ['auth', 'x', ...BUILT_IN.slice(1)],
     packages: { x: x('', `routes(router) { router.get('/v1/:what', async () => {}) }`) },
-    says: ['would never be reached, for plugin "x" answers GET /v1/:what. Give one of them another path.'],
+    says: ['is unreachable, because plugin "x" already serves GET /v1/:what. Change one of the paths.'],
   },
   {
     what: 'a place for several methods where another answers one',
     use: ['x'],
     packages: { x: x('', `routes(router) { router.all('/v1/models', async () => {}) }`) },
     says: [
-      'GET /v1/models of plugin "x" would never be reached, for plugin "models" answers GET /v1/models.',
+      'GET /v1/models of plugin "x" is unreachable, because plugin "models" already serves GET /v1/models.',
     ],
   },
   {
     what: 'an endpoint whose path is none',
     use: ['x'],
     packages: { x: x('', `routes(router) { router.get('/v1/{', async () => {}) }`) },
-    says: ['plugin "x" could not add its endpoints: '],
+    says: ['plugin "x" failed to add its endpoints: '],
   },
   {
     what: 'a type of event whose schema is none',

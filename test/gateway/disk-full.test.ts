@@ -44,7 +44,7 @@ describe('a gateway whose disk is full (skipped without the right to mount a fil
     await fill()
     const refused = await createUntilRefused()
     expect(refused.status).to.equal(507)
-    expect(refused.body.error.message).to.contain('no room')
+    expect(refused.body.error.message).to.contain('no disk space left')
     const kept = await patterns()
 
     const body = { messages: [{ role: 'user', content: 'hello' }] }

@@ -43,7 +43,7 @@ describe('the process', () => {
       DATA_DIR: await makeFolder(),
     })
     expect(second.code).to.equal(1)
-    expect(second.stderr).to.contain(`127.0.0.1:${port} is in use by another program`)
+    expect(second.stderr).to.contain(`127.0.0.1:${port} is already in use. Stop the other process`)
     await first.stop()
   })
 
@@ -205,7 +205,7 @@ describe('settings', () => {
     const { code, stderr } = await runSignalbox(['config', 'check'], { CONFIG: config })
     expect(code).to.equal(1)
     for (const place of ['trusted_proxies[1]', 'trusted_proxies[2]'])
-      expect(stderr).to.contain(`${place} must be an address or a network`)
+      expect(stderr).to.contain(`${place} must be an IP address or a CIDR block`)
     for (const place of ['cors.origins[1]', 'cors.origins[2]', 'cors.origins[3]'])
       expect(stderr).to.contain(`${place} must be "*" or an origin`)
     expect(stderr.match(/\n/g)).to.have.length(6)

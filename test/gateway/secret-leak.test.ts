@@ -139,7 +139,7 @@ for (const log of ['the embedded log', 'EventStoreDB']) {
         200, 201, 400, 401, 403, 404, 408, 413, 422, 429, 431, 502,
       ])
       const text = (name: string) => outside.find((found) => found.name === name)?.bytes.toString() ?? ''
-      expect(text('the log')).to.contain('/v1/chat/completions').and.to.contain('refused a connection')
+      expect(text('the log')).to.contain('/v1/chat/completions').and.to.contain('connection rejected')
       expect(text('the log').match(/"level":50/g)?.length ?? 0).to.be.greaterThan(5)
       expect(text('the exported events')).to.contain(RULE_NAME)
       expect(text('GET /metrics 200')).to.contain('signalbox_http_requests_total')

@@ -209,6 +209,6 @@ describe('connections', () => {
     expect((await gateway.call('GET', '/healthz')).status).to.equal(200)
     for (const socket of held) socket.destroy()
     await gateway.stop()
-    expect(gateway.stderr().match(/as many connections as allowed/g)).to.have.length(1)
+    expect(gateway.stderr().match(/connection limit reached; dropping new connections/g)).to.have.length(1)
   })
 })

@@ -98,7 +98,7 @@ describe('several workers', function () {
     const user = { name: 'x', plan: 'free' }
     const refused = await each.get(1)!.call('POST', '/admin/users', user, AS_ADMIN)
     expect(refused.status).to.equal(503)
-    expect(refused.body.error.message).to.contain('Look before you repeat it')
+    expect(refused.body.error.message).to.contain('may or may not have been saved. Check before you retry')
     process.kill(pid, 'SIGCONT')
     expect((await each.get(1)!.call('POST', '/admin/users', user, AS_ADMIN)).status).to.equal(201)
     for (const connection of each.values()) connection.close()

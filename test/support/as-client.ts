@@ -2,8 +2,8 @@ import type OpenAI from 'openai'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import type { Reply } from '../../core/contract/chat.ts'
 import type { Exchange } from '../../core/contract/exchange.ts'
-import { writeCompletion } from '../../core/dialects/chat/write-completion.ts'
-import { writeChunks } from '../../core/dialects/chat/write-stream.ts'
+import { buildChatCompletion } from '../../core/dialects/chat/completion.ts'
+import { streamChatChunks } from '../../core/dialects/chat/completion-stream.ts'
 import { staying } from './presence.ts'
 
 /** What OpenAI's SDK makes of a reply once the chat dialect has written it; a stream is asked for its usage. */
@@ -12,11 +12,11 @@ export async function readAsClient(reply: Reply): Promise<OpenAI.ChatCompletion>
   // The dialect looks at these fields only.
   const exchange = { id: 'req_0', request, reply, client: staying } as Partial<Exchange> as Exchange
   if (reply.type === 'whole') {
-    const answer = writeCompletion(exchange)
+    const answer = buildChatCompletion(exchange)
     return JSON.parse(typeof answer === 'string' ? answer : JSON.stringify(answer))
   }
   let text = ''
-  for await (const records of writeChunks(exchange)) text += records
+  for await (const records of streamChatChunks(exchange)) text += records
   const lines = text.split('\n\n').map((record) => record.replace(/^data: /, ''))
   const chunks = lines.filter((line) => line.startsWith('{')).join('\n')
   return ChatCompletionStream.fromReadableStream(new Blob([chunks]).stream()).finalChatCompletion()

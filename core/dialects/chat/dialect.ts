@@ -1,36 +1,30 @@
 import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
+import { buildChatCompletion } from './completion.ts'
+import { streamChatChunks } from './completion-stream.ts'
 import { chatErrorBody } from './error-body.ts'
 import { chatRequestSchema } from './request-schema.ts'
-import { writeCompletion } from './write-completion.ts'
-import { writeChunks } from './write-stream.ts'
 
 /** `POST /v1/chat/completions`. */
 export const chatDialect: Dialect = {
-  parseRequest: readChatRequest,
-  writeWhole: writeCompletion,
-  writeStream: writeChunks,
+  parseRequest: parseChatRequest,
+  writeWhole: buildChatCompletion,
+  writeStream: streamChatChunks,
   errorBody: chatErrorBody,
 }
 
-const readBody = compileParser<ChatRequest>(chatRequestSchema)
+const parseBody = compileParser<ChatRequest>(chatRequestSchema)
 
-/** Reads a chat-completions body. It is the canonical form already: it is checked, and nothing is copied. */
-function readChatRequest(body: JsonObject): ChatRequest {
-  const request = readBody(body)
-  refuse(request, 'n', (value) => typeof value === 'number' && value > 1, 'one choice is made per request')
-  refuse(request, 'logprobs', (value) => value === true, 'log probabilities are not given')
+/** Parses a chat-completions body. It already is the canonical form, so it is validated but not copied. */
+function parseChatRequest(body: JsonObject): ChatRequest {
+  const request = parseBody(body)
+  if (typeof request.n === 'number' && request.n > 1)
+    throw unsupportedError('n', 'n greater than 1 is not supported. Omit it or set it to 1.')
+  if (request.logprobs === true)
+    throw unsupportedError('logprobs', 'logprobs is not supported. Omit it or set it to false.')
   return request
 }
 
-function refuse(
-  request: ChatRequest,
-  param: string,
-  unwanted: (value: unknown) => boolean,
-  why: string,
-): void {
-  if (!unwanted(request[param])) return
-  throw new GatewayError('unsupported_parameter', `${param} is not supported: ${why}. Leave it out.`, {
-    param,
-  })
+function unsupportedError(param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_parameter', message, { param })
 }

@@ -1,6 +1,9 @@
 import type { GatewayError, JsonObject } from '../../contract/index.ts'
 
-/** An error as OpenAI clients read it. A firewall block keeps exactly the fields that the interface shows. */
+/**
+ * Builds an error body as OpenAI clients expect it. A firewall block has only the documented fields
+ * (docs/api.md, "Errors").
+ */
 export function chatErrorBody(error: GatewayError): JsonObject {
   const { message, type, status, details } = error
   if (error.code === 'firewall_blocked') return { error: { message, meta: details.meta } }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contract/index.ts'
 
-/** A tool as chat completions take it. */
-export const tool: JsonObject = {
+/** A tool in the chat-completions format. */
+export const chatToolSchema: JsonObject = {
   type: 'object',
   required: ['type'],
   properties: {
@@ -14,8 +14,8 @@ export const tool: JsonObject = {
   },
 }
 
-const number = (minimum: number, maximum: number) => ({ type: ['number', 'null'], minimum, maximum })
-const count = { type: ['integer', 'null'], minimum: 1 }
+const nullableNumber = (minimum: number, maximum: number) => ({ type: ['number', 'null'], minimum, maximum })
+const nullableCount = { type: ['integer', 'null'], minimum: 1 }
 
 const toolCall = {
   type: 'object',
@@ -35,7 +35,7 @@ const contentPart = {
   required: ['type'],
   properties: { type: { type: 'string' }, text: { type: 'string' } },
   if: { properties: { type: { const: 'text' } } },
-  // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
+  // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
   then: { required: ['text'] },
 }
 
@@ -49,24 +49,24 @@ const message = {
     tool_call_id: { type: 'string' },
   },
   if: { properties: { role: { enum: ['system', 'developer', 'user', 'tool'] } } },
-  // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
+  // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
   then: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
 }
 
-/** The chat-completions body (docs/api.md, "Chat completions"). Fields that are not named here pass through. */
+/** The chat-completions body (docs/api.md, "Chat completions"). Unknown fields are passed through. */
 export const chatRequestSchema: JsonObject = {
   type: 'object',
   required: ['messages'],
   properties: {
     model: { type: 'string', pattern: '^[!-~]{1,256}$' },
     messages: { type: 'array', minItems: 1, items: message },
-    temperature: number(0, 2),
-    top_p: number(0, 1),
-    presence_penalty: number(-2, 2),
-    frequency_penalty: number(-2, 2),
-    max_tokens: count,
-    max_completion_tokens: count,
-    n: count,
+    temperature: nullableNumber(0, 2),
+    top_p: nullableNumber(0, 1),
+    presence_penalty: nullableNumber(-2, 2),
+    frequency_penalty: nullableNumber(-2, 2),
+    max_tokens: nullableCount,
+    max_completion_tokens: nullableCount,
+    n: nullableCount,
     stream: { type: ['boolean', 'null'] },
     stream_options: {
       type: ['object', 'null'],
@@ -75,7 +75,7 @@ export const chatRequestSchema: JsonObject = {
     stop: { type: ['string', 'array', 'null'], items: { type: 'string' } },
     user: { type: 'string' },
     metadata: { type: ['object', 'null'] },
-    tools: { type: ['array', 'null'], items: tool },
+    tools: { type: ['array', 'null'], items: chatToolSchema },
     tool_choice: { type: ['string', 'object', 'null'] },
     response_format: {
       type: ['object', 'null'],

@@ -2,38 +2,44 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ResponseForm } from '../../events/domain-events.ts'
 import type { ResponsesBody } from './request-schema.ts'
 
-/** What is known about a call besides its exchange. */
+/** Data about a call of the Responses API in addition to its exchange. */
 export interface ResponsesCall {
   readonly body: ResponsesBody
-  /** The 24 characters that `resp_…` shares with the call's `req_…`: either id leads to the response. */
-  readonly seed: string
-  /** Unix seconds. */
+  /**
+   * The 24 characters that the response id (`resp_…`) and the request id of the call (`req_…`) share.
+   * Clients may refer to the response by either id.
+   */
+  readonly responseKey: string
+  /** Unix time in seconds. */
   readonly createdAt: number
   readonly form: ResponseForm
-  /** How many of the canonical messages the call itself brought: the last ones. */
+  /** Number of canonical messages that come from the call's own input. They are the last ones. */
   readonly inputCount: number
-  /** How many come before those from earlier turns. */
+  /** Number of canonical messages that come from earlier turns. They precede the input. */
   readonly earlierCount: number
 }
 
-/** The seed in `resp_…` or `req_…`; undefined for what is neither. */
+/** Returns the response key in `resp_…` or `req_…`; undefined for any other text. */
 export function parseResponseKey(id: string): string | undefined {
   return /^(?:resp|req)_([0-9A-Za-z]{24})$/.exec(id)?.[1]
 }
 
-/** Whether the client speaks OpenAI's form of the Responses API rather than the interface's own. */
+/** Chooses the form of the response (docs/api.md, "Response object"). Streams always have OpenAI's form. */
+export function chooseResponseForm(
+  { input, stream }: ResponsesBody,
+  headers: IncomingHttpHeaders,
+): ResponseForm {
+  return typeof input !== 'string' || stream === true || isOpenAiClient(headers) ? 'openai' : 'interface'
+}
+
+/** True if the client expects OpenAI's form of the Responses API rather than the gateway's own form. */
 export function isOpenAiClient(headers: IncomingHttpHeaders): boolean {
   return (
     headers['openai-beta'] !== undefined ||
     headers['x-stainless-lang'] !== undefined ||
-    KNOWN_CLIENTS.test(headers['user-agent'] ?? '')
+    OPENAI_USER_AGENTS.test(headers['user-agent'] ?? '')
   )
 }
 
-/** SDKs and agents that parse OpenAI's answers. */
-const KNOWN_CLIENTS = /openai|ai-sdk|litellm|codex/i
-
-/** The form of the answer (docs/api.md, "Response object"). Streams are always OpenAI's. */
-export function chooseForm({ input, stream }: ResponsesBody, headers: IncomingHttpHeaders): ResponseForm {
-  return typeof input !== 'string' || stream === true || isOpenAiClient(headers) ? 'openai' : 'interface'
-}
+/** User agents of SDKs and agents that parse OpenAI responses. */
+const OPENAI_USER_AGENTS = /openai|ai-sdk|litellm|codex/i

@@ -1,40 +1,48 @@
 import { isJsonObject, type JsonObject, type ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
 
-/** Writes down in which pieces an output comes. */
-export function createPaceKeeper() {
+/** Creates a recorder for the lengths of an output's chunks, with which the stream can be replayed. */
+export function createChunkLengthRecorder() {
   const runs: number[][] = []
-  let last = -1
+  let lastIndex = -1
   return {
     runs: runs as ChunkLengths,
-    note(index: number, length: number): void {
-      if (index !== last) runs.push([index])
-      last = index
+    /** Records a chunk of the output item at `index`; `length` is in UTF-16 code units. */
+    record(index: number, length: number): void {
+      if (index !== lastIndex) runs.push([index])
+      lastIndex = index
       runs.at(-1)?.push(length)
     },
   }
 }
 
-/** The reply that an output was made of, in the pieces in which it came; each text in one piece where no pace was kept. */
-export function partsOf(
+/**
+ * Converts an output back to the reply parts that it was built from, in the recorded chunks. Without recorded
+ * lengths, each text is one chunk.
+ */
+export function toReplyParts(
   output: readonly JsonObject[],
-  pace: ChunkLengths = paceOf(output),
+  chunkLengths: ChunkLengths = wholeTextLengths(output),
 ): readonly ReplyPart[] {
-  const readers = createReaders(output)
-  return pace.flatMap(([index = 0, ...lengths]) =>
+  const readers = createItemReaders(output)
+  return chunkLengths.flatMap(([index = 0, ...lengths]) =>
     lengths.flatMap((length) => readers[index]?.(length) ?? []),
   )
 }
 
-/** Takes the next piece of one item. */
-type Reader = (length: number) => readonly ReplyPart[]
+/** Returns the next chunk of one output item. */
+type ItemReader = (length: number) => readonly ReplyPart[]
 
-function createReaders(output: readonly JsonObject[]): readonly Reader[] {
-  let calls = 0
-  return output.map((item) => (item.type === 'function_call' ? readCall(item, calls++) : readTexts(item)))
+function createItemReaders(output: readonly JsonObject[]): readonly ItemReader[] {
+  let callCount = 0
+  return output.map((item) =>
+    item.type === 'function_call' ? createCallReader(item, callCount++) : createTextReader(item),
+  )
 }
 
-function readCall({ call_id, name, arguments: json, extra_content }: JsonObject, index: number): Reader {
+/** A chunk of length 0 is the start of the call. */
+function createCallReader(item: JsonObject, index: number): ItemReader {
+  const { call_id, name, arguments: json, extra_content } = item
   const start: ReplyPart = {
     type: 'tool-start',
     index,
@@ -42,58 +50,59 @@ function readCall({ call_id, name, arguments: json, extra_content }: JsonObject,
     name: String(name),
     ...(isJsonObject(extra_content) && { extra_content }),
   }
-  const rest = createScissors(String(json))
-  return (length) => (length === 0 ? [start] : [{ type: 'tool-json', index, json: rest(length) }])
+  const split = createSplitter(String(json))
+  return (length) => (length === 0 ? [start] : [{ type: 'tool-json', index, json: split(length) }])
 }
 
-function readTexts(item: JsonObject): Reader {
-  const contents = contentsOf(item).map(({ type, text }) => ({ type, text, rest: createScissors(text) }))
-  let taken = 0
+function createTextReader(item: JsonObject): ItemReader {
+  const contents = textContents(item).map(({ type, text }) => ({ type, text, split: createSplitter(text) }))
+  let readLength = 0
   return (length) => {
     const [content] = contents
     if (content === undefined) return []
-    taken += length
-    if (taken >= content.text.length) {
+    readLength += length
+    if (readLength >= content.text.length) {
       contents.shift()
-      taken = 0
+      readLength = 0
     }
-    return [{ type: content.type, text: content.rest(length) }]
+    return [{ type: content.type, text: content.split(length) }]
   }
 }
 
-function createScissors(text: string): (length: number) => string {
-  let from = 0
+/** Returns a function that cuts the next `length` code units off the text. */
+function createSplitter(text: string): (length: number) => string {
+  let end = 0
   return (length) => {
-    from += length
-    return text.slice(from - length, from)
+    end += length
+    return text.slice(end - length, end)
   }
 }
 
-function paceOf(output: readonly JsonObject[]): ChunkLengths {
-  return output.map((item, index) => [index, ...lengthsOf(item)])
+function wholeTextLengths(output: readonly JsonObject[]): ChunkLengths {
+  return output.map((item, index) => [index, ...itemLengths(item)])
 }
 
-function lengthsOf(item: JsonObject): readonly number[] {
+function itemLengths(item: JsonObject): readonly number[] {
   if (item.type === 'function_call') return [0, ...nonZero(String(item.arguments).length)]
-  return contentsOf(item).flatMap(({ text }) => nonZero(text.length))
+  return textContents(item).flatMap(({ text }) => nonZero(text.length))
 }
 
 function nonZero(length: number): readonly number[] {
   return length === 0 ? [] : [length]
 }
 
-interface Text {
+interface TextContent {
   readonly type: 'text' | 'refusal' | 'reasoning'
   readonly text: string
 }
 
-function contentsOf({ type, content, summary }: JsonObject): Text[] {
+function textContents({ type, content, summary }: JsonObject): TextContent[] {
   const parts = type === 'reasoning' ? summary : content
   if (!Array.isArray(parts)) return []
-  return parts.filter(isJsonObject).map((part) => textOf(part))
+  return parts.filter(isJsonObject).map((part) => toTextContent(part))
 }
 
-function textOf({ type, text, refusal }: JsonObject): Text {
+function toTextContent({ type, text, refusal }: JsonObject): TextContent {
   if (type === 'refusal') return { type: 'refusal', text: String(refusal) }
   return { type: type === 'summary_text' ? 'reasoning' : 'text', text: String(text) }
 }

@@ -1,41 +1,30 @@
 import type { JsonObject, ToolStart } from '../../contract/index.ts'
 
-/** A stream event of the Responses API, before it is numbered. */
+/** A stream event of the Responses API without its sequence number. */
 export type OutputEvent = JsonObject & { readonly type: string }
 
-/** `completed`, or `incomplete` when it was cut off. */
+/** `incomplete` if the reply was cut off within the item. */
 export type ItemStatus = 'completed' | 'incomplete'
 
-/** Hears of the events of an output, one after the other. */
-export type Emit = (event: OutputEvent) => void
+/** Receives the events of an output in order. */
+export type EmitOutputEvent = (event: OutputEvent) => void
 
-/** Where an item stands: seed and index are all that its id is made of. A whole answer has no use for events, and makes none. */
-export interface ItemPosition {
-  readonly seed: string
+/**
+ * Response key and index determine the item's id. `emit` is undefined for a response that is not streamed.
+ */
+export interface ItemContext {
+  readonly responseKey: string
   readonly index: number
-  readonly emit: Emit | undefined
+  readonly emit: EmitOutputEvent | undefined
 }
 
-/** An item of the output as it grows; it tells of its beginning as soon as it is made. */
+/** An output item under construction. It emits its first event on creation. */
 interface OutputItem {
-  /** Its place in the output. */
+  /** Index in the output. */
   readonly index: number
   close(status: ItemStatus): void
-  /** The item as it is now. */
-  show(): JsonObject
-}
-
-/** `msg_…`, `fc_…`, `rs_…`: the response's seed and the place in its output, so the same item has the same id at every replay. */
-function itemId(prefix: 'msg' | 'fc' | 'rs', { seed, index }: ItemPosition): string {
-  return `${prefix}_${seed}${String(index).padStart(2, '0')}`
-}
-
-function itemAdded(index: number, item: JsonObject): OutputEvent {
-  return { type: 'response.output_item.added', output_index: index, item }
-}
-
-function itemDone(index: number, item: JsonObject): OutputEvent {
-  return { type: 'response.output_item.done', output_index: index, item }
+  /** Returns the item in its current state. */
+  toJson(): JsonObject
 }
 
 export interface MessageItem extends OutputItem {
@@ -43,73 +32,73 @@ export interface MessageItem extends OutputItem {
   add(kind: 'text' | 'refusal', text: string): void
 }
 
-interface Content {
+interface MessageContent {
   readonly kind: 'text' | 'refusal'
   text: string
 }
 
-/** What the model says: texts, or why it does not want to answer. */
-export function createMessageItem(place: ItemPosition): MessageItem {
-  const { index, emit } = place
-  const id = itemId('msg', place)
-  const contents: Content[] = []
+/** Creates a message, which holds text and refusals of the model. */
+export function createMessageItem(context: ItemContext): MessageItem {
+  const { index, emit } = context
+  const id = itemId('msg', context)
+  const contents: MessageContent[] = []
   let status = 'in_progress'
 
-  const show = (): JsonObject => ({
+  const toJson = (): JsonObject => ({
     id,
     type: 'message',
     status,
     role: 'assistant',
-    content: contents.map(({ kind, text }) => partOf(kind, text)),
+    content: contents.map(({ kind, text }) => toContentPart(kind, text)),
   })
-  const where = () => ({ item_id: id, output_index: index, content_index: contents.length - 1 })
+  const position = () => ({ item_id: id, output_index: index, content_index: contents.length - 1 })
 
-  function begin(kind: Content['kind']): Content {
-    finish()
+  function openContent(kind: MessageContent['kind']): MessageContent {
+    closeContent()
     const content = { kind, text: '' }
     contents.push(content)
-    emit?.({ type: 'response.content_part.added', ...where(), part: partOf(kind, '') })
+    emit?.({ type: 'response.content_part.added', ...position(), part: toContentPart(kind, '') })
     return content
   }
 
-  /** Ends the content that is being written. */
-  function finish(): void {
+  /** Closes the content under construction, if any. */
+  function closeContent(): void {
     const content = contents.at(-1)
     if (content === undefined) return
     const { kind, text } = content
     emit?.(
       kind === 'text'
-        ? { type: 'response.output_text.done', ...where(), text, logprobs: [] }
-        : { type: 'response.refusal.done', ...where(), refusal: text },
+        ? { type: 'response.output_text.done', ...position(), text, logprobs: [] }
+        : { type: 'response.refusal.done', ...position(), refusal: text },
     )
-    emit?.({ type: 'response.content_part.done', ...where(), part: partOf(kind, text) })
+    emit?.({ type: 'response.content_part.done', ...position(), part: toContentPart(kind, text) })
   }
 
-  emit?.(itemAdded(index, show()))
+  emit?.(itemAddedEvent(index, toJson()))
   return {
     type: 'message',
     index,
     add(kind, text) {
       const last = contents.at(-1)
-      const content = last?.kind === kind ? last : begin(kind)
+      const content = last?.kind === kind ? last : openContent(kind)
       if (text === '') return
       content.text += text
       emit?.(
         kind === 'text'
-          ? { type: 'response.output_text.delta', ...where(), delta: text, logprobs: [] }
-          : { type: 'response.refusal.delta', ...where(), delta: text },
+          ? { type: 'response.output_text.delta', ...position(), delta: text, logprobs: [] }
+          : { type: 'response.refusal.delta', ...position(), delta: text },
       )
     },
-    close(ended) {
-      finish()
-      status = ended
-      emit?.(itemDone(index, show()))
+    close(finalStatus) {
+      closeContent()
+      status = finalStatus
+      emit?.(itemDoneEvent(index, toJson()))
     },
-    show,
+    toJson,
   }
 }
 
-function partOf(kind: Content['kind'], text: string): JsonObject {
+function toContentPart(kind: MessageContent['kind'], text: string): JsonObject {
   return kind === 'text'
     ? { type: 'output_text', text, annotations: [], logprobs: [] }
     : { type: 'refusal', refusal: text }
@@ -120,53 +109,58 @@ export interface ReasoningItem extends OutputItem {
   add(text: string): void
 }
 
-/** What the model thinks, as far as its provider shows it: one summary. */
-export function createReasoningItem(place: ItemPosition): ReasoningItem {
-  const { index, emit } = place
-  const id = itemId('rs', place)
-  const where = { item_id: id, output_index: index, summary_index: 0 }
+/** Creates a reasoning item: one summary with the reasoning that the provider discloses. */
+export function createReasoningItem(context: ItemContext): ReasoningItem {
+  const { index, emit } = context
+  const id = itemId('rs', context)
+  const position = { item_id: id, output_index: index, summary_index: 0 }
   let text = ''
   let status = 'in_progress'
 
-  const part = () => ({ type: 'summary_text', text })
-  const show = (): JsonObject => ({ id, type: 'reasoning', status, summary: text === '' ? [] : [part()] })
+  const toSummaryPart = () => ({ type: 'summary_text', text })
+  const toJson = (): JsonObject => ({
+    id,
+    type: 'reasoning',
+    status,
+    summary: text === '' ? [] : [toSummaryPart()],
+  })
 
-  emit?.(itemAdded(index, show()))
-  emit?.({ type: 'response.reasoning_summary_part.added', ...where, part: part() })
+  emit?.(itemAddedEvent(index, toJson()))
+  emit?.({ type: 'response.reasoning_summary_part.added', ...position, part: toSummaryPart() })
   return {
     type: 'reasoning',
     index,
     add(delta) {
       text += delta
-      emit?.({ type: 'response.reasoning_summary_text.delta', ...where, delta })
+      emit?.({ type: 'response.reasoning_summary_text.delta', ...position, delta })
     },
-    close(ended) {
-      status = ended
-      emit?.({ type: 'response.reasoning_summary_text.done', ...where, text })
-      emit?.({ type: 'response.reasoning_summary_part.done', ...where, part: part() })
-      emit?.(itemDone(index, show()))
+    close(finalStatus) {
+      status = finalStatus
+      emit?.({ type: 'response.reasoning_summary_text.done', ...position, text })
+      emit?.({ type: 'response.reasoning_summary_part.done', ...position, part: toSummaryPart() })
+      emit?.(itemDoneEvent(index, toJson()))
     },
-    show,
+    toJson,
   }
 }
 
-export interface CallItem extends OutputItem {
+export interface FunctionCallItem extends OutputItem {
   readonly type: 'function_call'
   add(json: string): void
 }
 
-/** A function that the model calls. `extra_content` is what its provider wants back with the result. */
-export function createCallItem(
-  place: ItemPosition,
+/** Creates a function call. `extra_content` is data that the provider expects back with the call's result. */
+export function createFunctionCallItem(
+  context: ItemContext,
   { id: call_id, name, extra_content }: ToolStart,
-): CallItem {
-  const { index, emit } = place
-  const id = itemId('fc', place)
-  const where = { item_id: id, output_index: index }
+): FunctionCallItem {
+  const { index, emit } = context
+  const id = itemId('fc', context)
+  const position = { item_id: id, output_index: index }
   let json = ''
   let status = 'in_progress'
 
-  const show = (): JsonObject => ({
+  const toJson = (): JsonObject => ({
     id,
     type: 'function_call',
     status,
@@ -176,19 +170,32 @@ export function createCallItem(
     ...(extra_content && { extra_content }),
   })
 
-  emit?.(itemAdded(index, show()))
+  emit?.(itemAddedEvent(index, toJson()))
   return {
     type: 'function_call',
     index,
     add(delta) {
       json += delta
-      emit?.({ type: 'response.function_call_arguments.delta', ...where, delta })
+      emit?.({ type: 'response.function_call_arguments.delta', ...position, delta })
     },
-    close(ended) {
-      status = ended
-      emit?.({ type: 'response.function_call_arguments.done', ...where, name, arguments: json })
-      emit?.(itemDone(index, show()))
+    close(finalStatus) {
+      status = finalStatus
+      emit?.({ type: 'response.function_call_arguments.done', ...position, name, arguments: json })
+      emit?.(itemDoneEvent(index, toJson()))
     },
-    show,
+    toJson,
   }
+}
+
+/** Builds an id from response key and output index, so that an item has the same id in every replay. */
+function itemId(prefix: 'msg' | 'fc' | 'rs', { responseKey, index }: ItemContext): string {
+  return `${prefix}_${responseKey}${String(index).padStart(2, '0')}`
+}
+
+function itemAddedEvent(index: number, item: JsonObject): OutputEvent {
+  return { type: 'response.output_item.added', output_index: index, item }
+}
+
+function itemDoneEvent(index: number, item: JsonObject): OutputEvent {
+  return { type: 'response.output_item.done', output_index: index, item }
 }

@@ -1,67 +1,68 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
-import { createPaceKeeper } from './chunk-lengths.ts'
+import { createChunkLengthRecorder } from './chunk-lengths.ts'
 import {
-  type CallItem,
-  createCallItem,
+  createFunctionCallItem,
   createMessageItem,
   createReasoningItem,
-  type Emit,
-  type ItemPosition,
+  type EmitOutputEvent,
+  type FunctionCallItem,
+  type ItemContext,
   type ItemStatus,
   type MessageItem,
   type ReasoningItem,
 } from './output-items.ts'
 
-/** The output of one response as it grows. Whole and streamed answers are both made with it. */
-export interface Output {
+/** The output of one response under construction, whole or streamed. */
+export interface ResponseOutput {
   add(part: ReplyPart): void
-  /** Ends what is open; the last item gets the status. There is a message at least, be it empty. */
+  /** Closes all open items; the last one gets `status`. Adds an empty message if there are no items. */
   close(status: ItemStatus): void
   items(): readonly JsonObject[]
-  /** The pieces in which it came. */
-  pace(): ChunkLengths
+  /** Returns the lengths of the chunks that were added. */
+  chunkLengths(): ChunkLengths
 }
 
-type Item = MessageItem | ReasoningItem | CallItem
+type Item = MessageItem | ReasoningItem | FunctionCallItem
 
 /**
- * One output item after the other, in the order in which the model begins them. Thoughts and messages end where the next item
- * begins; tool calls stay open until the end, for providers may send the arguments of parallel calls in turns.
+ * Creates an empty output. Items appear in the order in which the model starts them. A message or reasoning
+ * item is closed when the next item starts. Function calls stay open until the end, because providers may
+ * interleave the arguments of parallel calls.
  */
-export function createOutput(seed: string, emit?: Emit): Output {
+export function createResponseOutput(responseKey: string, emit?: EmitOutputEvent): ResponseOutput {
   const items: Item[] = []
-  const calls: CallItem[] = []
-  const paceKeeper = createPaceKeeper()
-  let speaking: MessageItem | ReasoningItem | undefined
+  const calls: FunctionCallItem[] = []
+  const lengthRecorder = createChunkLengthRecorder()
+  let openItem: MessageItem | ReasoningItem | undefined
 
-  function begin<Kind extends Item>(create: (at: ItemPosition) => Kind): Kind {
-    speaking?.close('completed')
-    speaking = undefined
-    const item = create({ seed, index: items.length, emit })
+  function addItem<Kind extends Item>(create: (context: ItemContext) => Kind): Kind {
+    openItem?.close('completed')
+    openItem = undefined
+    const item = create({ responseKey, index: items.length, emit })
     items.push(item)
     return item
   }
 
-  function think(text: string): void {
+  function addReasoning(text: string): void {
     if (text === '') return
-    const item = speaking?.type === 'reasoning' ? speaking : begin(createReasoningItem)
-    speaking = item
-    paceKeeper.note(item.index, text.length)
+    const item = openItem?.type === 'reasoning' ? openItem : addItem(createReasoningItem)
+    openItem = item
+    lengthRecorder.record(item.index, text.length)
     item.add(text)
   }
 
-  function speak(kind: 'text' | 'refusal', text: string): void {
-    const item = speaking?.type === 'message' ? speaking : begin(createMessageItem)
-    speaking = item
-    if (text !== '') paceKeeper.note(item.index, text.length)
+  function addMessageText(kind: 'text' | 'refusal', text: string): void {
+    const item = openItem?.type === 'message' ? openItem : addItem(createMessageItem)
+    openItem = item
+    if (text !== '') lengthRecorder.record(item.index, text.length)
     item.add(kind, text)
   }
 
-  function growCall(index: number, json: string): void {
-    const call = calls[index]
+  function addArguments(callIndex: number, json: string): void {
+    const call = calls[callIndex]
     if (call === undefined || json === '') return
-    paceKeeper.note(call.index, json.length)
+    lengthRecorder.record(call.index, json.length)
     call.add(json)
   }
 
@@ -70,19 +71,19 @@ export function createOutput(seed: string, emit?: Emit): Output {
       switch (part.type) {
         case 'text':
         case 'refusal':
-          if (part.text !== '') speak(part.type, part.text)
+          if (part.text !== '') addMessageText(part.type, part.text)
           return
         case 'reasoning':
-          think(part.text)
+          addReasoning(part.text)
           return
         case 'tool-start': {
-          const item = begin((at) => createCallItem(at, part))
+          const item = addItem((context) => createFunctionCallItem(context, part))
           calls[part.index] = item
-          paceKeeper.note(item.index, 0)
+          lengthRecorder.record(item.index, 0)
           return
         }
         case 'tool-json':
-          growCall(part.index, part.json)
+          addArguments(part.index, part.json)
           return
         case 'start':
         case 'usage':
@@ -93,13 +94,13 @@ export function createOutput(seed: string, emit?: Emit): Output {
       }
     },
     close(status) {
-      if (items.length === 0) speak('text', '')
+      if (items.length === 0) addMessageText('text', '')
       for (const item of items) {
-        const isOpen = item === speaking || item.type === 'function_call'
+        const isOpen = item === openItem || item.type === 'function_call'
         if (isOpen) item.close(item === items.at(-1) ? status : 'completed')
       }
     },
-    items: () => items.map((item) => item.show()),
-    pace: () => paceKeeper.runs,
+    items: () => items.map((item) => item.toJson()),
+    chunkLengths: () => lengthRecorder.runs,
   }
 }

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../contract/index.ts'
 
-const text = { type: ['string', 'null'] }
-const flag = { type: ['boolean', 'null'] }
-const object = { type: ['object', 'null'] }
-const number = (minimum: number, maximum: number) => ({ type: ['number', 'null'], minimum, maximum })
+const nullableText = { type: ['string', 'null'] }
+const nullableBoolean = { type: ['boolean', 'null'] }
+const nullableObject = { type: ['object', 'null'] }
+const nullableNumber = (minimum: number, maximum: number) => ({ type: ['number', 'null'], minimum, maximum })
 
-/** A schema that holds for the items or parts of one type. */
-const when = (type: string, then: JsonObject) => ({
+/** Applies a schema only to items or parts of the given type. */
+const whenType = (type: string, then: JsonObject) => ({
   if: { required: ['type'], properties: { type: { const: type } } },
   then,
 })
@@ -18,11 +18,13 @@ const part = {
   required: ['type'],
   properties: { type: { type: 'string' } },
   allOf: [
-    when('input_text', withText),
-    when('output_text', withText),
-    when('text', withText),
-    when('refusal', { required: ['refusal'], properties: { refusal: { type: 'string' } } }),
-    when('input_image', { properties: { image_url: text, detail: text, file_id: text } }),
+    whenType('input_text', withText),
+    whenType('output_text', withText),
+    whenType('text', withText),
+    whenType('refusal', { required: ['refusal'], properties: { refusal: { type: 'string' } } }),
+    whenType('input_image', {
+      properties: { image_url: nullableText, detail: nullableText, file_id: nullableText },
+    }),
   ],
 }
 
@@ -40,28 +42,28 @@ const item = {
   type: 'object',
   properties: { type: { type: 'string' } },
   allOf: [
-    when('message', message),
+    whenType('message', message),
     { if: { required: ['type'] }, else: message },
-    when('function_call', {
+    whenType('function_call', {
       required: ['call_id', 'name', 'arguments'],
       properties: {
         call_id: { type: 'string' },
         name: { type: 'string' },
         arguments: { type: 'string' },
-        extra_content: object,
+        extra_content: nullableObject,
       },
     }),
-    when('function_call_output', {
+    whenType('function_call_output', {
       required: ['call_id', 'output'],
       properties: { call_id: { type: 'string' }, output: parts },
     }),
-    when('reasoning', {
+    whenType('reasoning', {
       properties: {
         summary: { type: 'array', items: { type: 'object', ...withText } },
         content: { type: ['array', 'null'], items: { type: 'object', ...withText } },
       },
     }),
-    when('item_reference', { required: ['id'], properties: { id: { type: 'string' } } }),
+    whenType('item_reference', { required: ['id'], properties: { id: { type: 'string' } } }),
   ],
 }
 
@@ -70,9 +72,14 @@ const format = {
   required: ['type'],
   properties: { type: { type: 'string', enum: ['text', 'json_object', 'json_schema'] } },
   allOf: [
-    when('json_schema', {
+    whenType('json_schema', {
       required: ['name', 'schema'],
-      properties: { name: { type: 'string' }, schema: { type: 'object' }, strict: flag, description: text },
+      properties: {
+        name: { type: 'string' },
+        schema: { type: 'object' },
+        strict: nullableBoolean,
+        description: nullableText,
+      },
     }),
   ],
 }
@@ -82,45 +89,45 @@ const tool = {
   required: ['type'],
   properties: { type: { type: 'string' } },
   allOf: [
-    when('function', {
+    whenType('function', {
       required: ['name'],
       properties: {
         name: { type: 'string', minLength: 1 },
-        description: text,
-        parameters: object,
-        strict: flag,
+        description: nullableText,
+        parameters: nullableObject,
+        strict: nullableBoolean,
       },
     }),
   ],
 }
 
-/** The body of `POST /v1/responses` (docs/api.md, "Responses"; OpenAI's fields besides). Fields that are not named here are ignored. */
+/** The body of `POST /v1/responses` (docs/api.md, "Responses"). Unknown fields are ignored. */
 export const responsesRequestSchema: JsonObject = {
   type: 'object',
   required: ['input'],
   properties: {
     model: { type: 'string', pattern: '^[!-~]{1,256}$' },
     input: { type: ['string', 'array'], minItems: 1, items: item },
-    instructions: text,
+    instructions: nullableText,
     max_output_tokens: { type: ['integer', 'null'], minimum: 1 },
-    temperature: number(0, 2),
-    top_p: number(0, 1),
-    stream: flag,
-    store: flag,
-    metadata: object,
-    user: text,
-    previous_response_id: text,
-    parallel_tool_calls: flag,
+    temperature: nullableNumber(0, 2),
+    top_p: nullableNumber(0, 1),
+    stream: nullableBoolean,
+    store: nullableBoolean,
+    metadata: nullableObject,
+    user: nullableText,
+    previous_response_id: nullableText,
+    parallel_tool_calls: nullableBoolean,
     tools: { type: ['array', 'null'], items: tool },
     tool_choice: { type: ['string', 'object', 'null'] },
-    text: { type: ['object', 'null'], properties: { format, verbosity: text } },
-    reasoning: { type: ['object', 'null'], properties: { effort: text, summary: text } },
+    text: { type: ['object', 'null'], properties: { format, verbosity: nullableText } },
+    reasoning: { type: ['object', 'null'], properties: { effort: nullableText, summary: nullableText } },
     truncation: { type: ['string', 'null'], enum: ['auto', 'disabled', null] },
     top_logprobs: { type: ['integer', 'null'] },
   },
 }
 
-/** The body of `POST /v1/responses`, once its schema has held. Only what is read here is named. */
+/** A valid body of `POST /v1/responses`. Declares only the fields that the gateway reads. */
 export interface ResponsesBody extends JsonObject {
   readonly model?: string
   readonly input: string | readonly InputItem[]
@@ -141,12 +148,12 @@ export interface ResponsesBody extends JsonObject {
   readonly truncation?: string | null
 }
 
-/** Something said, called or thought; what it holds depends on its type, which is `message` when left out. */
+/** A message, function call, call output or reasoning, according to `type`, which defaults to `message`. */
 export interface InputItem extends JsonObject {
   readonly type?: string
 }
 
-/** `{type:"function", name, parameters}`, where chat completions would nest it. */
+/** `{type:"function", name, parameters}`. Chat completions nest these fields in `function`. */
 export interface FlatTool extends JsonObject {
   readonly type: string
 }

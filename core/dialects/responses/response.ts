@@ -10,23 +10,26 @@ import type { ResponseForm } from '../../events/domain-events.ts'
 import type { ResponsesCall } from './call.ts'
 import type { ItemStatus } from './output-items.ts'
 
-/** The response object as it is when the model begins to answer. The interface's fields come first. */
-export function openResponse(call: ResponsesCall, exchange: Exchange): JsonObject {
-  const { body, seed, createdAt } = call
+/**
+ * Builds the response object as it is before the reply has started.
+ * The fields of docs/api.md, "Response object", come first.
+ */
+export function buildInitialResponse(call: ResponsesCall, exchange: Exchange): JsonObject {
+  const { body, responseKey, createdAt } = call
   const { reasoning, text } = body
   return {
-    id: `resp_${seed}`,
+    id: `resp_${responseKey}`,
     object: 'response',
     created_at: createdAt,
     status: 'in_progress',
     model: exchange.target?.model ?? body.model ?? 'auto:balance',
     output: [],
     usage: null,
-    metadata: metadataOf(call, exchange),
+    metadata: buildMetadata(call, exchange),
     error: null,
     incomplete_details: null,
     completed_at: null,
-    instructions: readInstructions(call, exchange),
+    instructions: findInstructions(call, exchange),
     previous_response_id: body.previous_response_id ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
     temperature: body.temperature ?? 1,
@@ -46,51 +49,54 @@ export function openResponse(call: ResponsesCall, exchange: Exchange): JsonObjec
   }
 }
 
-/** What becomes of a response that the model brought to an end, be it early: for the limit of tokens, or as its provider's filter had it. */
-export function endOfResponse(
-  finish: FinishReason,
+/**
+ * Builds the fields that change when the model finishes a response. `finishReason` may also be the token
+ * limit or the provider's content filter.
+ */
+export function buildFinalFields(
+  finishReason: FinishReason,
   exchange: Exchange,
   output: readonly JsonObject[],
 ): JsonObject {
-  const reason = INCOMPLETE[finish]
+  const reason = INCOMPLETE_REASONS[finishReason]
   return {
     status: reason === undefined ? 'completed' : 'incomplete',
     output,
-    usage: exchange.usage ? usageOf(exchange.usage) : null,
+    usage: exchange.usage ? toResponsesUsage(exchange.usage) : null,
     incomplete_details: reason === undefined ? null : { reason },
     completed_at: Math.floor(Date.now() / 1000),
     latency_ms: Math.round(performance.now() - exchange.startedAt),
   }
 }
 
-/** Reasons that make a response incomplete, as OpenAI names them. */
-const INCOMPLETE: Readonly<Partial<Record<FinishReason, string>>> = {
+/** Finish reasons that make a response incomplete, with OpenAI's name for each. */
+const INCOMPLETE_REASONS: Readonly<Partial<Record<FinishReason, string>>> = {
   length: 'max_output_tokens',
   content_filter: 'content_filter',
 }
 
-/** The status of the item in which the model stopped. */
-export function statusOfLastItem(finish: FinishReason): ItemStatus {
-  return INCOMPLETE[finish] === undefined ? 'completed' : 'incomplete'
+/** Returns the status of the last output item. */
+export function toLastItemStatus(finishReason: FinishReason): ItemStatus {
+  return INCOMPLETE_REASONS[finishReason] === undefined ? 'completed' : 'incomplete'
 }
 
-/** The response that failed, perhaps half-way. */
-export function failResponse(
-  opened: JsonObject,
+/** Converts an initial response to a failed one, with the output up to the failure. */
+export function toFailedResponse(
+  initial: JsonObject,
   error: GatewayError,
   output: readonly JsonObject[] = [],
 ): JsonObject {
   const { wireCode: code, message } = error
-  return { ...opened, status: 'failed', output, error: { code, message } }
+  return { ...initial, status: 'failed', output, error: { code, message } }
 }
 
-/** The response whose client left before it was done. */
-export function cancelResponse(opened: JsonObject, output: readonly JsonObject[] = []): JsonObject {
-  return { ...opened, status: 'cancelled', output }
+/** Converts an initial response to the one that is stored if the client disconnects before the end. */
+export function toCancelledResponse(initial: JsonObject, output: readonly JsonObject[] = []): JsonObject {
+  return { ...initial, status: 'cancelled', output }
 }
 
-/** A finished response as it was when the model began to answer. */
-export function reopenResponse({ latency_ms: _, ...response }: JsonObject): JsonObject {
+/** Converts a finished response back to its state at the start of the reply. */
+export function toInitialResponse({ latency_ms: _, ...response }: JsonObject): JsonObject {
   return {
     ...response,
     status: 'in_progress',
@@ -102,8 +108,8 @@ export function reopenResponse({ latency_ms: _, ...response }: JsonObject): Json
   }
 }
 
-/** Token counts as the Responses API names them. */
-function usageOf({ input, output, cached, cacheWrite, reasoning }: Usage): JsonObject {
+/** Converts token counts to the format of the Responses API. */
+function toResponsesUsage({ input, output, cached, cacheWrite, reasoning }: Usage): JsonObject {
   return {
     input_tokens: input,
     input_tokens_details: { cached_tokens: cached ?? 0, cache_write_tokens: cacheWrite ?? 0 },
@@ -113,39 +119,39 @@ function usageOf({ input, output, cached, cacheWrite, reasoning }: Usage): JsonO
   }
 }
 
-/** The caller's own metadata and what the gateway says, side by side; the gateway's wins. */
-function metadataOf({ body }: ResponsesCall, { target, route, decoration }: Exchange): JsonObject {
-  const said = decoration?.first.metadata
+/** Merges the caller's metadata with the gateway's, which takes precedence. */
+function buildMetadata({ body }: ResponsesCall, { target, route, decoration }: Exchange): JsonObject {
+  const gatewayMetadata = decoration?.first.metadata
   return {
     ...body.metadata,
     provider: target?.provider ?? null,
     routing_mode: route?.mode ?? null,
-    ...(isJsonObject(said) && said),
+    ...(isJsonObject(gatewayMetadata) && gatewayMetadata),
   }
 }
 
-/** The instructions as they went to the model: the firewall may have masked them. */
-function readInstructions({ body, inputCount, earlierCount }: ResponsesCall, { request }: Exchange): unknown {
+/** Returns the instructions as they were sent to the model: the firewall may have masked them. */
+function findInstructions({ body, inputCount, earlierCount }: ResponsesCall, { request }: Exchange): unknown {
   if (!body.instructions) return null
   return request.messages.at(-1 - inputCount - earlierCount)?.content ?? null
 }
 
-/** A response, which is made in OpenAI's form, in the form that a caller reads (docs/api.md, "Response object"). */
-export function shapeResponse(response: JsonObject, form: ResponseForm): JsonObject {
+/** Converts a response in OpenAI's form to the form that the caller expects. */
+export function toResponseForm(response: JsonObject, form: ResponseForm): JsonObject {
   if (form === 'openai' || !Array.isArray(response.output)) return response
   const { reasoning } = response
-  const wantsThoughts = isJsonObject(reasoning) && reasoning.summary !== null
+  const wantsReasoning = isJsonObject(reasoning) && reasoning.summary !== null
   const items: JsonObject[] = response.output
   return {
     ...response,
-    output: items.filter(({ type }) => wantsThoughts || type !== 'reasoning').map(shapeItem),
+    output: items.filter(({ type }) => wantsReasoning || type !== 'reasoning').map(toInterfaceItem),
   }
 }
 
-function shapeItem(item: JsonObject): JsonObject {
-  return Array.isArray(item.content) ? { ...item, content: item.content.map(shapePart) } : item
+function toInterfaceItem(item: JsonObject): JsonObject {
+  return Array.isArray(item.content) ? { ...item, content: item.content.map(toInterfacePart) } : item
 }
 
-function shapePart(part: JsonObject): JsonObject {
+function toInterfacePart(part: JsonObject): JsonObject {
   return part.type === 'output_text' ? { type: 'text', text: part.text } : part
 }

@@ -8,22 +8,22 @@ import {
   type Tool,
 } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
-import { tool } from '../chat/request-schema.ts'
-import { writeRouteResult } from './write-result.ts'
+import { chatToolSchema } from '../chat/request-schema.ts'
+import { buildRouteResult } from './result.ts'
 
-/** `POST /route`, on its own address. It does not stream. */
+/** `POST /route`, which has its own address and does not support streaming. */
 export const routeDialect: Dialect = {
-  parseRequest: readRouteRequest,
-  parsePreferences: readPreferences,
+  parseRequest: parseRouteRequest,
+  parsePreferences: parseModelPreferences,
   defaults: ['temperature', 'max_tokens'],
-  writeWhole: writeRouteResult,
+  writeWhole: buildRouteResult,
   writeStream() {
-    throw new GatewayError('internal_error', 'Direct routing does not stream.')
+    throw new GatewayError('internal_error', 'Direct routing does not support streaming.')
   },
   errorBody: routeErrorBody,
 }
 
-/** The body of `POST /route` (docs/api.md, "Direct routing"). Fields that are not named here are ignored. */
+/** The body of `POST /route` (docs/api.md, "Direct routing"). Unknown fields are ignored. */
 export const routeRequestSchema: JsonObject = {
   type: 'object',
   required: ['prompt'],
@@ -32,7 +32,7 @@ export const routeRequestSchema: JsonObject = {
     model_preferences: { type: 'array', items: { type: 'string', minLength: 1 } },
     temperature: { type: 'number', minimum: 0, maximum: 2 },
     max_tokens: { type: 'integer', minimum: 1 },
-    tools: { type: 'array', items: tool },
+    tools: { type: 'array', items: chatToolSchema },
     tool_choice: { type: 'string', minLength: 1 },
     response_format: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
     user_id: { type: 'string' },
@@ -52,16 +52,16 @@ interface RouteBody {
   readonly cost_priority?: string
 }
 
-const readBody = compileParser<RouteBody>(routeRequestSchema)
+const parseBody = compileParser<RouteBody>(routeRequestSchema)
 
-/** The defaults of the interface ("Direct routing"). */
+/** Documented in docs/api.md, "Direct routing". */
 const DEFAULTS = { temperature: 0.7, max_tokens: 1000, cost_priority: 'balanced' }
 
-/** Reads the body of `POST /route` into a chat request; what else it holds is ignored. */
-export function readRouteRequest(body: JsonObject): ChatRequest {
+/** Converts the body of `POST /route` to a chat request. Throws 400 with the invalid parameter. */
+export function parseRouteRequest(body: JsonObject): ChatRequest {
   const { prompt, temperature, max_tokens, tools, tool_choice, response_format, user_id, cost_priority } = {
     ...DEFAULTS,
-    ...readBody(body),
+    ...parseBody(body),
   }
   return {
     model: `auto:${parseMode(cost_priority) ?? 'balance'}`,
@@ -69,25 +69,25 @@ export function readRouteRequest(body: JsonObject): ChatRequest {
     temperature,
     max_tokens,
     ...(tools && tools.length > 0 && { tools }),
-    ...(tool_choice !== undefined && { tool_choice: readToolChoice(tool_choice) }),
+    ...(tool_choice !== undefined && { tool_choice: toToolChoice(tool_choice) }),
     ...(response_format && { response_format }),
     ...(user_id !== undefined && { user: user_id }),
   }
 }
 
-/** Models to try before the automatic choice, in the caller's order. */
-export function readPreferences(body: JsonObject): readonly string[] {
-  return readBody(body).model_preferences ?? []
+/** Returns the models to try before the automatic choice, in the caller's order. */
+export function parseModelPreferences(body: JsonObject): readonly string[] {
+  return parseBody(body).model_preferences ?? []
 }
 
-/** `auto`, `none` and `required` mean themselves, anything else is a tool's name. */
-function readToolChoice(choice: string): string | JsonObject {
+/** Converts a tool name to a function choice. `auto`, `none` and `required` are kept. */
+function toToolChoice(choice: string): string | JsonObject {
   return ['auto', 'none', 'required'].includes(choice)
     ? choice
     : { type: 'function', function: { name: choice } }
 }
 
-/** Errors of direct routing, with exactly the fields that the interface shows. */
+/** Builds a direct-routing error body with exactly the documented fields (docs/api.md, "Errors"). */
 function routeErrorBody(error: GatewayError): JsonObject {
   const { message, type, wireCode: code, details } = error
   if (error.code === 'firewall_blocked') return { error: { message, meta: details.meta } }

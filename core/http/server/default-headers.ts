@@ -7,35 +7,38 @@ import {
 import type { DefaultHeaders } from '../../contract/index.ts'
 
 /**
- * A response that keeps the headers of the gateway's own until the head is written, and then gives them to Node in one list: to check, store
- * and look up each by itself would cost as much as reading the request. Where somebody has set a header by its name, that counts.
+ * A response that collects the gateway's default headers and passes them to Node in one list when the head is
+ * written. Checking, storing and looking up each header separately would cost as much as reading the request.
+ * A header set explicitly takes precedence over the default of the same name.
  */
 export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
   extends ServerResponse<Request>
   implements DefaultHeaders
 {
-  /** Names and values by turns. */
-  #own: string[] = []
+  /** Alternating names and values. */
+  #defaults: string[] = []
 
   setDefaultHeader(name: string, value: string): void {
-    this.#own.push(name, value)
+    this.#defaults.push(name, value)
   }
 
-  /** Those that every answer has, names and values by turns; before all others. */
+  /**
+   * Replaces all default headers. `headers` are alternating names and values. Call `setDefaultHeader` later.
+   */
   setDefaultHeaders(headers: readonly string[]): void {
-    this.#own = headers.slice()
+    this.#defaults = headers.slice()
   }
 
   override writeHead(status: number, message?: string | Headers, headers?: Headers): this {
-    const own = this.#own
-    this.#own = []
+    const defaults = this.#defaults
+    this.#defaults = []
     if (message === undefined && headers === undefined && this.getHeaderNames().length === 0)
-      return super.writeHead(status, own)
-    for (let place = 0; place < own.length; place += 2) {
-      const name = own[place] ?? ''
-      if (!this.hasHeader(name)) this.setHeader(name, own[place + 1] ?? '')
+      return super.writeHead(status, defaults)
+    for (let index = 0; index < defaults.length; index += 2) {
+      const name = defaults[index] ?? ''
+      if (!this.hasHeader(name)) this.setHeader(name, defaults[index + 1] ?? '')
     }
-    // The cast chooses one of two signatures: Node takes headers in either place.
+    // The cast selects one of two overloads: Node accepts headers as the second or the third argument.
     return super.writeHead(status, message as string, headers)
   }
 }
@@ -44,16 +47,19 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 export type HttpHeader = readonly [name: string, value: string]
 
-/** On every answer: nobody keeps it, and no browser takes it for a page. */
-const ALWAYS: readonly HttpHeader[] = [
+/** Prevent responses from being cached, and from being interpreted as pages by browsers. */
+const SECURITY_HEADERS: readonly HttpHeader[] = [
   ['cache-control', 'no-store'],
   ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
   ['referrer-policy', 'no-referrer'],
   ['x-content-type-options', 'nosniff'],
 ]
 
-/** Made once per server. Browsers heed HSTS over TLS only, so it is for those who have TLS in front. */
-export function listSecurityHeaders(hstsSeconds?: number | null): readonly HttpHeader[] {
-  if (typeof hstsSeconds !== 'number') return ALWAYS
-  return [...ALWAYS, ['strict-transport-security', `max-age=${hstsSeconds}`]]
+/**
+ * Builds the headers of every response of a server, with HSTS if `hstsSeconds` is a number. Browsers honor
+ * HSTS only over TLS, so it is for deployments behind a TLS proxy.
+ */
+export function buildSecurityHeaders(hstsSeconds?: number | null): readonly HttpHeader[] {
+  if (typeof hstsSeconds !== 'number') return SECURITY_HEADERS
+  return [...SECURITY_HEADERS, ['strict-transport-security', `max-age=${hstsSeconds}`]]
 }

@@ -2,19 +2,21 @@ import type { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 
 /**
- * Accepts nothing new and resolves when the last connection has ended. A connection that is kept alive ends with its next answer, one on
- * which nothing is asked after `lingerMs`, and no later than it would end otherwise. From then on running requests may end for at most
- * `graceMs`, then they are cut. Calling it again can only shorten both.
+ * Stops accepting connections and resolves once the last one is closed.
+ *
+ * Responses from now on carry `connection: close`. Idle connections stay open for `lingerMs` (default 0), at
+ * most for the keep-alive timeout. After that time they are closed, and requests in flight have another
+ * `graceMs` to finish before their connections are destroyed. Calling it again can only shorten both times.
  */
 export type Drain = (graceMs: number, lingerMs?: number) => Promise<void>
 
-/** How much longer than connections are kept alive the server waits for them to end by themselves. */
+/** Added to the keep-alive timeout, so that idle connections can time out on their own first. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 
-/** How often connections are looked for whose last answer has ended; only while draining. */
-const SWEEP_MS = 50
+/** Interval at which connections whose last response has ended are closed; only while draining. */
+const SWEEP_INTERVAL_MS = 50
 
-/** Makes the drain of a server that has no connection yet. */
+/** Creates the drain function of a server. Call it before the server has accepted a connection. */
 export function createDrain(server: Server): Drain {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
@@ -28,7 +30,7 @@ export function createDrain(server: Server): Drain {
   async function close(): Promise<void> {
     server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
     await new Promise<void>((resolve) => {
-      // The close of an HTTP server would also cut connections whose answer is not yet on its way as a whole.
+      // http.Server.close would also close connections that are still sending a finished response.
       NetServer.prototype.close.call(server, () => resolve())
     })
     isClosed = true
@@ -36,9 +38,9 @@ export function createDrain(server: Server): Drain {
   }
 
   function sweep(): void {
-    // Clients open connections in advance. One on which nothing came yet does not count as idle.
+    // Clients open connections in advance. Node does not count a connection without any data as idle.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-    // One whose answer has ended counts as idle, although a slow client may still be taking it.
+    // Node counts a connection as idle once its response has ended, even if the client is still receiving it.
     const isSending = [...sockets].some(({ writableLength }) => writableLength > 0)
     if (!isSending) server.closeIdleConnections()
   }
@@ -46,14 +48,14 @@ export function createDrain(server: Server): Drain {
   return (graceMs, lingerMs = 0) => {
     closed ??= close()
     if (isClosed) return closed
-    const waits = Math.min(lingerMs, server.keepAliveTimeout + KEEP_ALIVE_MARGIN_MS)
-    const beginSweeping = () => {
+    const idleMs = Math.min(lingerMs, server.keepAliveTimeout + KEEP_ALIVE_MARGIN_MS)
+    const startSweeping = () => {
       sweep()
-      timers.push(setInterval(sweep, SWEEP_MS))
+      timers.push(setInterval(sweep, SWEEP_INTERVAL_MS))
     }
     timers.push(
-      setTimeout(beginSweeping, waits),
-      setTimeout(() => server.closeAllConnections(), waits + graceMs),
+      setTimeout(startSweeping, idleMs),
+      setTimeout(() => server.closeAllConnections(), idleMs + graceMs),
     )
     return closed
   }

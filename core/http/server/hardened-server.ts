@@ -1,61 +1,67 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
-import { GatewayResponse, type HttpHeader, listSecurityHeaders } from './default-headers.ts'
-import { DEFAULT_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
+import { buildSecurityHeaders, GatewayResponse, type HttpHeader } from './default-headers.ts'
+import { DEFAULT_SERVER_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
 import { createConnectionRejecter, pendingResponse, rejectOnClientError } from './reject-connection.ts'
 import { validateRequest } from './validate-request.ts'
 
 export interface ServerOptions {
   readonly limits?: ServerLimits
-  /** Of every answer. */
+  /** Headers of every response. */
   readonly headers?: readonly HttpHeader[]
   readonly logger?: Logger
 }
 
-/** A server that keeps the limits, and hands on only requests that everybody reads alike. */
+/**
+ * Creates an HTTP server that enforces the limits and passes on only requests that every HTTP implementation
+ * interprets the same way.
+ */
 export function createHardenedServer(handle: RequestListener, options: ServerOptions): Server {
-  const { limits = DEFAULT_LIMITS, headers = listSecurityHeaders(), logger } = options
-  const refuse = createConnectionRejecter(headers, logger)
-  const onEvery = headers.flat()
+  const { limits = DEFAULT_SERVER_LIMITS, headers = buildSecurityHeaders(), logger } = options
+  const rejectConnection = createConnectionRejecter(headers, logger)
+  const defaultHeaders = headers.flat()
   const server = createServer(
     { ...toNodeOptions(limits), ServerResponse: GatewayResponse },
     (request, response) => {
-      // Node reads on when a connection was refused: what comes behind such a request is not to be served.
+      // Node continues parsing a rejected connection. Requests behind a rejected one must not be served.
       if (!request.socket.writable) return
-      const fault = validateRequest(request, limits.headers)
-      if (fault !== undefined) {
-        refuse(request.socket, fault)
+      const error = validateRequest(request, limits.maxHeaders)
+      if (error !== undefined) {
+        rejectConnection(request.socket, error)
         return
       }
-      response.setDefaultHeaders(onEvery)
+      response.setDefaultHeaders(defaultHeaders)
       handle(request, response)
     },
   )
-  // Of more than this Node tells nothing: one over the limit is enough to be found.
-  server.maxHeadersCount = limits.headers + 1
-  if (limits.connections !== null) server.maxConnections = limits.connections
-  rejectOnClientError(server, refuse)
-  destroyStalled(server, limits.stalledMs)
+  // Node silently drops headers beyond this count. One more than allowed is enough to detect the excess.
+  server.maxHeadersCount = limits.maxHeaders + 1
+  if (limits.maxConnections !== null) server.maxConnections = limits.maxConnections
+  rejectOnClientError(server, rejectConnection)
+  destroyStalledConnections(server, limits.writeTimeoutMs)
   logDroppedConnections(server, logger)
   return server
 }
 
-/** Cuts clients that take nothing of what waits for them. One who waits for us is left alone: Node's other clocks see to that. */
-function destroyStalled(server: Server, stalledMs: number): void {
-  server.timeout = stalledMs
+/**
+ * Destroys connections whose client does not read a response that is waiting to be sent. Clients that wait
+ * for the gateway are kept; Node's own timeouts cover slow requests.
+ */
+function destroyStalledConnections(server: Server, writeTimeoutMs: number): void {
+  server.timeout = writeTimeoutMs
   server.on('timeout', (socket) => {
     if (pendingResponse(socket) === undefined || socket.writableLength > 0) socket.destroy()
   })
 }
 
-const REPORT_MS = 60_000
+/** Minimum time between two log lines about dropped connections, so that a flood does not fill the log. */
+const DROP_LOG_INTERVAL_MS = 60_000
 
-/** One line a minute at most: a flood is not to fill the log. */
 function logDroppedConnections(server: Server, logger: Logger | undefined): void {
-  let reported = Number.NEGATIVE_INFINITY
+  let lastLoggedAt = Number.NEGATIVE_INFINITY
   server.on('drop', () => {
-    if (performance.now() - reported < REPORT_MS) return
-    reported = performance.now()
-    logger?.warn({ connections: server.maxConnections }, 'as many connections as allowed: others are dropped')
+    if (performance.now() - lastLoggedAt < DROP_LOG_INTERVAL_MS) return
+    lastLoggedAt = performance.now()
+    logger?.warn({ connections: server.maxConnections }, 'connection limit reached; dropping new connections')
   })
 }

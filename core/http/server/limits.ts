@@ -1,51 +1,53 @@
 import type { ServerOptions } from 'node:http'
 
-/** What one client may make a server hold, and for how long. */
+/** Limits on what a client can make a server hold, and for how long. */
 export interface ServerLimits {
-  /** Until the head of a request is there, from the opening of the connection or the request's first byte. */
-  readonly headersMs: number
-  /** Until the whole request is there, body included. Answers may take longer. */
-  readonly requestMs: number
-  /** How long a connection is kept open between two requests. */
-  readonly keepAliveMs: number
-  /** How long a client may take nothing of an answer that waits for it; then it is cut within as long again. */
-  readonly stalledMs: number
-  readonly headerBytes: number
-  readonly headers: number
-  /** Open connections of this server; null is no limit. */
-  readonly connections: number | null
+  /** Time to receive the request headers, from opening the connection or from the request's first byte. */
+  readonly headersTimeoutMs: number
+  /** Time to receive the whole request, including the body. The response may take longer. */
+  readonly requestTimeoutMs: number
+  /** How long an idle connection is kept open between two requests. */
+  readonly keepAliveTimeoutMs: number
+  /** How long a client may leave response data unread. It is disconnected within twice this time. */
+  readonly writeTimeoutMs: number
+  /** Maximum size of all request headers together. */
+  readonly maxHeaderBytes: number
+  /** Maximum number of request headers. */
+  readonly maxHeaders: number
+  /** Maximum number of open connections of this server; null is unlimited. */
+  readonly maxConnections: number | null
 }
 
-/** Of a server that is for operators. */
-export const DEFAULT_LIMITS: ServerLimits = {
-  headersMs: 10_000,
-  requestMs: 120_000,
-  keepAliveMs: 65_000,
-  stalledMs: 60_000,
-  headerBytes: 16_384,
-  headers: 100,
-  connections: null,
+/** Limits of servers that only operators reach, such as the metrics endpoint. */
+export const DEFAULT_SERVER_LIMITS: ServerLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 120_000,
+  keepAliveTimeoutMs: 65_000,
+  writeTimeoutMs: 60_000,
+  maxHeaderBytes: 16_384,
+  maxHeaders: 100,
+  maxConnections: null,
 }
 
-/** How often Node looks for requests that are over their time. */
-const CHECK_MS = 1000
+/** Interval at which Node checks for requests that exceed their timeouts. */
+const TIMEOUT_CHECK_INTERVAL_MS = 1000
 
-/** Everything that flags of the process could change is said, so that none of them does. */
+/** Sets every option that a command-line flag of Node could change, so that no flag weakens the server. */
 export function toNodeOptions({
-  headersMs,
-  requestMs,
-  keepAliveMs,
-  headerBytes,
+  headersTimeoutMs,
+  requestTimeoutMs,
+  keepAliveTimeoutMs,
+  maxHeaderBytes,
 }: ServerLimits): ServerOptions {
   return {
     insecureHTTPParser: false,
-    maxHeaderSize: headerBytes,
-    // Node refuses to start with a head that may take longer than the whole.
-    headersTimeout: Math.min(headersMs, requestMs),
-    requestTimeout: requestMs,
-    keepAliveTimeout: keepAliveMs,
-    connectionsCheckingInterval: CHECK_MS,
-    // Looked for with the other faults, so that it is answered like them.
+    maxHeaderSize: maxHeaderBytes,
+    // Node throws if the headers timeout exceeds the request timeout.
+    headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+    // `validateRequest` checks the Host header instead, so that the response has the gateway's error format.
     requireHostHeader: false,
   }
 }

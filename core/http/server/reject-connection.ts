@@ -10,8 +10,8 @@ import { malformedRequestError } from './validate-request.ts'
 type RejectConnection = (socket: Duplex, error: GatewayError) => void
 
 /**
- * Ends a connection on which a request cannot be served: with the error as an answer where one can be written, else without.
- * What else the client has sent is not looked at.
+ * Returns a function that closes a connection whose request cannot be served. It sends the error response
+ * first, if the state of the connection allows one. Further data from the client is ignored.
  */
 export function createConnectionRejecter(
   headers: readonly HttpHeader[],
@@ -24,46 +24,49 @@ export function createConnectionRejecter(
       return
     }
     const requestId = newRequestId()
-    logger?.info({ requestId, status: error.status, reason: error.message }, 'refused a connection')
+    logger?.info({ requestId, status: error.status, reason: error.message }, 'connection rejected')
     socket.end(formatResponse(error, [...headers, ['x-request-id', requestId]]), () => socket.destroy())
   }
 }
 
-/** Refuses what Node's parser and Node's clocks refuse. */
-export function rejectOnClientError(server: Server, refuse: RejectConnection): void {
+/** Rejects connections on parser errors and request timeouts of Node's HTTP server. */
+export function rejectOnClientError(server: Server, rejectConnection: RejectConnection): void {
   server.on('clientError', (error: ParserError, socket) => {
-    const refusal = toRejection(error)
-    if (refusal === undefined) socket.destroy(error)
-    else refuse(socket, refusal)
+    const gatewayError = toGatewayError(error)
+    if (gatewayError === undefined) socket.destroy(error)
+    else rejectConnection(socket, gatewayError)
   })
 }
 
-/** The answer under way on a connection. Node keeps it there to the same end, and has no public name for it. */
+/**
+ * Returns the response in progress on a connection, if any. Reads `_httpMessage`, which Node itself uses for
+ * this purpose; there is no public API.
+ */
 export function pendingResponse(socket: Duplex): ServerResponse | undefined {
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 
-/** Not into the middle of an answer, nor in place of one that is still to come. */
+/** False if a response has already started, or if a complete request is still waiting for its response. */
 function mayRespond(socket: Duplex): boolean {
-  const answer = pendingResponse(socket)
-  return answer === undefined || !(answer.headersSent || answer.req.complete)
+  const response = pendingResponse(socket)
+  return response === undefined || !(response.headersSent || response.req.complete)
 }
 
 interface ParserError extends Error {
   readonly code?: string
-  /** Words of the parser's own, that quote nothing. */
+  /** Fixed text of the parser, which never quotes the request. */
   readonly reason?: string
 }
 
-/** Undefined when there is nobody left to answer. */
-function toRejection({ code = '', reason }: ParserError): GatewayError | undefined {
+/** Returns undefined if the connection is broken, so that no response can be sent. */
+function toGatewayError({ code = '', reason }: ParserError): GatewayError | undefined {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new GatewayError('request_timeout', 'The request did not arrive in time.')
+      return new GatewayError('request_timeout', 'The request was not received completely in time.')
     case 'HPE_HEADER_OVERFLOW':
-      return new GatewayError('headers_too_large', 'The headers of the request are too large.')
+      return new GatewayError('headers_too_large', 'The request headers are too large.')
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new GatewayError('body_too_large', 'The chunk extensions of the request are too large.')
+      return new GatewayError('body_too_large', 'The chunk extensions of the request body are too large.')
     default:
       return code.startsWith('HPE_') ? malformedRequestError(reason ?? code) : undefined
   }
@@ -71,12 +74,12 @@ function toRejection({ code = '', reason }: ParserError): GatewayError | undefin
 
 function formatResponse(error: GatewayError, headers: readonly HttpHeader[]): string {
   const body = JSON.stringify(errorEnvelope(error))
-  const all: readonly HttpHeader[] = [
+  const allHeaders: readonly HttpHeader[] = [
     ['connection', 'close'],
     ['content-type', 'application/json; charset=utf-8'],
     ['content-length', String(Buffer.byteLength(body))],
     ...headers,
   ]
-  const lines = all.map(([name, value]) => `${name}: ${value}\r\n`)
+  const lines = allHeaders.map(([name, value]) => `${name}: ${value}\r\n`)
   return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`
 }

@@ -2,32 +2,38 @@ import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../../contract/index.ts'
 
 /**
- * What Node's parser lets pass and a proxy in front could read in another way: where the request ends, and for whom it is.
- * Undefined when there is nothing of it.
+ * Checks for ambiguities that Node's parser accepts but that a proxy in front could interpret differently:
+ * where the request ends, and which host it is for (request smuggling). Also checks the number of headers.
+ * Returns undefined for a valid request.
  */
-export function validateRequest(request: IncomingMessage, mostHeaders: number): GatewayError | undefined {
+export function validateRequest(request: IncomingMessage, maxHeaders: number): GatewayError | undefined {
   const { rawHeaders, httpVersion } = request
-  if (rawHeaders.length > 2 * mostHeaders)
-    return new GatewayError('headers_too_large', `The request has more than ${mostHeaders} headers.`)
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformedRequestError('it is not HTTP/1.1')
-  const coding = request.headers['transfer-encoding']
-  if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked'))
-    return malformedRequestError('the only Transfer-Encoding is chunked, in HTTP/1.1')
-  const hosts = countHosts(rawHeaders)
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1'))
-    return malformedRequestError('it needs one Host header')
+  if (rawHeaders.length > 2 * maxHeaders)
+    return new GatewayError('headers_too_large', `The request has more than ${maxHeaders} headers.`)
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    return malformedRequestError('the HTTP version must be 1.1 or 1.0')
+  const transferEncoding = request.headers['transfer-encoding']
+  if (
+    transferEncoding !== undefined &&
+    (httpVersion === '1.0' || transferEncoding.toLowerCase() !== 'chunked')
+  )
+    return malformedRequestError('Transfer-Encoding must be chunked, and requires HTTP/1.1')
+  const hostCount = countHostHeaders(rawHeaders)
+  if (hostCount > 1 || (hostCount === 0 && httpVersion === '1.1'))
+    return malformedRequestError('exactly one Host header is required')
   return undefined
 }
 
+/** `reason` is a clause without a full stop. */
 export function malformedRequestError(reason: string): GatewayError {
   return new GatewayError('malformed_request', `The request is not valid HTTP: ${reason}.`)
 }
 
-/** Of several, Node's `headers` show the first only. */
-function countHosts(rawHeaders: readonly string[]): number {
+/** Counts in the raw headers, because `request.headers` keeps only the first of several Host headers. */
+function countHostHeaders(rawHeaders: readonly string[]): number {
   let count = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
     if (name?.length === 4 && name.toLowerCase() === 'host') count++
   }
   return count

@@ -41,14 +41,14 @@ const MISTAKES: readonly Mistake[] = [
     status: 400,
     says: 'resp_x',
   },
-  { path: '/v1/responses/resp_000000000000000000000000', status: 404, says: 'no response' },
+  { path: '/v1/responses/resp_000000000000000000000000', status: 404, says: 'was not found or has expired' },
   { path: '/route', body: {}, direct: true, status: 400, says: 'prompt' },
   { path: '/v1/routing-rules', body: { name: 'x' }, status: 400, says: 'is_enabled' },
   { path: '/v1/routing-rules/999999999', status: 404, says: '' },
   { path: '/v1/audit?kinds=routing', status: 400, says: 'kinds' },
-  { path: CHAT, method: 'GET', status: 405, says: 'does not take GET' },
+  { path: CHAT, method: 'GET', status: 405, says: 'does not support GET' },
   { path: '/no/such/path', status: 404, says: 'no/such/path' },
-  { path: CHAT, body: 'x'.repeat(BODY_LIMIT + 1), status: 413, says: 'over the limit' },
+  { path: CHAT, body: 'x'.repeat(BODY_LIMIT + 1), status: 413, says: 'exceeds the limit' },
 ]
 
 async function mistake({ client, chance, people }: World): Promise<string> {

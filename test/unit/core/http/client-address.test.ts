@@ -1,6 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
-import { addressGroup, createAddressReader, findNetworkIssue } from '../../../../core/http/client-address.ts'
+import {
+  addressGroup,
+  createClientAddressResolver,
+  findNetworkIssue,
+} from '../../../../core/http/client-address.ts'
 
 const request = (remoteAddress: string, forwarded?: string) =>
   ({
@@ -8,27 +12,32 @@ const request = (remoteAddress: string, forwarded?: string) =>
     headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
   }) as unknown as IncomingMessage
 
-describe('the address of a client', () => {
-  const read = createAddressReader(['10.0.0.0/8', '192.0.2.9', 'fd00::/8'])
-  const cases: readonly [what: string, socket: string, forwarded: string | undefined, address: string][] = [
-    ['is the socket’s', '203.0.113.1', undefined, '203.0.113.1'],
-    ['is the socket’s when that is no proxy', '203.0.113.1', '198.51.100.1', '203.0.113.1'],
-    ['is what a proxy says', '10.1.1.1', '198.51.100.1', '198.51.100.1'],
-    ['is what the outermost proxy says', '10.1.1.1', '1.1.1.1, 198.51.100.1, 192.0.2.9', '198.51.100.1'],
-    ['is the proxy’s when it says nothing', '10.1.1.1', undefined, '10.1.1.1'],
-    ['is the last proxy’s when nobody else is named', '10.1.1.1', '10.2.2.2', '10.2.2.2'],
-    ['is the last that can be read', '10.1.1.1', '198.51.100.1, nonsense, 10.2.2.2', '10.2.2.2'],
-    ['is IPv4 where a socket of IPv6 shows it', '::ffff:10.1.1.1', '::ffff:198.51.100.1', '198.51.100.1'],
-    ['may be IPv6', 'fd00::1', '2001:db8::1', '2001:db8::1'],
-    ['is none where there is none', '', '198.51.100.1', ''],
+describe('resolving the client address', () => {
+  const resolveAddress = createClientAddressResolver(['10.0.0.0/8', '192.0.2.9', 'fd00::/8'])
+  const cases: readonly [title: string, socket: string, forwarded: string | undefined, address: string][] = [
+    ['returns the socket address', '203.0.113.1', undefined, '203.0.113.1'],
+    ['ignores x-forwarded-for of an untrusted socket', '203.0.113.1', '198.51.100.1', '203.0.113.1'],
+    ['returns the address that a proxy forwards', '10.1.1.1', '198.51.100.1', '198.51.100.1'],
+    [
+      'returns the address that the outermost trusted proxy forwards',
+      '10.1.1.1',
+      '1.1.1.1, 198.51.100.1, 192.0.2.9',
+      '198.51.100.1',
+    ],
+    ['returns the proxy address without x-forwarded-for', '10.1.1.1', undefined, '10.1.1.1'],
+    ['returns the last proxy if all addresses are trusted', '10.1.1.1', '10.2.2.2', '10.2.2.2'],
+    ['stops at an invalid entry', '10.1.1.1', '198.51.100.1, nonsense, 10.2.2.2', '10.2.2.2'],
+    ['converts IPv4-mapped IPv6 addresses', '::ffff:10.1.1.1', '::ffff:198.51.100.1', '198.51.100.1'],
+    ['supports IPv6', 'fd00::1', '2001:db8::1', '2001:db8::1'],
+    ['returns an empty string for a closed socket', '', '198.51.100.1', ''],
   ]
-  for (const [what, socket, forwarded, address] of cases) {
-    it(what, () => {
-      expect(read(request(socket, forwarded))).to.equal(address)
+  for (const [title, socket, forwarded, address] of cases) {
+    it(title, () => {
+      expect(resolveAddress(request(socket, forwarded))).to.equal(address)
     })
   }
 
-  it('stands for its /64 in IPv6, however it is written', () => {
+  it('groups IPv6 addresses by /64 in any notation', () => {
     for (const text of [
       '2001:db8:0:1::1',
       '2001:DB8::1:0:0:0:2',
@@ -42,8 +51,8 @@ describe('the address of a client', () => {
   })
 })
 
-describe('a network of proxies', () => {
-  it('is an address, or one with a length', () => {
+describe('validating a trusted proxy', () => {
+  it('accepts IP addresses and CIDR blocks only', () => {
     for (const text of ['10.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8', '0.0.0.0/0'])
       expect(findNetworkIssue(text), text).to.equal(undefined)
     for (const text of ['', 'localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/x', 'fd00::/129', '10.0.0/8'])

@@ -13,32 +13,32 @@ import { openSocket, readToEnd } from '../../../support/raw-http.ts'
 const LIMIT = 200_000
 
 /** Ways to send the same bytes. */
-const WAYS: Record<string, (url: string, body: Buffer) => Promise<string>> = {
-  'with its length': (url, body) => post(url, [body], { 'content-length': body.length }),
-  'with its length, in pieces': (url, body) =>
+const TRANSFERS: Record<string, (url: string, body: Buffer) => Promise<string>> = {
+  'with a content length': (url, body) => post(url, [body], { 'content-length': body.length }),
+  'with a content length, in several writes': (url, body) =>
     post(url, [body.subarray(0, 11), body.subarray(11)], { 'content-length': body.length }),
-  'in chunks': (url, body) => post(url, [body], {}),
+  chunked: (url, body) => post(url, [body], {}),
   compressed: (url, body) => post(url, [gzipSync(body)], { 'content-encoding': 'gzip' }),
 }
 
-/** Each piece is sent once the one before it was written. */
+/** Sends each piece after the previous one was written. */
 async function post(url: string, pieces: readonly Buffer[], headers: Record<string, string | number>) {
   const sent = request(url, { method: 'POST', headers })
   sent.setNoDelay(true)
-  const answered = once(sent, 'response')
+  const responded = once(sent, 'response')
   for (const piece of pieces) {
     await new Promise((resolve) => sent.write(piece, resolve))
     await setImmediate()
   }
   sent.end()
-  const [response] = await answered
+  const [response] = await responded
   return text(response)
 }
 
-describe('the body of a request', () => {
+describe('reading a request body', () => {
   let listener: Listener
-  /** What the last request was refused with. */
-  let refusal: unknown
+  /** The error of the last rejected request. */
+  let lastError: unknown
 
   before(async () => {
     const read = createBodyReader(LIMIT)
@@ -46,7 +46,7 @@ describe('the body of a request', () => {
     app.use(async (ctx) => {
       if (ctx.path === '/late') await once(ctx.req.socket, 'close')
       try {
-        // The casts are safe: it needs no more than Koa's context, and a middleware gives something to wait for.
+        // The casts are safe: the reader uses only Koa's own context, and `next` returns a promise.
         await read(
           ctx as never,
           (async () => {
@@ -54,7 +54,7 @@ describe('the body of a request', () => {
           }) as never,
         )
       } catch (error) {
-        refusal = error
+        lastError = error
         const { code, message } = error as GatewayError
         ctx.body = { code, message }
       }
@@ -63,29 +63,30 @@ describe('the body of a request', () => {
   })
   after(() => listener.stop(0))
 
-  for (const [way, send] of Object.entries(WAYS)) {
-    describe(`that comes ${way}`, () => {
-      const ask = async (body: string | Buffer) => JSON.parse(await send(listener.url, Buffer.from(body)))
-      const refused = { code: 'malformed_body', message: 'The body is not valid JSON.' }
+  for (const [transfer, send] of Object.entries(TRANSFERS)) {
+    describe(`sent ${transfer}`, () => {
+      const sendBody = async (body: string | Buffer) =>
+        JSON.parse(await send(listener.url, Buffer.from(body)))
+      const malformed = { code: 'malformed_body', message: 'The request body is not valid JSON.' }
 
-      it('is read as JSON, whatever is in it', async () => {
+      it('parses JSON with any content', async () => {
         const value = { text: 'ä€😀\u2028"\\', list: [1, null, true], nested: { deep: [[]] } }
-        expect(await ask(JSON.stringify(value))).to.deep.equal({ read: value })
+        expect(await sendBody(JSON.stringify(value))).to.deep.equal({ read: value })
       })
-      it('may begin with a byte order mark', async () => {
-        expect(await ask('\ufeff{"a":"b, and a few more"}')).to.deep.equal({
+      it('strips a byte order mark', async () => {
+        expect(await sendBody('\ufeff{"a":"b, and a few more"}')).to.deep.equal({
           read: { a: 'b, and a few more' },
         })
       })
-      it('may be as large as the limit, and no larger', async () => {
+      it('accepts a body of exactly the maximum size and rejects a larger one', async () => {
         const fill = (bytes: number) => `{"a":"${'x'.repeat(bytes - 8)}"}`
-        expect((await ask(fill(LIMIT))).read.a).to.have.length(LIMIT - 8)
-        expect(await ask(fill(LIMIT + 1))).to.deep.equal({
+        expect((await sendBody(fill(LIMIT))).read.a).to.have.length(LIMIT - 8)
+        expect(await sendBody(fill(LIMIT + 1))).to.deep.equal({
           code: 'body_too_large',
-          message: `The body is over the limit of ${LIMIT} bytes.`,
+          message: `The request body exceeds the limit of ${LIMIT} bytes.`,
         })
       })
-      it('is refused when it is no JSON', async () => {
+      it('rejects anything but a JSON object or array', async () => {
         for (const body of [
           '{"messages": [',
           'model=gpt-4o&n=1',
@@ -94,42 +95,42 @@ describe('the body of a request', () => {
           '"text"',
           'null',
         ])
-          expect(await ask(body), body).to.deep.equal(refused)
+          expect(await sendBody(body), body).to.deep.equal(malformed)
       })
-      it('is refused when it would change what objects are', async () => {
+      it('rejects a key that would set the prototype of an object', async () => {
         for (const name of ['__proto__', '\\u005f_proto__']) {
-          expect(await ask(`{"a":{"${name}":{"admin":true}}}`), name).to.deep.equal(refused)
+          expect(await sendBody(`{"a":{"${name}":{"admin":true}}}`), name).to.deep.equal(malformed)
         }
       })
-      it('may hold that name as a text', async () => {
-        expect(await ask('{"a":"\\"__proto__\\": 1"}')).to.deep.equal({ read: { a: '"__proto__": 1' } })
+      it('accepts that name inside a string', async () => {
+        expect(await sendBody('{"a":"\\"__proto__\\": 1"}')).to.deep.equal({ read: { a: '"__proto__": 1' } })
       })
     })
   }
 
-  it('may be compressed as browsers know it', async () => {
+  it('decompresses gzip, deflate and br', async () => {
     const body = Buffer.from('{"a":1}')
-    const ways = { gzip: gzipSync(body), deflate: deflateSync(body), br: brotliCompressSync(body) }
-    for (const [encoding, bytes] of Object.entries(ways)) {
-      const answer = await post(listener.url, [bytes], { 'content-encoding': encoding })
-      expect(answer, encoding).to.equal('{"read":{"a":1}}')
+    const encodings = { gzip: gzipSync(body), deflate: deflateSync(body), br: brotliCompressSync(body) }
+    for (const [encoding, bytes] of Object.entries(encodings)) {
+      const response = await post(listener.url, [bytes], { 'content-encoding': encoding })
+      expect(response, encoding).to.equal('{"read":{"a":1}}')
     }
   })
 
-  it('is an empty object when it is empty', async () => {
+  it('reads an empty body as an empty object', async () => {
     expect(await post(listener.url, [], { 'content-length': 0 })).to.equal('{"read":{}}')
   })
 
-  for (const [when, path] of Object.entries({ 'in the middle of it': '/', 'before it is read': '/late' })) {
-    it(`is not waited for when its client has left ${when}`, async () => {
-      refusal = undefined
+  for (const [when, path] of Object.entries({ 'during the body': '/', 'before the body is read': '/late' })) {
+    it(`rejects when the client disconnects ${when}`, async () => {
+      lastError = undefined
       const socket = await openSocket(listener.url)
       socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"a":`)
       await setImmediate()
       socket.destroy()
       await readToEnd(socket)
-      while (refusal === undefined) await setImmediate()
-      expect(refusal).to.be.instanceOf(GatewayError)
+      while (lastError === undefined) await setImmediate()
+      expect(lastError).to.be.instanceOf(GatewayError)
     })
   }
 })

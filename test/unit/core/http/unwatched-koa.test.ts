@@ -6,8 +6,8 @@ import { expect } from 'chai'
 import Koa from 'koa'
 import { UnwatchedKoa } from '../../../../core/http/unwatched-koa.ts'
 
-/** What such an app answers. */
-async function ask(app: Koa, middleware: Koa.Middleware) {
+/** Returns the response of an app with one middleware. */
+async function fetchFrom(app: Koa, middleware: Koa.Middleware) {
   app.use(middleware)
   const server = createServer(app.callback()).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -21,9 +21,9 @@ async function ask(app: Koa, middleware: Koa.Middleware) {
   }
 }
 
-describe('Koa without its watch', () => {
+describe('UnwatchedKoa', () => {
   const cases: Readonly<Record<string, Koa.Middleware>> = {
-    'nothing at all': () => {},
+    'no body': () => {},
     'an object': (ctx) => {
       ctx.body = { a: 1 }
     },
@@ -37,37 +37,37 @@ describe('Koa without its watch', () => {
     'no content': (ctx) => {
       ctx.body = null
     },
-    'an error with a status': (ctx) => ctx.throw(403, 'not you'),
+    'an exposed error': (ctx) => ctx.throw(403, 'not you'),
     'an error': () => {
       throw new Error('secret')
     },
-    'an answer past Koa': (ctx) => {
+    'a response that bypasses Koa': (ctx) => {
       ctx.respond = false
       ctx.res.writeHead(201, { 'content-type': 'text/x' }).end('past')
     },
   }
   for (const [name, middleware] of Object.entries(cases)) {
-    it(`answers as Koa does: ${name}`, async () => {
+    it(`sends the same response as Koa: ${name}`, async () => {
       const silent = (app: Koa) => app.on('error', () => {})
-      const expected = await ask(silent(new Koa()), middleware)
-      expect(await ask(silent(new UnwatchedKoa()), middleware)).to.deep.equal(expected)
+      const expected = await fetchFrom(silent(new Koa()), middleware)
+      expect(await fetchFrom(silent(new UnwatchedKoa()), middleware)).to.deep.equal(expected)
     })
   }
 
-  it('tells the app of errors', async () => {
+  it('emits errors on the app', async () => {
     const app = new UnwatchedKoa()
-    const told: string[] = []
-    app.on('error', ({ message }) => told.push(message))
-    await ask(app, () => {
+    const messages: string[] = []
+    app.on('error', ({ message }) => messages.push(message))
+    await fetchFrom(app, () => {
       throw new Error('broken')
     })
-    expect(told).to.deep.equal(['broken'])
+    expect(messages).to.deep.equal(['broken'])
   })
 
-  it('puts no listeners on a response that is sent past it, as Koa does', async () => {
+  it('adds no listeners to a response that bypasses Koa, unlike Koa itself', async () => {
     const count = async (app: Koa) => {
       let listeners = 0
-      await ask(app, (ctx) => {
+      await fetchFrom(app, (ctx) => {
         listeners = ctx.res.listenerCount('finish') + ctx.req.socket.listenerCount('error')
         ctx.respond = false
         ctx.res.end()

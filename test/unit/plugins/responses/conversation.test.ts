@@ -3,19 +3,19 @@ import { GatewayError } from '../../../../core/contract/index.ts'
 import type { StoredResponse } from '../../../../core/events/domain-events.ts'
 import { loadConversation, resolveReferences } from '../../../../plugins/responses/conversation.ts'
 
-const seed = (n: number) => String(n).repeat(24)
+const keyOf = (n: number) => String(n).repeat(24)
 
 const turn = (n: number, previous: number | null, more: object = {}): StoredResponse => ({
   userId: 1,
   form: 'openai',
   input: [{ role: 'user', content: `question ${n}` }],
   response: {
-    id: `resp_${seed(n)}`,
+    id: `resp_${keyOf(n)}`,
     status: 'completed',
-    previous_response_id: previous === null ? null : `resp_${seed(previous)}`,
+    previous_response_id: previous === null ? null : `resp_${keyOf(previous)}`,
     output: [
       {
-        id: `msg_${seed(n)}00`,
+        id: `msg_${keyOf(n)}00`,
         type: 'message',
         role: 'assistant',
         content: [{ type: 'output_text', text: `answer ${n}` }],
@@ -26,17 +26,17 @@ const turn = (n: number, previous: number | null, more: object = {}): StoredResp
 })
 
 const find = (stored: Readonly<Record<number, StoredResponse>>) => async (wanted: string) =>
-  Object.entries(stored).find(([n]) => seed(Number(n)) === wanted)?.[1]
+  Object.entries(stored).find(([n]) => keyOf(Number(n)) === wanted)?.[1]
 
 const load = (from: number, stored: Readonly<Record<number, StoredResponse>>) =>
-  loadConversation({ input: 'x', previous_response_id: `resp_${seed(from)}` }, find(stored))
+  loadConversation({ input: 'x', previous_response_id: `resp_${keyOf(from)}` }, find(stored))
 
-describe('a conversation', () => {
-  it('of nothing is empty', async () => {
+describe('loading a conversation', () => {
+  it('returns no messages without a previous response', async () => {
     expect(await loadConversation({ input: 'x' }, find({}))).to.deep.equal([])
   })
 
-  it('is put together from its turns, oldest first', async () => {
+  it('returns the messages of all turns, oldest first', async () => {
     const messages = await load(3, { 1: turn(1, null), 2: turn(2, 1), 3: turn(3, 2) })
     expect(messages.map(({ content }) => content)).to.deep.equal([
       'question 1',
@@ -48,44 +48,52 @@ describe('a conversation', () => {
     ])
   })
 
-  it('goes on after an answer that was cut off', async () => {
+  it('continues an incomplete response', async () => {
     expect(await load(1, { 1: turn(1, null, { status: 'incomplete' }) })).to.have.length(2)
   })
 
-  for (const { what, stored, says } of [
-    { what: 'an unknown response', stored: {}, says: 'no completed response' },
+  for (const { previous, stored, reason } of [
     {
-      what: 'one that failed',
-      stored: { 2: turn(2, null, { status: 'failed' }) },
-      says: 'no completed response',
+      previous: 'an unknown response',
+      stored: {},
+      reason: 'it was not found, has expired or was not completed',
     },
-    { what: 'one whose beginning is gone', stored: { 2: turn(2, 1) }, says: `resp_${seed(1)} is gone` },
+    {
+      previous: 'a failed response',
+      stored: { 2: turn(2, null, { status: 'failed' }) },
+      reason: 'it was not found, has expired or was not completed',
+    },
+    {
+      previous: 'a response whose earlier turn has expired',
+      stored: { 2: turn(2, 1) },
+      reason: `the earlier response resp_${keyOf(1)} was not found`,
+    },
   ]) {
-    it(`cannot go on after ${what}`, async () => {
+    it(`returns 400 for ${previous}`, async () => {
       const error = await Promise.resolve(load(2, stored)).then(
         () => expect.fail(),
         (error) => error,
       )
       expect(error).to.be.instanceOf(GatewayError)
       expect(error).to.include({ status: 400, wireCode: 'previous_response_not_found' })
-      expect(error.message).to.contain(says)
+      expect(error.message).to.contain(reason)
     })
   }
 })
 
-describe('references to items', () => {
+describe('resolving item references', () => {
   const reference = (id: string) => ({ type: 'item_reference', id })
 
-  it('become the stored items', async () => {
+  it('replaces references by the stored items', async () => {
     const stored = turn(1, null)
-    const body = { input: [reference(`msg_${seed(1)}00`), { role: 'user', content: 'And?' }] }
+    const body = { input: [reference(`msg_${keyOf(1)}00`), { role: 'user', content: 'And?' }] }
     const resolved = await resolveReferences(body, find({ 1: stored }))
     expect(resolved.input).to.deep.equal([(stored.response.output as object[])[0], body.input[1]])
   })
 
-  it('to what is not there stay', async () => {
+  it('keeps references to unknown items', async () => {
     const body = {
-      input: [reference(`msg_${seed(1)}07`), reference(`msg_${seed(2)}00`), reference('msg_elsewhere')],
+      input: [reference(`msg_${keyOf(1)}07`), reference(`msg_${keyOf(2)}00`), reference('msg_elsewhere')],
     }
     expect((await resolveReferences(body, find({ 1: turn(1, null) }))).input).to.deep.equal(body.input)
   })

@@ -6,24 +6,24 @@ const items = Array.from({ length: 25 }, (_, n) => ({ id: `i${n}` }))
 const ids = (query: Record<string, string>) =>
   (listItems(items, query).data as { id: string }[]).map(({ id }) => id)
 
-describe('a list of input items', () => {
-  it('has the newest 20 first', () => {
+describe('listing input items', () => {
+  it('returns the newest 20 first', () => {
     const { data, ...rest } = listItems(items, {})
     expect(data).to.have.length(20)
     expect(rest).to.deep.equal({ object: 'list', first_id: 'i24', last_id: 'i5', has_more: true })
   })
 
-  it('goes on after an item, in either order', () => {
+  it('continues after an item, in either order', () => {
     expect(ids({ after: 'i3' })).to.deep.equal(['i2', 'i1', 'i0'])
     expect(ids({ after: 'i21', order: 'asc' })).to.deep.equal(['i22', 'i23', 'i24'])
     expect(listItems(items, { after: 'i3' }).has_more).to.equal(false)
   })
 
-  it('takes a limit', () => {
+  it('applies the limit', () => {
     expect(ids({ limit: '2', order: 'asc' })).to.deep.equal(['i0', 'i1'])
   })
 
-  it('of nothing is empty', () => {
+  it('returns an empty list without items', () => {
     expect(listItems([], {})).to.deep.equal({
       object: 'list',
       data: [],
@@ -33,7 +33,7 @@ describe('a list of input items', () => {
     })
   })
 
-  it('refuses another order or limit', () => {
+  it('rejects an invalid order or limit', () => {
     for (const query of [{ order: 'up' }, { limit: '0' }, { limit: '101' }, { limit: 'x' }])
       expect(() => listItems(items, query)).to.throw(GatewayError)
   })

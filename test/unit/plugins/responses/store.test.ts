@@ -11,20 +11,20 @@ import type { ResponseEvent } from '../../../../core/events/domain-events.ts'
 import { createResponseRecorder } from '../../../../plugins/responses/store.ts'
 import { presenceOf, staying } from '../../../support/presence.ts'
 
-const SEED = 'abcdefghijklmnopqrstuvwx'
+const RESPONSE_KEY = 'abcdefghijklmnopqrstuvwx'
 
 const call: ResponsesCall = {
   body: { input: 'Now', instructions: 'a secret', previous_response_id: 'resp_before' },
-  seed: SEED,
+  responseKey: RESPONSE_KEY,
   createdAt: 1,
   form: 'interface',
   inputCount: 1,
   earlierCount: 2,
 }
 
-// As far as keepers look.
+/** The fields of an exchange that a recorder reads. */
 const exchange = {
-  id: `req_${SEED}`,
+  id: `req_${RESPONSE_KEY}`,
   account: { userId: 7 },
   client: staying,
   request: {
@@ -38,24 +38,24 @@ const exchange = {
 } as unknown as Exchange
 
 const completed = {
-  id: `resp_${SEED}`,
+  id: `resp_${RESPONSE_KEY}`,
   status: 'completed',
   store: true,
   completed_at: 2,
   metadata: { team: 'red' },
 }
 
-describe('keeping responses', () => {
+describe('storing responses', () => {
   const saved: ResponseEvent[] = []
-  const open = (save = async (_: string, event: ResponseEvent) => void saved.push(event)) => {
+  const createRecorder = (save = async (_: string, event: ResponseEvent) => void saved.push(event)) => {
     saved.length = 0
     const store = { save, find: async () => undefined, remove: async () => undefined }
     return createResponseRecorder(store, pino({ level: 'silent' }))
   }
 
-  it('keeps the response with what the call itself said', async () => {
-    const answered = await open().keepFor(exchange, call)(completed, [[0, 5]])
-    expect(answered).to.equal(completed)
+  it('stores the response with the input of the call', async () => {
+    const response = await createRecorder().persisterFor(exchange, call)(completed, [[0, 5]])
+    expect(response).to.equal(completed)
     expect(saved).to.deep.equal([
       {
         type: 'ResponseCompleted',
@@ -70,34 +70,36 @@ describe('keeping responses', () => {
     ])
   })
 
-  it('keeps nothing with store:false', async () => {
+  it('stores nothing with store: false', async () => {
     const response = { ...completed, store: false }
-    expect(await open().keepFor(exchange, call)(response)).to.equal(response)
-    await open().noteFailure(exchange, { ...call, body: { ...call.body, store: false } }, new Error('x'))
+    expect(await createRecorder().persisterFor(exchange, call)(response)).to.equal(response)
+    const unstoredCall = { ...call, body: { ...call.body, store: false } }
+    await createRecorder().recordFailure(exchange, unstoredCall, new Error('x'))
     expect(saved).to.deep.equal([])
   })
 
-  it('says so in the answer when the log is away', async () => {
-    const keep = open(() => Promise.reject(new EventLogUnavailableError('away'))).keepFor(exchange, call)
-    const answered: JsonObject = await keep({
+  it('adds a warning to the response when the event log is unavailable', async () => {
+    const recorder = createRecorder(() => Promise.reject(new EventLogUnavailableError('unavailable')))
+    const persist = recorder.persisterFor(exchange, call)
+    const response: JsonObject = await persist({
       ...completed,
       metadata: { team: 'red', warnings: [{ code: 'plan' }] },
     })
-    expect(answered).to.include({ status: 'completed', store: false })
-    expect(answered.metadata).to.deep.equal({
+    expect(response).to.include({ status: 'completed', store: false })
+    expect(response.metadata).to.deep.equal({
       team: 'red',
       warnings: [
         { code: 'plan' },
         {
           code: 'not_stored',
-          message: 'The response could not be stored: it cannot be replayed or continued.',
+          message: 'The response could not be stored. It cannot be replayed or continued.',
         },
       ],
     })
   })
 
-  it('notes a failure without any text of the request', async () => {
-    await open().noteFailure(exchange, call, new GatewayError('firewall_blocked', 'Blocked.'))
+  it('stores a failure without any text of the request', async () => {
+    await createRecorder().recordFailure(exchange, call, new GatewayError('firewall_blocked', 'Blocked.'))
     const [event] = saved
     expect(event?.type).to.equal('ResponseFailed')
     expect(event?.data.input).to.deep.equal([])
@@ -106,14 +108,11 @@ describe('keeping responses', () => {
     expect(JSON.stringify(event)).not.to.match(/secret|redacted|Now/)
   })
 
-  it('notes a client that left as cancelled, and never rejects', async () => {
-    const left = { ...exchange, client: presenceOf(AbortSignal.abort()) }
-    await open().noteFailure(left, call, new Error('the client left'))
+  it('stores a response as cancelled when the client disconnected, and never rejects', async () => {
+    const aborted = { ...exchange, client: presenceOf(AbortSignal.abort()) }
+    await createRecorder().recordFailure(aborted, call, new Error('client disconnected'))
     expect(saved[0]?.data.response).to.include({ status: 'cancelled', error: null })
-    await open(() => Promise.reject(new EventLogUnavailableError('away'))).noteFailure(
-      left,
-      call,
-      new Error('x'),
-    )
+    const failing = createRecorder(() => Promise.reject(new EventLogUnavailableError('unavailable')))
+    await failing.recordFailure(aborted, call, new Error('x'))
   })
 })

@@ -1,30 +1,30 @@
 import { expect } from 'chai'
-import { chooseForm, parseResponseKey } from '../../../../../core/dialects/responses/call.ts'
-import { parseItems } from '../../../../../core/dialects/responses/read-items.ts'
-import { shapeResponse } from '../../../../../core/dialects/responses/response.ts'
-import { writeItems } from '../../../../../core/dialects/responses/write-items.ts'
+import { chooseResponseForm, parseResponseKey } from '../../../../../core/dialects/responses/call.ts'
+import { toInputItems } from '../../../../../core/dialects/responses/input-items.ts'
+import { parseItems } from '../../../../../core/dialects/responses/parse-items.ts'
+import { toResponseForm } from '../../../../../core/dialects/responses/response.ts'
 
-const SEED = 'abcdefghijklmnopqrstuvwx'
+const RESPONSE_KEY = 'abcdefghijklmnopqrstuvwx'
 
 describe('the form of a response', () => {
-  for (const { what, input = 'Hi', headers = {}, stream = false, form } of [
-    { what: 'a text', form: 'interface' },
-    { what: 'curl', headers: { 'user-agent': 'curl/8.5.0' }, form: 'interface' },
-    { what: 'items', input: [{ role: 'user', content: 'Hi' }], form: 'openai' },
-    { what: 'a stream', stream: true, form: 'openai' },
-    { what: 'the header openai-beta', headers: { 'openai-beta': 'responses=v1' }, form: 'openai' },
-    { what: 'an official SDK', headers: { 'x-stainless-lang': 'python' }, form: 'openai' },
-    { what: 'the Python client', headers: { 'user-agent': 'AsyncOpenAI/Python 2.7.1' }, form: 'openai' },
-    { what: 'the Vercel AI SDK', headers: { 'user-agent': 'ai/6.0.1 ai-sdk/openai/3.0.0' }, form: 'openai' },
-    { what: 'Codex', headers: { 'user-agent': 'codex_cli_rs/0.60.0' }, form: 'openai' },
+  for (const { title, input = 'Hi', headers = {}, stream = false, form } of [
+    { title: 'a text', form: 'interface' },
+    { title: 'curl', headers: { 'user-agent': 'curl/8.5.0' }, form: 'interface' },
+    { title: 'items', input: [{ role: 'user', content: 'Hi' }], form: 'openai' },
+    { title: 'a stream', stream: true, form: 'openai' },
+    { title: 'the header openai-beta', headers: { 'openai-beta': 'responses=v1' }, form: 'openai' },
+    { title: 'an official SDK', headers: { 'x-stainless-lang': 'python' }, form: 'openai' },
+    { title: 'the Python client', headers: { 'user-agent': 'AsyncOpenAI/Python 2.7.1' }, form: 'openai' },
+    { title: 'the Vercel AI SDK', headers: { 'user-agent': 'ai/6.0.1 ai-sdk/openai/3.0.0' }, form: 'openai' },
+    { title: 'Codex', headers: { 'user-agent': 'codex_cli_rs/0.60.0' }, form: 'openai' },
   ]) {
-    it(`is ${form} for ${what}`, () => {
-      expect(chooseForm({ input, stream }, headers)).to.equal(form)
+    it(`is ${form} for ${title}`, () => {
+      expect(chooseResponseForm({ input, stream }, headers)).to.equal(form)
     })
   }
 
   const response = (summary: string | null) => ({
-    id: `resp_${SEED}`,
+    id: `resp_${RESPONSE_KEY}`,
     reasoning: { effort: 'low', summary },
     output: [
       { id: 'rs_1', type: 'reasoning', summary: [] },
@@ -38,8 +38,8 @@ describe('the form of a response', () => {
     ],
   })
 
-  it('interface has parts of the type text, and no thoughts that nobody asked for', () => {
-    expect(shapeResponse(response(null), 'interface').output).to.deep.equal([
+  it('interface has parts of type text, and reasoning only if requested', () => {
+    expect(toResponseForm(response(null), 'interface').output).to.deep.equal([
       {
         id: 'msg_1',
         type: 'message',
@@ -48,28 +48,28 @@ describe('the form of a response', () => {
         content: [{ type: 'text', text: 'Hi' }],
       },
     ])
-    expect(shapeResponse(response('auto'), 'interface').output).to.have.length(2)
+    expect(toResponseForm(response('auto'), 'interface').output).to.have.length(2)
   })
 
-  it('openai is how responses are made', () => {
-    expect(shapeResponse(response(null), 'openai')).to.deep.equal(response(null))
+  it('openai leaves the response unchanged', () => {
+    expect(toResponseForm(response(null), 'openai')).to.deep.equal(response(null))
   })
 })
 
-describe('ids', () => {
-  it('of a response and of its call share their seed', () => {
-    expect(parseResponseKey(`resp_${SEED}`)).to.equal(SEED)
-    expect(parseResponseKey(`req_${SEED}`)).to.equal(SEED)
+describe('parsing a response key', () => {
+  it('returns the same key for a response id and the request id of its call', () => {
+    expect(parseResponseKey(`resp_${RESPONSE_KEY}`)).to.equal(RESPONSE_KEY)
+    expect(parseResponseKey(`req_${RESPONSE_KEY}`)).to.equal(RESPONSE_KEY)
   })
 
-  it('of anything else have none', () => {
+  it('returns undefined for anything else', () => {
     for (const id of [
       '',
-      SEED,
-      `chatcmpl-${SEED}`,
+      RESPONSE_KEY,
+      `chatcmpl-${RESPONSE_KEY}`,
       'resp_short',
-      `resp_${SEED}x`,
-      `resp_../${SEED.slice(3)}`,
+      `resp_${RESPONSE_KEY}x`,
+      `resp_../${RESPONSE_KEY.slice(3)}`,
     ])
       expect(parseResponseKey(id)).to.equal(undefined)
   })
@@ -96,16 +96,16 @@ describe('input items', () => {
     { type: 'function_call_output', call_id: 'c1', output: 'sunny' },
   ]
 
-  it('are made from what was stored, and read back as the same', () => {
+  it('are built from stored messages, and parse to the same messages', () => {
     const stored = parseItems(items, 'input')
-    const listed = writeItems(stored, SEED)
+    const listed = toInputItems(stored, RESPONSE_KEY)
     expect(listed.map(({ id: _, status: __, ...item }) => item)).to.deep.equal(items)
     expect(parseItems(listed, 'input')).to.deep.equal(stored)
   })
 
-  it('have ids of their own', () => {
-    const ids = writeItems(parseItems(items, 'input'), SEED).map(({ id }) => id)
+  it('have unique ids', () => {
+    const ids = toInputItems(parseItems(items, 'input'), RESPONSE_KEY).map(({ id }) => id)
     expect(new Set(ids).size).to.equal(items.length)
-    expect(ids[0]).to.equal(`msg_${SEED}i00`)
+    expect(ids[0]).to.equal(`msg_${RESPONSE_KEY}i00`)
   })
 })

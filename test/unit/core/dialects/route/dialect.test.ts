@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { readPreferences, readRouteRequest } from '../../../../../core/dialects/route/dialect.ts'
+import { parseModelPreferences, parseRouteRequest } from '../../../../../core/dialects/route/dialect.ts'
 
-describe('a direct routing request', () => {
-  it('becomes a chat request with the defaults of the interface', () => {
-    expect(readRouteRequest({ prompt: 'Hello' })).to.deep.equal({
+describe('parsing a direct routing request', () => {
+  it('builds a chat request with the documented defaults', () => {
+    expect(parseRouteRequest({ prompt: 'Hello' })).to.deep.equal({
       model: 'auto:balance',
       messages: [{ role: 'user', content: 'Hello' }],
       temperature: 0.7,
@@ -11,8 +11,8 @@ describe('a direct routing request', () => {
     })
   })
 
-  it('takes its mode from cost_priority, in each spelling', () => {
-    const modeOf = (cost_priority: string) => readRouteRequest({ prompt: 'x', cost_priority }).model
+  it('maps every spelling of cost_priority to a mode', () => {
+    const modeOf = (cost_priority: string) => parseRouteRequest({ prompt: 'x', cost_priority }).model
     expect(['cost', 'quality', 'speed', 'balanced'].map(modeOf)).to.deep.equal([
       'auto:cost',
       'auto:quality',
@@ -21,9 +21,9 @@ describe('a direct routing request', () => {
     ])
   })
 
-  it('passes on what it is given', () => {
+  it('keeps the values of the caller', () => {
     const tools = [{ type: 'function', function: { name: 'look' } }]
-    const request = readRouteRequest({
+    const request = parseRouteRequest({
       prompt: 'x',
       temperature: 0,
       max_tokens: 5,
@@ -43,7 +43,7 @@ describe('a direct routing request', () => {
   })
 
   it('keeps the order of preferences', () => {
-    expect(readPreferences({ prompt: 'x', model_preferences: ['b', 'a'] })).to.deep.equal(['b', 'a'])
-    expect(readPreferences({ prompt: 'x' })).to.deep.equal([])
+    expect(parseModelPreferences({ prompt: 'x', model_preferences: ['b', 'a'] })).to.deep.equal(['b', 'a'])
+    expect(parseModelPreferences({ prompt: 'x' })).to.deep.equal([])
   })
 })

@@ -7,7 +7,7 @@ import { type Listener, listen } from '../../../../../core/http/server/listen.ts
 
 const LARGE = 'x'.repeat(20_000_000)
 
-describe('a server that drains', () => {
+describe('draining a server', () => {
   let listener: Listener
   let agent: Agent
   let release: () => void
@@ -29,7 +29,7 @@ describe('a server that drains', () => {
     await listener.stop(0)
   })
 
-  async function ask(path = '/') {
+  async function fetchPath(path = '/') {
     const [response]: IncomingMessage[] = await once(get(listener.url + path, { agent }), 'response')
     const { statusCode, headers, socket } = response!
     response!.resume()
@@ -37,70 +37,70 @@ describe('a server that drains', () => {
     return { statusCode, headers, socket }
   }
 
-  it('answers once more on a connection that is kept alive, and says that it is the last answer', async () => {
-    const first = await ask()
+  it('serves one more request on a keep-alive connection, with connection: close', async () => {
+    const first = await fetchPath()
     expect(first.headers.connection).to.equal('keep-alive')
     const drained = listener.stop(10_000, 10_000)
-    const second = await ask()
+    const second = await fetchPath()
     expect(second.statusCode).to.equal(200)
     expect(second.socket).to.equal(first.socket)
     expect(second.headers.connection).to.equal('close')
     await drained
   })
 
-  it('closes a connection on which nothing is asked, after the time it is given', async () => {
-    const { socket } = await ask()
-    const begun = performance.now()
+  it('closes an idle connection after the linger time', async () => {
+    const { socket } = await fetchPath()
+    const startedAt = performance.now()
     const drained = listener.stop(10_000, 200)
     await once(socket, 'close')
-    expect(performance.now() - begun).to.be.within(190, 3000)
+    expect(performance.now() - startedAt).to.be.within(190, 3000)
     await drained
   })
 
-  it('does not cut an answer that a slow client is still taking', async () => {
+  it('does not cut off a response that a slow client is still receiving', async () => {
     const socket = connect(Number(new URL(listener.url).port), '127.0.0.1')
     socket.write('GET /large HTTP/1.1\r\nhost: x\r\n\r\n')
     await once(socket, 'readable')
     const drained = listener.stop(10_000)
-    let taken = 0
-    // Several sweeps long, nothing is taken.
+    let receivedBytes = 0
+    // Reads nothing during several sweeps.
     await new Promise((resolve) => setTimeout(resolve, 200))
-    for await (const piece of socket) taken += piece.length
-    expect(taken).to.be.above(LARGE.length)
+    for await (const chunk of socket) receivedBytes += chunk.length
+    expect(receivedBytes).to.be.above(LARGE.length)
     await drained
   })
 
-  it('cuts what has not ended in the time it is given', async () => {
-    const held = ask('/held').then(
+  it('destroys connections whose request has not finished within the grace time', async () => {
+    const held = fetchPath('/held').then(
       () => 'answered',
       (error) => error.code,
     )
-    await answersFrom(listener)
+    await roundTrip(listener)
     await listener.stop(100)
     expect(await held).to.equal('ECONNRESET')
   })
 
-  const meanwhile = {
-    'longer than it lingers': { graceMs: 2000, lingerMs: 300, endsMs: 600 },
-    'longer than the time for what is running, which counts from when it lingers no more': {
+  const timings = {
+    'longer than the linger time': { graceMs: 2000, lingerMs: 300, endsMs: 600 },
+    'longer than the grace time, which starts after the linger time': {
       graceMs: 100,
       lingerMs: 5000,
       endsMs: 500,
     },
   }
-  for (const [name, { graceMs, lingerMs, endsMs }] of Object.entries(meanwhile)) {
-    it(`answers what was asked meanwhile and takes ${name}`, async () => {
-      await ask()
+  for (const [name, { graceMs, lingerMs, endsMs }] of Object.entries(timings)) {
+    it(`serves a request that arrives while draining and takes ${name}`, async () => {
+      await fetchPath()
       const drained = listener.stop(graceMs, lingerMs)
-      const held = ask('/held')
+      const held = fetchPath('/held')
       setTimeout(release, endsMs)
       expect((await held).statusCode).to.equal(200)
       await drained
     })
   }
 
-  it('may be told to hurry', async () => {
-    const { socket } = await ask()
+  it('shortens the times when it is called again', async () => {
+    const { socket } = await fetchPath()
     const drained = listener.stop(60_000, 60_000)
     await listener.stop(0)
     await drained
@@ -108,8 +108,8 @@ describe('a server that drains', () => {
   })
 })
 
-/** What was sent to the server before this has arrived there. */
-async function answersFrom({ url }: Listener): Promise<void> {
+/** Once this resolves, the server has received everything that was sent to it before. */
+async function roundTrip({ url }: Listener): Promise<void> {
   const [response] = await once(get(url, { agent: false }), 'response')
   response.resume()
   await once(response, 'end')

@@ -9,30 +9,41 @@ import {
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
 
-/** A chat completion with the extension fields. A provider's own completion keeps every field it came with. */
-export function writeCompletion(exchange: Exchange): JsonObject | string {
+/**
+ * Builds a chat completion with the gateway's extension fields, as an object or as JSON text. If the provider
+ * uses the same format, all of its fields are kept.
+ */
+export function buildChatCompletion(exchange: Exchange): JsonObject | string {
   if (exchange.reply?.type !== 'whole')
-    throw new GatewayError('internal_error', 'There is no reply to write.')
+    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   const { parts, native, source } = exchange.reply.event
   const id = relatedId('chatcmpl-', exchange.id)
   const extension = exchange.decoration?.last()
   const spliced = native && source && extension && spliceCompletion(source, native, id, extension)
-  return spliced || decorate(native ?? collectCompletion(parts), id, extension)
+  return spliced || decorateRecord(native ?? buildCompletionFromParts(parts), id, extension)
 }
 
-/** A record under our id with the extension fields; `metadata` of both is kept, the gateway's winning. */
-export function decorate(record: JsonObject, id: unknown, extension: JsonObject | undefined): JsonObject {
+/**
+ * Sets the id of a completion or chunk and adds the extension fields. Entries of `metadata` are merged; the
+ * gateway's take precedence.
+ */
+export function decorateRecord(
+  record: JsonObject,
+  id: unknown,
+  extension: JsonObject | undefined,
+): JsonObject {
   if (!isJsonObject(record.metadata) || !isJsonObject(extension?.metadata))
     return { ...record, id, ...extension }
   return { ...record, id, ...extension, metadata: { ...record.metadata, ...extension.metadata } }
 }
 
-/** The beginning of an object up to its `id`, if that comes first. */
-const HEAD = /^\s*\{\s*"id"\s*:\s*"([^"\\]*)"\s*,/
+/** The start of a JSON object up to and including its `id`, if that is the first field. */
+const ID_FIRST = /^\s*\{\s*"id"\s*:\s*"([^"\\]*)"\s*,/
 
 /**
- * A provider's completion under another id and with more fields, made from its text: to write an object out anew is dearer than to read it.
- * Undefined when the text does not begin with the id, or the completion has one of the fields already.
+ * Replaces the id and adds the extension fields in a provider's JSON text, because serializing an object
+ * again is more expensive than parsing it. Returns undefined if the text does not start with the id, if the
+ * completion already has one of the fields, or if there is nothing to add.
  */
 export function spliceCompletion(
   source: string,
@@ -40,21 +51,21 @@ export function spliceCompletion(
   id: string,
   extension: JsonObject,
 ): string | undefined {
-  const head = HEAD.exec(source)
+  const head = ID_FIRST.exec(source)
   if (head === null || head[1] !== native.id) return undefined
   for (const name in extension) if (name in native) return undefined
-  const more = JSON.stringify(extension)
-  if (more === '{}') return undefined
-  return `{"id":"${id}",${source.slice(head[0].length, source.lastIndexOf('}'))},${more.slice(1)}`
+  const fields = JSON.stringify(extension)
+  if (fields === '{}') return undefined
+  return `{"id":"${id}",${source.slice(head[0].length, source.lastIndexOf('}'))},${fields.slice(1)}`
 }
 
-/** A chat completion from the parts of a whole reply; its `id` is left empty. */
-export function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
+/** Builds a chat completion from the parts of a whole reply. Its `id` is left empty. */
+export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObject {
   let model = ''
   let usage: JsonObject | undefined
-  let finish = 'stop'
+  let finishReason = 'stop'
   const texts = { text: '', reasoning: '', refusal: '' }
-  const calls: ReturnType<typeof toolCallOf>[] = []
+  const toolCalls: ReturnType<typeof toCompletionToolCall>[] = []
   for (const part of parts) {
     switch (part.type) {
       case 'start':
@@ -66,18 +77,18 @@ export function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
         texts[part.type] += part.text
         break
       case 'tool-start':
-        calls[part.index] = toolCallOf(part)
+        toolCalls[part.index] = toCompletionToolCall(part)
         break
       case 'tool-json': {
-        const call = calls[part.index]
+        const call = toolCalls[part.index]
         if (call !== undefined) call.function.arguments += part.json
         break
       }
       case 'usage':
-        usage = usageOf(part.usage)
+        usage = toCompletionUsage(part.usage)
         break
       case 'finish':
-        finish = part.reason
+        finishReason = part.reason
         break
       default:
         part satisfies never
@@ -85,23 +96,23 @@ export function collectCompletion(parts: readonly ReplyPart[]): JsonObject {
   }
   const message = {
     role: 'assistant',
-    content: texts.text === '' && calls.length > 0 ? null : texts.text,
+    content: texts.text === '' && toolCalls.length > 0 ? null : texts.text,
     refusal: texts.refusal || null,
     ...(texts.reasoning && { reasoning_content: texts.reasoning }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
   }
   return {
     id: '',
     object: 'chat.completion',
     created: Math.floor(Date.now() / 1000),
     model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason }],
     ...(usage && { usage }),
   }
 }
 
-/** The beginning of a tool call as chat completions write it; its arguments follow. */
-export function toolCallOf({ id, name, extra_content }: ToolStart) {
+/** Converts the start of a tool call to the chat-completions format, with empty arguments. */
+export function toCompletionToolCall({ id, name, extra_content }: ToolStart) {
   return {
     id,
     type: 'function' as const,
@@ -110,8 +121,8 @@ export function toolCallOf({ id, name, extra_content }: ToolStart) {
   }
 }
 
-/** Token counts as chat completions name them. */
-export function usageOf(usage: Usage): JsonObject {
+/** Converts token counts to the chat-completions format. */
+export function toCompletionUsage(usage: Usage): JsonObject {
   return {
     prompt_tokens: usage.input,
     completion_tokens: usage.output,

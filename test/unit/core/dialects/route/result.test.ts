@@ -2,35 +2,35 @@ import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { readSettings } from '../../../../../config/settings/settings.ts'
 import type { Exchange, Usage } from '../../../../../core/contract/index.ts'
-import { writeRouteResult } from '../../../../../core/dialects/route/write-result.ts'
+import { buildRouteResult } from '../../../../../core/dialects/route/result.ts'
 import { costOf } from '../../../../../core/util/cost.ts'
 import { createCatalog } from '../../../../../providers/shared/catalog.ts'
 import { ROOT } from '../../../../support/root.ts'
 
-/** 300,000 tokens in, of which 200,000 from the cache, and 2,000 out. */
+/** 300,000 input tokens, of which 200,000 are cached, and 2,000 output tokens. */
 const usage: Usage = { input: 300_000, cached: 200_000, output: 2000 }
 
 describe('the worked example of docs/providers.md', () => {
   const { models } = readSettings({})
   const catalog = createCatalog(models)
 
-  const find = (name: string) => catalog.find(name) ?? expect.fail(`${name} is not catalogued`)
+  const find = (name: string) => catalog.find(name) ?? expect.fail(`${name} is not in the catalog`)
 
-  it('has the costs that the page says', async () => {
+  it('has the costs that the page shows', async () => {
     const page = await readFile(new URL('docs/providers.md', ROOT), 'utf8')
-    for (const [name, said] of [
+    for (const [name, cost] of [
       ['gpt-6.1-sol', '$0.47'],
       ['gpt-6-astra', '$2.55'],
     ] as const) {
-      expect(costOf(find(name), usage)).to.be.closeTo(Number(said.slice(1)), 1e-9)
-      expect(page).to.contain(said)
+      expect(costOf(find(name), usage)).to.be.closeTo(Number(cost.slice(1)), 1e-9)
+      expect(page).to.contain(cost)
     }
     expect(page).to.contain('"estimated_cost": 0.47').and.contain('"cost_savings": "81.6%"')
   })
 
-  it('is what direct routing answers', () => {
+  it('matches the result of direct routing', () => {
     const entry = find('gpt-6.1-sol')
-    // Only these fields are looked at.
+    // The cast is safe: no other fields are read.
     const exchange = {
       id: 'req_0',
       target: { provider: entry.provider, model: entry.id, entry },
@@ -39,7 +39,7 @@ describe('the worked example of docs/providers.md', () => {
       reply: { type: 'whole', event: { parts: [] } },
       startedAt: performance.now(),
     } as unknown as Exchange
-    const { router_meta } = writeRouteResult(exchange)
+    const { router_meta } = buildRouteResult(exchange)
     expect(router_meta).to.deep.include({ estimated_cost: 0.47, cost_savings: '81.6%' })
   })
 })

@@ -5,20 +5,20 @@ import {
   type JsonObject,
   type ReplyEvent,
 } from '../../../../../core/contract/index.ts'
-import { writeChunks } from '../../../../../core/dialects/chat/write-stream.ts'
+import { streamChatChunks } from '../../../../../core/dialects/chat/completion-stream.ts'
 import { staying } from '../../../../support/presence.ts'
 
 const ADDRESS = { provider: 'acme', x_request_id: 'req_1' }
 
-/** The records that a client gets for these events; a `GatewayError` among them is the provider's failure. */
-async function write(events: readonly (ReplyEvent | GatewayError)[], include_usage?: boolean) {
+/** Returns the records that a client receives. The provider throws a `GatewayError` among the events. */
+async function collectRecords(events: readonly (ReplyEvent | GatewayError)[], include_usage?: boolean) {
   async function* batches() {
     for (const event of events) {
       if (GatewayError.isInstance(event)) throw event
       yield [event]
     }
   }
-  // Only these fields are looked at.
+  // The cast is safe: no other fields are read.
   const exchange = {
     id: 'req_0',
     request: { messages: [], ...(include_usage !== undefined && { stream_options: { include_usage } }) },
@@ -27,7 +27,7 @@ async function write(events: readonly (ReplyEvent | GatewayError)[], include_usa
     client: staying,
   } as unknown as Exchange
   let text = ''
-  for await (const part of writeChunks(exchange)) text += part
+  for await (const part of streamChatChunks(exchange)) text += part
   return text
     .split('\n\n')
     .slice(0, -1)
@@ -36,9 +36,9 @@ async function write(events: readonly (ReplyEvent | GatewayError)[], include_usa
 }
 
 const usage = { input: 12, output: 5 }
-const toldAs = { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 }
+const completionUsage = { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 }
 
-/** A provider whose format is another. */
+/** Events of a provider with another format. */
 const converted: ReplyEvent[] = [
   { parts: [{ type: 'start', id: 'x', model: 'loco' }] },
   { parts: [{ type: 'text', text: 'Track 9.' }] },
@@ -62,31 +62,31 @@ const chunk = (delta: JsonObject, finish: string | null, more: JsonObject = {}):
 
 const usageOnly: ReplyEvent = {
   parts: [{ type: 'usage', usage }],
-  native: { id: 'x', object: 'chat.completion.chunk', choices: [], usage: toldAs },
+  native: { id: 'x', object: 'chat.completion.chunk', choices: [], usage: completionUsage },
 }
 
-/** Providers of the same format, by where they tell the usage. */
+/** Events of providers with the same format, by the chunk that reports the usage. */
 const native = {
-  'in a chunk of its own': [
+  'in a separate chunk': [
     chunk({ content: 'Hi' }, null, { usage: null }),
     chunk({}, 'stop', { usage: null }),
     usageOnly,
   ],
-  'with the finish': [chunk({ content: 'Hi' }, null), chunk({}, 'stop', { usage: toldAs })],
-  'with the finish and once more': [
+  'with the finish': [chunk({ content: 'Hi' }, null), chunk({}, 'stop', { usage: completionUsage })],
+  'with the finish and again after it': [
     chunk({ content: 'Hi' }, null),
-    chunk({}, 'stop', { usage: { ...toldAs, completion_tokens: 4 } }),
+    chunk({}, 'stop', { usage: { ...completionUsage, completion_tokens: 4 } }),
     usageOnly,
   ],
-  'on every chunk, as it grows': [
-    chunk({ content: 'Hi' }, null, { usage: { ...toldAs, completion_tokens: 1 } }),
-    chunk({}, 'stop', { usage: toldAs }),
+  'in every chunk, cumulatively': [
+    chunk({ content: 'Hi' }, null, { usage: { ...completionUsage, completion_tokens: 1 } }),
+    chunk({}, 'stop', { usage: completionUsage }),
   ],
 }
 
-describe('writing a stream of chat completion chunks', () => {
-  it('goes from the role over the text to the finish and [DONE]', async () => {
-    const records = await write(converted)
+describe('streaming chat completion chunks', () => {
+  it('sends the role, the text, the finish and [DONE]', async () => {
+    const records = await collectRecords(converted)
     expect(records.map((record) => record.choices?.[0].delta ?? record)).to.deep.equal([
       { role: 'assistant', content: '' },
       { content: 'Track 9.' },
@@ -98,20 +98,20 @@ describe('writing a stream of chat completion chunks', () => {
     ).to.equal(1)
   })
 
-  it('says on the first and the last record where the answer comes from, on the last how long it took', async () => {
+  it('adds the extension fields to the first and last record, the latency only to the last', async () => {
     for (const include of [false, true]) {
-      const records = await write(converted, include)
+      const records = await collectRecords(converted, include)
       expect(records[0]).to.include(ADDRESS).and.not.have.property('latency_ms')
       expect(records[1]).to.not.have.property('provider')
       expect(records.at(-2)).to.include({ ...ADDRESS, latency_ms: 5 })
     }
   })
 
-  for (const [where, events] of Object.entries({ 'by the parts of another format': converted, ...native })) {
-    describe(`when the provider tells the usage ${where} (13.28)`, () => {
-      it('gives none unless the client asked', async () => {
-        for (const asked of [undefined, false]) {
-          const records = await write(events, asked)
+  for (const [where, events] of Object.entries({ 'as a part of another format': converted, ...native })) {
+    describe(`when the provider reports the usage ${where}`, () => {
+      it('sends no usage unless the client requested it', async () => {
+        for (const include of [undefined, false]) {
+          const records = await collectRecords(events, include)
           for (const record of records.slice(0, -1)) {
             expect(record).to.not.have.property('usage')
             expect(record.choices).to.have.length(1)
@@ -119,11 +119,11 @@ describe('writing a stream of chat completion chunks', () => {
         }
       })
 
-      it('gives it once, with no choices, before [DONE], when the client asked', async () => {
-        const records = await write(events, true)
+      it('sends it once, without choices, before [DONE], if the client requested it', async () => {
+        const records = await collectRecords(events, true)
         expect(records.at(-1)).to.equal('[DONE]')
         expect(records.at(-2)).to.deep.include({ choices: [] })
-        expect(records.at(-2).usage).to.include(toldAs)
+        expect(records.at(-2).usage).to.include(completionUsage)
         for (const record of records.slice(0, -2)) {
           expect(record.usage ?? null).to.equal(null)
           expect(record.choices).to.have.length(1)
@@ -132,8 +132,8 @@ describe('writing a stream of chat completion chunks', () => {
     })
   }
 
-  it('ends in one error record and no [DONE] when the provider fails on the way (13.27)', async () => {
-    const records = await write([
+  it('ends with one error record and no [DONE] when the provider fails during the stream', async () => {
+    const records = await collectRecords([
       ...converted.slice(0, 2),
       new GatewayError('provider_error', 'The provider stopped before the end of its reply.'),
     ])
@@ -141,8 +141,11 @@ describe('writing a stream of chat completion chunks', () => {
     expect(records.at(-1).error).to.include({ code: 'provider_error', http_status: 502 })
   })
 
-  it('gives the finish, and then the error, when the provider fails after it', async () => {
-    const records = await write([...converted, new GatewayError('provider_unreachable', 'It is gone.')], true)
+  it('sends the finish and then the error when the provider fails after the finish', async () => {
+    const records = await collectRecords(
+      [...converted, new GatewayError('provider_unreachable', 'It is gone.')],
+      true,
+    )
     expect(records.at(-2).choices[0].finish_reason).to.equal('stop')
     expect(records.at(-1).error.code).to.equal('provider_unreachable')
   })

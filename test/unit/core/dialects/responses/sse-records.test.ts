@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import type { JsonObject, ReplyPart } from '../../../../../core/contract/index.ts'
-import { createOutput } from '../../../../../core/dialects/responses/output.ts'
-import { createRecords, replayRecords } from '../../../../../core/dialects/responses/records.ts'
+import { createResponseOutput } from '../../../../../core/dialects/responses/output.ts'
+import { createSseRecords, replaySseRecords } from '../../../../../core/dialects/responses/sse-records.ts'
 
-const SEED = 'abcdefghijklmnopqrstuvwx'
+const RESPONSE_KEY = 'abcdefghijklmnopqrstuvwx'
 
 const text = (text: string): ReplyPart => ({ type: 'text', text })
-const thought = (text: string): ReplyPart => ({ type: 'reasoning', text })
+const reasoning = (text: string): ReplyPart => ({ type: 'reasoning', text })
 const refusal = (text: string): ReplyPart => ({ type: 'refusal', text })
 const call = (index: number): ReplyPart => ({
   type: 'tool-start',
@@ -16,8 +16,8 @@ const call = (index: number): ReplyPart => ({
 })
 const json = (index: number, json: string): ReplyPart => ({ type: 'tool-json', index, json })
 
-const OPENED = {
-  id: `resp_${SEED}`,
+const INITIAL = {
+  id: `resp_${RESPONSE_KEY}`,
   status: 'in_progress',
   output: [] as unknown,
   usage: null,
@@ -26,16 +26,17 @@ const OPENED = {
   completed_at: null,
 }
 
-/** The records of a whole stream, and the response that it ends with. */
+/** Returns the records of a complete stream and the response that it ends with. */
 function stream(parts: readonly ReplyPart[], status: 'completed' | 'incomplete' = 'completed') {
-  const records = createRecords(SEED)
-  let written = records.open(OPENED) + parts.map((part) => records.add(part)).join('') + records.close(status)
-  const response = { ...OPENED, status, output: records.output.items(), completed_at: 1, latency_ms: 5 }
+  const records = createSseRecords(RESPONSE_KEY)
+  let written =
+    records.open(INITIAL) + parts.map((part) => records.add(part)).join('') + records.close(status)
+  const response = { ...INITIAL, status, output: records.output.items(), completed_at: 1, latency_ms: 5 }
   written += records.end(response)
-  return { written, response, pace: records.output.pace(), events: readEvents(written) }
+  return { written, response, chunkLengths: records.output.chunkLengths(), events: readEvents(written) }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: looked into by assertions
+// biome-ignore lint/suspicious/noExplicitAny: inspected by assertions
 function readEvents(written: string): any[] {
   return written
     .split('\n\n')
@@ -53,7 +54,7 @@ const types = (events: readonly { type: string }[]) => events.map(({ type }) => 
 const HEAD = ['created', 'in_progress']
 
 describe('the events of a streamed response', () => {
-  it('are those of OpenAI for a text', () => {
+  it('are those of OpenAI for text', () => {
     const { events } = stream([text('Hel'), text('lo')])
     expect(types(events)).to.deep.equal([
       ...HEAD,
@@ -79,7 +80,7 @@ describe('the events of a streamed response', () => {
   })
 
   it('are numbered from 0 without gaps, and keep the id of their item', () => {
-    const { events } = stream([thought('Hm'), text('Hi'), call(0), json(0, '{}'), text('Bye')])
+    const { events } = stream([reasoning('Hm'), text('Hi'), call(0), json(0, '{}'), text('Bye')])
     expect(events.map(({ sequence_number }) => sequence_number)).to.deep.equal(events.map((_, n) => n))
     const ids = new Map<number, string>()
     for (const { output_index, item_id, item } of events) {
@@ -89,14 +90,14 @@ describe('the events of a streamed response', () => {
       ids.set(output_index, id)
     }
     expect([...ids]).to.deep.equal([
-      [0, `rs_${SEED}00`],
-      [1, `msg_${SEED}01`],
-      [2, `fc_${SEED}02`],
-      [3, `msg_${SEED}03`],
+      [0, `rs_${RESPONSE_KEY}00`],
+      [1, `msg_${RESPONSE_KEY}01`],
+      [2, `fc_${RESPONSE_KEY}02`],
+      [3, `msg_${RESPONSE_KEY}03`],
     ])
   })
 
-  it('tell a tool call with its arguments in pieces', () => {
+  it('send the arguments of a tool call in chunks', () => {
     const { events } = stream([call(0), json(0, '{"a"'), json(0, ':1}')])
     expect(types(events)).to.deep.equal([
       ...HEAD,
@@ -117,7 +118,7 @@ describe('the events of a streamed response', () => {
     expect(events[6].item).to.deep.include({ arguments: '{"a":1}', status: 'completed' })
   })
 
-  it('keep parallel calls apart whose arguments come in turns', () => {
+  it('separate parallel calls with interleaved arguments', () => {
     const { response, events } = stream([
       call(0),
       call(1),
@@ -134,8 +135,8 @@ describe('the events of a streamed response', () => {
     expect(deltas.map(({ output_index }) => output_index)).to.deep.equal([0, 1, 0, 1])
   })
 
-  it('show thoughts as a reasoning summary before the answer', () => {
-    const { events } = stream([thought('Let me'), thought(' see'), text('Yes')])
+  it('send reasoning as a summary before the text', () => {
+    const { events } = stream([reasoning('Let me'), reasoning(' see'), text('Yes')])
     expect(types(events).slice(2, 9)).to.deep.equal([
       'output_item.added',
       'reasoning_summary_part.added',
@@ -151,7 +152,7 @@ describe('the events of a streamed response', () => {
     })
   })
 
-  it('show a refusal as a part of its own', () => {
+  it('send a refusal as a separate part', () => {
     const { events } = stream([text('I'), refusal('No'), refusal('!')], 'incomplete')
     expect(types(events).slice(2)).to.deep.equal([
       'output_item.added',
@@ -171,14 +172,14 @@ describe('the events of a streamed response', () => {
     expect(events.at(-1).response.output[0].content[1]).to.deep.equal({ type: 'refusal', refusal: 'No!' })
   })
 
-  it('have a message even when the model said nothing', () => {
+  it('include a message even if the reply is empty', () => {
     const { response } = stream([text('')])
     expect((response.output as JsonObject[])[0]?.content).to.deep.equal([
       { type: 'output_text', text: '', annotations: [], logprobs: [] },
     ])
   })
 
-  it('mark as incomplete only the item that was cut off', () => {
+  it('mark only the item that was cut off as incomplete', () => {
     const { response } = stream([text('Hi'), call(0), json(0, '{"a')], 'incomplete')
     expect((response.output as JsonObject[]).map(({ status }) => status)).to.deep.equal([
       'completed',
@@ -186,8 +187,8 @@ describe('the events of a streamed response', () => {
     ])
   })
 
-  it('carry back what a provider wants to see again with a call', () => {
-    const output = createOutput(SEED)
+  it('keep the extra content of a call, which the provider expects back', () => {
+    const output = createResponseOutput(RESPONSE_KEY)
     output.add({
       type: 'tool-start',
       index: 0,
@@ -201,36 +202,40 @@ describe('the events of a streamed response', () => {
 })
 
 describe('a replayed stream', () => {
-  const replayed = async (response: JsonObject, pace?: readonly (readonly number[])[]) => {
+  const replayed = async (response: JsonObject, chunkLengths?: readonly (readonly number[])[]) => {
     let written = ''
-    for await (const text of replayRecords(SEED, response, pace)) written += text
+    for await (const text of replaySseRecords(RESPONSE_KEY, response, chunkLengths)) written += text
     return written
   }
 
-  for (const { what, parts, status } of [
-    { what: 'text', parts: [text('Hel'), text('lo '), text('🚂'), text('!')] },
+  for (const { content, parts, status } of [
+    { content: 'text', parts: [text('Hel'), text('lo '), text('🚂'), text('!')] },
     {
-      what: 'thoughts and text',
-      parts: [thought('Let'), thought(' me'), text('Yes'), thought('again'), text('No')],
+      content: 'reasoning and text',
+      parts: [reasoning('Let'), reasoning(' me'), text('Yes'), reasoning('again'), text('No')],
     },
     {
-      what: 'parallel calls',
+      content: 'parallel calls',
       parts: [text('I look'), call(0), call(1), json(0, '{"a"'), json(1, '{}'), json(0, ':1}')],
     },
-    { what: 'a call without arguments', parts: [call(0), call(1), json(1, '{}')] },
-    { what: 'a refusal', parts: [text('Well'), refusal('No'), refusal('!')], status: 'incomplete' as const },
-    { what: 'silence', parts: [] },
-    { what: 'a split character', parts: [text('\ud83d'), text('\ude82')] },
+    { content: 'a call without arguments', parts: [call(0), call(1), json(1, '{}')] },
+    {
+      content: 'a refusal',
+      parts: [text('Well'), refusal('No'), refusal('!')],
+      status: 'incomplete' as const,
+    },
+    { content: 'an empty reply', parts: [] },
+    { content: 'a split character', parts: [text('\ud83d'), text('\ude82')] },
   ]) {
-    it(`of ${what} is the same byte for byte`, async () => {
-      const { written, response, pace } = stream(parts, status)
-      const stored = JSON.parse(JSON.stringify({ response, pace }))
-      expect(await replayed(stored.response, stored.pace)).to.equal(written)
+    it(`of ${content} is the same byte for byte`, async () => {
+      const { written, response, chunkLengths } = stream(parts, status)
+      const stored = JSON.parse(JSON.stringify({ response, chunkLengths }))
+      expect(await replayed(stored.response, stored.chunkLengths)).to.equal(written)
     })
   }
 
-  it('of a response that was answered whole has each text in one piece', async () => {
-    const { response } = stream([thought('Hm'), text('Hello'), text(' there'), call(0), json(0, '{"a":1}')])
+  it('of a response that was not streamed has each text in one chunk', async () => {
+    const { response } = stream([reasoning('Hm'), text('Hello'), text(' there'), call(0), json(0, '{"a":1}')])
     const events = readEvents(await replayed(response))
     const deltas = events.filter(({ type }) => type.endsWith('.delta')).map(({ delta }) => delta)
     expect(deltas).to.deep.equal(['Hm', 'Hello there', '{"a":1}'])

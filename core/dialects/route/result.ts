@@ -1,15 +1,15 @@
 import { type Exchange, GatewayError, type JsonObject, type Usage } from '../../contract/index.ts'
 import { costOf } from '../../util/cost.ts'
 import { relatedId } from '../../util/ids.ts'
-import { collectCompletion } from '../chat/write-completion.ts'
+import { buildCompletionFromParts } from '../chat/completion.ts'
 
-/** A direct routing result (docs/api.md, "Direct routing result"). */
-export function writeRouteResult(exchange: Exchange): JsonObject {
+/** Builds a direct routing result (docs/api.md, "Direct routing result"). */
+export function buildRouteResult(exchange: Exchange): JsonObject {
   const { reply, target, route, usage, startedAt, decoration } = exchange
   if (reply?.type !== 'whole' || target === undefined || route === undefined) {
-    throw new GatewayError('internal_error', 'There is no reply to write.')
+    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   }
-  const { created, model, choices, usage: tokens } = collectCompletion(reply.event.parts)
+  const { created, model, choices, usage: completionUsage } = buildCompletionFromParts(reply.event.parts)
   const cost = target.entry && usage ? costOf(target.entry, usage) : 0
   return {
     id: relatedId('tr_req_', exchange.id),
@@ -17,12 +17,12 @@ export function writeRouteResult(exchange: Exchange): JsonObject {
     created,
     model: model || target.model,
     choices,
-    usage: tokens,
+    usage: completionUsage,
     router_meta: {
       selected_provider: target.provider,
       selected_model: target.model,
       routing_reason: route.reason,
-      cost_savings: savings(cost, dearest(exchange, usage)),
+      cost_savings: formatSavings(cost, maxCandidateCost(exchange, usage)),
       response_time_ms: Math.round(performance.now() - startedAt),
       estimated_cost: Number(cost.toPrecision(12)),
       routing_score: route.score,
@@ -31,14 +31,14 @@ export function writeRouteResult(exchange: Exchange): JsonObject {
   }
 }
 
-/** What the dearest candidate would have cost for the same usage. */
-function dearest({ route }: Exchange, usage: Usage | undefined): number {
+/** Returns what the most expensive candidate would have cost for the same usage, in USD. */
+function maxCandidateCost({ route }: Exchange, usage: Usage | undefined): number {
   const candidates = route?.candidates() ?? []
   return usage === undefined ? 0 : Math.max(0, ...candidates.map((model) => costOf(model, usage)))
 }
 
-/** A percentage with one decimal, such as `87.5%`. */
-function savings(cost: number, most: number): string {
-  const share = most > cost ? 1 - cost / most : 0
+/** Formats the savings as a percentage with one decimal, such as `87.5%`. */
+function formatSavings(cost: number, maxCost: number): string {
+  const share = maxCost > cost ? 1 - cost / maxCost : 0
   return `${(100 * share).toFixed(1)}%`
 }

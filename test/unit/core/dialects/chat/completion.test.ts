@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { spliceCompletion } from '../../../../../core/dialects/chat/write-completion.ts'
+import { spliceCompletion } from '../../../../../core/dialects/chat/completion.ts'
 
 const EXTENSION = { provider: 'openai', metadata: { rules_position: 3 }, latency_ms: 12 }
 
-/** What a client reads of a completion that was spliced; undefined where it was not. */
+/** Returns the spliced completion as a client parses it; undefined if it was not spliced. */
 function splice(source: string, extension: Record<string, unknown> = EXTENSION): unknown {
   const spliced = spliceCompletion(source, JSON.parse(source), 'chatcmpl-ours', extension)
   return spliced === undefined ? undefined : JSON.parse(spliced)
@@ -17,29 +17,29 @@ describe('splicing a completion', () => {
   }
   const expected = { ...native, id: 'chatcmpl-ours', ...EXTENSION }
 
-  it('gives it our id and our fields, and keeps all else', () => {
+  it('replaces the id, adds the extension fields and keeps everything else', () => {
     expect(splice(JSON.stringify(native))).to.deep.equal(expected)
   })
 
-  it('does so however the text is laid out', () => {
+  it('accepts any whitespace', () => {
     expect(splice(`\r\n ${JSON.stringify(native, null, 2)}\n\n`)).to.deep.equal(expected)
   })
 
   const others: Record<string, string> = {
-    'that begins with another field': '{"object":"chat.completion","id":"a"}',
+    'that starts with another field': '{"object":"chat.completion","id":"a"}',
     'without an id': '{"object":"chat.completion"}',
-    'with an id that is escaped': '{"id":"a\\u0062","object":"chat.completion"}',
+    'with an escaped id': '{"id":"a\\u0062","object":"chat.completion"}',
     'with a second id': '{"id":"a","object":"chat.completion","id":"b"}',
-    'with an id only': '{"id":"a"}',
-    'with a field of ours': '{"id":"a","metadata":{"theirs":true}}',
+    'with nothing but an id': '{"id":"a"}',
+    'with one of the extension fields': '{"id":"a","metadata":{"theirs":true}}',
   }
   for (const [name, source] of Object.entries(others)) {
-    it(`leaves one ${name} to be written anew`, () => {
+    it(`does not splice one ${name}`, () => {
       expect(splice(source)).to.equal(undefined)
     })
   }
 
-  it('leaves it when there is nothing to add', () => {
+  it('does not splice when there is nothing to add', () => {
     expect(splice(JSON.stringify(native), {})).to.equal(undefined)
   })
 })

@@ -4,34 +4,34 @@ import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
-} from '../../../../../core/dialects/responses/read-request.ts'
+} from '../../../../../core/dialects/responses/parse-request.ts'
 
-/** The canonical request of a body, without earlier turns. */
-function read(given: JsonObject) {
-  const body = parseResponsesBody(given)
+/** Returns the canonical request of a body without earlier turns. */
+function parse(value: JsonObject) {
+  const body = parseResponsesBody(value)
   return parseResponsesRequest(body, [], parseResponsesInput(body))
 }
 
 function messages(input: unknown) {
-  return read({ input }).messages
+  return parse({ input }).messages
 }
 
-function refusal(given: JsonObject): GatewayError {
+function parseError(value: JsonObject): GatewayError {
   try {
-    read(given)
+    parse(value)
   } catch (error) {
     expect(error).to.be.instanceOf(GatewayError)
     return error as GatewayError
   }
-  return expect.fail('the body was read')
+  return expect.fail('the body was accepted')
 }
 
 const weather = { type: 'function', name: 'get_weather', parameters: { type: 'object' }, strict: true }
 const clock = { type: 'function', name: 'get_time', description: 'The time' }
 
-describe('reading a Responses request', () => {
-  it('takes a text as the user speaking', () => {
-    expect(read({ input: 'Hello' })).to.deep.equal({ messages: [{ role: 'user', content: 'Hello' }] })
+describe('parsing a Responses request', () => {
+  it('converts a text to a user message', () => {
+    expect(parse({ input: 'Hello' })).to.deep.equal({ messages: [{ role: 'user', content: 'Hello' }] })
   })
 
   it('puts instructions first, then earlier turns, then the input', () => {
@@ -44,13 +44,13 @@ describe('reading a Responses request', () => {
     ])
   })
 
-  it('sends only what the caller gave', () => {
-    const given = { input: 'x', temperature: null, top_p: null, instructions: null, tools: [], text: null }
-    expect(Object.keys(read(given))).to.deep.equal(['messages'])
+  it('omits unset fields', () => {
+    const body = { input: 'x', temperature: null, top_p: null, instructions: null, tools: [], text: null }
+    expect(Object.keys(parse(body))).to.deep.equal(['messages'])
   })
 
-  it('renames what chat completions call otherwise', () => {
-    const request = read({
+  it('renames fields that chat completions name differently', () => {
+    const request = parse({
       input: 'x',
       model: 'auto:cost',
       max_output_tokens: 50,
@@ -74,21 +74,21 @@ describe('reading a Responses request', () => {
     })
   })
 
-  it('keeps fields to itself that say nothing to a provider', () => {
-    const given = {
+  it('drops fields that no provider supports', () => {
+    const body = {
       input: 'x',
       store: false,
       include: ['reasoning.encrypted_content'],
       truncation: 'auto',
       unheard_of: 1,
     }
-    expect(Object.keys(read(given))).to.deep.equal(['messages'])
+    expect(Object.keys(parse(body))).to.deep.equal(['messages'])
   })
 
   describe('text.format', () => {
-    const format = (format: JsonObject) => read({ input: 'x', text: { format } }).response_format
+    const format = (format: JsonObject) => parse({ input: 'x', text: { format } }).response_format
 
-    it('is nested', () => {
+    it('is nested as in chat completions', () => {
       const schema = { type: 'object' }
       expect(format({ type: 'json_schema', name: 'answer', schema, strict: true })).to.deep.equal({
         type: 'json_schema',
@@ -97,14 +97,14 @@ describe('reading a Responses request', () => {
       expect(format({ type: 'json_object' })).to.deep.equal({ type: 'json_object' })
     })
 
-    it('text is no format at all', () => {
+    it('is omitted for plain text', () => {
       expect(format({ type: 'text' })).to.equal(undefined)
     })
   })
 
   describe('tools', () => {
-    it('are nested', () => {
-      const request = read({
+    it('are nested as in chat completions', () => {
+      const request = parse({
         input: 'x',
         tools: [weather, clock],
         tool_choice: 'auto',
@@ -118,7 +118,7 @@ describe('reading a Responses request', () => {
     })
 
     it('can be chosen by name', () => {
-      const { tool_choice } = read({
+      const { tool_choice } = parse({
         input: 'x',
         tools: [weather],
         tool_choice: { type: 'function', name: 'get_weather' },
@@ -126,37 +126,37 @@ describe('reading a Responses request', () => {
       expect(tool_choice).to.deep.equal({ type: 'function', function: { name: 'get_weather' } })
     })
 
-    it('are limited to the allowed ones', () => {
+    it('are filtered by allowed_tools', () => {
       const allowed = {
         type: 'allowed_tools',
         mode: 'required',
         tools: [{ type: 'function', name: 'get_time' }],
       }
-      const request = read({ input: 'x', tools: [weather, clock], tool_choice: allowed })
+      const request = parse({ input: 'x', tools: [weather, clock], tool_choice: allowed })
       expect(request.tools?.map((tool) => tool.function?.name)).to.deep.equal(['get_time'])
       expect(request.tool_choice).to.equal('required')
     })
 
-    it('leave their choice out where there are none', () => {
-      expect(read({ input: 'x', tool_choice: 'auto', parallel_tool_calls: true })).not.to.have.any.keys(
+    it('omit tool options without tools', () => {
+      expect(parse({ input: 'x', tool_choice: 'auto', parallel_tool_calls: true })).not.to.have.any.keys(
         'tool_choice',
         'parallel_tool_calls',
       )
     })
 
-    it('that are hosted are refused by name', () => {
-      const error = refusal({ input: 'x', tools: [weather, { type: 'web_search' }] })
+    it('return 400 with the type of a hosted tool', () => {
+      const error = parseError({ input: 'x', tools: [weather, { type: 'web_search' }] })
       expect(error).to.include({ status: 400, code: 'unsupported_parameter' })
       expect(error.details.param).to.equal('tools[1]')
       expect(error.message).to.contain('web_search')
-      expect(refusal({ input: 'x', tools: [weather], tool_choice: { type: 'mcp' } }).details.param).to.equal(
-        'tool_choice',
-      )
+      expect(
+        parseError({ input: 'x', tools: [weather], tool_choice: { type: 'mcp' } }).details.param,
+      ).to.equal('tool_choice')
     })
   })
 
   describe('items', () => {
-    it('of type message may leave the type out', () => {
+    it('of type message may omit the type', () => {
       const items = [
         { role: 'developer', content: 'Be brief' },
         { type: 'message', role: 'user', content: 'Hi' },
@@ -167,7 +167,7 @@ describe('reading a Responses request', () => {
       ])
     })
 
-    it('hold parts of every kind', () => {
+    it('support every kind of part', () => {
       const content = [
         { type: 'input_text', text: 'Look' },
         { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'low' },
@@ -231,7 +231,7 @@ describe('reading a Responses request', () => {
       ])
     })
 
-    it('of a call alone have no content', () => {
+    it('of a single call have no content', () => {
       const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' }
       expect(messages([call])[0]).to.deep.equal({
         role: 'assistant',
@@ -241,62 +241,58 @@ describe('reading a Responses request', () => {
     })
   })
 
-  describe('is refused with 400', () => {
-    for (const { what, given, param } of [
-      { what: 'without input', given: {}, param: 'input' },
-      { what: 'with no items', given: { input: [] }, param: 'input' },
-      { what: 'with a number as input', given: { input: 7 }, param: 'input' },
-      { what: 'with an item without role', given: { input: [{ content: 'x' }] }, param: 'input[0].role' },
+  describe('returns 400', () => {
+    for (const { title, body, param } of [
+      { title: 'without input', body: {}, param: 'input' },
+      { title: 'for an empty list of items', body: { input: [] }, param: 'input' },
+      { title: 'for a number as input', body: { input: 7 }, param: 'input' },
+      { title: 'for an item without role', body: { input: [{ content: 'x' }] }, param: 'input[0].role' },
       {
-        what: 'with a call without id',
-        given: { input: [{ type: 'function_call', name: 'f', arguments: '' }] },
+        title: 'for a call without id',
+        body: { input: [{ type: 'function_call', name: 'f', arguments: '' }] },
         param: 'input[0].call_id',
       },
+      { title: 'for an unknown item type', body: { input: [{ type: 'computer_call' }] }, param: 'input[0]' },
       {
-        what: 'with an unknown item',
-        given: { input: ['a', { type: 'computer_call' }].slice(1) },
-        param: 'input[0]',
-      },
-      {
-        what: 'with an unknown part',
-        given: { input: [{ role: 'user', content: [{ type: 'video' }] }] },
+        title: 'for an unknown part type',
+        body: { input: [{ role: 'user', content: [{ type: 'video' }] }] },
         param: 'input[0].content[0]',
       },
       {
-        what: 'with a reference to nothing',
-        given: { input: [{ type: 'item_reference', id: 'msg_1' }] },
+        title: 'for a reference to an unknown item',
+        body: { input: [{ type: 'item_reference', id: 'msg_1' }] },
         param: 'input[0]',
       },
       {
-        what: 'with an image without address',
-        given: { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] },
+        title: 'for an image without URL',
+        body: { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] },
         param: 'input[0].content[0]',
       },
-      { what: 'at temperature 3', given: { input: 'x', temperature: 3 }, param: 'temperature' },
+      { title: 'for a temperature of 3', body: { input: 'x', temperature: 3 }, param: 'temperature' },
       {
-        what: 'with no room to answer',
-        given: { input: 'x', max_output_tokens: 0 },
+        title: 'for a maximum of 0 output tokens',
+        body: { input: 'x', max_output_tokens: 0 },
         param: 'max_output_tokens',
       },
       {
-        what: 'with a format without schema',
-        given: { input: 'x', text: { format: { type: 'json_schema', name: 'a' } } },
+        title: 'for a format without schema',
+        body: { input: 'x', text: { format: { type: 'json_schema', name: 'a' } } },
         param: 'text.format.schema',
       },
-      { what: 'in the background', given: { input: 'x', background: true }, param: 'background' },
-      { what: 'in a conversation', given: { input: 'x', conversation: 'conv_1' }, param: 'conversation' },
-      { what: 'from a stored prompt', given: { input: 'x', prompt: { id: 'p' } }, param: 'prompt' },
+      { title: 'for a background response', body: { input: 'x', background: true }, param: 'background' },
+      { title: 'for a conversation', body: { input: 'x', conversation: 'conv_1' }, param: 'conversation' },
+      { title: 'for a stored prompt', body: { input: 'x', prompt: { id: 'p' } }, param: 'prompt' },
     ]) {
-      it(what, () => {
-        const error = refusal(given)
+      it(title, () => {
+        const error = parseError(body)
         expect(error.status).to.equal(400)
         expect(error.details.param).to.equal(param)
       })
     }
 
-    it('not for what is unset', () => {
+    it('accepts unsupported fields that are unset', () => {
       expect(
-        read({ input: 'x', background: false, conversation: null, prompt: null }).messages,
+        parse({ input: 'x', background: false, conversation: null, prompt: null }).messages,
       ).to.have.length(1)
     })
   })

@@ -1,0 +1,223 @@
+import {
+  type Exchange,
+  GatewayError,
+  type JsonObject,
+  type RecordPattern,
+  type ReplyEvent,
+  type ReplyPart,
+} from '../../contract/index.ts'
+import { relatedId } from '../../util/ids.ts'
+import { recordUsage, toStreamError } from '../reply-events.ts'
+import { decorateRecord, toCompletionToolCall, toCompletionUsage } from './completion.ts'
+import { chatErrorBody } from './error-body.ts'
+
+/**
+ * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already
+ * known, the last record carries all of them. Once the finish has arrived, one record is therefore held back
+ * until it is certain whether another one follows. If the stream fails, it ends with an error record instead
+ * of `[DONE]`.
+ */
+export async function* streamChatChunks(exchange: Exchange): AsyncGenerator<string> {
+  if (exchange.reply?.type !== 'stream')
+    throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
+  const wantsUsage = exchange.request.stream_options?.include_usage === true
+  const frame = { id: relatedId('chatcmpl-', exchange.id), created: Math.floor(Date.now() / 1000) }
+  const { toChunks, toChunkTexts, usageChunk } = createChunkConverter(frame, wantsUsage)
+  let isFirst = true
+  let isFinished = false
+  let held: JsonObject | undefined
+
+  try {
+    for await (const batch of exchange.reply.batches) {
+      let text = ''
+      for (const event of batch) {
+        isFinished = recordUsage(exchange, event) || isFinished
+        if (!isFirst && !isFinished) {
+          for (const chunk of toChunkTexts(event)) text += `data: ${chunk}\n\n`
+          continue
+        }
+        for (const chunk of toChunks(event)) {
+          if (held !== undefined) text += toSseRecord(held)
+          held = isFirst ? decorateRecord(chunk, chunk.id, exchange.decoration?.first) : chunk
+          isFirst = false
+          if (!isFinished) {
+            text += toSseRecord(held)
+            held = undefined
+          }
+        }
+      }
+      if (text !== '') yield text
+    }
+    const usage = usageChunk()
+    const secondLast = held && usage ? toSseRecord(held) : ''
+    const last = usage ?? held
+    const lastRecord = last ? toSseRecord(decorateRecord(last, last.id, exchange.decoration?.last())) : ''
+    yield `${secondLast}${lastRecord}data: [DONE]\n\n`
+  } catch (error) {
+    if (exchange.client.isAborted) return
+    const heldRecord = held ? toSseRecord(held) : ''
+    exchange.error = toStreamError(error)
+    yield `${heldRecord}${toSseRecord(chatErrorBody(exchange.error))}`
+  }
+}
+
+function toSseRecord(data: JsonObject): string {
+  return `data: ${JSON.stringify(data)}\n\n`
+}
+
+/** The fields that all chunks of a stream share. */
+interface ChunkFrame {
+  readonly id: string
+  readonly created: number
+}
+
+interface ChunkConverter {
+  toChunks(event: ReplyEvent): readonly JsonObject[]
+  /** Returns the same chunks as JSON texts. Faster, and sufficient for most of a stream. */
+  toChunkTexts(event: ReplyEvent): readonly string[]
+  /** Returns the usage chunk, which follows all other chunks; undefined if the client did not request it. */
+  usageChunk(): JsonObject | undefined
+}
+
+/** Stands for the variable text in a chunk that serves as a template. */
+const PLACEHOLDER = '\u0000'
+
+/** The text of a chunk before and after its variable text; undefined if chunks must be serialized again. */
+type ChunkTemplate = readonly [string, string] | undefined
+
+function splitAtPlaceholder(text: string, placeholder: string): readonly [string, string] {
+  const [before = '', after = ''] = text.split(placeholder)
+  return [before, after]
+}
+
+/**
+ * Creates a converter from provider events to chunks, for one stream. Providers report the usage in a
+ * separate chunk, in the last one, or in several; the client receives the latest value, once.
+ */
+function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConverter {
+  let model = ''
+  let usageChunk: JsonObject | undefined
+
+  function buildChunk(delta: JsonObject, finishReason: string | null = null): JsonObject {
+    return {
+      ...frame,
+      object: 'chat.completion.chunk',
+      model,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
+      ...(wantsUsage && { usage: null }),
+    }
+  }
+
+  function partToChunk(part: ReplyPart): JsonObject | undefined {
+    switch (part.type) {
+      case 'start':
+        model = part.model
+        return buildChunk({ role: 'assistant', content: '' })
+      case 'text':
+        return buildChunk({ content: part.text })
+      case 'reasoning':
+        return buildChunk({ reasoning_content: part.text })
+      case 'refusal':
+        return buildChunk({ refusal: part.text })
+      case 'tool-start': {
+        return buildChunk({ tool_calls: [{ index: part.index, ...toCompletionToolCall(part) }] })
+      }
+      case 'tool-json':
+        return buildChunk({ tool_calls: [{ index: part.index, function: { arguments: part.json } }] })
+      case 'finish':
+        return buildChunk({}, part.reason)
+      case 'usage':
+        usageChunk = { ...buildChunk({}), choices: [], usage: toCompletionUsage(part.usage) }
+        return undefined
+      default:
+        part satisfies never
+        return undefined
+    }
+  }
+
+  /**
+   * Converts a provider's chunk of the same format: sets this stream's id and moves the usage to the usage
+   * chunk. Returns undefined if the chunk held nothing but the usage.
+   */
+  function nativeToChunk(native: JsonObject): JsonObject | undefined {
+    if (native.usage === undefined) return { ...native, id: frame.id }
+    const { usage, ...rest } = native
+    const chunk = { ...rest, id: frame.id, ...(wantsUsage && { usage: null }) }
+    if (usage === null) return chunk
+    usageChunk = { ...chunk, choices: [], usage }
+    return Array.isArray(native.choices) && native.choices.length === 0 ? undefined : chunk
+  }
+
+  function toChunks({ native, parts }: ReplyEvent): readonly JsonObject[] {
+    const chunks = native ? [nativeToChunk(native)] : parts.map(partToChunk)
+    return chunks.filter((chunk) => chunk !== undefined)
+  }
+
+  /** Template of a text chunk, which is the same for the whole stream. */
+  let textTemplate: readonly [string, string] | undefined
+
+  function toTextChunk(text: string): string {
+    textTemplate ??= splitAtPlaceholder(
+      JSON.stringify(buildChunk({ content: PLACEHOLDER })),
+      JSON.stringify(PLACEHOLDER),
+    )
+    return textTemplate[0] + JSON.stringify(text) + textTemplate[1]
+  }
+
+  /** The pattern of the previous record that had one, and the template made from it. */
+  let cached: { readonly pattern: RecordPattern; readonly template: ChunkTemplate } | undefined
+
+  /** Splices the variable part of a provider record into the template of its pattern. */
+  function fillTemplate(event: ReplyEvent, pattern: RecordPattern): string | undefined {
+    if (cached?.pattern !== pattern) cached = { pattern, template: buildTemplate(pattern, event.native) }
+    const { source = '' } = event
+    const { before, after } = pattern
+    const [head, tail] = cached.template ?? []
+    if (head === undefined || tail === undefined) return undefined
+    return head + source.slice(before.length, source.length - after.length) + tail
+  }
+
+  function buildTemplate({ before, after }: RecordPattern, native: JsonObject | undefined): ChunkTemplate {
+    const spliced = native && spliceChunk(before + PLACEHOLDER + after, native, frame.id, wantsUsage)
+    return spliced === undefined ? undefined : splitAtPlaceholder(spliced, PLACEHOLDER)
+  }
+
+  return {
+    toChunks,
+    toChunkTexts(event) {
+      if (event.pattern !== undefined) {
+        const text = fillTemplate(event, event.pattern)
+        if (text !== undefined) return [text]
+      }
+      const { native, source, parts } = event
+      const [part] = parts
+      if (native === undefined && parts.length === 1 && part?.type === 'text') return [toTextChunk(part.text)]
+      const spliced = native && source && spliceChunk(source, native, frame.id, wantsUsage)
+      return spliced ? [spliced] : toChunks(event).map((chunk) => JSON.stringify(chunk))
+    },
+    usageChunk: () => (wantsUsage ? usageChunk : undefined),
+  }
+}
+
+const EMPTY_USAGE = ',"usage":null'
+
+/**
+ * Replaces the id in the text of a provider's chunk, because serializing objects again is half the work of a
+ * stream. Removes an empty usage that the client did not request. Returns undefined if the text does not have
+ * the expected form, or if the chunk needs other changes.
+ */
+function spliceChunk(
+  source: string,
+  native: JsonObject,
+  id: string,
+  wantsUsage: boolean,
+): string | undefined {
+  const head = `{"id":"${native.id}",`
+  if (!source.startsWith(head) || source.includes('\n')) return undefined
+  if (native.usage !== undefined && native.usage !== null) return undefined
+  if (native.usage === undefined || wantsUsage) return `{"id":"${id}",${source.slice(head.length)}`
+  // Quotation marks inside strings are escaped, so every match is a field. A single one is the chunk's own.
+  const index = source.indexOf(EMPTY_USAGE)
+  if (index === -1 || index !== source.lastIndexOf(EMPTY_USAGE)) return undefined
+  return `{"id":"${id}",${source.slice(head.length, index)}${source.slice(index + EMPTY_USAGE.length)}`
+}

@@ -1,0 +1,92 @@
+import type { ContentPart, JsonObject, Message, ToolCall } from '../../contract/index.ts'
+
+/** Converts canonical messages to input items, whose ids consist of the response key and their index. */
+export function toInputItems(messages: readonly Message[], responseKey: string): readonly JsonObject[] {
+  return messages.flatMap(toDraftItems).map(({ idPrefix, ...item }, index) => ({
+    id: `${idPrefix}_${responseKey}i${String(index).padStart(2, '0')}`,
+    ...item,
+  }))
+}
+
+/** An item without its id. */
+type DraftItem = JsonObject & { readonly idPrefix: 'msg' | 'rs' | 'fc' | 'fco' }
+
+function toDraftItems(message: Message): readonly DraftItem[] {
+  switch (message.role) {
+    case 'assistant':
+      return toAssistantItems(message)
+    case 'tool':
+      return [toCallOutputItem(message)]
+    default:
+      return [toMessageItem(message, 'input_text')]
+  }
+}
+
+/** Splits an assistant message into reasoning, text and function calls. */
+function toAssistantItems(message: Message): readonly DraftItem[] {
+  const { reasoning_content: reasoning, content, tool_calls = [] } = message
+  return [
+    ...(reasoning ? [toReasoningItem(reasoning)] : []),
+    ...(content != null ? [toMessageItem(message, 'output_text')] : []),
+    ...tool_calls.map(toFunctionCallItem),
+  ]
+}
+
+function toReasoningItem(text: string): DraftItem {
+  return { idPrefix: 'rs', type: 'reasoning', summary: [{ type: 'summary_text', text }] }
+}
+
+type TextPartType = 'input_text' | 'output_text'
+
+function toMessageItem({ role, content }: Message, textType: TextPartType): DraftItem {
+  const parts = toItemContent(content, textType)
+  return { idPrefix: 'msg', type: 'message', role, status: 'completed', content: parts }
+}
+
+function toFunctionCallItem({ id, function: called, extra_content }: ToolCall): DraftItem {
+  return {
+    idPrefix: 'fc',
+    type: 'function_call',
+    status: 'completed',
+    call_id: id,
+    name: called.name,
+    arguments: called.arguments,
+    ...(extra_content && { extra_content }),
+  }
+}
+
+function toCallOutputItem({ tool_call_id, content }: Message): DraftItem {
+  const output = typeof content === 'string' ? content : toItemContent(content, 'input_text')
+  return {
+    idPrefix: 'fco',
+    type: 'function_call_output',
+    status: 'completed',
+    call_id: tool_call_id,
+    output,
+  }
+}
+
+function toItemContent(content: Message['content'], textType: TextPartType): readonly JsonObject[] {
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+  return parts.map((part) => toItemPart(part, textType))
+}
+
+function toItemPart(part: ContentPart, textType: TextPartType): JsonObject {
+  switch (part.type) {
+    case 'text':
+      return textType === 'output_text'
+        ? { type: textType, text: part.text, annotations: [] }
+        : { type: textType, text: part.text }
+    case 'image_url':
+      return { type: 'input_image', ...toImageFields(part) }
+    case 'file':
+      return { type: 'input_file', ...Object(part.file) }
+    default:
+      return part
+  }
+}
+
+function toImageFields({ image_url }: ContentPart): JsonObject {
+  const { url, detail = 'auto' } = Object(image_url)
+  return { image_url: url, detail }
+}

@@ -1,0 +1,169 @@
+import {
+  type ContentPart,
+  GatewayError,
+  isJsonObject,
+  type JsonObject,
+  type Message,
+  type ToolCall,
+} from '../../contract/index.ts'
+import type { InputItem } from './request-schema.ts'
+
+/** One turn of the assistant. Its reasoning, text and function calls are separate items but one message. */
+interface AssistantTurn {
+  reasoning: string
+  content: string | readonly ContentPart[] | undefined
+  calls: ToolCall[]
+}
+
+/**
+ * Converts input or output items to canonical messages. `param` is the name of the list in error messages.
+ * Throws 400 with the path of an item or part that is not supported.
+ */
+export function parseItems(items: readonly InputItem[], param: string): readonly Message[] {
+  const messages: Message[] = []
+  let turn: AssistantTurn | undefined
+
+  const endTurn = () => {
+    if (turn) messages.push(toAssistantMessage(turn))
+    turn = undefined
+  }
+  /** Returns the current turn, or a new one if the item cannot belong to the current turn. */
+  const continueTurn = (isOver: (turn: AssistantTurn) => boolean): AssistantTurn => {
+    if (turn && isOver(turn)) endTurn()
+    turn ??= { reasoning: '', content: undefined, calls: [] }
+    return turn
+  }
+
+  for (const [index, item] of items.entries()) {
+    const path = `${param}[${index}]`
+    switch (item.type ?? 'message') {
+      case 'message': {
+        const content = toChatContent(item.content, path)
+        if (item.role === 'assistant') {
+          continueTurn(hasContentOrCalls).content = content
+        } else {
+          endTurn()
+          messages.push({ role: toRole(item.role), content })
+        }
+        break
+      }
+      case 'reasoning':
+        continueTurn(hasContentOrCalls).reasoning += reasoningText(item)
+        break
+      case 'function_call':
+        continueTurn(() => false).calls.push(toToolCall(item))
+        break
+      case 'function_call_output':
+        endTurn()
+        messages.push({
+          role: 'tool',
+          tool_call_id: String(item.call_id),
+          content: toChatContent(item.output, path),
+        })
+        break
+      default:
+        throw unsupportedItemError(item, path)
+    }
+  }
+  endTurn()
+  return messages
+}
+
+function hasContentOrCalls({ content, calls }: AssistantTurn): boolean {
+  return content !== undefined || calls.length > 0
+}
+
+function toAssistantMessage({ reasoning, content, calls }: AssistantTurn): Message {
+  return {
+    role: 'assistant',
+    content: joinTextParts(content) ?? null,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+}
+
+/** Joins text parts, because every provider accepts plain text from an assistant but not every part type. */
+function joinTextParts(content: AssistantTurn['content']): AssistantTurn['content'] {
+  if (!Array.isArray(content) || content.some(({ type }) => type !== 'text')) return content
+  return content.map(({ text }) => text).join('')
+}
+
+function toRole(role: unknown): Message['role'] {
+  return role === 'system' || role === 'developer' ? role : 'user'
+}
+
+function toToolCall({ call_id, name, arguments: json, extra_content }: InputItem): ToolCall {
+  return {
+    id: String(call_id),
+    type: 'function',
+    function: { name: String(name), arguments: String(json) },
+    ...(isJsonObject(extra_content) && { extra_content }),
+  }
+}
+
+function reasoningText({ summary, content }: InputItem): string {
+  return concatTexts(content) || concatTexts(summary)
+}
+
+/** Concatenates the texts of a list of parts; empty if it is not a list. */
+function concatTexts(parts: unknown): string {
+  if (!Array.isArray(parts)) return ''
+  return parts
+    .filter(isJsonObject)
+    .map(({ text }) => (typeof text === 'string' ? text : ''))
+    .join('')
+}
+
+function unsupportedItemError({ type, id }: InputItem, path: string): GatewayError {
+  if (type !== 'item_reference') return unsupportedTypeError(type, path)
+  const message = `${path} references item ${id}, which was not found or has expired.`
+  return new GatewayError('invalid_value', message, { param: path })
+}
+
+function unsupportedTypeError(type: unknown, path: string): GatewayError {
+  const message = `${path} has type "${type}", which is not supported.`
+  return new GatewayError('invalid_value', message, { param: path })
+}
+
+/** Converts the content of the item at `path` to the chat-completions format. */
+function toChatContent(content: unknown, path: string): string | readonly ContentPart[] {
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
+  return content.filter(isJsonObject).map((part, index) => toChatPart(part, `${path}.content[${index}]`))
+}
+
+function toChatPart(part: JsonObject, path: string): ContentPart {
+  switch (part.type) {
+    case 'text':
+    case 'input_text':
+    case 'output_text':
+      return { type: 'text', text: String(part.text) }
+    case 'refusal':
+      return { type: 'refusal', refusal: part.refusal }
+    case 'input_image':
+      return { type: 'image_url', image_url: toChatImage(part, path) }
+    case 'input_file':
+      return { type: 'file', file: toChatFile(part, path) }
+    case 'input_audio':
+      return { type: 'input_audio', input_audio: part.input_audio }
+    default:
+      throw unsupportedTypeError(part.type, path)
+  }
+}
+
+function toChatImage({ image_url, detail }: JsonObject, path: string): JsonObject {
+  if (typeof image_url !== 'string') throw missingFieldError(path, 'image_url with a URL or data URL')
+  return { url: image_url, ...(detail != null && { detail }) }
+}
+
+function toChatFile({ file_id, file_data, filename }: JsonObject, path: string): JsonObject {
+  if (file_id == null && file_data == null) throw missingFieldError(path, 'file_data or file_id')
+  return {
+    ...(file_id != null && { file_id }),
+    ...(file_data != null && { file_data }),
+    ...(filename != null && { filename }),
+  }
+}
+
+function missingFieldError(path: string, field: string): GatewayError {
+  return new GatewayError('unsupported_parameter', `${path} requires ${field}.`, { param: path })
+}

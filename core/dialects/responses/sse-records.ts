@@ -1,0 +1,72 @@
+import type { JsonObject, ReplyPart } from '../../contract/index.ts'
+import type { ChunkLengths } from '../../events/domain-events.ts'
+import { toReplyParts } from './chunk-lengths.ts'
+import { createResponseOutput, type ResponseOutput } from './output.ts'
+import type { ItemStatus, OutputEvent } from './output-items.ts'
+import { toInitialResponse } from './response.ts'
+
+/**
+ * The SSE records of one streamed response, numbered from 0 without gaps. Every method returns the text of
+ * the records that it adds.
+ */
+interface SseRecords {
+  readonly output: ResponseOutput
+  open(response: JsonObject): string
+  add(part: ReplyPart): string
+  /** Closes all items. */
+  close(status: ItemStatus): string
+  /** Adds the last record: `completed`, `incomplete` or `failed`, according to the response. */
+  end(response: JsonObject): string
+}
+
+export function createSseRecords(responseKey: string): SseRecords {
+  let sequenceNumber = 0
+  let text = ''
+
+  function append({ type, ...fields }: OutputEvent): void {
+    const data = { type, sequence_number: sequenceNumber++, ...fields }
+    text += `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
+  }
+
+  /** Returns the records that were appended since the last call. */
+  function takeAppended(): string {
+    const appended = text
+    text = ''
+    return appended
+  }
+
+  const output = createResponseOutput(responseKey, append)
+  return {
+    output,
+    open(response) {
+      append({ type: 'response.created', response })
+      append({ type: 'response.in_progress', response })
+      return takeAppended()
+    },
+    add(part) {
+      output.add(part)
+      return takeAppended()
+    },
+    close(status) {
+      output.close(status)
+      return takeAppended()
+    },
+    end(response) {
+      append({ type: `response.${response.status}`, response })
+      return takeAppended()
+    },
+  }
+}
+
+/** Replays the records of a stored response. If it was streamed, they are the same byte for byte. */
+export async function* replaySseRecords(
+  responseKey: string,
+  response: JsonObject,
+  chunkLengths?: ChunkLengths,
+): AsyncGenerator<string> {
+  const records = createSseRecords(responseKey)
+  const items = Array.isArray(response.output) ? response.output : []
+  yield records.open(toInitialResponse(response))
+  for (const part of toReplyParts(items, chunkLengths)) yield records.add(part)
+  yield records.close(response.status === 'incomplete' ? 'incomplete' : 'completed') + records.end(response)
+}

@@ -1,0 +1,89 @@
+import { type Exchange, type FinishReason, GatewayError, type JsonObject } from '../../contract/index.ts'
+import type { ChunkLengths } from '../../events/domain-events.ts'
+import { recordUsage, toStreamError } from '../reply-events.ts'
+import type { ResponsesCall } from './call.ts'
+import { createResponseOutput } from './output.ts'
+import {
+  buildFinalFields,
+  buildInitialResponse,
+  toCancelledResponse,
+  toFailedResponse,
+  toLastItemStatus,
+  toResponseForm,
+} from './response.ts'
+import { createSseRecords } from './sse-records.ts'
+
+/**
+ * Persists an ended response if its caller wants it stored, and returns the response to send. `chunkLengths`
+ * is set if the response was streamed. Never rejects: a response that could not be stored carries a warning.
+ */
+export type PersistResponse = (response: JsonObject, chunkLengths?: ChunkLengths) => Promise<JsonObject>
+
+/**
+ * Builds and persists the response of a whole reply. Resolves with it in the form that the caller expects.
+ */
+export async function completeResponse(
+  exchange: Exchange,
+  call: ResponsesCall,
+  persist: PersistResponse,
+): Promise<JsonObject> {
+  if (exchange.reply?.type !== 'whole')
+    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
+  const output = createResponseOutput(call.responseKey)
+  let finishReason: FinishReason = 'stop'
+  for (const part of exchange.reply.event.parts) {
+    if (part.type === 'finish') finishReason = part.reason
+    output.add(part)
+  }
+  output.close(toLastItemStatus(finishReason))
+  const finalFields = buildFinalFields(finishReason, exchange, output.items())
+  const response: JsonObject = Object.assign(buildInitialResponse(call, exchange), finalFields)
+  return toResponseForm(await persist(response), call.form)
+}
+
+/**
+ * Streams the events of a response as SSE (docs/api.md, "Response streams"). The last event is sent once the
+ * response is persisted. It is `response.failed` if the provider fails during the stream. If the client
+ * disconnects, the response is persisted as cancelled.
+ */
+export async function* streamResponseEvents(
+  exchange: Exchange,
+  call: ResponsesCall,
+  persist: PersistResponse,
+): AsyncGenerator<string> {
+  if (exchange.reply?.type !== 'stream')
+    throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
+  const initial = buildInitialResponse(call, exchange)
+  const records = createSseRecords(call.responseKey)
+  const { output } = records
+  let finishReason: FinishReason = 'stop'
+  let isPersisted = false
+
+  try {
+    let text = records.open(initial)
+    for await (const batch of exchange.reply.batches) {
+      for (const event of batch) {
+        recordUsage(exchange, event)
+        for (const part of event.parts) {
+          if (part.type === 'finish') finishReason = part.reason
+          text += records.add(part)
+        }
+      }
+      if (text !== '') yield text
+      text = ''
+    }
+    text += records.close(toLastItemStatus(finishReason))
+    const final = { ...initial, ...buildFinalFields(finishReason, exchange, output.items()) }
+    const response = await persist(final, output.chunkLengths())
+    isPersisted = true
+    yield text + records.end(response)
+  } catch (error) {
+    if (exchange.client.isAborted) return
+    exchange.error = toStreamError(error)
+    const response = await persist(toFailedResponse(initial, exchange.error, output.items()))
+    isPersisted = true
+    yield records.end(response)
+  } finally {
+    if (!isPersisted) await persist(toCancelledResponse(initial, output.items()))
+  }
+}
