@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { parseErrorBody as readCommon } from '../chat-format/errors.ts'
 import { createProviderError, type ProviderErrorCode, parseRetryAfter } from '../shared/errors.ts'
-import { parseObject, readObject, readString } from '../shared/fields.ts'
+import { asObject, asString, parseObject } from '../shared/fields.ts'
 
 /** Reads an answer other than 2xx (docs/providers.md, "Anthropic errors"). */
 export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
@@ -67,8 +67,8 @@ interface ProviderError {
 /** Reads `{type:"error", error:{type, message, details?}}` (docs/providers.md, "Anthropic errors"), and what a proxy in front may send. */
 function readProviderError(body: unknown): ProviderError {
   const { type, message } = readCommon(body)
-  const { details } = readObject(readObject(body).error)
-  return { type, code: readString(readObject(details).error_code), message }
+  const { details } = asObject(asObject(body).error)
+  return { type, code: asString(asObject(details).error_code), message }
 }
 
 /** The HTTP status that an error inside a 200 answer would have had. */

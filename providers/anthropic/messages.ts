@@ -1,7 +1,7 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
-import { type DataUrl, parseDataUrl, parseObject, readObject, readString } from '../shared/fields.ts'
+import { asObject, asString, type DataUrl, parseDataUrl, parseObject } from '../shared/fields.ts'
 
 import type {
   Block,
@@ -54,7 +54,7 @@ function writeBlocks(message: Message, path: string): Block[] {
 }
 
 function writeAssistant(message: Message, path: string): Block[] {
-  const text = writeText(message.content ?? readString(message.refusal), `${path}.content`)
+  const text = writeText(message.content ?? asString(message.refusal), `${path}.content`)
   const calls = message.tool_calls ?? []
   return [...text, ...calls.map((call, index) => writeCall(call, `${path}.tool_calls[${index}]`))]
 }
@@ -67,7 +67,7 @@ function writeCall({ id, function: { name, arguments: json } }: ToolCall, path: 
 }
 
 function writeResult({ tool_call_id, content }: Message, path: string): ToolResultBlock {
-  const id = readString(tool_call_id)
+  const id = asString(tool_call_id)
   const param = `${path}.tool_call_id`
   if (id === '') throw new GatewayError('missing_parameter', `${param} is missing.`, { param })
   return {
@@ -165,7 +165,7 @@ function writePart(part: ContentPart, path: string): readonly (TextBlock | Image
 }
 
 function writeTextPart(part: ContentPart): readonly TextBlock[] {
-  const text = part.type === 'refusal' ? readString(part.refusal) : readString(part.text)
+  const text = part.type === 'refusal' ? asString(part.refusal) : asString(part.text)
   if (text.trim() === '') return []
   return [{ type: 'text', text, cache_control: readCacheControl(part.cache_control) }]
 }
@@ -178,15 +178,15 @@ function refusePart({ type }: ContentPart, path: string): GatewayError {
 
 /** A `file` part with a PDF or a text in a data URL. Throws a `GatewayError` for any other file. */
 function writeDocument(part: ContentPart, path: string): DocumentBlock {
-  const { file_data, filename } = readObject(part.file)
+  const { file_data, filename } = asObject(part.file)
   const param = `${path}.file.file_data`
-  const file = parseDataUrl(readString(file_data))
+  const file = parseDataUrl(asString(file_data))
   if (!file) {
     throw new GatewayError('unsupported_parameter', `${param} must hold the file as a data URL.`, { param })
   }
   return {
     type: 'document',
-    title: readString(filename) || undefined,
+    title: asString(filename) || undefined,
     source: writeSource(file, param),
   }
 }
@@ -203,7 +203,7 @@ function writeSource({ mediaType, base64 }: DataUrl, param: string): DocumentBlo
 /** An `image_url` part; `detail` has no counterpart. Throws a `GatewayError` for an image that Anthropic cannot read. */
 function writeImage(part: ContentPart, path: string): ImageBlock {
   const param = `${path}.image_url.url`
-  const url = readString(part.image_url) || readString(readObject(part.image_url).url)
+  const url = asString(part.image_url) || asString(asObject(part.image_url).url)
   if (/^https?:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
   const image = parseDataUrl(url)
   if (!image) throw refuse(`${param} must be an http, https or data URL.`, param)

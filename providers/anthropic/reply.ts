@@ -1,23 +1,23 @@
 import type { FinishReason, ReplyEvent, ReplyPart, Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { readNumber, readObject, readObjects, readString } from '../shared/fields.ts'
+import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 import { readFailureRecord } from './errors.ts'
 import type { ToolOffer } from './wire.ts'
 
 /** Reads a message (docs/providers.md, "Anthropic replies"). Throws a `GatewayError` when the body is anything else. */
 export function readReply(body: unknown): ReplyEvent {
-  const message = readObject(body)
+  const message = asObject(body)
   if (message.type === 'error') throw readFailureRecord(message)
   if (!Array.isArray(message.content)) {
     throw new GatewayError('provider_error', 'The provider sent a reply that is no message.')
   }
   return {
     parts: [
-      { type: 'start', id: readString(message.id), model: readString(message.model) },
-      ...readBlocks(readObjects(message.content)),
+      { type: 'start', id: asString(message.id), model: asString(message.model) },
+      ...readBlocks(asObjects(message.content)),
       ...readExplanation(message),
-      { type: 'usage', usage: readUsage(readObject(message.usage)) },
+      { type: 'usage', usage: readUsage(asObject(message.usage)) },
       { type: 'finish', reason: readStopReason(message.stop_reason) },
     ],
   }
@@ -25,7 +25,7 @@ export function readReply(body: unknown): ReplyEvent {
 
 /** Why the model refused, from a message or a `message_delta`, where it says so. */
 export function readExplanation({ stop_details }: JsonObject): readonly ReplyPart[] {
-  return say('refusal', readObject(stop_details).explanation)
+  return say('refusal', asObject(stop_details).explanation)
 }
 
 function readBlocks(blocks: readonly JsonObject[]): readonly ReplyPart[] {
@@ -35,7 +35,7 @@ function readBlocks(blocks: readonly JsonObject[]): readonly ReplyPart[] {
 
 function readCall({ id, name, input }: JsonObject, index: number): readonly ReplyPart[] {
   return [
-    { type: 'tool-start', index, id: readString(id), name: readString(name) },
+    { type: 'tool-start', index, id: asString(id), name: asString(name) },
     { type: 'tool-json', index, json: JSON.stringify(input ?? {}) },
   ]
 }
@@ -63,7 +63,7 @@ interface Choice {
 export function readChoice(choice: unknown, tools: readonly ToolOffer[]): Choice {
   if (choice == null) return { mode: 'auto', allowed: tools }
   if (choice === 'none' || choice === 'auto' || choice === 'required') return { mode: choice, allowed: tools }
-  const { type, function: named, allowed_tools } = readObject(choice)
+  const { type, function: named, allowed_tools } = asObject(choice)
   if (type === 'function') return readNamed(readName(named), tools)
   if (type === 'allowed_tools') return readAllowed(allowed_tools, tools)
   throw refuse('tool_choice must be none, auto, required, a function or allowed_tools.')
@@ -74,13 +74,13 @@ function readNamed(name: string, tools: readonly ToolOffer[]): Choice {
 }
 
 function readAllowed(value: unknown, tools: readonly ToolOffer[]): Choice {
-  const { mode, tools: list } = readObject(value)
-  const names = readObjects(list).map((tool) => readName(tool.function))
+  const { mode, tools: list } = asObject(value)
+  const names = asObjects(list).map((tool) => readName(tool.function))
   return { mode: mode === 'required' ? 'required' : 'auto', allowed: keep(names, tools) }
 }
 
 function readName(value: unknown): string {
-  return readString(readObject(value).name)
+  return asString(asObject(value).name)
 }
 
 function keep(names: readonly string[], tools: readonly ToolOffer[]): readonly ToolOffer[] {
@@ -95,12 +95,12 @@ function refuse(message: string): GatewayError {
 
 /** Reads a `usage` object, of which any field may be null: cached input is counted beside the rest there (docs/providers.md, "Anthropic replies"). */
 export function readUsage(usage: JsonObject): Usage {
-  const cached = readNumber(usage.cache_read_input_tokens)
-  const cacheWrite = readNumber(usage.cache_creation_input_tokens)
-  const reasoning = readNumber(readObject(usage.output_tokens_details).thinking_tokens)
+  const cached = asNumber(usage.cache_read_input_tokens)
+  const cacheWrite = asNumber(usage.cache_creation_input_tokens)
+  const reasoning = asNumber(asObject(usage.output_tokens_details).thinking_tokens)
   return {
-    input: (readNumber(usage.input_tokens) ?? 0) + (cached ?? 0) + (cacheWrite ?? 0),
-    output: readNumber(usage.output_tokens) ?? 0,
+    input: (asNumber(usage.input_tokens) ?? 0) + (cached ?? 0) + (cacheWrite ?? 0),
+    output: asNumber(usage.output_tokens) ?? 0,
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),

@@ -2,7 +2,7 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
-import { parseObject, readObject } from '../shared/fields.ts'
+import { asObject, parseObject } from '../shared/fields.ts'
 import { readCacheControl, writePrompt } from './messages.ts'
 import { reduceSchema } from './reduce-schema.ts'
 import { writeThinking } from './thinking.ts'
@@ -88,7 +88,7 @@ function writeSampling(
 /** The schema of a `json_schema` answer (docs/providers.md, "Anthropic structured outputs"); undefined for the other formats. */
 function writeFormat(format: ChatRequest['response_format']): OutputFormat | undefined {
   if (format?.type !== 'json_schema') return undefined
-  const { schema } = readObject(format.json_schema)
+  const { schema } = asObject(format.json_schema)
   if (isJsonObject(schema)) return { type: 'json_schema', schema: reduceSchema(schema) }
   const param = 'response_format.json_schema.schema'
   throw new GatewayError('missing_parameter', `${param} is missing.`, { param })

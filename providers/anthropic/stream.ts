@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import { eventsOf } from '../shared/batches.ts'
-import { parseObject, readObject, readString } from '../shared/fields.ts'
+import { asObject, asString, parseObject } from '../shared/fields.ts'
 import { RepeatedText } from '../shared/repeated-record.ts'
 import { readFailureRecord } from './errors.ts'
 import { readBlock, readExplanation, readStopReason, readUsage, say } from './reply.ts'
@@ -21,11 +21,11 @@ export function openStream(): StreamReader {
   function readParts(event: JsonObject): readonly ReplyPart[] {
     switch (event.type) {
       case 'message_start':
-        return start(readObject(event.message))
+        return start(asObject(event.message))
       case 'content_block_start':
-        return startBlock(event, readObject(event.content_block))
+        return startBlock(event, asObject(event.content_block))
       case 'content_block_delta':
-        return readDelta(event, readObject(event.delta))
+        return readDelta(event, asObject(event.delta))
       case 'content_block_stop':
         return tools.stop(event.index)
       case 'message_delta':
@@ -40,8 +40,8 @@ export function openStream(): StreamReader {
   }
 
   function start(message: JsonObject): readonly ReplyPart[] {
-    usage = readObject(message.usage)
-    return [{ type: 'start', id: readString(message.id), model: readString(message.model) }]
+    usage = asObject(message.usage)
+    return [{ type: 'start', id: asString(message.id), model: asString(message.model) }]
   }
 
   function startBlock({ index }: JsonObject, block: JsonObject): readonly ReplyPart[] {
@@ -55,7 +55,7 @@ export function openStream(): StreamReader {
       case 'thinking_delta':
         return say('reasoning', delta.thinking)
       case 'input_json_delta':
-        return tools.grow(index, readString(delta.partial_json))
+        return tools.grow(index, asString(delta.partial_json))
       default:
         return NOTHING
     }
@@ -63,9 +63,9 @@ export function openStream(): StreamReader {
 
   /** The counts are totals: each report replaces what was known, but for the fields that it leaves out. */
   function noteEnd(event: JsonObject): readonly ReplyPart[] {
-    const known = Object.entries(readObject(event.usage)).filter(([, count]) => count !== null)
+    const known = Object.entries(asObject(event.usage)).filter(([, count]) => count !== null)
     usage = { ...usage, ...Object.fromEntries(known) }
-    end = readObject(event.delta)
+    end = asObject(event.delta)
     return NOTHING
   }
 
@@ -119,7 +119,7 @@ function createToolReader(): ToolReader {
     start(block, { id, name, input }) {
       const index = count++
       calls.set(block, { index, input, hasJson: false })
-      return [{ type: 'tool-start', index, id: readString(id), name: readString(name) }]
+      return [{ type: 'tool-start', index, id: asString(id), name: asString(name) }]
     },
     grow(block, json) {
       const call = calls.get(block)

@@ -1,7 +1,7 @@
 import type { ChatRequest, Message, Tool } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { Model } from '../../core/contract/provider.ts'
-import { readString } from '../shared/fields.ts'
+import { asString } from '../shared/fields.ts'
 import { readCacheControl } from './messages.ts'
 import { reduceSchema } from './reduce-schema.ts'
 import { readChoice } from './reply.ts'
@@ -40,7 +40,7 @@ function writeTool({ type, function: tool, cache_control }: Tool, index: number)
   const isStrict = tool.strict === true
   return {
     name: tool.name,
-    description: readString(tool.description) || undefined,
+    description: asString(tool.description) || undefined,
     input_schema: isStrict ? { ...reduceSchema(schema), type: 'object' } : schema,
     strict: isStrict ? true : undefined,
     cache_control: readCacheControl(cache_control),

@@ -8,7 +8,7 @@ import {
   parseRetryAfter,
   redactKeys,
 } from '../shared/errors.ts'
-import { parseJson, readString } from '../shared/fields.ts'
+import { asString, parseJson } from '../shared/fields.ts'
 
 /** Reads an answer other than 2xx: https://platform.openai.com/docs/guides/error-codes, docs/providers.md, "Mistral errors" */
 export function parseChatError({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
@@ -65,9 +65,9 @@ export function parseErrorBody(body: unknown): ProviderError {
   const message = readMessage(fields.message) || readMessage(fields.detail)
   return {
     message: redactKeys(message).slice(0, LONGEST_MESSAGE),
-    type: readString(fields.type),
-    code: typeof fields.code === 'number' ? String(fields.code) : readString(fields.code),
-    param: readString(fields.param) || findPlace(fields.message ?? fields.detail),
+    type: asString(fields.type),
+    code: typeof fields.code === 'number' ? String(fields.code) : asString(fields.code),
+    param: asString(fields.param) || findPlace(fields.message ?? fields.detail),
   }
 }
 
@@ -130,8 +130,8 @@ const STATUSES = new Map([
  */
 function readMessage(value: unknown): string {
   if (Array.isArray(value)) return value.map(readMessage).filter(Boolean).join('; ')
-  if (!isJsonObject(value)) return readString(value)
-  const said = readString(value.msg)
+  if (!isJsonObject(value)) return asString(value)
+  const said = asString(value.msg)
   if (said === '') return readMessage(value.detail ?? value.message)
   const place = readPlace(value)
   return place === '' ? said : `${place}: ${said}`

@@ -1,21 +1,21 @@
 import type { FinishReason, ReplyEvent, ReplyPart, Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { readNumber, readObject, readObjects, readString } from '../shared/fields.ts'
+import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 import { isFailure, readFailureRecord } from './errors.ts'
 import { createToolCallReader } from './tools.ts'
 
 /** Reads a chat completion. Throws a `GatewayError` when the body is anything else. */
 export function parseChatReply(body: unknown): ReplyEvent {
-  const native = readObject(body)
+  const native = asObject(body)
   if (isFailure(native)) throw readFailureRecord(native)
   const choice = readChoice(native)
   if (!choice)
     throw new GatewayError('provider_error', 'The provider sent a reply that is no chat completion.')
 
-  const message = readObject(choice.message)
+  const message = asObject(choice.message)
   const usage = readUsage(native.usage)
-  const parts: ReplyPart[] = [{ type: 'start', id: readString(native.id), model: readString(native.model) }]
+  const parts: ReplyPart[] = [{ type: 'start', id: asString(native.id), model: asString(native.model) }]
   addContent(parts, message)
   if (message.tool_calls !== undefined) parts.push(...createToolCallReader()(message.tool_calls))
   if (usage) parts.push({ type: 'usage', usage })
@@ -70,9 +70,9 @@ function add(parts: ReplyPart[], type: 'reasoning' | 'text' | 'refusal', text: u
 
 /** Mistral's content lists: `{type:"text", text}`, `{type:"thinking", thinking:[{type:"text", text}]}` (docs/providers.md, "Mistral replies"). */
 function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
-  for (const chunk of readObjects(chunks)) {
+  for (const chunk of asObjects(chunks)) {
     if (chunk.type === 'thinking')
-      for (const { text } of readObjects(chunk.thinking)) add(parts, 'reasoning', text)
+      for (const { text } of asObjects(chunk.thinking)) add(parts, 'reasoning', text)
     else add(parts, 'text', chunk.text)
   }
 }
@@ -81,11 +81,11 @@ function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
 export function readUsage(value: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const cached = readCached(value)
-  const cacheWrite = readNumber(readObject(value.prompt_tokens_details).cache_write_tokens)
-  const reasoning = readNumber(readObject(value.completion_tokens_details).reasoning_tokens)
+  const cacheWrite = asNumber(asObject(value.prompt_tokens_details).cache_write_tokens)
+  const reasoning = asNumber(asObject(value.completion_tokens_details).reasoning_tokens)
   return {
-    input: readNumber(value.prompt_tokens) ?? 0,
-    output: readNumber(value.completion_tokens) ?? 0,
+    input: asNumber(value.prompt_tokens) ?? 0,
+    output: asNumber(value.completion_tokens) ?? 0,
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
@@ -95,9 +95,9 @@ export function readUsage(value: unknown): Usage | undefined {
 /** OpenAI's name first, then Mistral's two, then DeepSeek's. */
 function readCached(usage: JsonObject): number | undefined {
   return (
-    readNumber(readObject(usage.prompt_tokens_details).cached_tokens) ??
-    readNumber(readObject(usage.prompt_token_details).cached_tokens) ??
-    readNumber(usage.num_cached_tokens) ??
-    readNumber(usage.prompt_cache_hit_tokens)
+    asNumber(asObject(usage.prompt_tokens_details).cached_tokens) ??
+    asNumber(asObject(usage.prompt_token_details).cached_tokens) ??
+    asNumber(usage.num_cached_tokens) ??
+    asNumber(usage.prompt_cache_hit_tokens)
   )
 }

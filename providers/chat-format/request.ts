@@ -1,7 +1,7 @@
 import type { ChatRequest, Message } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { ProviderRequest } from '../../core/contract/provider.ts'
-import { readString } from '../shared/fields.ts'
+import { asString } from '../shared/fields.ts'
 
 /** The headers that every provider of this format wants. */
 export function chatHeaders(apiKey: string, streams: boolean): ProviderRequest['headers'] {
@@ -61,6 +61,6 @@ export function refuseMessage(format: string, what: string): GatewayError {
 /** The text of a message: a string as it is, the text parts of a list one per line, refusals among them. */
 export function joinText(content: Message['content']): string {
   if (typeof content === 'string') return content
-  const texts = (content ?? []).map((part) => readString(part.text) || readString(part.refusal))
+  const texts = (content ?? []).map((part) => asString(part.text) || asString(part.refusal))
   return texts.filter((text) => text !== '').join('\n')
 }

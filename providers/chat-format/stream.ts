@@ -2,7 +2,7 @@ import type { RecordPattern, ReplyEvent, ReplyPart } from '../../core/contract/c
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
-import { parseObject, readObject, readString } from '../shared/fields.ts'
+import { asObject, asString, parseObject } from '../shared/fields.ts'
 import { RepeatedText } from '../shared/repeated-record.ts'
 import { isFailure, readFailureRecord } from './errors.ts'
 import { addContent, readChoice, readFinishReason, readUsage } from './reply.ts'
@@ -22,10 +22,10 @@ export function createChatStreamReader(): StreamReader {
     const choice = readChoice(chunk)
     const parts: ReplyPart[] = []
     if (choice && !started) {
-      parts.push({ type: 'start', id: readString(chunk.id), model: readString(chunk.model) })
+      parts.push({ type: 'start', id: asString(chunk.id), model: asString(chunk.model) })
       started = true
     }
-    const delta = readObject(choice?.delta)
+    const delta = asObject(choice?.delta)
     addContent(parts, delta)
     if (delta.tool_calls !== undefined) parts.push(...readToolCalls(delta.tool_calls))
     const reason = readFinishReason(choice?.finish_reason)

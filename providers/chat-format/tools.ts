@@ -1,7 +1,7 @@
 import type { ChatRequest, ReplyPart, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { readString } from '../shared/fields.ts'
+import { asString } from '../shared/fields.ts'
 
 /** A function that the model may call. */
 export interface FunctionTool {
@@ -47,7 +47,7 @@ export interface NamedChoice {
 
 /** Reads `{type:"function", function:{name}}`. */
 export function parseNamedChoice(choice: ChatRequest['tool_choice']): NamedChoice | undefined {
-  const named = isJsonObject(choice) && isJsonObject(choice.function) ? readString(choice.function.name) : ''
+  const named = isJsonObject(choice) && isJsonObject(choice.function) ? asString(choice.function.name) : ''
   return named === '' ? undefined : { type: 'function', function: { name: named } }
 }
 
@@ -83,7 +83,7 @@ export function createToolCallReader(): ToolCallReader {
 
   function readCall(call: JsonObject, piece: JsonObject, position: number): ReplyPart[] {
     const id = readId(call.id)
-    const name = readString(piece.name)
+    const name = asString(piece.name)
     const json = readArguments(piece.arguments)
     const place = call.index ?? position
     const parts: ReplyPart[] = []
@@ -110,10 +110,10 @@ export function createToolCallReader(): ToolCallReader {
 
 /** Mistral writes `"null"` on pieces that have none. */
 function readId(id: unknown): string {
-  return id === 'null' ? '' : readString(id)
+  return id === 'null' ? '' : asString(id)
 }
 
 /** Mistral may send the arguments as the object that their text stands for. */
 function readArguments(given: unknown): string {
-  return isJsonObject(given) ? JSON.stringify(given) : readString(given)
+  return isJsonObject(given) ? JSON.stringify(given) : asString(given)
 }

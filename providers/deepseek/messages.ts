@@ -1,7 +1,7 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { joinText, refuseMessage } from '../chat-format/request.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
-import { readObject, readString } from '../shared/fields.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import type { ChatMessage, DeepSeekContentPart, DeepSeekContentPart as Part } from './wire.ts'
 
 /**
@@ -31,7 +31,7 @@ function writeMessage(message: Message): ChatMessage {
     case 'developer':
       return { role: 'system', content: joinText(content) }
     case 'user': {
-      const name = readString(message.name)
+      const name = asString(message.name)
       return { role, content: writeContent(content), ...(name !== '' && { name }) }
     }
     case 'assistant':
@@ -73,22 +73,22 @@ function writeAttachments(content: Message['content']): readonly Part[] {
 function writePart(part: ContentPart): Part {
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: readString(part.text) }
+      return { type: 'text', text: asString(part.text) }
     case 'image_url':
-      return writeImage(readObject(part.image_url))
+      return writeImage(asObject(part.image_url))
     case 'file':
-      return writeFile(readObject(part.file))
+      return writeFile(asObject(part.file))
     default:
       throw refuseMessage('deepseek', `parts of type ${part.type}`)
   }
 }
 
-function writeImage({ url, detail }: ReturnType<typeof readObject>): Part {
+function writeImage({ url, detail }: ReturnType<typeof asObject>): Part {
   const isKnown = detail === 'auto' || detail === 'low' || detail === 'high'
-  return { type: 'image_url', image_url: { url: readString(url), ...(isKnown && { detail }) } }
+  return { type: 'image_url', image_url: { url: asString(url), ...(isKnown && { detail }) } }
 }
 
-function writeFile({ file_id, file_data, filename }: ReturnType<typeof readObject>): Part {
+function writeFile({ file_id, file_data, filename }: ReturnType<typeof asObject>): Part {
   return {
     type: 'file',
     file: {

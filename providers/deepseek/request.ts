@@ -3,7 +3,7 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { chatHeaders, findOmitted, mentionJson } from '../chat-format/request.ts'
 import { type FunctionTool, parseNamedChoice, toChatTools } from '../chat-format/tools.ts'
-import { readNumber, readObject, readString } from '../shared/fields.ts'
+import { asNumber, asObject, asString } from '../shared/fields.ts'
 import { writeMessages } from './messages.ts'
 import type { ChatBody, Effort, ResponseFormat } from './wire.ts'
 
@@ -14,7 +14,7 @@ export function writeCall(request: ChatRequest, target: Target, apiKey: string):
   const tools = toChatTools(request.tools)?.map(withoutStrict)
   const thinking = writeThinking(request, target)
   const thinks = thinking.thinking?.type !== 'disabled'
-  const user = request.user ?? readString(request.safety_identifier)
+  const user = request.user ?? asString(request.safety_identifier)
   const body: ChatBody = {
     model: currentName(target.model),
     messages: writeMessages(messages),
@@ -28,7 +28,7 @@ export function writeCall(request: ChatRequest, target: Target, apiKey: string):
     tools,
     tool_choice: tools && writeToolChoice(request.tool_choice),
     logprobs: request.logprobs === true ? true : undefined,
-    top_logprobs: readNumber(request.top_logprobs),
+    top_logprobs: asNumber(request.top_logprobs),
     ...thinking,
     user_id: user === '' ? undefined : writeUserId(user),
   }
@@ -70,8 +70,8 @@ function writeResponseFormat(format: ChatRequest['response_format']): ResponseFo
     case 'json_object':
       return { type: 'json_object' }
     case 'json_schema': {
-      const schema = readObject(format.json_schema)
-      return { type: 'json_schema', json_schema: { ...schema, name: readString(schema.name) } }
+      const schema = asObject(format.json_schema)
+      return { type: 'json_schema', json_schema: { ...schema, name: asString(schema.name) } }
     }
     default:
       return { type: 'text' }
@@ -85,7 +85,7 @@ type Thinking = Pick<ChatBody, 'thinking' | 'reasoning_effort'>
  * the retired name says that was asked for, else nothing is sent, and the model thinks.
  */
 function writeThinking(request: ChatRequest, target: Target): Thinking {
-  const { type } = readObject(request.thinking)
+  const { type } = asObject(request.thinking)
   const effort = request.reasoning_effort
   if (type === 'disabled' || effort === 'none') return OFF
   if (effort != null) return { ...ON, reasoning_effort: EFFORTS[effort] ?? 'high' }

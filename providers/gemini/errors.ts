@@ -2,7 +2,7 @@ import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
 import { createProviderError, type ProviderErrorCode, parseRetryAfter, redactKeys } from '../shared/errors.ts'
-import { parseJson, readNumber, readObject, readObjects, readString } from '../shared/fields.ts'
+import { asNumber, asObject, asObjects, asString, parseJson } from '../shared/fields.ts'
 
 /** Reads an answer other than 2xx: https://ai.google.dev/gemini-api/docs/troubleshooting */
 export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
@@ -63,19 +63,17 @@ interface ProviderError {
 /** Reads `{error:{…}}`, a list of it, `{error:"…"}`, or plain text. */
 function readProviderError(body: unknown): ProviderError {
   const outer = Array.isArray(body) ? body[0] : body
-  const { error } = readObject(outer)
-  const fields = readObject(error)
-  const details = readObjects(fields.details)
-  const message = readString(fields.message) || readString(error)
+  const { error } = asObject(outer)
+  const fields = asObject(error)
+  const details = asObjects(fields.details)
+  const message = asString(fields.message) || asString(error)
   return {
     message: redactKeys(message).slice(0, LONGEST_MESSAGE),
-    status: readString(fields.status),
-    code: readNumber(fields.code),
-    reason: readString(findDetail(details, 'ErrorInfo').reason),
+    status: asString(fields.status),
+    code: asNumber(fields.code),
+    reason: asString(findDetail(details, 'ErrorInfo').reason),
     retryDelay: readDuration(findDetail(details, 'RetryInfo').retryDelay),
-    quotas: readObjects(findDetail(details, 'QuotaFailure').violations).map(({ quotaId }) =>
-      readString(quotaId),
-    ),
+    quotas: asObjects(findDetail(details, 'QuotaFailure').violations).map(({ quotaId }) => asString(quotaId)),
   }
 }
 
@@ -84,12 +82,12 @@ const LONGEST_MESSAGE = 2000
 
 /** By the end of its type: `type.googleapis.com/google.rpc.RetryInfo`. */
 function findDetail(details: readonly JsonObject[], name: string): JsonObject {
-  return readObject(details.find((detail) => readString(detail['@type']).endsWith(`.${name}`)))
+  return asObject(details.find((detail) => asString(detail['@type']).endsWith(`.${name}`)))
 }
 
 /** Such as `34.07s`. */
 function readDuration(value: unknown): number | undefined {
-  const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(readString(value)) ?? []
+  const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(asString(value)) ?? []
   return seconds === undefined ? undefined : Number(seconds)
 }
 

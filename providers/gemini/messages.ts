@@ -1,7 +1,7 @@
 import type { ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { type ErrorCode, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { parseDataUrl, parseObject, readObject, readString } from '../shared/fields.ts'
+import { asObject, asString, parseDataUrl, parseObject } from '../shared/fields.ts'
 import { ANYWHERE, mergePieces, type Piece, readSignature } from './reply.ts'
 import type {
   Content,
@@ -84,15 +84,15 @@ function writeParts(content: MessageContent, path: string): readonly Part[] {
 function writePart(part: ContentPart, path: string): readonly Part[] {
   switch (part.type) {
     case 'text':
-      return writeText(readString(part.text))
+      return writeText(asString(part.text))
     case 'refusal':
-      return writeText(readString(part.refusal))
+      return writeText(asString(part.refusal))
     case 'image_url':
       return [writeImage(part.image_url, path)]
     case 'input_audio':
-      return [writeAudio(readObject(part.input_audio), path)]
+      return [writeAudio(asObject(part.input_audio), path)]
     case 'file':
-      return [writeFile(readObject(part.file), path)]
+      return [writeFile(asObject(part.file), path)]
     default:
       throw new GatewayError('unsupported_parameter', `${path}: gemini takes no ${part.type} part.`, {
         param: path,
@@ -106,13 +106,13 @@ function writeText(text: string): readonly TextPart[] {
 
 /** `image` is `{url}`, or the URL itself, as some clients have it. */
 function writeImage(image: unknown, path: string): MediaPart {
-  return writeUrl(readString(readObject(image).url ?? image), `${path}.image_url`)
+  return writeUrl(asString(asObject(image).url ?? image), `${path}.image_url`)
 }
 
 /** `{data, format}`, with the data as base64. */
 function writeAudio(audio: JsonObject, path: string): MediaPart {
-  const data = readString(audio.data)
-  const format = readString(audio.format)
+  const data = asString(audio.data)
+  const format = asString(audio.format)
   if (data === '' || format === '')
     throw refuse('invalid_value', `${path}.input_audio`, 'needs data and format.')
   return writeInline(`audio/${format}`, data)
@@ -120,7 +120,7 @@ function writeAudio(audio: JsonObject, path: string): MediaPart {
 
 /** `{file_data}`, a URL or the base64 of a PDF. A `file_id` is one of OpenAI's, and means nothing here. */
 function writeFile(file: JsonObject, path: string): MediaPart {
-  const data = readString(file.file_data)
+  const data = asString(file.file_data)
   if (data === '') throw refuse('unsupported_parameter', `${path}.file`, 'needs file_data for gemini.')
   return data.includes(':') ? writeUrl(data, `${path}.file`) : writeInline('application/pdf', data)
 }
@@ -192,7 +192,7 @@ function createToolTurns(family: Family) {
   }
 
   function writeResult({ tool_call_id, content }: Message, path: string): Piece {
-    const id = readString(tool_call_id)
+    const id = asString(tool_call_id)
     const call = calls.get(id)
     if (!call) throw invalid(`${path}.tool_call_id`, `names no earlier tool call: "${id}".`)
     const response = readResponse(writeTexts(content, `${path}.content`))

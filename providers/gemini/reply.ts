@@ -1,7 +1,7 @@
 import type { FinishReason, ReplyEvent, ReplyPart, ToolCall, Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { readNumber, readObject, readObjects, readString } from '../shared/fields.ts'
+import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 import { readFailureRecord } from './errors.ts'
 
 import type { Content, Part } from './wire.ts'
@@ -35,15 +35,15 @@ export function createResponseReader(): ResponseReader {
     const parts = readParts(candidate, responseId)
     hasAnswered ||= parts.some(({ type }) => type !== 'reasoning')
     hasCalled ||= parts.some(({ type }) => type === 'tool-start')
-    finishReason = readString(candidate.finishReason) || finishReason
+    finishReason = asString(candidate.finishReason) || finishReason
     if (hasAnswered || !isFailure(finishReason)) return parts
     throw new GatewayError('provider_error', `The model failed to answer: ${finishReason}.`)
   }
 
   function readFragment(fragment: JsonObject, responseId: string): readonly ReplyPart[] | undefined {
-    const candidate = readObjects(fragment.candidates).find(({ index = 0 }) => index === 0)
+    const candidate = asObjects(fragment.candidates).find(({ index = 0 }) => index === 0)
     if (candidate) return readAnswer(candidate, responseId)
-    const blockReason = readString(readObject(fragment.promptFeedback).blockReason)
+    const blockReason = asString(asObject(fragment.promptFeedback).blockReason)
     if (blockReason === '') return undefined
     // A blocked prompt is answered with status 200, without a candidate to give a reason.
     finishReason = 'PROHIBITED_CONTENT'
@@ -52,11 +52,11 @@ export function createResponseReader(): ResponseReader {
 
   return {
     read(fragment) {
-      const id = readString(fragment.responseId)
+      const id = asString(fragment.responseId)
       const parts = readFragment(fragment, id)
       usage = readUsage(fragment.usageMetadata) ?? usage
       if (!parts) return []
-      const start: ReplyPart = { type: 'start', id, model: readString(fragment.modelVersion) }
+      const start: ReplyPart = { type: 'start', id, model: asString(fragment.modelVersion) }
       const all = started ? parts : [start, ...parts]
       started = true
       return all
@@ -81,19 +81,19 @@ function createPartReader(): PartReader {
   /** A call comes whole, from Gemini 3 on with an id. */
   function readCall(part: JsonObject, call: JsonObject, responseId: string): readonly ReplyPart[] {
     const index = calls++
-    const id = readString(call.id) || `call_${responseId}_${index}`
-    const signature = readString(part.thoughtSignature)
+    const id = asString(call.id) || `call_${responseId}_${index}`
+    const signature = asString(part.thoughtSignature)
     const extra = signature === '' ? {} : { extra_content: writeSignature(signature) }
     return [
-      { type: 'tool-start', index, id, name: readString(call.name), ...extra },
+      { type: 'tool-start', index, id, name: asString(call.name), ...extra },
       { type: 'tool-json', index, json: JSON.stringify(call.args ?? {}) },
     ]
   }
 
   return ({ content }, responseId) =>
-    readObjects(readObject(content).parts).flatMap((part) => {
+    asObjects(asObject(content).parts).flatMap((part) => {
       if (isJsonObject(part.functionCall)) return readCall(part, part.functionCall, responseId)
-      const text = readString(part.text)
+      const text = asString(part.text)
       if (text === '') return []
       return { type: part.thought === true ? 'reasoning' : 'text', text }
     })
@@ -102,11 +102,11 @@ function createPartReader(): PartReader {
 /** Token counts, as in `usageMetadata`: thoughts are not among the candidates' tokens, and zeros are left out. */
 function readUsage(value: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
-  const cached = readNumber(value.cachedContentTokenCount)
-  const reasoning = readNumber(value.thoughtsTokenCount)
+  const cached = asNumber(value.cachedContentTokenCount)
+  const reasoning = asNumber(value.thoughtsTokenCount)
   return {
-    input: (readNumber(value.promptTokenCount) ?? 0) + (readNumber(value.toolUsePromptTokenCount) ?? 0),
-    output: (readNumber(value.candidatesTokenCount) ?? 0) + (reasoning ?? 0),
+    input: (asNumber(value.promptTokenCount) ?? 0) + (asNumber(value.toolUsePromptTokenCount) ?? 0),
+    output: (asNumber(value.candidatesTokenCount) ?? 0) + (reasoning ?? 0),
     ...(cached !== undefined && { cached }),
     ...(reasoning !== undefined && { reasoning }),
   }
@@ -169,6 +169,6 @@ function writeSignature(signature: string): JsonObject {
 }
 
 export function readSignature({ extra_content }: ToolCall): string | undefined {
-  const { google } = readObject(extra_content)
-  return readString(readObject(google).thought_signature) || undefined
+  const { google } = asObject(extra_content)
+  return asString(asObject(google).thought_signature) || undefined
 }

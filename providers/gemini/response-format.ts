@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { readObject } from '../shared/fields.ts'
+import { asObject } from '../shared/fields.ts'
 import type { Family, GenerationConfig } from './wire.ts'
 
 type Output = Pick<GenerationConfig, 'responseMimeType' | 'responseJsonSchema'>
@@ -17,7 +17,7 @@ export function writeOutput({ response_format: format, tools }: ChatRequest, fam
     case 'json_object':
       return { responseMimeType: 'application/json' }
     case 'json_schema': {
-      const { schema } = readObject(format.json_schema)
+      const { schema } = asObject(format.json_schema)
       return { responseMimeType: 'application/json', responseJsonSchema: writeResponseSchema(schema) }
     }
     default:

@@ -3,7 +3,7 @@ import type { ChatRequest, ContentPart, Message } from '../../core/contract/chat
 import type { Model } from '../../core/contract/provider.ts'
 import { joinText, refuseMessage } from '../chat-format/request.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
-import { readObject, readString } from '../shared/fields.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import type { AssistantMessage, ChatBody, ChatMessage, Content, ContentChunk } from './wire.ts'
 
 /** The conversation with the fields that Mistral knows (docs/providers.md, "Mistral requests"); thoughts of earlier answers are not among them. */
@@ -25,7 +25,7 @@ function writeMessage(message: Message, idOf: ToolCallIds): ChatMessage {
     case 'assistant':
       return writeAssistant(message, idOf)
     case 'tool': {
-      const name = readString(message.name)
+      const name = asString(message.name)
       const tool_call_id = idOf(message.tool_call_id ?? '')
       return {
         role: 'tool',
@@ -61,15 +61,15 @@ function writeContent(content: Message['content']): Content {
 function writePart(part: ContentPart): ContentChunk {
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: readString(part.text) }
+      return { type: 'text', text: asString(part.text) }
     case 'image_url':
       return writeImage(part.image_url)
     case 'input_audio':
-      return { type: 'input_audio', input_audio: readString(readObject(part.input_audio).data) }
+      return { type: 'input_audio', input_audio: asString(asObject(part.input_audio).data) }
     case 'file':
       return writeFile(part)
     case 'document_url':
-      return writeDocument(readString(part.document_url), readString(part.document_name))
+      return writeDocument(asString(part.document_url), asString(part.document_name))
     default:
       throw refuseMessage('mistral', `parts of type ${part.type}`)
   }
@@ -77,19 +77,17 @@ function writePart(part: ContentPart): ContentChunk {
 
 /** The URL alone is Mistral's own spelling. */
 function writeImage(image: unknown): ContentChunk {
-  const { url, detail } = typeof image === 'string' ? { url: image } : readObject(image)
+  const { url, detail } = typeof image === 'string' ? { url: image } : asObject(image)
   return {
     type: 'image_url',
-    image_url: { url: readString(url), ...(typeof detail === 'string' && { detail }) },
+    image_url: { url: asString(url), ...(typeof detail === 'string' && { detail }) },
   }
 }
 
 function writeFile(part: ContentPart): ContentChunk {
-  const { file_id, file_data, filename } = readObject(part.file)
-  const id = readString(file_id)
-  return id === ''
-    ? writeDocument(readString(file_data), readString(filename))
-    : { type: 'file', file_id: id }
+  const { file_id, file_data, filename } = asObject(part.file)
+  const id = asString(file_id)
+  return id === '' ? writeDocument(asString(file_data), asString(filename)) : { type: 'file', file_id: id }
 }
 
 function writeDocument(url: string, name: string): ContentChunk {

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../core/contract/json.ts'
 import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { chatHeaders, findOmitted, mentionJson } from '../chat-format/request.ts'
 import { parseNamedChoice, toChatTools } from '../chat-format/tools.ts'
-import { readObject, readString } from '../shared/fields.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import { writeMessages, writeReasoning } from './messages.ts'
 import type { ChatBody, ResponseFormat, ToolChoice } from './wire.ts'
 
@@ -67,9 +67,9 @@ function writeResponseFormat(format: ChatRequest['response_format']): ResponseFo
   return {
     type: format.type,
     json_schema: {
-      name: readString(name),
+      name: asString(name),
       ...(typeof description === 'string' && { description }),
-      schema: readObject(schema),
+      schema: asObject(schema),
       ...(typeof strict === 'boolean' && { strict }),
     },
   }
@@ -78,10 +78,10 @@ function writeResponseFormat(format: ChatRequest['response_format']): ResponseFo
 /** Fields that mean the same to Mistral, and its own, where they hold what it takes. */
 function writeOwnFields(request: ChatRequest) {
   const { prediction, prompt_cache_key, service_tier, safe_prompt } = request
-  const predicted = readString(readObject(prediction).content)
+  const predicted = asString(asObject(prediction).content)
   return {
     prediction: predicted === '' ? undefined : { type: 'content' as const, content: predicted },
-    prompt_cache_key: readString(prompt_cache_key) || undefined,
+    prompt_cache_key: asString(prompt_cache_key) || undefined,
     service_tier: service_tier === 'auto' || service_tier === 'standard_only' ? service_tier : undefined,
     safe_prompt: typeof safe_prompt === 'boolean' ? safe_prompt : undefined,
   } satisfies Partial<ChatBody>

@@ -1,22 +1,22 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 
 /** The string, or an empty one for anything else. */
-export function readString(value: unknown): string {
+export function asString(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
 /** The number; undefined for anything else. */
-export function readNumber(value: unknown): number | undefined {
+export function asNumber(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
 /** The object, or an empty one for anything else. */
-export function readObject(value: unknown): JsonObject {
+export function asObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
 /** The objects of a list; none for anything else. */
-export function readObjects(value: unknown): readonly JsonObject[] {
+export function asObjects(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 

@@ -1,15 +1,15 @@
 import type { Model, Target } from '../../core/contract/index.ts'
 
 /** How quick the targets have been lately. */
-export interface Latency {
+export interface LatencyTracker {
   /** A stream's first event came after `firstMs`. */
-  sawFirst(target: Target, firstMs: number): void
+  recordFirstEvent(target: Target, firstMs: number): void
   /** After that, `tokens` of output came in `ms`. */
-  sawRest(target: Target, tokens: number, ms: number): void
+  recordRemainder(target: Target, tokens: number, ms: number): void
   /** A whole answer of `tokens` took `ms`. */
-  sawWhole(target: Target, tokens: number, ms: number): void
+  recordWholeReply(target: Target, tokens: number, ms: number): void
   /** Milliseconds to a short answer: the catalogue's figure at first, then more and more what was seen. */
-  expect(model: Model): number
+  estimateMs(model: Model): number
 }
 
 /** Tokens of a short answer. */
@@ -24,7 +24,7 @@ interface Averages {
 }
 
 /** Exponentially weighted averages per target of time to first token and time per token. */
-export function createLatency(): Latency {
+export function createLatencyTracker(): LatencyTracker {
   const seen = new Map<Model, Averages>()
 
   /** Of models that are not catalogued, whose names come from callers, nothing is kept. */
@@ -36,16 +36,16 @@ export function createLatency(): Latency {
   }
 
   return {
-    sawFirst(target, firstMs) {
+    recordFirstEvent(target, firstMs) {
       const averages = averagesOf(target)
       if (averages !== undefined) averages.firstMs += WEIGHT * (firstMs - averages.firstMs)
     },
-    sawRest(target, tokens, ms) {
+    recordRemainder(target, tokens, ms) {
       const averages = averagesOf(target)
       if (averages === undefined || tokens < 1) return
       averages.msPerToken += WEIGHT * (ms / tokens - averages.msPerToken)
     },
-    sawWhole(target, tokens, ms) {
+    recordWholeReply(target, tokens, ms) {
       const averages = averagesOf(target)
       if (averages === undefined || tokens < 1) return
       // Nobody saw the first token come: both figures were off by the same factor.
@@ -53,7 +53,7 @@ export function createLatency(): Latency {
       averages.firstMs *= 1 + WEIGHT * (factor - 1)
       averages.msPerToken *= 1 + WEIGHT * (factor - 1)
     },
-    expect(model) {
+    estimateMs(model) {
       const { firstMs, msPerToken } = seen.get(model) ?? priorOf(model)
       return Math.max(firstMs + SHORT_ANSWER * msPerToken, 1)
     },
