@@ -4,18 +4,23 @@ import { GatewayError, type Model, type Target } from '../../core/contract/index
 export interface BreakerSettings {
   /** Consecutive failures that open a circuit. */
   readonly failures: number
-  /** First cooldown of an open circuit, in milliseconds. Each failed probe doubles it, up to 12 times this value. */
+  /**
+   * First cooldown of an open circuit, in milliseconds. Each failed probe doubles it, up to 12 times this
+   * value.
+   */
   readonly open_ms: number
 }
 
 /** The circuit breakers of all targets, one per provider and model (docs/routing.md, "Circuit breakers"). */
 export interface CircuitBreakers {
   /**
-   * Makes a call through the target's circuit breaker. While the circuit is open, rejects with `model_unavailable`
-   * without making the call.
+   * Makes a call through the target's circuit breaker. While the circuit is open, rejects with
+   * `model_unavailable` without making the call.
    */
   guard<Value>(target: Target, call: () => Promise<Value>): Promise<Value>
-  /** Whether automatic routing may choose the model. False also while the `retry-after` of its provider runs. */
+  /**
+   * Whether automatic routing may choose the model. False also while the `retry-after` of its provider runs.
+   */
   isUsable(model: Model): boolean
   /** The breakers of all targets called so far, including those without a row in the catalogue. */
   breakers(): Iterable<Breaker>
@@ -73,7 +78,10 @@ class CircuitBreaker implements Breaker {
   #cooldowns = 0
   /** When an open circuit lets a probe through. */
   #openUntil = 0
-  /** When automatic routing may choose the target again; a provider's `retry-after` can set it beyond `#openUntil`. */
+  /**
+   * When automatic routing may choose the target again; a provider's `retry-after` can set it beyond
+   * `#openUntil`.
+   */
   #usableFrom = 0
 
   constructor(provider: string, settings: BreakerSettings, now: () => number) {
@@ -103,7 +111,9 @@ class CircuitBreaker implements Breaker {
     }
   }
 
-  /** Only one request probes the target. The others are rejected rather than queued, since the probe may hang. */
+  /**
+   * Only one request probes the target. The others are rejected rather than queued, since the probe may hang.
+   */
   #startProbe(target: Target): void {
     if (this.#circuit === 'half_open') throw unavailableError(target, 0)
     const now = this.#now()
@@ -148,12 +158,14 @@ function isFailure(error: unknown): boolean {
   return GatewayError.isInstance(error) && error.status >= 500
 }
 
-/** Limits the cooldown that a provider may ask for, so that a wrong header does not disable a model for a day. */
+/**
+ * Limits the cooldown that a provider may ask for, so that a wrong header does not disable a model for a day.
+ */
 const MAX_REQUESTED_COOLDOWN_MS = 60_000
 
 /**
- * Milliseconds for which the provider asked not to be called; 0 if it did not. The maximum when the quota is used
- * up, since somebody has to raise it.
+ * Milliseconds for which the provider asked not to be called; 0 if it did not. The maximum when the quota is
+ * used up, since somebody has to raise it.
  */
 function requestedCooldownMs(error: unknown): number {
   if (!GatewayError.isInstance(error) || !error.mayFailOver) return 0

@@ -1,21 +1,26 @@
 import type { Model, Target } from '../../core/contract/index.ts'
 
-/** How quick the targets have been lately. */
+/**
+ * Estimates the latency of models from recent calls (docs/routing.md, "Automatic choice"). Times are in
+ * milliseconds.
+ */
 export interface LatencyTracker {
-  /** A stream's first event came after `firstMs`. */
+  /** Records that the first event of a stream arrived after `firstMs`. */
   recordFirstEvent(target: Target, firstMs: number): void
-  /** After that, `tokens` of output came in `ms`. */
+  /** Records that the `tokens` of output after the first event took `ms`. */
   recordRemainder(target: Target, tokens: number, ms: number): void
-  /** A whole answer of `tokens` took `ms`. */
+  /** Records that a whole reply of `tokens` took `ms`. */
   recordWholeReply(target: Target, tokens: number, ms: number): void
-  /** Milliseconds to a short answer: the catalogue's figure at first, then more and more what was seen. */
+  /**
+   * The expected time of a reply of 100 tokens: the catalogue's figure at first, then increasingly the
+   * measured one.
+   */
   estimateMs(model: Model): number
 }
 
-/** Tokens of a short answer. */
-const SHORT_ANSWER = 100
+const ESTIMATED_TOKENS = 100
 
-/** How much a new figure counts against all before it. */
+/** The weight of a new measurement in the moving average. */
 const WEIGHT = 0.2
 
 interface Averages {
@@ -23,15 +28,17 @@ interface Averages {
   msPerToken: number
 }
 
-/** Exponentially weighted averages per target of time to first token and time per token. */
+/** Keeps exponentially weighted averages of the time to the first token and the time per token, per model. */
 export function createLatencyTracker(): LatencyTracker {
-  const seen = new Map<Model, Averages>()
+  const measured = new Map<Model, Averages>()
 
-  /** Of models that are not catalogued, whose names come from callers, nothing is kept. */
+  /**
+   * Undefined for models without a row in the catalogue: their names come from callers, so nothing is kept.
+   */
   function averagesOf({ entry }: Target): Averages | undefined {
     if (entry === undefined) return undefined
-    const averages = seen.get(entry) ?? priorOf(entry)
-    seen.set(entry, averages)
+    const averages = measured.get(entry) ?? initialAverages(entry)
+    measured.set(entry, averages)
     return averages
   }
 
@@ -48,19 +55,19 @@ export function createLatencyTracker(): LatencyTracker {
     recordWholeReply(target, tokens, ms) {
       const averages = averagesOf(target)
       if (averages === undefined || tokens < 1) return
-      // Nobody saw the first token come: both figures were off by the same factor.
+      // The time of the first token is unknown, so both averages are scaled by the same factor.
       const factor = ms / (averages.firstMs + tokens * averages.msPerToken)
       averages.firstMs *= 1 + WEIGHT * (factor - 1)
       averages.msPerToken *= 1 + WEIGHT * (factor - 1)
     },
     estimateMs(model) {
-      const { firstMs, msPerToken } = seen.get(model) ?? priorOf(model)
-      return Math.max(firstMs + SHORT_ANSWER * msPerToken, 1)
+      const { firstMs, msPerToken } = measured.get(model) ?? initialAverages(model)
+      return Math.max(firstMs + ESTIMATED_TOKENS * msPerToken, 1)
     },
   }
 }
 
-/** The catalogue's figure, half of it before the first token. */
-function priorOf({ latency_ms }: Model): Averages {
-  return { firstMs: latency_ms / 2, msPerToken: latency_ms / 2 / SHORT_ANSWER }
+/** Attributes half of the catalogue's figure to the first token, the other half to the rest. */
+function initialAverages({ latency_ms }: Model): Averages {
+  return { firstMs: latency_ms / 2, msPerToken: latency_ms / 2 / ESTIMATED_TOKENS }
 }

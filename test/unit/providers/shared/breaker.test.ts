@@ -40,7 +40,7 @@ describe('circuit breakers', () => {
     expect(await succeed()).to.equal('reply')
   })
 
-  it('opens after the configured number of consecutive failures, and rejects calls with a retry-after', async () => {
+  it('opens after consecutive failures, and rejects calls with a retry-after', async () => {
     await failTimes(3)
     expect(isUsable()).to.equal(false)
     expect(states()).to.deep.equal(['open'])
@@ -85,7 +85,7 @@ describe('circuit breakers', () => {
     expect(thrown).to.have.property('code', 'model_unavailable')
   })
 
-  it('lets one probe through after the cooldown, and rejects other calls until the probe has ended', async () => {
+  it('lets one probe through after the cooldown, and rejects other calls until it has ended', async () => {
     await failTimes(3)
     clock.pass(1000)
     expect(isUsable()).to.equal(true)
@@ -124,7 +124,7 @@ describe('circuit breakers', () => {
     expect(isUsable()).to.equal(true)
   })
 
-  it('closes when the probe is answered with a client error, but opens again with the next failure', async () => {
+  it('closes if the probe gets a client error, but opens again with the next failure', async () => {
     await failTimes(3)
     clock.pass(1000)
     await fail('provider_refused')
@@ -165,7 +165,7 @@ describe('circuit breakers', () => {
     expect(await succeed()).to.equal('reply')
   })
 
-  it('excludes the model from automatic routing until its retry-after, but lets direct calls through', async () => {
+  it('excludes the model from routing until its retry-after, but lets direct calls through', async () => {
     await fail('provider_rate_limited', { retryAfter: 7 })
     expect(isUsable()).to.equal(false)
     expect(await succeed()).to.equal('reply')
