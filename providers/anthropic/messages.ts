@@ -1,7 +1,13 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
 import { asObject, asString, type DataUrl, parseDataUrl, parseObject } from '../shared/fields.ts'
+import {
+  functionRoleError,
+  invalidValueError,
+  missingParameterError,
+  unsupportedParameterError,
+  unsupportedPartError,
+} from '../shared/request-errors.ts'
 import type {
   AnthropicBody,
   AnthropicMessage,
@@ -24,10 +30,10 @@ const JSON_INSTRUCTION =
  * messages, they are sent as a user message, because Anthropic requires one. Throws a `GatewayError` for
  * unsupported content.
  */
-export function toAnthropicPrompt(request: ChatRequest): Pick<AnthropicBody, 'system' | 'messages'> {
+export function toAnthropicMessages(request: ChatRequest): Pick<AnthropicBody, 'system' | 'messages'> {
   const instruction = request.response_format?.type === 'json_object' ? JSON_INSTRUCTION : undefined
   const system = toSystemPrompt(request.messages, instruction)
-  const messages = toAnthropicMessages(request.messages)
+  const messages = mergeMessages(request.messages)
   if (messages.length > 0 || system === undefined) return { system, messages }
   const content = typeof system === 'string' ? [{ type: 'text' as const, text: system }] : system
   return { messages: [{ role: 'user', content }] }
@@ -54,10 +60,10 @@ function isSystem(role: Message['role']): boolean {
 }
 
 /**
- * Merges consecutive messages of the same role. Thereby the results of all tool calls of a reply are in one
- * message, before the user's text.
+ * Merges consecutive messages of the same role, so that all tool results for a reply are in one message,
+ * before the user's text.
  */
-function toAnthropicMessages(messages: readonly Message[]): readonly AnthropicMessage[] {
+function mergeMessages(messages: readonly Message[]): readonly AnthropicMessage[] {
   const merged: { role: AnthropicMessage['role']; content: ContentBlock[] }[] = []
   for (const [index, message] of messages.entries()) {
     if (isSystem(message.role)) continue
@@ -94,9 +100,7 @@ function toContentBlocks(message: Message, path: string): ContentBlock[] {
     case 'tool':
       return [toToolResultBlock(message, path)]
     case 'function':
-      throw new GatewayError('unsupported_parameter', `${path}.role must be "tool" instead of "function".`, {
-        param: `${path}.role`,
-      })
+      throw functionRoleError(path)
     default:
       return toBlocks(message.content, `${path}.content`)
   }
@@ -111,14 +115,12 @@ function toAssistantBlocks(message: Message, path: string): ContentBlock[] {
 function toToolUseBlock({ id, function: { name, arguments: json } }: ToolCall, path: string): ToolUseBlock {
   const input = parseObject(json.trim() || '{}')
   if (input) return { type: 'tool_use', id: toValidId(id), name, input }
-  const param = `${path}.function.arguments`
-  throw invalidValueError(`${param} must be a JSON object.`, param)
+  throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
 }
 
 function toToolResultBlock({ tool_call_id, content }: Message, path: string): ToolResultBlock {
   const id = asString(tool_call_id)
-  const param = `${path}.tool_call_id`
-  if (id === '') throw new GatewayError('missing_parameter', `${param} is missing.`, { param })
+  if (id === '') throw missingParameterError(`${path}.tool_call_id`)
   return {
     type: 'tool_result',
     tool_use_id: toValidId(id),
@@ -143,7 +145,7 @@ function toBlocks(content: Content, path: string): MediaBlock[] {
 function toTextBlocks(content: Content, path: string): TextBlock[] {
   return partsOf(content).flatMap((part, index) => {
     if (part.type === 'text' || part.type === 'refusal') return toTextBlock(part)
-    throw unsupportedPartError(part, `${path}[${index}]`)
+    throw unsupportedPartError('anthropic', `${path}[${index}]`, part.type)
   })
 }
 
@@ -161,7 +163,7 @@ function toMediaBlocks(part: ContentPart, path: string): readonly MediaBlock[] {
     case 'file':
       return [{ ...toDocumentBlock(part, path), cache_control }]
     default:
-      throw unsupportedPartError(part, path)
+      throw unsupportedPartError('anthropic', path, part.type)
   }
 }
 
@@ -178,10 +180,10 @@ function toImageBlock(part: ContentPart, path: string): ImageBlock {
   const url = asString(part.image_url) || asString(asObject(part.image_url).url)
   if (/^https?:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
   const image = parseDataUrl(url)
-  if (!image) throw invalidValueError(`${param} must be an http, https or data URL.`, param)
+  if (!image) throw invalidValueError(param, 'must be an http, https or data URL.')
   const media_type = MEDIA_TYPES.get(image.mediaType)
   if (media_type) return { type: 'image', source: { type: 'base64', media_type, data: image.base64 } }
-  throw invalidValueError(`${param} must be a JPEG, PNG, GIF or WebP image for anthropic.`, param)
+  throw invalidValueError(param, 'must be a JPEG, PNG, GIF or WebP image for anthropic.')
 }
 
 const MEDIA_TYPES = new Map<string, ImageMediaType>([
@@ -197,9 +199,7 @@ function toDocumentBlock(part: ContentPart, path: string): DocumentBlock {
   const { file_data, filename } = asObject(part.file)
   const param = `${path}.file.file_data`
   const file = parseDataUrl(asString(file_data))
-  if (!file) {
-    throw new GatewayError('unsupported_parameter', `${param} must be a data URL for anthropic.`, { param })
-  }
+  if (!file) throw unsupportedParameterError(param, 'must be a data URL for anthropic.')
   return {
     type: 'document',
     title: asString(filename) || undefined,
@@ -213,22 +213,10 @@ function toDocumentSource({ mediaType, base64 }: DataUrl, param: string): Docume
     const data = Buffer.from(base64, 'base64').toString()
     return { type: 'text', media_type: 'text/plain', data }
   }
-  throw invalidValueError(`${param} must be a PDF or text file for anthropic.`, param)
+  throw invalidValueError(param, 'must be a PDF or text file for anthropic.')
 }
 
-function unsupportedPartError({ type }: ContentPart, path: string): GatewayError {
-  const message = `${path}: anthropic does not support parts of type "${type}" here.`
-  return new GatewayError('unsupported_parameter', message, { param: path })
-}
-
-function invalidValueError(message: string, param: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param })
-}
-
-/**
- * The cache control of a part, a tool or the request, in Anthropic's own format; undefined for any other
- * value.
- */
+/** The `cache_control` of a part, a tool or the request; undefined for an invalid value. */
 export function toCacheControl(value: unknown): CacheControl | undefined {
   if (!isJsonObject(value) || value.type !== 'ephemeral') return undefined
   const { ttl } = value

@@ -1,6 +1,6 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { Model } from '../../core/contract/provider.ts'
+import { invalidValueError } from '../shared/request-errors.ts'
 import type { AnthropicEffort, AnthropicThinking } from './wire.ts'
 
 interface ReasoningFields {
@@ -11,11 +11,11 @@ interface ReasoningFields {
 }
 
 /**
- * The output limit, and how much to think for a `reasoning_effort` (docs/providers.md, "Anthropic
- * reasoning"). Thinking cannot be combined with a forced tool call. Throws a `GatewayError` for an unknown
- * effort.
+ * The output limit, and how much to think for a `reasoning_effort`
+ * (docs/providers.md, "Anthropic reasoning"). Thinking cannot be combined with a forced tool call. Throws a
+ * `GatewayError` for an unknown effort.
  */
-export function toReasoningFields(
+export function toAnthropicReasoning(
   request: ChatRequest,
   entry: Model | undefined,
   isToolCallForced: boolean,
@@ -50,9 +50,7 @@ function parseEffort(value: unknown): AnthropicEffort | 'none' | undefined {
   const effort = EFFORTS.find((each) => each === (value === 'minimal' ? 'low' : value))
   if (effort) return effort
   const known = ['none', 'minimal', ...EFFORTS].join(', ')
-  throw new GatewayError('invalid_value', `reasoning_effort must be one of: ${known}.`, {
-    param: 'reasoning_effort',
-  })
+  throw invalidValueError('reasoning_effort', `must be one of: ${known}.`)
 }
 
 /** In tokens. */

@@ -28,7 +28,7 @@ export function parseAnthropicReply(body: unknown): ReplyEvent {
 function toBlockParts(blocks: readonly JsonObject[]): readonly ReplyPart[] {
   let calls = 0
   return blocks.flatMap((block) =>
-    block.type === 'tool_use' ? toToolCallParts(block, calls++) : toContentParts(block),
+    block.type === 'tool_use' ? toToolCallParts(block, calls++) : toBlockContent(block),
   )
 }
 
@@ -42,7 +42,7 @@ function toToolCallParts({ id, name, input }: JsonObject, index: number): readon
 /**
  * The parts of a text or thinking block. Other types yield none: only Anthropic's server tools produce them.
  */
-export function toContentParts({ type, text, thinking }: JsonObject): readonly ReplyPart[] {
+export function toBlockContent({ type, text, thinking }: JsonObject): readonly ReplyPart[] {
   if (type === 'text') return toTextParts('text', text)
   return type === 'thinking' ? toTextParts('reasoning', thinking) : []
 }

@@ -2,16 +2,16 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { parseObject } from '../shared/fields.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
-import { toAnthropicPrompt, toCacheControl } from './messages.ts'
-import { toReasoningFields } from './reasoning.ts'
-import { toOutputFormat } from './response-format.ts'
-import { toToolFields } from './tools.ts'
+import { toAnthropicMessages, toCacheControl } from './messages.ts'
+import { toAnthropicReasoning } from './reasoning.ts'
+import { toAnthropicResponseFormat } from './response-format.ts'
+import { toAnthropicTools } from './tools.ts'
 import type { AnthropicBody, AnthropicThinking } from './wire.ts'
 
 /**
- * Builds the request field by field, because Anthropic rejects unknown fields (docs/providers.md,
- * "Parameters" and "Anthropic requests"). Throws a `GatewayError` for content that Anthropic does not
- * support.
+ * Builds the request field by field, because Anthropic rejects unknown fields
+ * (docs/providers.md, "Parameters" and "Anthropic requests"). Throws a `GatewayError` for content that
+ * Anthropic does not support.
  */
 export function buildAnthropicRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const body = buildBody(request, target)
@@ -29,14 +29,14 @@ export function buildAnthropicRequest(request: ChatRequest, target: Target, apiK
 }
 
 function buildBody(request: ChatRequest, { model, entry }: Target): AnthropicBody {
-  const { tools, tool_choice } = toToolFields(request, entry)
+  const { tools, tool_choice } = toAnthropicTools(request, entry)
   const isToolCallForced = tool_choice?.type === 'any' || tool_choice?.type === 'tool'
-  const { max_tokens, thinking, effort } = toReasoningFields(request, entry, isToolCallForced)
-  const format = toOutputFormat(request.response_format)
+  const { max_tokens, thinking, effort } = toAnthropicReasoning(request, entry, isToolCallForced)
+  const format = toAnthropicResponseFormat(request.response_format)
   return {
     model,
     max_tokens,
-    ...toAnthropicPrompt(request),
+    ...toAnthropicMessages(request),
     tools,
     tool_choice,
     thinking,
@@ -52,8 +52,8 @@ function buildBody(request: ChatRequest, { model, entry }: Target): AnthropicBod
 
 /**
  * Models that reject sampling parameters, which all new ones do, and requests with thinking get none.
- * Otherwise the temperature, limited to 0 to 1, or `top_p`, but never both (docs/providers.md, "Anthropic
- * requests").
+ * Otherwise the temperature, limited to 0 to 1, or `top_p`, but never both
+ * (docs/providers.md, "Anthropic requests").
  */
 function toSamplingFields(
   { temperature, top_p }: ChatRequest,

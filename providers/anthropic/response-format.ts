@@ -1,19 +1,18 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { asObject } from '../shared/fields.ts'
+import { missingParameterError } from '../shared/request-errors.ts'
 import type { OutputFormat } from './wire.ts'
 
 /**
  * The output format for a `json_schema` (docs/providers.md, "Anthropic structured outputs"); undefined for
  * other formats. Throws a `GatewayError` if the schema is missing.
  */
-export function toOutputFormat(format: ChatRequest['response_format']): OutputFormat | undefined {
+export function toAnthropicResponseFormat(format: ChatRequest['response_format']): OutputFormat | undefined {
   if (format?.type !== 'json_schema') return undefined
   const { schema } = asObject(format.json_schema)
   if (isJsonObject(schema)) return { type: 'json_schema', schema: toAnthropicSchema(schema) }
-  const param = 'response_format.json_schema.schema'
-  throw new GatewayError('missing_parameter', `${param} is missing.`, { param })
+  throw missingParameterError('response_format.json_schema.schema')
 }
 
 /**

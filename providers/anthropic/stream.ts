@@ -1,7 +1,7 @@
 import type { ReplyPart } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
+import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
 import { asObject, asString, parseObject } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
@@ -9,7 +9,7 @@ import { parseAnthropicErrorRecord } from './errors.ts'
 import {
   toAnthropicFinishReason,
   toAnthropicUsage,
-  toContentParts,
+  toBlockContent,
   toRefusalParts,
   toTextParts,
 } from './reply.ts'
@@ -54,7 +54,7 @@ export function createAnthropicStreamReader(): StreamReader {
   }
 
   function onBlockStart({ index }: JsonObject, block: JsonObject): readonly ReplyPart[] {
-    return block.type === 'tool_use' ? toolCalls.onStart(index, block) : toContentParts(block)
+    return block.type === 'tool_use' ? toolCalls.onStart(index, block) : toBlockContent(block)
   }
 
   function onBlockDelta({ index }: JsonObject, delta: JsonObject): readonly ReplyPart[] {
@@ -94,14 +94,14 @@ export function createAnthropicStreamReader(): StreamReader {
       const text = textRecords.match(data)
       if (text !== undefined) return toReplyEvents(toTextParts('text', text))
       const event = parseObject(data)
-      if (!event) throw new GatewayError('provider_error', 'The provider sent a malformed stream record.')
+      if (!event) throw malformedRecordError()
       const parts = toParts(event)
       if (event.type === 'content_block_delta') textRecords.learn(data, parts)
       return toReplyEvents(parts)
     },
     end() {
       if (isDone) return []
-      throw new GatewayError('provider_error', "The provider's reply ended before it was complete.")
+      throw incompleteReplyError()
     },
   }
 }

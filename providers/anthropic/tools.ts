@@ -1,7 +1,7 @@
 import type { ChatRequest, Message, Tool } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { Model } from '../../core/contract/provider.ts'
 import { asObject, asObjects, asString } from '../shared/fields.ts'
+import { invalidValueError, unsupportedParameterError } from '../shared/request-errors.ts'
 import { toCacheControl } from './messages.ts'
 import { toAnthropicSchema } from './response-format.ts'
 import type { AnthropicBody, AnthropicTool } from './wire.ts'
@@ -13,9 +13,9 @@ type ToolFields = Pick<AnthropicBody, 'tools' | 'tool_choice'>
  * tool call, the choice becomes `auto`, and a named tool the only one. Throws a `GatewayError` for tools that
  * are not functions.
  */
-export function toToolFields(request: ChatRequest, entry: Model | undefined): ToolFields {
+export function toAnthropicTools(request: ChatRequest, entry: Model | undefined): ToolFields {
   const tools = (request.tools ?? []).map(toAnthropicTool)
-  if (tools.length === 0) return toToolFieldsOfHistory(request.messages)
+  if (tools.length === 0) return toToolsOfHistory(request.messages)
   const { mode, allowed, named } = parseToolChoice(request.tool_choice, tools)
   const canForce = entry !== undefined && entry.quirks.forced_tools !== false
   const disable_parallel_tool_use = request.parallel_tool_calls === false ? true : undefined
@@ -33,7 +33,7 @@ export function toToolFields(request: ChatRequest, entry: Model | undefined): To
  * Declares the tools that were called earlier, and forbids calling them: Anthropic rejects a history with
  * tool calls in a request without tools.
  */
-function toToolFieldsOfHistory(messages: readonly Message[]): ToolFields {
+function toToolsOfHistory(messages: readonly Message[]): ToolFields {
   const calls = messages.flatMap(({ tool_calls }) => tool_calls ?? [])
   const names = [...new Set(calls.map((call) => call.function.name))]
   if (names.length === 0) return {}
@@ -43,9 +43,10 @@ function toToolFieldsOfHistory(messages: readonly Message[]): ToolFields {
 
 function toAnthropicTool({ type, function: tool, cache_control }: Tool, index: number): AnthropicTool {
   if (type !== 'function' || !tool) {
-    const param = `tools[${index}]`
-    const message = `${param} must be a function; anthropic supports no other tools.`
-    throw new GatewayError('unsupported_parameter', message, { param })
+    throw unsupportedParameterError(
+      `tools[${index}]`,
+      'must be a function; anthropic supports no other tools.',
+    )
   }
   const schema = { properties: {}, ...tool.parameters, type: 'object' } as const
   const isStrict = tool.strict === true
@@ -66,17 +67,14 @@ interface ToolChoice {
   readonly named?: string
 }
 
-/**
- * Parses any form of `tool_choice`. Throws a `GatewayError` for unknown forms and for names that are not in
- * `tools`.
- */
+/** Throws a `GatewayError` for an unknown form of `tool_choice`, and for a name that is not in `tools`. */
 function parseToolChoice(choice: unknown, tools: readonly AnthropicTool[]): ToolChoice {
   if (choice == null) return { mode: 'auto', allowed: tools }
   if (choice === 'none' || choice === 'auto' || choice === 'required') return { mode: choice, allowed: tools }
   const { type, function: named, allowed_tools } = asObject(choice)
   if (type === 'function') return toNamedChoice(nameOf(named), tools)
   if (type === 'allowed_tools') return toAllowedChoice(allowed_tools, tools)
-  throw toolChoiceError('tool_choice must be "none", "auto", "required", a function or allowed_tools.')
+  throw invalidValueError('tool_choice', 'must be "none", "auto", "required", a function or allowed_tools.')
 }
 
 function toNamedChoice(name: string, tools: readonly AnthropicTool[]): ToolChoice {
@@ -95,10 +93,6 @@ function nameOf(value: unknown): string {
 
 function selectTools(names: readonly string[], tools: readonly AnthropicTool[]): readonly AnthropicTool[] {
   const selected = tools.filter(({ name }) => names.includes(name))
-  if (selected.length === 0) throw toolChoiceError('tool_choice must name a function that is in tools.')
+  if (selected.length === 0) throw invalidValueError('tool_choice', 'must name a function that is in tools.')
   return selected
-}
-
-function toolChoiceError(message: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param: 'tool_choice' })
 }

@@ -2,10 +2,7 @@ import type { Message } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { asString } from '../shared/fields.ts'
 
-/**
- * The text of a message: a string as it is; of a list of parts, the texts and refusals, joined by line
- * breaks.
- */
+/** The text of a message. The texts and refusals of a list of parts are joined by line breaks. */
 export function joinText(content: Message['content']): string {
   if (typeof content === 'string') return content
   const texts = (content ?? []).map((part) => asString(part.text) || asString(part.refusal))
@@ -14,8 +11,8 @@ export function joinText(content: Message['content']): string {
 
 /**
  * Prepends an instruction unless a message already mentions JSON. JSON mode requires the word in the prompt:
- * without it, providers answer 400 or endless white space (docs/providers.md, "Mistral requests" and
- * "DeepSeek requests").
+ * without it, providers answer 400 or endless white space
+ * (docs/providers.md, "Mistral requests" and "DeepSeek requests").
  */
 export function withJsonInstruction(messages: readonly Message[]): readonly Message[] {
   const isMentioned = messages.some(({ content }) => /json/i.test(joinText(content)))

@@ -9,24 +9,21 @@ import { createToolCallReader } from './tools.ts'
 export function parseChatReply(body: unknown): ReplyEvent {
   const native = asObject(body)
   if (isChatErrorRecord(native)) throw parseChatErrorRecord(native)
-  const choice = findChoice(native)
+  const choice = findFirstChoice(native)
   if (!choice) throw new GatewayError('provider_error', "The provider's reply is not a chat completion.")
 
   const message = asObject(choice.message)
-  const usage = toUsage(native.usage)
+  const usage = toChatUsage(native.usage)
   const parts: ReplyPart[] = [{ type: 'start', id: asString(native.id), model: asString(native.model) }]
   addContentParts(parts, message)
   if (message.tool_calls !== undefined) parts.push(...createToolCallReader()(message.tool_calls))
   if (usage) parts.push({ type: 'usage', usage })
-  parts.push({ type: 'finish', reason: toFinishReason(choice.finish_reason) ?? 'stop' })
+  parts.push({ type: 'finish', reason: toChatFinishReason(choice.finish_reason) ?? 'stop' })
   return { parts, native }
 }
 
-/**
- * The first choice of a completion or chunk. Further choices (`n` > 1) are passed on in the native record
- * only.
- */
-export function findChoice(completion: JsonObject): JsonObject | undefined {
+/** The first choice of a completion or chunk. Further choices (`n` > 1) are in the native record only. */
+export function findFirstChoice(completion: JsonObject): JsonObject | undefined {
   if (!Array.isArray(completion.choices)) return undefined
   for (const choice of completion.choices)
     if (isJsonObject(choice) && (choice.index ?? 0) === 0) return choice
@@ -37,7 +34,7 @@ export function findChoice(completion: JsonObject): JsonObject | undefined {
  * Maps a `finish_reason`. Undefined until the model has finished; an unknown reason counts as `stop`. Throws
  * a `GatewayError` if the provider aborted the reply.
  */
-export function toFinishReason(value: unknown): FinishReason | undefined {
+export function toChatFinishReason(value: unknown): FinishReason | undefined {
   switch (value) {
     case undefined:
     case null:
@@ -85,7 +82,7 @@ function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
 }
 
 /** Token counts. Undefined for records without any, which are all chunks of a stream but one. */
-export function toUsage(value: unknown): Usage | undefined {
+export function toChatUsage(value: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const cached = cachedTokensOf(value)
   const cacheWrite = asNumber(asObject(value.prompt_tokens_details).cache_write_tokens)

@@ -1,11 +1,11 @@
 import type { RecordPattern, ReplyEvent, ReplyPart } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
+import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
 import { asObject, asString, parseObject } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
-import { addContentParts, findChoice, toFinishReason, toUsage } from './reply.ts'
+import { addContentParts, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
 import { createToolCallReader } from './tools.ts'
 
 const NO_EVENTS: readonly ReplyEvent[] = []
@@ -19,7 +19,7 @@ export function createChatStreamReader(): StreamReader {
   let isDone = false
 
   function toParts(chunk: JsonObject): readonly ReplyPart[] {
-    const choice = findChoice(chunk)
+    const choice = findFirstChoice(chunk)
     const parts: ReplyPart[] = []
     if (choice && !hasStarted) {
       parts.push({ type: 'start', id: asString(chunk.id), model: asString(chunk.model) })
@@ -28,13 +28,13 @@ export function createChatStreamReader(): StreamReader {
     const delta = asObject(choice?.delta)
     addContentParts(parts, delta)
     if (delta.tool_calls !== undefined) parts.push(...readToolCalls(delta.tool_calls))
-    const reason = toFinishReason(choice?.finish_reason)
+    const reason = toChatFinishReason(choice?.finish_reason)
     if (reason && !hasFinished) {
       parts.push({ type: 'finish', reason })
       hasFinished = true
     }
     // Some providers send the usage with the finish reason. Clients get it afterwards.
-    const usage = toUsage(chunk.usage)
+    const usage = toChatUsage(chunk.usage)
     if (usage) parts.push({ type: 'usage', usage })
     return parts
   }
@@ -54,7 +54,7 @@ export function createChatStreamReader(): StreamReader {
     },
     end() {
       if (isDone || hasFinished) return NO_EVENTS
-      throw new GatewayError('provider_error', "The provider's reply ended before it was complete.")
+      throw incompleteReplyError()
     },
   }
 }
@@ -79,5 +79,5 @@ class TextChunk implements ReplyEvent {
 function parseChunk(data: string): JsonObject {
   const chunk = parseObject(data)
   if (chunk) return chunk
-  throw new GatewayError('provider_error', 'The provider sent a malformed stream record.')
+  throw malformedRecordError()
 }

@@ -37,7 +37,7 @@ export function toNamedToolChoice(choice: ChatRequest['tool_choice']): NamedTool
   return name === '' ? undefined : { type: 'function', function: { name } }
 }
 
-/** A tool call of the message history under the given id, with only the fields that every provider knows. */
+/** A tool call of the message history with the id `id`, and only the fields that every provider knows. */
 export function toChatToolCall({ function: called }: ToolCall, id: string): ChatToolCall {
   return { id, type: 'function', function: { name: called.name, arguments: called.arguments } }
 }

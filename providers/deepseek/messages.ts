@@ -69,10 +69,7 @@ function toAttachmentMessage(attachments: readonly DeepSeekContentPart[]): DeepS
   return { role: 'user', content: [{ type: 'text', text: 'From the tool results:' }, ...attachments] }
 }
 
-/**
- * The content of a user message: a list only if it holds more than text (docs/providers.md, "DeepSeek
- * requests").
- */
+/** User content, as a list only if it holds more than text (docs/providers.md, "DeepSeek requests"). */
 function toContent(content: Message['content']): string | readonly DeepSeekContentPart[] {
   const isText = !Array.isArray(content) || content.every(({ type }) => type === 'text')
   return isText ? joinText(content) : content.map(toContentPart)

@@ -13,7 +13,7 @@ const DISABLED: Thinking = { thinking: { type: 'disabled' } }
  * DeepSeek's own `thinking` and `reasoning_effort` decide, then the retired model name, if one was requested.
  * Without any of them nothing is sent, and the model thinks.
  */
-export function toDeepSeekThinking(request: ChatRequest, target: Target): Thinking {
+export function toDeepSeekReasoning(request: ChatRequest, target: Target): Thinking {
   const { type } = asObject(request.thinking)
   const effort = request.reasoning_effort
   if (type === 'disabled' || effort === 'none') return DISABLED
@@ -36,10 +36,7 @@ export function toCurrentModel(model: string): string {
   return RETIRED_MODELS.has(model) ? SUCCESSOR : model
 }
 
-/**
- * Retired on 2026-07-24. They were the two modes of one model, and are aliases of its successor in the
- * catalogue.
- */
+/** Retired on 2026-07-24: the two modes of one model. In the catalogue they are aliases of its successor. */
 const RETIRED_MODELS = new Map([
   ['deepseek-chat', DISABLED],
   ['deepseek-reasoner', ENABLED],

@@ -6,7 +6,7 @@ import { buildChatHeaders } from '../chat-format/request.ts'
 import { asNumber, asObject, asString } from '../shared/fields.ts'
 import { findOmittedFields, isSentIn } from '../shared/omitted-fields.ts'
 import { toDeepSeekMessages } from './messages.ts'
-import { toCurrentModel, toDeepSeekThinking } from './reasoning.ts'
+import { toCurrentModel, toDeepSeekReasoning } from './reasoning.ts'
 import { toDeepSeekToolChoice, toDeepSeekTools } from './tools.ts'
 import type { DeepSeekBody, DeepSeekResponseFormat } from './wire.ts'
 
@@ -30,7 +30,7 @@ function buildBody(request: ChatRequest, target: Target): DeepSeekBody {
   const format = toResponseFormat(request.response_format)
   const messages = format?.type === 'json_object' ? withJsonInstruction(request.messages) : request.messages
   const tools = toDeepSeekTools(request.tools)
-  const thinking = toDeepSeekThinking(request, target)
+  const thinking = toDeepSeekReasoning(request, target)
   const isThinking = thinking.thinking?.type !== 'disabled'
   return {
     model: toCurrentModel(target.model),
@@ -77,10 +77,7 @@ function toResponseFormat(format: ChatRequest['response_format']): DeepSeekRespo
   }
 }
 
-/**
- * DeepSeek accepts ids of up to 512 letters, digits, `_` and `-`; others are hashed (docs/providers.md,
- * "Parameters").
- */
+/** Hashes names that DeepSeek does not accept as an id (docs/providers.md, "Parameters"). */
 function toUserId(user: string): string | undefined {
   if (user === '') return undefined
   return VALID_USER_ID.test(user) ? user : createHash('sha256').update(user).digest('base64url')

@@ -9,8 +9,8 @@ export function toDeepSeekTools(tools: ChatRequest['tools']): readonly FunctionT
 }
 
 /**
- * Only the beta base URL accepts strict tools, and requires all tools to be (docs/providers.md, "DeepSeek
- * requests").
+ * Strict tools require the beta base URL, and all tools to be strict
+ * (docs/providers.md, "DeepSeek requests").
  */
 function withoutStrict({ function: { strict: _, ...rest } }: FunctionTool): FunctionTool {
   return { type: 'function', function: rest }

@@ -1,17 +1,22 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
-import { type ErrorCode, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { asObject, asString, parseDataUrl } from '../shared/fields.ts'
+import {
+  functionRoleError,
+  invalidValueError,
+  unsupportedParameterError,
+  unsupportedPartError,
+} from '../shared/request-errors.ts'
 import { createToolCallConverter } from './tools.ts'
 import type { GeminiBody, GeminiContent, GeminiFamily, GeminiPart, MediaPart, TextPart } from './wire.ts'
 
 /**
- * The conversation as contents of `user` and `model`, with a separate system instruction (docs/providers.md,
- * "Gemini requests"). The system messages become the user's first text for Gemma, which has no system
- * instruction, and if there are no other messages. Throws a `GatewayError` for content that Gemini does not
- * support.
+ * The conversation as contents of `user` and `model`, with a separate system instruction
+ * (docs/providers.md, "Gemini requests"). The system messages become the user's first text for Gemma, which
+ * has no system instruction, and if there are no other messages. Throws a `GatewayError` for content that
+ * Gemini does not support.
  */
-export function toGeminiContents(
+export function toGeminiMessages(
   messages: readonly Message[],
   family: GeminiFamily,
 ): Pick<GeminiBody, 'contents' | 'systemInstruction'> {
@@ -31,10 +36,7 @@ function toSystemParts(messages: readonly Message[]): readonly TextPart[] {
   )
 }
 
-/**
- * A part with its role. Within one content, parts are sorted by `position`, and keep their order where it is
- * equal.
- */
+/** A part with its role. The parts of one content are sorted by `position` (a stable sort). */
 interface PositionedPart {
   readonly role: GeminiContent['role']
   readonly part: GeminiPart
@@ -69,19 +71,17 @@ function toPositionedParts(messages: readonly Message[], family: GeminiFamily): 
       case 'developer':
         return []
       case 'user':
-        return toParts(content, `${path}.content`).map((part) => withoutPosition('user', part))
+        return toParts(content, `${path}.content`).map((part) => afterToolResults('user', part))
       case 'assistant': {
         const parts = [...toParts(content, `${path}.content`), ...toFunctionCallParts(message, path)]
-        return parts.map((part) => withoutPosition('model', part))
+        return parts.map((part) => afterToolResults('model', part))
       }
       case 'tool': {
         const texts = toTextParts(content, `${path}.content`).map(({ text }) => text)
         return [{ role: 'user', ...toToolResult(message, texts.join('\n'), path) }]
       }
-      case 'function': {
-        const param = `${path}.role`
-        throw contentError('unsupported_parameter', param, 'must be "tool" instead of "function".')
-      }
+      case 'function':
+        throw functionRoleError(path)
       default:
         role satisfies never
         return []
@@ -89,7 +89,7 @@ function toPositionedParts(messages: readonly Message[], family: GeminiFamily): 
   })
 }
 
-function withoutPosition(role: GeminiContent['role'], part: GeminiPart): PositionedPart {
+function afterToolResults(role: GeminiContent['role'], part: GeminiPart): PositionedPart {
   return { role, part, position: AFTER_TOOL_RESULTS }
 }
 
@@ -108,7 +108,7 @@ function toParts(content: Content, path: string): readonly (TextPart | MediaPart
 function toTextParts(content: Content, path: string): readonly TextPart[] {
   return toParts(content, path).map((part) => {
     if ('text' in part) return part
-    throw contentError('unsupported_parameter', path, 'must hold only text for gemini.')
+    throw unsupportedParameterError(path, 'must hold only text for gemini.')
   })
 }
 
@@ -124,10 +124,8 @@ function toPart(part: ContentPart, path: string): readonly (TextPart | MediaPart
       return [toAudioPart(asObject(part.input_audio), path)]
     case 'file':
       return [toFilePart(asObject(part.file), path)]
-    default: {
-      const message = `${path}: gemini does not support parts of type "${part.type}".`
-      throw new GatewayError('unsupported_parameter', message, { param: path })
-    }
+    default:
+      throw unsupportedPartError('gemini', path, part.type)
   }
 }
 
@@ -146,15 +144,14 @@ function toAudioPart(audio: JsonObject, path: string): MediaPart {
   const data = asString(audio.data)
   const format = asString(audio.format)
   if (data === '' || format === '')
-    throw contentError('invalid_value', `${path}.input_audio`, 'must have data and format.')
+    throw invalidValueError(`${path}.input_audio`, 'must have data and format.')
   return toInlinePart(`audio/${format}`, data)
 }
 
 /** `file` is `{file_data}`, a URL or a PDF in base64. A `file_id` refers to a file at OpenAI. */
 function toFilePart(file: JsonObject, path: string): MediaPart {
   const data = asString(file.file_data)
-  if (data === '')
-    throw contentError('unsupported_parameter', `${path}.file`, 'must have file_data for gemini.')
+  if (data === '') throw unsupportedParameterError(`${path}.file`, 'must have file_data for gemini.')
   return data.includes(':') ? toUrlPart(data, `${path}.file`) : toInlinePart('application/pdf', data)
 }
 
@@ -162,11 +159,7 @@ function toUrlPart(url: string, path: string): MediaPart {
   const data = parseDataUrl(url)
   if (data?.mediaType) return toInlinePart(data.mediaType, data.base64)
   if (!/^https?:\/\//i.test(url)) {
-    throw contentError(
-      'invalid_value',
-      path,
-      'must be an http or https URL, or a data URL with a media type.',
-    )
+    throw invalidValueError(path, 'must be an http or https URL, or a data URL with a media type.')
   }
   const mimeType = guessMediaType(url)
   return { fileData: { fileUri: url, ...(mimeType && { mimeType }) } }
@@ -191,8 +184,4 @@ const MEDIA_TYPES = new Map([
 function guessMediaType(url: string): string | undefined {
   const [path = ''] = url.split(/[?#]/, 1)
   return MEDIA_TYPES.get(path.slice(path.lastIndexOf('.') + 1).toLowerCase())
-}
-
-function contentError(code: ErrorCode, param: string, constraint: string): GatewayError {
-  return new GatewayError(code, `${param} ${constraint}`, { param })
 }

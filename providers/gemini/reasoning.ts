@@ -11,7 +11,7 @@ type Effort = (typeof EFFORTS)[number]
  * `none`: https://ai.google.dev/gemini-api/docs/thinking and docs/providers.md, "Gemini reasoning". Undefined
  * for Gemma, and for an unknown effort.
  */
-export function toThinkingConfig(
+export function toGeminiReasoning(
   effort: unknown,
   target: Target,
   family: GeminiFamily,

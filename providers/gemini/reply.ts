@@ -1,6 +1,7 @@
 import type { FinishReason, ReplyEvent, ReplyPart, Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { incompleteReplyError } from '../shared/errors.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
 import { toSignatureContent } from './tools.ts'
@@ -12,7 +13,7 @@ import { toSignatureContent } from './tools.ts'
 export function parseGeminiReply(body: unknown): ReplyEvent {
   const response = asObject(body)
   if (response.error != null) throw parseGeminiErrorRecord(response)
-  const reader = createResponseReader()
+  const reader = createGeminiResponseReader()
   return { parts: [...reader.read(response), ...reader.end()] }
 }
 
@@ -25,10 +26,10 @@ interface ResponseReader {
 }
 
 /**
- * https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse (docs/providers.md, "Gemini
- * replies")
+ * https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+ * (docs/providers.md, "Gemini replies")
  */
-export function createResponseReader(): ResponseReader {
+export function createGeminiResponseReader(): ResponseReader {
   const readContent = createContentReader()
   let hasStarted = false
   let hasContent = false
@@ -68,7 +69,7 @@ export function createResponseReader(): ResponseReader {
     },
     end() {
       if (finishReason === '') {
-        throw new GatewayError('provider_error', "The provider's reply ended before it was complete.")
+        throw incompleteReplyError()
       }
       const finish: ReplyPart = { type: 'finish', reason: toFinishReason(finishReason, hasToolCalls) }
       return usage ? [finish, { type: 'usage', usage }] : [finish]

@@ -1,20 +1,21 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { findOmittedFields, isSentIn, type RenamedFields } from '../shared/omitted-fields.ts'
-import { toGeminiContents } from './messages.ts'
-import { toThinkingConfig } from './reasoning.ts'
-import { toResponseFormatFields } from './response-format.ts'
+import { toGeminiMessages } from './messages.ts'
+import { toGeminiReasoning } from './reasoning.ts'
+import { toGeminiResponseFormat } from './response-format.ts'
 import { toGeminiTools } from './tools.ts'
 import type { GeminiBody, GeminiFamily, GenerationConfig } from './wire.ts'
 
 /**
- * Builds the request field by field, because Gemini rejects unknown fields (docs/providers.md, "Parameters"
- * and "Gemini requests"). Throws a `GatewayError` for content that Gemini does not support.
+ * Builds the request field by field, because Gemini rejects unknown fields
+ * (docs/providers.md, "Parameters" and "Gemini requests"). Throws a `GatewayError` for content that Gemini
+ * does not support.
  */
 export function buildGeminiRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const family = familyOf(target.model)
   const body: GeminiBody = {
-    ...toGeminiContents(request.messages, family),
+    ...toGeminiMessages(request.messages, family),
     ...toGeminiTools(request, family),
     generationConfig: toGenerationConfig(request, target, family),
   }
@@ -62,8 +63,8 @@ function toGenerationConfig(request: ChatRequest, target: Target, family: Gemini
     maxOutputTokens: toMaxOutputTokens(request, target),
     stopSequences: typeof request.stop === 'string' ? [request.stop] : (request.stop ?? undefined),
     seed: request.seed ?? undefined,
-    ...toResponseFormatFields(request, family),
-    thinkingConfig: toThinkingConfig(request.reasoning_effort, target, family),
+    ...toGeminiResponseFormat(request, family),
+    thinkingConfig: toGeminiReasoning(request.reasoning_effort, target, family),
   }
 }
 

@@ -10,7 +10,7 @@ type ResponseFormatFields = Pick<GenerationConfig, 'responseMimeType' | 'respons
  * https://ai.google.dev/gemini-api/docs/structured-output. Throws a `GatewayError` for an unknown format, and
  * for JSON together with tools on models before Gemini 3.
  */
-export function toResponseFormatFields(
+export function toGeminiResponseFormat(
   { response_format: format, tools }: ChatRequest,
   family: GeminiFamily,
 ): ResponseFormatFields {
@@ -110,10 +110,7 @@ const SUBSCHEMA_KEYWORDS = new Set(
 /** Keywords whose value is an object of schemas. */
 const NAMED_SCHEMA_KEYWORDS = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 
-/**
- * Converts every schema in a JSON schema, innermost first. Values that are not schemas, such as `enum`, are
- * kept.
- */
+/** Converts every schema within a JSON schema, innermost first. Other values, such as `enum`, are kept. */
 export function mapSchema(schema: unknown, convert: (schema: JsonObject) => JsonObject): unknown {
   if (Array.isArray(schema)) return schema.map((each) => mapSchema(each, convert))
   if (!isJsonObject(schema)) return schema

@@ -1,17 +1,18 @@
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
+import { malformedRecordError } from '../shared/errors.ts'
 import { parseObject } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
-import { createResponseReader } from './reply.ts'
+import { createGeminiResponseReader } from './reply.ts'
 
 /**
- * Reads the fragments of a streamed response; the stream has no end marker (docs/providers.md, "Gemini
- * streams"): https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
+ * Reads the fragments of a streamed response; the stream has no end marker
+ * (docs/providers.md, "Gemini streams"):
+ * https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
  */
 export function createGeminiStreamReader(): StreamReader {
-  const reader = createResponseReader()
+  const reader = createGeminiResponseReader()
   const textRecords = new TextRecordMatcher('text')
   return {
     read({ data }) {
@@ -19,7 +20,7 @@ export function createGeminiStreamReader(): StreamReader {
       const text = textRecords.match(data)
       if (text !== undefined) return text === '' ? [] : toReplyEvents([{ type: 'text', text }])
       const record = parseObject(data)
-      if (!record) throw new GatewayError('provider_error', 'The provider sent a malformed stream record.')
+      if (!record) throw malformedRecordError()
       if (record.error != null) throw parseGeminiErrorRecord(record)
       const parts = reader.read(record)
       textRecords.learn(data, parts)

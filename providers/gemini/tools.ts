@@ -2,6 +2,7 @@ import type { ChatRequest, Message, Tool, ToolCall } from '../../core/contract/c
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { asObject, asString, parseObject } from '../shared/fields.ts'
+import { invalidValueError } from '../shared/request-errors.ts'
 import { mapSchema, replaceConst } from './response-format.ts'
 import type {
   FunctionCallingConfig,
@@ -43,10 +44,7 @@ function toFunctionDeclaration(tool: Tool, index: number): FunctionDeclaration {
   }
 }
 
-/**
- * The JSON schema of a function's arguments. Undefined for functions without any, which must not have a
- * schema.
- */
+/** The JSON schema of a function's arguments. Functions without arguments must not have one. */
 function toParametersSchema(schema: unknown): unknown {
   return isJsonObject(schema) && !isEmptySchema(schema) ? mapSchema(schema, replaceConst) : undefined
 }
@@ -94,8 +92,7 @@ function parseFunctionName(value: unknown): string {
 }
 
 function toolChoiceError(): GatewayError {
-  const message = 'tool_choice must be "auto", "none", "required" or name a function.'
-  return new GatewayError('invalid_value', message, { param: 'tool_choice' })
+  return invalidValueError('tool_choice', 'must be "auto", "none", "required" or name a function.')
 }
 
 /** A part of the tool results of one turn. `position` is that of the call. */
@@ -137,8 +134,7 @@ export function createToolCallConverter(family: GeminiFamily) {
     const id = asString(tool_call_id)
     const call = calls.get(id)
     if (!call) {
-      const param = `${path}.tool_call_id`
-      throw invalidValueError(`${param} must be the id of an earlier tool call, not "${id}".`, param)
+      throw invalidValueError(`${path}.tool_call_id`, `must be the id of an earlier tool call, not "${id}".`)
     }
     // Gemini accepts objects only.
     const response = parseObject(text) ?? { output: text }
@@ -152,12 +148,7 @@ export function createToolCallConverter(family: GeminiFamily) {
 function parseArguments(call: ToolCall, path: string): JsonObject {
   const args = parseObject(call.function.arguments.trim() || '{}')
   if (args) return args
-  const param = `${path}.function.arguments`
-  throw invalidValueError(`${param} must be a JSON object.`, param)
-}
-
-function invalidValueError(message: string, param: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param })
+  throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
 }
 
 /**

@@ -1,9 +1,6 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 
-/**
- * The request fields that are sent: https://ai.google.dev/api/generate-content. Gemini rejects unknown
- * fields.
- */
+/** The request fields that are sent; others are rejected: https://ai.google.dev/api/generate-content */
 export interface GeminiBody {
   readonly contents: readonly GeminiContent[]
   readonly systemInstruction?: { readonly parts: readonly TextPart[] }

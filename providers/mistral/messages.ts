@@ -2,7 +2,7 @@ import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
 import { asObject, asString } from '../shared/fields.ts'
-import { createToolCallIds, type ToolCallIds } from './tools.ts'
+import { createToolCallIdMapper, type ToolCallIdMapper } from './tools.ts'
 import type { MistralAssistantMessage, MistralContent, MistralContentChunk, MistralMessage } from './wire.ts'
 
 /**
@@ -10,7 +10,7 @@ import type { MistralAssistantMessage, MistralContent, MistralContentChunk, Mist
  * reasoning of earlier replies is not among them.
  */
 export function toMistralMessages(messages: readonly Message[]): readonly MistralMessage[] {
-  const idOf = createToolCallIds()
+  const idOf = createToolCallIdMapper()
   const last = messages.length - 1
   return messages.map((message, index) => {
     const converted = toMistralMessage(message, idOf)
@@ -18,7 +18,7 @@ export function toMistralMessages(messages: readonly Message[]): readonly Mistra
   })
 }
 
-function toMistralMessage(message: Message, idOf: ToolCallIds): MistralMessage {
+function toMistralMessage(message: Message, idOf: ToolCallIdMapper): MistralMessage {
   switch (message.role) {
     case 'system':
     case 'developer':
@@ -42,7 +42,10 @@ function toMistralMessage(message: Message, idOf: ToolCallIds): MistralMessage {
   }
 }
 
-function toAssistantMessage({ content, tool_calls }: Message, idOf: ToolCallIds): MistralAssistantMessage {
+function toAssistantMessage(
+  { content, tool_calls }: Message,
+  idOf: ToolCallIdMapper,
+): MistralAssistantMessage {
   const calls = (tool_calls ?? []).map((call) => toChatToolCall(call, idOf(call.id)))
   return {
     role: 'assistant',
@@ -57,8 +60,8 @@ function withPrefix(message: MistralAssistantMessage): MistralAssistantMessage {
 }
 
 /**
- * The content of a user or tool message, each part with known fields only (docs/providers.md, "Parameters"
- * and "Mistral requests").
+ * The content of a user or tool message, each part with known fields only
+ * (docs/providers.md, "Parameters" and "Mistral requests").
  */
 function toContent(content: Message['content']): MistralContent {
   return typeof content === 'string' ? content : (content ?? []).map(toContentChunk)

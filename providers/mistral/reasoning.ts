@@ -23,10 +23,7 @@ const REASONING: Reasoning = { prompt_mode: 'reasoning' }
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
-/**
- * The lowest supported effort that is at least the requested one, else the highest; undefined if none is
- * supported.
- */
+/** The lowest supported effort from the requested one on, else the highest; undefined without any. */
 function findNearestEffort(requested: string, supported: readonly string[]): string | undefined {
   const rank = EFFORTS.indexOf(requested)
   return supported.find((effort) => EFFORTS.indexOf(effort) >= rank) ?? supported.at(-1)

@@ -4,8 +4,8 @@ import { toReplyEvents } from '../shared/stream.ts'
 
 /**
  * Reads chat completion chunks. Keeps only their parts, as in `parseMistralReply`, and drops chunks without
- * any: the usage arrives with the finish reason, where clients do not expect it (docs/providers.md, "Mistral
- * streams").
+ * any: the usage arrives with the finish reason, where clients do not expect it
+ * (docs/providers.md, "Mistral streams").
  */
 export function createMistralStreamReader(): StreamReader {
   const reader = createChatStreamReader()

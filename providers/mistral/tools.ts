@@ -17,14 +17,14 @@ export function toMistralToolChoice(choice: ChatRequest['tool_choice']): Mistral
 }
 
 /** Maps the id of a tool call to an id that Mistral accepts; always to the same one. */
-export type ToolCallIds = (id: string) => string
+export type ToolCallIdMapper = (id: string) => string
 
 /**
  * Mistral accepts only ids of exactly 9 letters and digits (its error 3280). Other ids are hashed, so that a
  * conversation keeps its ids from turn to turn; different ids of one request stay different. Stateful: create
  * one per request.
  */
-export function createToolCallIds(hash: (id: string) => string = hashToMistralId): ToolCallIds {
+export function createToolCallIdMapper(hash: (id: string) => string = hashToMistralId): ToolCallIdMapper {
   const mapped = new Map<string, string>()
   const used = new Set<string>()
 

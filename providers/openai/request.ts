@@ -53,10 +53,7 @@ const SAMPLING_FIELDS = [
   'logit_bias',
 ]
 
-/**
- * Returns the names of the removed fields. Sets them to undefined, which JSON omits, to keep the object's
- * shape.
- */
+/** Returns the names of the removed fields. They are set to undefined, to keep the object's shape. */
 function removeUnsupportedFields(body: Record<string, unknown>, model: Model): readonly string[] {
   const omitted: string[] = []
   const remove = (field: string) => {

@@ -4,10 +4,7 @@ import { GatewayError, type Model, type Target } from '../../core/contract/index
 export interface BreakerSettings {
   /** Consecutive failures that open a circuit. */
   readonly failures: number
-  /**
-   * First cooldown of an open circuit, in milliseconds. Each failed probe doubles it, up to 12 times this
-   * value.
-   */
+  /** First cooldown of an open circuit, in milliseconds. Each failed probe doubles it, up to 12 times. */
   readonly open_ms: number
 }
 
@@ -19,7 +16,7 @@ export interface CircuitBreakers {
    */
   guard<Value>(target: Target, call: () => Promise<Value>): Promise<Value>
   /**
-   * Whether automatic routing may choose the model. False also while the `retry-after` of its provider runs.
+   * False while automatic routing must not choose the model: circuit open, or `retry-after` of its provider.
    */
   isUsable(model: Model): boolean
   /** The breakers of all targets called so far, including those without a row in the catalogue. */
@@ -34,7 +31,7 @@ interface Breaker {
   readonly state: (typeof BREAKER_STATES)[number]
 }
 
-/** Names of models without a row in the catalogue come from callers, so only so many of them are kept. */
+/** Limits the names of models that are not in the catalogue, since these come from callers. */
 const MAX_UNCATALOGUED = 10_000
 
 /** Creates the circuit breakers. `now` returns the time in milliseconds. */
@@ -78,10 +75,7 @@ class CircuitBreaker implements Breaker {
   #cooldowns = 0
   /** When an open circuit lets a probe through. */
   #openUntil = 0
-  /**
-   * When automatic routing may choose the target again; a provider's `retry-after` can set it beyond
-   * `#openUntil`.
-   */
+  /** When automatic routing may choose the target again: `#openUntil`, or later by a `retry-after`. */
   #usableFrom = 0
 
   constructor(provider: string, settings: BreakerSettings, now: () => number) {
@@ -164,8 +158,8 @@ function isFailure(error: unknown): boolean {
 const MAX_REQUESTED_COOLDOWN_MS = 60_000
 
 /**
- * Milliseconds for which the provider asked not to be called; 0 if it did not. The maximum when the quota is
- * used up, since somebody has to raise it.
+ * Milliseconds for which the provider asked not to be called; 0 if it did not. The maximum if the quota is
+ * used up, because an operator has to raise it.
  */
 function requestedCooldownMs(error: unknown): number {
   if (!GatewayError.isInstance(error) || !error.mayFailOver) return 0

@@ -18,7 +18,7 @@ export class CallDeadline {
   #timer: NodeJS.Timeout
 
   /**
-   * Gives the provider `firstByteMs` to respond. Calls `abort` at most once; immediately if the client has
+   * Gives the provider `firstByteMs` to respond. Calls `abort` at most once, or immediately if the client has
    * already disconnected.
    */
   constructor(

@@ -26,10 +26,7 @@ export function createCatalog(
   }
 }
 
-/**
- * The features that may be used with a provider's models (docs/api.md, "Capabilities"), from the
- * configuration.
- */
+/** The configured features of a provider's models (docs/api.md, "Capabilities"). */
 export interface Capabilities {
   /** JSON mode: `none`, `object` (`json_object`), or `schema` (`json_schema` as well). */
   readonly json: 'none' | 'object' | 'schema'

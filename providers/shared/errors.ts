@@ -25,10 +25,7 @@ export interface ProviderErrorDetails {
 
 /** What differs between the error formats of providers. */
 export interface ErrorFormat<Body extends ProviderErrorBody> {
-  /**
-   * Parses the body of an error response, or an error record of a stream. Takes any value, undefined
-   * included.
-   */
+  /** Parses the body of an error response, or an error record of a stream. Accepts any value. */
   parseBody(body: unknown): Body
   /** Decides the cases in which the HTTP status is not enough. Returns undefined for all others. */
   classify(status: number, error: Body): ProviderErrorCode | undefined
@@ -72,6 +69,16 @@ export function createErrorParser<Body extends ProviderErrorBody>(format: ErrorF
   }
 }
 
+/** The error for a stream record that is not a JSON object. */
+export function malformedRecordError(): GatewayError {
+  return new GatewayError('provider_error', 'The provider sent a malformed stream record.')
+}
+
+/** The error for a reply without a finish reason or end marker. */
+export function incompleteReplyError(): GatewayError {
+  return new GatewayError('provider_error', "The provider's reply ended before it was complete.")
+}
+
 /** Some providers repeat the rejected input in their message. */
 const MAX_MESSAGE_CHARS = 2000
 
@@ -111,18 +118,18 @@ function toErrorDetails(
   }
 }
 
-type WriteMessage = (provider: string, message: string, status: number) => string
+type BuildMessage = (provider: string, message: string, status: number) => string
 
-const toRefusal: WriteMessage = (provider, message, status) =>
+const buildRejection: BuildMessage = (provider, message, status) =>
   `${provider} rejected the request: ${message || `HTTP status ${status}`}`
 
 /**
  * Messages for the client. Only rejections pass on the provider's own message: the client can act on these,
  * while other messages are about the operator's account.
  */
-const MESSAGES: Readonly<Record<ProviderErrorCode, WriteMessage>> = {
-  model_not_found: toRefusal,
-  provider_refused: toRefusal,
+const MESSAGES: Readonly<Record<ProviderErrorCode, BuildMessage>> = {
+  model_not_found: buildRejection,
+  provider_refused: buildRejection,
   provider_authentication_error: (provider) =>
     `${provider} rejected the gateway's credentials. Ask the gateway's operator to check the API key.`,
   provider_quota_exceeded: (provider) =>
@@ -133,10 +140,7 @@ const MESSAGES: Readonly<Record<ProviderErrorCode, WriteMessage>> = {
   provider_error: (provider) => `${provider} returned a server error.`,
 }
 
-/**
- * Whole seconds, at least 1, from `retry-after-ms` or `retry-after` (seconds or a date); undefined without
- * either.
- */
+/** Whole seconds, at least 1, from `retry-after-ms` or `retry-after` (seconds or a date), if there is one. */
 function parseRetryAfter(headers: Headers): number | undefined {
   const ms = parseDecimal(headers['retry-after-ms']) ?? parseDelayMs(headers['retry-after'])
   return ms === undefined ? undefined : Math.max(1, Math.ceil(ms / 1000))

@@ -29,8 +29,7 @@ interface PendingWholeResponse extends PendingPromise<WholeResponse> {
 const MAX_BUFFERED_BYTES = 64 * 1024
 
 /**
- * A request to a provider. Its response is read in two ways: the head, then chunks with backpressure; or as a
- * whole.
+ * A request to a provider. Its response can be read as a whole, or as a head and chunks with backpressure.
  */
 export class ProviderCall implements Dispatcher.DispatchHandler {
   #head: ResponseHead | undefined

@@ -1,9 +1,6 @@
 import type { Model, Target } from '../../core/contract/index.ts'
 
-/**
- * Estimates the latency of models from recent calls (docs/routing.md, "Automatic choice"). Times are in
- * milliseconds.
- */
+/** Estimates the latency of models, in milliseconds (docs/routing.md, "Automatic choice"). */
 export interface LatencyTracker {
   /** Records that the first event of a stream arrived after `firstMs`. */
   recordFirstEvent(target: Target, firstMs: number): void
@@ -11,10 +8,7 @@ export interface LatencyTracker {
   recordRemainder(target: Target, tokens: number, ms: number): void
   /** Records that a whole reply of `tokens` took `ms`. */
   recordWholeReply(target: Target, tokens: number, ms: number): void
-  /**
-   * The expected time of a reply of 100 tokens: the catalogue's figure at first, then increasingly the
-   * measured one.
-   */
+  /** The expected time of a reply of 100 tokens. Starts with the figure in the catalogue. */
   estimateMs(model: Model): number
 }
 

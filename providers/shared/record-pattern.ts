@@ -18,10 +18,7 @@ export class TextRecordMatcher {
     this.#paddingField = paddingField
   }
 
-  /**
-   * Returns the text of a record that matches the pattern. Undefined for others; parse these, then call
-   * `learn`.
-   */
+  /** Returns the text of a matching record. Undefined for others, which must be parsed and learned. */
   match(record: string): string | undefined {
     return this.pattern?.read(record)
   }

@@ -65,8 +65,8 @@ export function toReplyEvents(parts: readonly ReplyPart[]): readonly ReplyEvent[
 
 /**
  * Awaits the first item, then returns an iterable of all items, the first included, which can be iterated
- * once. Resolves to undefined if there are no items. Rejects if the source fails first. Breaking off the
- * iteration stops the source.
+ * once. Resolves to undefined if there are no items. Rejects if the source fails first. Stopping the
+ * iteration early stops the source.
  */
 export async function peekFirst<T>(source: AsyncGenerator<T>): Promise<AsyncIterable<T> | undefined> {
   const first = await source.next()

@@ -54,7 +54,7 @@ describe('converting reasoning_effort for Anthropic', () => {
     ['max', null, 63_000, 64_000],
   ]
   for (const [requested, limit, budget_tokens, max_tokens] of budgets) {
-    it(`adds a budget of ${budget_tokens} to a limit of ${limit} for ${requested} (claude-sonnet-4-5)`, () => {
+    it(`adds a budget of ${budget_tokens} to a limit of ${limit} for ${requested} (sonnet-4-5)`, () => {
       const body = bodyOf({ reasoning_effort: requested, max_tokens: limit }, 'claude-sonnet-4-5')
       expect(body).to.deep.include({ thinking: { type: 'enabled', budget_tokens }, max_tokens })
       expect(body).not.to.have.property('output_config')

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
 import type { Model, Quirks, Target } from '../../../../core/contract/provider.ts'
 import { mistral } from '../../../../providers/mistral/adapter.ts'
-import { createToolCallIds } from '../../../../providers/mistral/tools.ts'
+import { createToolCallIdMapper } from '../../../../providers/mistral/tools.ts'
 import type { MistralBody, MistralMessage } from '../../../../providers/mistral/wire.ts'
 
 type KeysOf<T> = T extends unknown ? keyof T : never
@@ -223,7 +223,7 @@ describe('building a request to Mistral', () => {
     })
 
     it('have different ids even if their hashes collide', () => {
-      const idOf = createToolCallIds((id) => (id.includes('#') ? `salted${id.slice(-3)}` : 'samesame9'))
+      const idOf = createToolCallIdMapper((id) => (id.includes('#') ? `salted${id.slice(-3)}` : 'samesame9'))
       const ids = ['samesame9', 'call_1', 'call_2', 'call_1'].map(idOf)
       expect(new Set(ids).size).to.equal(3)
       expect(ids[3]).to.equal(ids[1])
