@@ -96,7 +96,7 @@ function toolChoiceError(): GatewayError {
 }
 
 /** A part of the tool results of one turn. `position` is that of the call. */
-export interface ToolResult {
+interface ToolResult {
   readonly part: FunctionResponsePart
   readonly position: number
 }

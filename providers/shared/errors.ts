@@ -24,7 +24,7 @@ export interface ProviderErrorDetails {
 }
 
 /** What differs between the error formats of providers. */
-export interface ErrorFormat<Body extends ProviderErrorBody> {
+interface ErrorFormat<Body extends ProviderErrorBody> {
   /** Parses the body of an error response, or an error record of a stream. Accepts any value. */
   parseBody(body: unknown): Body
   /** Decides the cases in which the HTTP status is not enough. Returns undefined for all others. */
