@@ -24,7 +24,7 @@ import { createTrace } from '../plugins/trace/plugin.ts'
 import { createCallerSnapshots, createHistory } from '../projections/history.ts'
 import { createCircuitBreakers } from '../providers/shared/breaker.ts'
 import { createCatalog } from '../providers/shared/catalog.ts'
-import { createLatency } from '../providers/shared/latency.ts'
+import { createLatencyTracker } from '../providers/shared/latency.ts'
 import type { ClusterPeer } from './cluster/cluster-peer.ts'
 import type { Providers } from './providers.ts'
 import { metricsAddress } from './settings/metrics-address.ts'
@@ -49,11 +49,11 @@ export function createBuiltInPlugins(
   }
   const past = createHistory(state.log, state.live)
   const health = createCircuitBreakers(settings.breaker)
-  const latency = createLatency()
+  const latency = createLatencyTracker()
   const market: RoutingCatalog = {
     catalog: createCatalog(settings.models, (provider) => providers.byId.has(provider)),
     weights: settings.modes,
-    latencyOf: latency.expect,
+    latencyOf: latency.estimateMs,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
     isUsable: health.isUsable,
   }

@@ -5,7 +5,7 @@ import { gemini } from './gemini/adapter.ts'
 import { mistral } from './mistral/adapter.ts'
 import { openai } from './openai/adapter.ts'
 
-/** The wire formats that can be spoken, by the name that settings use. */
+/** The adapters by the name that a provider's `format` setting uses. */
 export const ADAPTERS = { openai, anthropic, gemini, mistral, deepseek } as const satisfies Record<
   string,
   ProviderAdapter

@@ -3,7 +3,7 @@ import { recordUsage } from '../../core/dialects/reply-events.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { Provider } from '../../providers/shared/client.ts'
-import type { Latency } from '../../providers/shared/latency.ts'
+import type { LatencyTracker } from '../../providers/shared/latency.ts'
 
 /** Sends the exchange's request to a target and leaves the reply on the exchange; rejects with a `GatewayError`. */
 export type CallProvider = (exchange: Exchange, target: Target) => Promise<void>
@@ -11,7 +11,7 @@ export type CallProvider = (exchange: Exchange, target: Target) => Promise<void>
 export interface DispatchServices {
   readonly providers: ReadonlyMap<string, Provider>
   readonly health: CircuitBreakers
-  readonly latency: Latency
+  readonly latency: LatencyTracker
 }
 
 export function createCallProvider({ providers, health, latency }: DispatchServices): CallProvider {
@@ -34,13 +34,13 @@ export function createCallProvider({ providers, health, latency }: DispatchServi
       })
     }
     if (sent.reply.type === 'stream') {
-      latency.sawFirst(target, answered - begun)
+      latency.recordFirstEvent(target, answered - begun)
       exchange.client.onClose(() =>
-        latency.sawRest(target, exchange.usage?.output ?? 0, performance.now() - answered),
+        latency.recordRemainder(target, exchange.usage?.output ?? 0, performance.now() - answered),
       )
     } else {
       recordUsage(exchange, sent.reply.event)
-      latency.sawWhole(target, exchange.usage?.output ?? 0, answered - begun)
+      latency.recordWholeReply(target, exchange.usage?.output ?? 0, answered - begun)
     }
   }
 }

@@ -1,14 +1,17 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
-import { readFailure } from './errors.ts'
-import { readReply } from './reply.ts'
-import { writeCall } from './request.ts'
-import { openStream } from './stream.ts'
+import { parseAnthropicError } from './errors.ts'
+import { parseAnthropicReply } from './reply.ts'
+import { buildAnthropicRequest } from './request.ts'
+import { createAnthropicStreamReader } from './stream.ts'
 
-/** Anthropic's Messages API: https://platform.claude.com/docs/en/api/messages */
+/**
+ * Anthropic's Messages API: https://platform.claude.com/docs/en/api/messages. The base URL is
+ * `https://api.anthropic.com`.
+ */
 export const anthropic: ProviderAdapter = {
   format: 'anthropic',
-  buildRequest: writeCall,
-  parseReply: readReply,
-  createStreamReader: openStream,
-  parseError: readFailure,
+  buildRequest: buildAnthropicRequest,
+  parseReply: parseAnthropicReply,
+  createStreamReader: createAnthropicStreamReader,
+  parseError: parseAnthropicError,
 }

@@ -1,78 +1,70 @@
-import type { GatewayError } from '../../core/contract/errors.ts'
-import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
-import { parseErrorBody as readCommon } from '../chat-format/errors.ts'
-import { createProviderError, type ProviderErrorCode, parseRetryAfter } from '../shared/errors.ts'
-import { parseObject, readObject, readString } from '../shared/fields.ts'
+import { parseErrorBody } from '../shared/error-body.ts'
+import {
+  createErrorParser,
+  type ProviderErrorBody,
+  type ProviderErrorCode,
+  type ProviderErrorDetails,
+} from '../shared/errors.ts'
+import { asObject, asString } from '../shared/fields.ts'
 
-/** Reads an answer other than 2xx (docs/providers.md, "Anthropic errors"). */
-export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
-  const retryAfter = parseRetryAfter(headers) ?? readReset(headers)
-  return describe(provider, status, readProviderError(parseObject(body)), retryAfter)
+interface AnthropicError extends ProviderErrorBody {
+  readonly type: string
+  /** `details.error_code`, which is more specific than the type; empty for most errors. */
+  readonly code: string
 }
 
-/** Reads an `error` record that came inside a 200 answer. */
-export function readFailureRecord(record: JsonObject): GatewayError {
-  const error = readProviderError(record)
-  return describe('The provider', impliedStatus(error), error)
+/**
+ * `parseResponse` parses an error response, `parseRecord` an `error` event within a 200 response
+ * (docs/providers.md, "Anthropic errors").
+ */
+export const { parseResponse: parseAnthropicError, parseRecord: parseAnthropicErrorRecord } =
+  createErrorParser<AnthropicError>({ parseBody, classify, toDetails, toStatus, retryAfter })
+
+/** Parses `{type:"error", error:{type, message, details?}}`, and what a proxy in front may send instead. */
+function parseBody(value: unknown): AnthropicError {
+  const body = asObject(value)
+  const { type, message } = parseErrorBody(body)
+  const code = asString(asObject(asObject(body.error).details).error_code)
+  return { type, code, message, logCode: code || type }
 }
 
-function describe(provider: string, status: number, error: ProviderError, retryAfter?: number): GatewayError {
-  const code = classify(status, error)
-  const said = { status, code: error.code || error.type, message: error.message }
-  const tooLong = TOO_LONG.test(error.message) && { wireCode: 'context_length_exceeded' }
-  return createProviderError(code, provider, said, { ...tooLong, retryAfter })
-}
-
-function classify(status: number, { type, code, message }: ProviderError): ProviderErrorCode {
-  if (status === 402 || SPENT.test(code) || (status === 400 && BROKE.test(message))) {
+function classify(status: number, { type, code, message }: AnthropicError): ProviderErrorCode | undefined {
+  if (SPEND_LIMIT_CODE.test(code) || (status === 400 && NO_CREDIT.test(message))) {
     return 'provider_quota_exceeded'
   }
-  if (status === 401 || status === 403) return 'provider_authentication_error'
   if (status === 404 && type === 'not_found_error' && /^model\b/.test(message)) return 'model_not_found'
-  if (status === 408 || status === 504) return 'provider_timeout'
-  if (status === 429) return 'provider_rate_limited'
-  return status >= 400 && status < 500 ? 'provider_refused' : 'provider_error'
+  return undefined
 }
 
 /** Such as `enforced_spend_limit_reached`. */
-const SPENT = /_spend_limit_reached$/
-/** An empty account is a plain bad request; only its message tells. */
-const BROKE = /credit balance is too low|spend limit|reached your specified API usage limits/i
-const TOO_LONG = /prompt is too long|exceeds? (?:the )?(?:model's )?(?:maximum )?context/i
+const SPEND_LIMIT_CODE = /_spend_limit_reached$/
 
-const LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens']
+/** An empty account is reported as an ordinary bad request, so only the message identifies it. */
+const NO_CREDIT = /credit balance is too low|spend limit|reached your specified API usage limits/i
+
+function toDetails({ message }: AnthropicError): ProviderErrorDetails {
+  return CONTEXT_LENGTH.test(message) ? { wireCode: 'context_length_exceeded' } : {}
+}
+
+const CONTEXT_LENGTH = /prompt is too long|exceeds? (?:the )?(?:model's )?(?:maximum )?context/i
 
 /**
- * Whole seconds until every limit that is used up is reset, from `anthropic-ratelimit-*` (docs/providers.md, "Anthropic errors"); undefined where
- * none is.
+ * The seconds until all exhausted limits in `anthropic-ratelimit-*` are reset, at least 1; undefined if none
+ * is exhausted.
  */
-function readReset(headers: ProviderErrorResponse['headers'], now = Date.now()): number | undefined {
-  const resets = LIMITS.map((limit) => `anthropic-ratelimit-${limit}`)
+function retryAfter(_: AnthropicError, headers: ProviderErrorResponse['headers']): number | undefined {
+  const resetTimes = LIMITS.map((limit) => `anthropic-ratelimit-${limit}`)
     .filter((name) => headers[`${name}-remaining`] === '0')
     .map((name) => Date.parse(String(headers[`${name}-reset`])))
     .filter((time) => !Number.isNaN(time))
-  if (resets.length === 0) return undefined
-  return Math.max(1, Math.ceil((Math.max(...resets) - now) / 1000))
+  if (resetTimes.length === 0) return undefined
+  return Math.max(1, Math.ceil((Math.max(...resetTimes) - Date.now()) / 1000))
 }
 
-/** What Anthropic says about a failure; a field it leaves out is empty. `message` holds no keys. */
-interface ProviderError {
-  readonly type: string
-  /** `details.error_code`: finer than the type, and given for few errors. */
-  readonly code: string
-  readonly message: string
-}
+const LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens']
 
-/** Reads `{type:"error", error:{type, message, details?}}` (docs/providers.md, "Anthropic errors"), and what a proxy in front may send. */
-function readProviderError(body: unknown): ProviderError {
-  const { type, message } = readCommon(body)
-  const { details } = readObject(readObject(body).error)
-  return { type, code: readString(readObject(details).error_code), message }
-}
-
-/** The HTTP status that an error inside a 200 answer would have had. */
-function impliedStatus({ type }: ProviderError): number {
+function toStatus({ type }: AnthropicError): number {
   return STATUSES.get(type) ?? 500
 }
 

@@ -1,122 +1,53 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
-import { type DataUrl, parseDataUrl, parseObject, readObject, readString } from '../shared/fields.ts'
-
+import { asObject, asString, type DataUrl, parseDataUrl, parseObject } from '../shared/fields.ts'
+import {
+  functionRoleError,
+  invalidValueError,
+  missingParameterError,
+  unsupportedParameterError,
+  unsupportedPartError,
+} from '../shared/request-errors.ts'
 import type {
-  Block,
+  AnthropicBody,
+  AnthropicMessage,
   CacheControl,
+  ContentBlock,
   DocumentBlock,
   ImageBlock,
-  ImageType,
-  MessagesBody,
+  ImageMediaType,
   TextBlock,
   ToolResultBlock,
   ToolUseBlock,
-  Turn,
 } from './wire.ts'
 
-/** Stands in for `json_object`, which Anthropic does not have. */
+/** Replaces the response format `json_object`, which Anthropic does not have. */
 const JSON_INSTRUCTION =
   'Answer with a single JSON object and nothing else: no words before or after it, and no code fence.'
 
 /**
- * The conversation in turns: messages of one side in a row become one turn, so that all results of an assistant's tool
- * calls come together, before the user's text (docs/providers.md, "Anthropic requests"). Throws a `GatewayError` for what cannot be said.
+ * The system prompt and the messages (docs/providers.md, "Anthropic requests"). If there are only system
+ * messages, they are sent as a user message, because Anthropic requires one. Throws a `GatewayError` for
+ * unsupported content.
  */
-function writeMessages(messages: readonly Message[]): readonly Turn[] {
-  const turns: { role: Turn['role']; content: Block[] }[] = []
-  for (const [index, message] of messages.entries()) {
-    if (isSystem(message.role)) continue
-    const role = message.role === 'assistant' ? 'assistant' : 'user'
-    const blocks = writeBlocks(message, `messages[${index}]`)
-    const last = turns.at(-1)
-    if (blocks.length === 0) continue
-    if (last?.role === role) last.content.push(...blocks)
-    else turns.push({ role, content: blocks })
-  }
-  return trimEnd(turns.map(orderTurn))
-}
-
-function writeBlocks(message: Message, path: string): Block[] {
-  switch (message.role) {
-    case 'assistant':
-      return writeAssistant(message, path)
-    case 'tool':
-      return [writeResult(message, path)]
-    case 'function':
-      throw new GatewayError('unsupported_parameter', `${path}: use the role tool in place of function.`, {
-        param: `${path}.role`,
-      })
-    default:
-      return writeContent(message.content, `${path}.content`)
-  }
-}
-
-function writeAssistant(message: Message, path: string): Block[] {
-  const text = writeText(message.content ?? readString(message.refusal), `${path}.content`)
-  const calls = message.tool_calls ?? []
-  return [...text, ...calls.map((call, index) => writeCall(call, `${path}.tool_calls[${index}]`))]
-}
-
-function writeCall({ id, function: { name, arguments: json } }: ToolCall, path: string): ToolUseBlock {
-  const input = parseObject(json.trim() || '{}')
-  if (input) return { type: 'tool_use', id: cleanId(id), name, input }
-  const param = `${path}.function.arguments`
-  throw new GatewayError('invalid_value', `${param} must be a JSON object.`, { param })
-}
-
-function writeResult({ tool_call_id, content }: Message, path: string): ToolResultBlock {
-  const id = readString(tool_call_id)
-  const param = `${path}.tool_call_id`
-  if (id === '') throw new GatewayError('missing_parameter', `${param} is missing.`, { param })
-  return {
-    type: 'tool_result',
-    tool_use_id: cleanId(id),
-    content: typeof content === 'string' ? content : writeContent(content, `${path}.content`),
-  }
-}
-
-/** Other providers have ids with characters that Anthropic refuses. */
-function cleanId(id: string): string {
-  return id.replace(/[^\w-]/g, '_')
-}
-
-/** Tool results go before anything else that the user says in the same turn. */
-function orderTurn({ role, content }: Turn): Turn {
-  const isResult = ({ type }: Block) => type === 'tool_result'
-  return { role, content: [...content.filter(isResult), ...content.filter((block) => !isResult(block))] }
-}
-
-/** The model goes on from an answer that the client began, unless that ends in white space (docs/providers.md, "Anthropic requests"). */
-function trimEnd(turns: readonly Turn[]): readonly Turn[] {
-  const last = turns.at(-1)
-  const block = last?.content.at(-1)
-  if (last?.role !== 'assistant' || block?.type !== 'text') return turns
-  const trimmed = { ...block, text: block.text.trimEnd() }
-  return [...turns.slice(0, -1), { role: last.role, content: [...last.content.slice(0, -1), trimmed] }]
-}
-
-/** What the model gets to read. A request of system messages only is sent as the user's, for there must be one. */
-export function writePrompt({
-  messages,
-  response_format,
-}: ChatRequest): Pick<MessagesBody, 'system' | 'messages'> {
-  const instruction = response_format?.type === 'json_object' ? JSON_INSTRUCTION : undefined
-  const system = writeSystem(messages, instruction)
-  const turns = writeMessages(messages)
-  if (turns.length > 0 || system === undefined) return { system, messages: turns }
+export function toAnthropicMessages(request: ChatRequest): Pick<AnthropicBody, 'system' | 'messages'> {
+  const instruction = request.response_format?.type === 'json_object' ? JSON_INSTRUCTION : undefined
+  const system = toSystemPrompt(request.messages, instruction)
+  const messages = mergeMessages(request.messages)
+  if (messages.length > 0 || system === undefined) return { system, messages }
   const content = typeof system === 'string' ? [{ type: 'text' as const, text: system }] : system
   return { messages: [{ role: 'user', content }] }
 }
 
-/** The texts of all system and developer messages, as one text where no part of them carries a cache mark. */
-function writeSystem(
+/**
+ * The text of all system and developer messages: a list of blocks only if one of them has a cache control.
+ */
+function toSystemPrompt(
   messages: readonly Message[],
   instruction: string | undefined,
 ): string | readonly TextBlock[] | undefined {
   const blocks = messages.flatMap(({ role, content }, index) =>
-    isSystem(role) ? writeText(content, `messages[${index}].content`) : [],
+    isSystem(role) ? toTextBlocks(content, `messages[${index}].content`) : [],
   )
   if (instruction) blocks.push({ type: 'text', text: instruction })
   if (blocks.length === 0) return undefined
@@ -128,91 +59,134 @@ function isSystem(role: Message['role']): boolean {
   return role === 'system' || role === 'developer'
 }
 
-type Content = Message['content']
-
 /**
- * What a user or a tool says. `path` is where it stands in the request, such as `messages[2].content`, for the error
- * about a part that Anthropic cannot take. Blank texts are left out: it refuses them.
+ * Merges consecutive messages of the same role, so that all tool results for a reply are in one message,
+ * before the user's text.
  */
-function writeContent(content: Content, path: string): (TextBlock | ImageBlock | DocumentBlock)[] {
-  return readParts(content).flatMap((part, index) => writePart(part, `${path}[${index}]`))
+function mergeMessages(messages: readonly Message[]): readonly AnthropicMessage[] {
+  const merged: { role: AnthropicMessage['role']; content: ContentBlock[] }[] = []
+  for (const [index, message] of messages.entries()) {
+    if (isSystem(message.role)) continue
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    const blocks = toContentBlocks(message, `messages[${index}]`)
+    const last = merged.at(-1)
+    if (blocks.length === 0) continue
+    if (last?.role === role) last.content.push(...blocks)
+    else merged.push({ role, content: blocks })
+  }
+  return trimLastMessage(merged.map(withToolResultsFirst))
 }
 
-/** What the system or the assistant says: text only. */
-function writeText(content: Content, path: string): TextBlock[] {
-  return readParts(content).flatMap((part, index) => {
-    if (part.type === 'text' || part.type === 'refusal') return writeTextPart(part)
-    throw refusePart(part, `${path}[${index}]`)
+/** Anthropic requires tool results before other content of the same message. */
+function withToolResultsFirst({ role, content }: AnthropicMessage): AnthropicMessage {
+  const isResult = ({ type }: ContentBlock) => type === 'tool_result'
+  return { role, content: [...content.filter(isResult), ...content.filter((block) => !isResult(block))] }
+}
+
+/** The reply continues an assistant message at the end, which must not end in white space. */
+function trimLastMessage(messages: readonly AnthropicMessage[]): readonly AnthropicMessage[] {
+  const last = messages.at(-1)
+  const block = last?.content.at(-1)
+  if (last?.role !== 'assistant' || block?.type !== 'text') return messages
+  const trimmed = { ...block, text: block.text.trimEnd() }
+  return [...messages.slice(0, -1), { role: last.role, content: [...last.content.slice(0, -1), trimmed] }]
+}
+
+/** `path` is the location in the request for error messages, such as `messages[2]`. */
+function toContentBlocks(message: Message, path: string): ContentBlock[] {
+  switch (message.role) {
+    case 'assistant':
+      return toAssistantBlocks(message, path)
+    case 'tool':
+      return [toToolResultBlock(message, path)]
+    case 'function':
+      throw functionRoleError(path)
+    default:
+      return toBlocks(message.content, `${path}.content`)
+  }
+}
+
+function toAssistantBlocks(message: Message, path: string): ContentBlock[] {
+  const text = toTextBlocks(message.content ?? asString(message.refusal), `${path}.content`)
+  const calls = message.tool_calls ?? []
+  return [...text, ...calls.map((call, index) => toToolUseBlock(call, `${path}.tool_calls[${index}]`))]
+}
+
+function toToolUseBlock({ id, function: { name, arguments: json } }: ToolCall, path: string): ToolUseBlock {
+  const input = parseObject(json.trim() || '{}')
+  if (input) return { type: 'tool_use', id: toValidId(id), name, input }
+  throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
+}
+
+function toToolResultBlock({ tool_call_id, content }: Message, path: string): ToolResultBlock {
+  const id = asString(tool_call_id)
+  if (id === '') throw missingParameterError(`${path}.tool_call_id`)
+  return {
+    type: 'tool_result',
+    tool_use_id: toValidId(id),
+    content: typeof content === 'string' ? content : toBlocks(content, `${path}.content`),
+  }
+}
+
+/** Ids of other providers hold characters that Anthropic rejects. */
+function toValidId(id: string): string {
+  return id.replace(/[^\w-]/g, '_')
+}
+
+type Content = Message['content']
+type MediaBlock = TextBlock | ImageBlock | DocumentBlock
+
+/** The content of a user or tool message without blank texts, which Anthropic rejects. */
+function toBlocks(content: Content, path: string): MediaBlock[] {
+  return partsOf(content).flatMap((part, index) => toMediaBlocks(part, `${path}[${index}]`))
+}
+
+/** The content of a system or assistant message, which may hold text only. */
+function toTextBlocks(content: Content, path: string): TextBlock[] {
+  return partsOf(content).flatMap((part, index) => {
+    if (part.type === 'text' || part.type === 'refusal') return toTextBlock(part)
+    throw unsupportedPartError('anthropic', `${path}[${index}]`, part.type)
   })
 }
 
-function readParts(content: Content): readonly ContentPart[] {
+function partsOf(content: Content): readonly ContentPart[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
 }
 
-function writePart(part: ContentPart, path: string): readonly (TextBlock | ImageBlock | DocumentBlock)[] {
-  const cache_control = readCacheControl(part.cache_control)
+function toMediaBlocks(part: ContentPart, path: string): readonly MediaBlock[] {
+  const cache_control = toCacheControl(part.cache_control)
   switch (part.type) {
     case 'text':
-      return writeTextPart(part)
+      return toTextBlock(part)
     case 'image_url':
-      return [{ ...writeImage(part, path), cache_control }]
+      return [{ ...toImageBlock(part, path), cache_control }]
     case 'file':
-      return [{ ...writeDocument(part, path), cache_control }]
+      return [{ ...toDocumentBlock(part, path), cache_control }]
     default:
-      throw refusePart(part, path)
+      throw unsupportedPartError('anthropic', path, part.type)
   }
 }
 
-function writeTextPart(part: ContentPart): readonly TextBlock[] {
-  const text = part.type === 'refusal' ? readString(part.refusal) : readString(part.text)
+/** One block, or none for a blank text. */
+function toTextBlock(part: ContentPart): readonly TextBlock[] {
+  const text = part.type === 'refusal' ? asString(part.refusal) : asString(part.text)
   if (text.trim() === '') return []
-  return [{ type: 'text', text, cache_control: readCacheControl(part.cache_control) }]
+  return [{ type: 'text', text, cache_control: toCacheControl(part.cache_control) }]
 }
 
-function refusePart({ type }: ContentPart, path: string): GatewayError {
-  return new GatewayError('unsupported_parameter', `${path}: anthropic takes no ${type} part here.`, {
-    param: path,
-  })
-}
-
-/** A `file` part with a PDF or a text in a data URL. Throws a `GatewayError` for any other file. */
-function writeDocument(part: ContentPart, path: string): DocumentBlock {
-  const { file_data, filename } = readObject(part.file)
-  const param = `${path}.file.file_data`
-  const file = parseDataUrl(readString(file_data))
-  if (!file) {
-    throw new GatewayError('unsupported_parameter', `${param} must hold the file as a data URL.`, { param })
-  }
-  return {
-    type: 'document',
-    title: readString(filename) || undefined,
-    source: writeSource(file, param),
-  }
-}
-
-function writeSource({ mediaType, base64 }: DataUrl, param: string): DocumentBlock['source'] {
-  if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data: base64 }
-  if (mediaType.startsWith('text/')) {
-    const data = Buffer.from(base64, 'base64').toString()
-    return { type: 'text', media_type: 'text/plain', data }
-  }
-  throw new GatewayError('invalid_value', `${param}: anthropic reads PDF and text files only.`, { param })
-}
-
-/** An `image_url` part; `detail` has no counterpart. Throws a `GatewayError` for an image that Anthropic cannot read. */
-function writeImage(part: ContentPart, path: string): ImageBlock {
+/** `detail` has no counterpart. Throws a `GatewayError` for images that Anthropic does not support. */
+function toImageBlock(part: ContentPart, path: string): ImageBlock {
   const param = `${path}.image_url.url`
-  const url = readString(part.image_url) || readString(readObject(part.image_url).url)
+  const url = asString(part.image_url) || asString(asObject(part.image_url).url)
   if (/^https?:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
   const image = parseDataUrl(url)
-  if (!image) throw refuse(`${param} must be an http, https or data URL.`, param)
-  const media_type = TYPES.get(image.mediaType)
-  if (!media_type) throw refuse(`${param}: anthropic reads JPEG, PNG, GIF and WebP images only.`, param)
-  return { type: 'image', source: { type: 'base64', media_type, data: image.base64 } }
+  if (!image) throw invalidValueError(param, 'must be an http, https or data URL.')
+  const media_type = MEDIA_TYPES.get(image.mediaType)
+  if (media_type) return { type: 'image', source: { type: 'base64', media_type, data: image.base64 } }
+  throw invalidValueError(param, 'must be a JPEG, PNG, GIF or WebP image for anthropic.')
 }
 
-const TYPES = new Map<string, ImageType>([
+const MEDIA_TYPES = new Map<string, ImageMediaType>([
   ['image/jpeg', 'image/jpeg'],
   ['image/jpg', 'image/jpeg'],
   ['image/png', 'image/png'],
@@ -220,12 +194,30 @@ const TYPES = new Map<string, ImageType>([
   ['image/webp', 'image/webp'],
 ])
 
-function refuse(message: string, param: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param })
+/** Throws a `GatewayError` unless the part holds a PDF or text file as a data URL. */
+function toDocumentBlock(part: ContentPart, path: string): DocumentBlock {
+  const { file_data, filename } = asObject(part.file)
+  const param = `${path}.file.file_data`
+  const file = parseDataUrl(asString(file_data))
+  if (!file) throw unsupportedParameterError(param, 'must be a data URL for anthropic.')
+  return {
+    type: 'document',
+    title: asString(filename) || undefined,
+    source: toDocumentSource(file, param),
+  }
 }
 
-/** A cache mark as Anthropic's clients write it on a part, a tool or the request; undefined for anything else. */
-export function readCacheControl(value: unknown): CacheControl | undefined {
+function toDocumentSource({ mediaType, base64 }: DataUrl, param: string): DocumentBlock['source'] {
+  if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data: base64 }
+  if (mediaType.startsWith('text/')) {
+    const data = Buffer.from(base64, 'base64').toString()
+    return { type: 'text', media_type: 'text/plain', data }
+  }
+  throw invalidValueError(param, 'must be a PDF or text file for anthropic.')
+}
+
+/** The `cache_control` of a part, a tool or the request; undefined for an invalid value. */
+export function toCacheControl(value: unknown): CacheControl | undefined {
   if (!isJsonObject(value) || value.type !== 'ephemeral') return undefined
   const { ttl } = value
   return ttl === '5m' || ttl === '1h' ? { type: 'ephemeral', ttl } : { type: 'ephemeral' }

@@ -1,134 +1,143 @@
 import type { ReplyPart } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
-import { eventsOf } from '../shared/batches.ts'
-import { parseObject, readObject, readString } from '../shared/fields.ts'
-import { RepeatedText } from '../shared/repeated-record.ts'
-import { readFailureRecord } from './errors.ts'
-import { readBlock, readExplanation, readStopReason, readUsage, say } from './reply.ts'
+import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
+import { asObject, asString, parseObject } from '../shared/fields.ts'
+import { TextRecordMatcher } from '../shared/record-pattern.ts'
+import { toReplyEvents } from '../shared/stream.ts'
+import { parseAnthropicErrorRecord } from './errors.ts'
+import {
+  toAnthropicFinishReason,
+  toAnthropicUsage,
+  toBlockContent,
+  toRefusalParts,
+  toTextParts,
+} from './reply.ts'
 
-const NOTHING: readonly ReplyPart[] = []
+const NO_PARTS: readonly ReplyPart[] = []
 
-/** Reads the events of a message (docs/providers.md, "Anthropic streams"). What it does not know is passed over; finish and usage come last. */
-export function openStream(): StreamReader {
-  const tools = createToolReader()
-  const repeated = new RepeatedText('text')
+/**
+ * Reads the events of a message (docs/providers.md, "Anthropic streams"). Unknown events are ignored. The
+ * finish reason and the usage come last.
+ */
+export function createAnthropicStreamReader(): StreamReader {
+  const toolCalls = createToolUseReader()
+  const textRecords = new TextRecordMatcher('text')
   let usage: JsonObject = {}
-  let end: JsonObject = {}
-  let done = false
+  let messageDelta: JsonObject = {}
+  let isDone = false
 
-  function readParts(event: JsonObject): readonly ReplyPart[] {
+  function toParts(event: JsonObject): readonly ReplyPart[] {
     switch (event.type) {
       case 'message_start':
-        return start(readObject(event.message))
+        return onMessageStart(asObject(event.message))
       case 'content_block_start':
-        return startBlock(event, readObject(event.content_block))
+        return onBlockStart(event, asObject(event.content_block))
       case 'content_block_delta':
-        return readDelta(event, readObject(event.delta))
+        return onBlockDelta(event, asObject(event.delta))
       case 'content_block_stop':
-        return tools.stop(event.index)
+        return toolCalls.onStop(event.index)
       case 'message_delta':
-        return noteEnd(event)
+        return onMessageDelta(event)
       case 'message_stop':
-        return finish()
+        return onMessageStop()
       case 'error':
-        throw readFailureRecord(event)
+        throw parseAnthropicErrorRecord(event)
       default:
-        return NOTHING
+        return NO_PARTS
     }
   }
 
-  function start(message: JsonObject): readonly ReplyPart[] {
-    usage = readObject(message.usage)
-    return [{ type: 'start', id: readString(message.id), model: readString(message.model) }]
+  function onMessageStart(message: JsonObject): readonly ReplyPart[] {
+    usage = asObject(message.usage)
+    return [{ type: 'start', id: asString(message.id), model: asString(message.model) }]
   }
 
-  function startBlock({ index }: JsonObject, block: JsonObject): readonly ReplyPart[] {
-    return block.type === 'tool_use' ? tools.start(index, block) : readBlock(block)
+  function onBlockStart({ index }: JsonObject, block: JsonObject): readonly ReplyPart[] {
+    return block.type === 'tool_use' ? toolCalls.onStart(index, block) : toBlockContent(block)
   }
 
-  function readDelta({ index }: JsonObject, delta: JsonObject): readonly ReplyPart[] {
+  function onBlockDelta({ index }: JsonObject, delta: JsonObject): readonly ReplyPart[] {
     switch (delta.type) {
       case 'text_delta':
-        return say('text', delta.text)
+        return toTextParts('text', delta.text)
       case 'thinking_delta':
-        return say('reasoning', delta.thinking)
+        return toTextParts('reasoning', delta.thinking)
       case 'input_json_delta':
-        return tools.grow(index, readString(delta.partial_json))
+        return toolCalls.onDelta(index, asString(delta.partial_json))
       default:
-        return NOTHING
+        return NO_PARTS
     }
   }
 
-  /** The counts are totals: each report replaces what was known, but for the fields that it leaves out. */
-  function noteEnd(event: JsonObject): readonly ReplyPart[] {
-    const known = Object.entries(readObject(event.usage)).filter(([, count]) => count !== null)
-    usage = { ...usage, ...Object.fromEntries(known) }
-    end = readObject(event.delta)
-    return NOTHING
+  /** Token counts are cumulative: each replaces the previous value, except where it is missing. */
+  function onMessageDelta(event: JsonObject): readonly ReplyPart[] {
+    const counts = Object.entries(asObject(event.usage)).filter(([, count]) => count !== null)
+    usage = { ...usage, ...Object.fromEntries(counts) }
+    messageDelta = asObject(event.delta)
+    return NO_PARTS
   }
 
-  function finish(): readonly ReplyPart[] {
-    done = true
+  function onMessageStop(): readonly ReplyPart[] {
+    isDone = true
     return [
-      ...readExplanation(end),
-      { type: 'finish', reason: readStopReason(end.stop_reason) },
-      { type: 'usage', usage: readUsage(usage) },
+      ...toRefusalParts(messageDelta),
+      { type: 'finish', reason: toAnthropicFinishReason(messageDelta.stop_reason) },
+      { type: 'usage', usage: toAnthropicUsage(usage) },
     ]
   }
 
   return {
-    isDone: () => done,
+    isDone: () => isDone,
     read({ data }) {
-      if (done || data === '') return []
-      const text = repeated.read(data)
-      if (text !== undefined) return eventsOf(say('text', text))
+      if (isDone || data === '') return []
+      const text = textRecords.match(data)
+      if (text !== undefined) return toReplyEvents(toTextParts('text', text))
       const event = parseObject(data)
-      if (!event) throw new GatewayError('provider_error', 'The provider sent a malformed record.')
-      const parts = readParts(event)
-      if (event.type === 'content_block_delta') repeated.learn(data, parts)
-      return eventsOf(parts)
+      if (!event) throw malformedRecordError()
+      const parts = toParts(event)
+      if (event.type === 'content_block_delta') textRecords.learn(data, parts)
+      return toReplyEvents(parts)
     },
     end() {
-      if (done) return []
-      throw new GatewayError('provider_error', 'The provider stopped before the end of its reply.')
+      if (isDone) return []
+      throw incompleteReplyError()
     },
   }
 }
 
-/** Reads the tool calls of one stream, by the index of their block. It keeps state: one reader per reply. */
-interface ToolReader {
-  start(block: unknown, content: JsonObject): readonly ReplyPart[]
-  grow(block: unknown, json: string): readonly ReplyPart[]
-  /** A call without arguments sends none; clients expect `{}`. */
-  stop(block: unknown): readonly ReplyPart[]
+/** Reads the `tool_use` blocks of a stream, which are identified by the index of their block. Stateful. */
+interface ToolUseReader {
+  onStart(blockIndex: unknown, block: JsonObject): readonly ReplyPart[]
+  onDelta(blockIndex: unknown, json: string): readonly ReplyPart[]
+  /** Returns the arguments of a call that had no deltas: clients expect at least `{}`. */
+  onStop(blockIndex: unknown): readonly ReplyPart[]
 }
 
-interface OpenCall {
+interface OpenToolUse {
   readonly index: number
   readonly input: unknown
   hasJson: boolean
 }
 
-/** Counts calls from 0 without gaps: blocks of text and thoughts lie between them. */
-function createToolReader(): ToolReader {
-  const calls = new Map<unknown, OpenCall>()
+/** Numbers the calls from 0 without gaps: the blocks between them hold text and thinking. */
+function createToolUseReader(): ToolUseReader {
+  const calls = new Map<unknown, OpenToolUse>()
   let count = 0
   return {
-    start(block, { id, name, input }) {
+    onStart(blockIndex, { id, name, input }) {
       const index = count++
-      calls.set(block, { index, input, hasJson: false })
-      return [{ type: 'tool-start', index, id: readString(id), name: readString(name) }]
+      calls.set(blockIndex, { index, input, hasJson: false })
+      return [{ type: 'tool-start', index, id: asString(id), name: asString(name) }]
     },
-    grow(block, json) {
-      const call = calls.get(block)
+    onDelta(blockIndex, json) {
+      const call = calls.get(blockIndex)
       if (!call || json === '') return []
       call.hasJson = true
       return [{ type: 'tool-json', index: call.index, json }]
     },
-    stop(block) {
-      const call = calls.get(block)
+    onStop(blockIndex) {
+      const call = calls.get(blockIndex)
       if (!call || call.hasJson) return []
       return [{ type: 'tool-json', index: call.index, json: JSON.stringify(call.input ?? {}) }]
     },

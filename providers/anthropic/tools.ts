@@ -1,26 +1,26 @@
 import type { ChatRequest, Message, Tool } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { Model } from '../../core/contract/provider.ts'
-import { readString } from '../shared/fields.ts'
-import { readCacheControl } from './messages.ts'
-import { reduceSchema } from './reduce-schema.ts'
-import { readChoice } from './reply.ts'
-import type { MessagesBody, ToolOffer } from './wire.ts'
+import { asObject, asObjects, asString } from '../shared/fields.ts'
+import { invalidValueError, unsupportedParameterError } from '../shared/request-errors.ts'
+import { toCacheControl } from './messages.ts'
+import { toAnthropicSchema } from './response-format.ts'
+import type { AnthropicBody, AnthropicTool } from './wire.ts'
 
-type Offer = Pick<MessagesBody, 'tools' | 'tool_choice'>
+type ToolFields = Pick<AnthropicBody, 'tools' | 'tool_choice'>
 
 /**
- * The tools and the choice between them (docs/providers.md, "Anthropic requests"). A model that refuses to be forced may choose freely, a named
- * tool being then the only one. Throws a `GatewayError` for a tool that is no function.
+ * The tools and the tool choice (docs/providers.md, "Anthropic requests"). For models that reject a forced
+ * tool call, the choice becomes `auto`, and a named tool the only one. Throws a `GatewayError` for tools that
+ * are not functions.
  */
-export function writeTools(request: ChatRequest, entry: Model | undefined): Offer {
-  const tools = (request.tools ?? []).map(writeTool)
-  if (tools.length === 0) return writePastTools(request.messages)
-  const { mode, allowed, named } = readChoice(request.tool_choice, tools)
-  const mayForce = entry !== undefined && entry.quirks.forced_tools !== false
+export function toAnthropicTools(request: ChatRequest, entry: Model | undefined): ToolFields {
+  const tools = (request.tools ?? []).map(toAnthropicTool)
+  if (tools.length === 0) return toToolsOfHistory(request.messages)
+  const { mode, allowed, named } = parseToolChoice(request.tool_choice, tools)
+  const canForce = entry !== undefined && entry.quirks.forced_tools !== false
   const disable_parallel_tool_use = request.parallel_tool_calls === false ? true : undefined
   if (mode === 'none') return { tools, tool_choice: { type: 'none' } }
-  if (mode === 'auto' || !mayForce) {
+  if (mode === 'auto' || !canForce) {
     return { tools: allowed, tool_choice: { type: 'auto', disable_parallel_tool_use } }
   }
   if (named === undefined) {
@@ -29,29 +29,70 @@ export function writeTools(request: ChatRequest, entry: Model | undefined): Offe
   return { tools, tool_choice: { type: 'tool', name: named, disable_parallel_tool_use } }
 }
 
-function writeTool({ type, function: tool, cache_control }: Tool, index: number): ToolOffer {
-  if (type !== 'function' || !tool) {
-    const param = `tools[${index}]`
-    throw new GatewayError('unsupported_parameter', `${param}: anthropic takes function tools only.`, {
-      param,
-    })
-  }
-  const schema = { properties: {}, ...tool.parameters, type: 'object' } as const
-  const isStrict = tool.strict === true
-  return {
-    name: tool.name,
-    description: readString(tool.description) || undefined,
-    input_schema: isStrict ? { ...reduceSchema(schema), type: 'object' } : schema,
-    strict: isStrict ? true : undefined,
-    cache_control: readCacheControl(cache_control),
-  }
-}
-
-/** Anthropic refuses tool calls in the history of a request without tools: names those, and lets none be called. */
-function writePastTools(messages: readonly Message[]): Offer {
+/**
+ * Declares the tools that were called earlier, and forbids calling them: Anthropic rejects a history with
+ * tool calls in a request without tools.
+ */
+function toToolsOfHistory(messages: readonly Message[]): ToolFields {
   const calls = messages.flatMap(({ tool_calls }) => tool_calls ?? [])
   const names = [...new Set(calls.map((call) => call.function.name))]
   if (names.length === 0) return {}
   const tools = names.map((name) => ({ name, input_schema: { type: 'object', properties: {} } as const }))
   return { tools, tool_choice: { type: 'none' } }
+}
+
+function toAnthropicTool({ type, function: tool, cache_control }: Tool, index: number): AnthropicTool {
+  if (type !== 'function' || !tool) {
+    throw unsupportedParameterError(
+      `tools[${index}]`,
+      'must be a function; anthropic supports no other tools.',
+    )
+  }
+  const schema = { properties: {}, ...tool.parameters, type: 'object' } as const
+  const isStrict = tool.strict === true
+  return {
+    name: tool.name,
+    description: asString(tool.description) || undefined,
+    input_schema: isStrict ? { ...toAnthropicSchema(schema), type: 'object' } : schema,
+    strict: isStrict ? true : undefined,
+    cache_control: toCacheControl(cache_control),
+  }
+}
+
+interface ToolChoice {
+  readonly mode: 'none' | 'auto' | 'required'
+  /** The tools that may be called. */
+  readonly allowed: readonly AnthropicTool[]
+  /** The only tool that may be called, if the request names one. */
+  readonly named?: string
+}
+
+/** Throws a `GatewayError` for an unknown form of `tool_choice`, and for a name that is not in `tools`. */
+function parseToolChoice(choice: unknown, tools: readonly AnthropicTool[]): ToolChoice {
+  if (choice == null) return { mode: 'auto', allowed: tools }
+  if (choice === 'none' || choice === 'auto' || choice === 'required') return { mode: choice, allowed: tools }
+  const { type, function: named, allowed_tools } = asObject(choice)
+  if (type === 'function') return toNamedChoice(nameOf(named), tools)
+  if (type === 'allowed_tools') return toAllowedChoice(allowed_tools, tools)
+  throw invalidValueError('tool_choice', 'must be "none", "auto", "required", a function or allowed_tools.')
+}
+
+function toNamedChoice(name: string, tools: readonly AnthropicTool[]): ToolChoice {
+  return { mode: 'required', allowed: selectTools([name], tools), named: name }
+}
+
+function toAllowedChoice(value: unknown, tools: readonly AnthropicTool[]): ToolChoice {
+  const { mode, tools: list } = asObject(value)
+  const names = asObjects(list).map((tool) => nameOf(tool.function))
+  return { mode: mode === 'required' ? 'required' : 'auto', allowed: selectTools(names, tools) }
+}
+
+function nameOf(value: unknown): string {
+  return asString(asObject(value).name)
+}
+
+function selectTools(names: readonly string[], tools: readonly AnthropicTool[]): readonly AnthropicTool[] {
+  const selected = tools.filter(({ name }) => names.includes(name))
+  if (selected.length === 0) throw invalidValueError('tool_choice', 'must name a function that is in tools.')
+  return selected
 }

@@ -1,32 +1,34 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 
-/** The body of `POST /v1/messages` as far as we write it; a test holds it to the SDK's `MessageCreateParams`. */
-export interface MessagesBody {
+/**
+ * The fields of `POST /v1/messages` that are sent; a test compares them with the SDK's `MessageCreateParams`.
+ */
+export interface AnthropicBody {
   readonly model: string
   readonly max_tokens: number
   readonly system?: string | readonly TextBlock[] | undefined
-  readonly messages: readonly Turn[]
-  readonly tools?: readonly ToolOffer[] | undefined
-  readonly tool_choice?: ToolChoice | undefined
-  readonly thinking?: Thinking | undefined
+  readonly messages: readonly AnthropicMessage[]
+  readonly tools?: readonly AnthropicTool[] | undefined
+  readonly tool_choice?: AnthropicToolChoice | undefined
+  readonly thinking?: AnthropicThinking | undefined
   readonly output_config?: OutputConfig | undefined
   readonly temperature?: number | undefined
   readonly top_p?: number | undefined
   readonly stop_sequences?: readonly string[] | undefined
   readonly metadata?: { readonly user_id: string } | undefined
-  readonly service_tier?: ServiceTier | undefined
+  readonly service_tier?: AnthropicServiceTier | undefined
   readonly cache_control?: CacheControl | undefined
   readonly stream?: true | undefined
 }
 
-export interface Turn {
+export interface AnthropicMessage {
   readonly role: 'user' | 'assistant'
-  readonly content: readonly Block[]
+  readonly content: readonly ContentBlock[]
 }
 
-export type Block = TextBlock | ImageBlock | DocumentBlock | ToolUseBlock | ToolResultBlock
+export type ContentBlock = TextBlock | ImageBlock | DocumentBlock | ToolUseBlock | ToolResultBlock
 
-/** Asks the provider to cache the prompt up to here. */
+/** Requests caching of the prompt up to the block or tool that holds it. */
 export interface CacheControl {
   readonly type: 'ephemeral'
   readonly ttl?: '5m' | '1h'
@@ -41,12 +43,12 @@ export interface TextBlock extends Cacheable {
   readonly text: string
 }
 
-export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
+export type ImageMediaType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
 
 export interface ImageBlock extends Cacheable {
   readonly type: 'image'
   readonly source:
-    | { readonly type: 'base64'; readonly media_type: ImageType; readonly data: string }
+    | { readonly type: 'base64'; readonly media_type: ImageMediaType; readonly data: string }
     | { readonly type: 'url'; readonly url: string }
 }
 
@@ -71,14 +73,14 @@ export interface ToolResultBlock {
   readonly content: string | readonly (TextBlock | ImageBlock | DocumentBlock)[]
 }
 
-export interface ToolOffer extends Cacheable {
+export interface AnthropicTool extends Cacheable {
   readonly name: string
   readonly description?: string | undefined
   readonly input_schema: { readonly type: 'object' } & JsonObject
   readonly strict?: true | undefined
 }
 
-type ToolChoice =
+type AnthropicToolChoice =
   | { readonly type: 'none' }
   | { readonly type: 'auto' | 'any'; readonly disable_parallel_tool_use?: true | undefined }
   | {
@@ -87,15 +89,15 @@ type ToolChoice =
       readonly disable_parallel_tool_use?: true | undefined
     }
 
-export type Thinking =
+export type AnthropicThinking =
   | { readonly type: 'disabled' | 'between_tools' }
   | { readonly type: 'adaptive'; readonly display: 'summarized' }
   | { readonly type: 'enabled'; readonly budget_tokens: number }
 
-export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+export type AnthropicEffort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 interface OutputConfig {
-  readonly effort?: Effort | undefined
+  readonly effort?: AnthropicEffort | undefined
   readonly format?: OutputFormat | undefined
 }
 
@@ -104,4 +106,4 @@ export interface OutputFormat {
   readonly schema: JsonObject
 }
 
-type ServiceTier = 'auto' | 'standard_only'
+type AnthropicServiceTier = 'auto' | 'standard_only'

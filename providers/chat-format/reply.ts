@@ -1,30 +1,29 @@
 import type { FinishReason, ReplyEvent, ReplyPart, Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { readNumber, readObject, readObjects, readString } from '../shared/fields.ts'
-import { isFailure, readFailureRecord } from './errors.ts'
+import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
+import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { createToolCallReader } from './tools.ts'
 
-/** Reads a chat completion. Throws a `GatewayError` when the body is anything else. */
+/** Parses a chat completion. Throws a `GatewayError` for an error body and for any other value. */
 export function parseChatReply(body: unknown): ReplyEvent {
-  const native = readObject(body)
-  if (isFailure(native)) throw readFailureRecord(native)
-  const choice = readChoice(native)
-  if (!choice)
-    throw new GatewayError('provider_error', 'The provider sent a reply that is no chat completion.')
+  const native = asObject(body)
+  if (isChatErrorRecord(native)) throw parseChatErrorRecord(native)
+  const choice = findFirstChoice(native)
+  if (!choice) throw new GatewayError('provider_error', "The provider's reply is not a chat completion.")
 
-  const message = readObject(choice.message)
-  const usage = readUsage(native.usage)
-  const parts: ReplyPart[] = [{ type: 'start', id: readString(native.id), model: readString(native.model) }]
-  addContent(parts, message)
+  const message = asObject(choice.message)
+  const usage = toChatUsage(native.usage)
+  const parts: ReplyPart[] = [{ type: 'start', id: asString(native.id), model: asString(native.model) }]
+  addContentParts(parts, message)
   if (message.tool_calls !== undefined) parts.push(...createToolCallReader()(message.tool_calls))
   if (usage) parts.push({ type: 'usage', usage })
-  parts.push({ type: 'finish', reason: readFinishReason(choice.finish_reason) ?? 'stop' })
+  parts.push({ type: 'finish', reason: toChatFinishReason(choice.finish_reason) ?? 'stop' })
   return { parts, native }
 }
 
-/** The first choice of a completion or chunk; further ones (`n` > 1) travel in the native record only. */
-export function readChoice(completion: JsonObject): JsonObject | undefined {
+/** The first choice of a completion or chunk. Further choices (`n` > 1) are in the native record only. */
+export function findFirstChoice(completion: JsonObject): JsonObject | undefined {
   if (!Array.isArray(completion.choices)) return undefined
   for (const choice of completion.choices)
     if (isJsonObject(choice) && (choice.index ?? 0) === 0) return choice
@@ -32,10 +31,10 @@ export function readChoice(completion: JsonObject): JsonObject | undefined {
 }
 
 /**
- * Undefined until the model has finished. A reason that we do not know counts as `stop`; one that says that the provider
- * broke off is thrown as a `GatewayError`.
+ * Maps a `finish_reason`. Undefined until the model has finished; an unknown reason counts as `stop`. Throws
+ * a `GatewayError` if the provider aborted the reply.
  */
-export function readFinishReason(value: unknown): FinishReason | undefined {
+export function toChatFinishReason(value: unknown): FinishReason | undefined {
   switch (value) {
     case undefined:
     case null:
@@ -50,54 +49,59 @@ export function readFinishReason(value: unknown): FinishReason | undefined {
       return 'length'
     case 'error': // Mistral
     case 'insufficient_system_resource': // DeepSeek
-      throw new GatewayError('provider_error', `The provider broke its reply off (${value}).`)
+      throw new GatewayError('provider_error', `The provider aborted its reply (finish_reason: ${value}).`)
     default:
       return 'stop'
   }
 }
 
-/** Adds the reasoning, text and refusal of a message or a delta, in the order in which a model says them. */
-export function addContent(parts: ReplyPart[], message: JsonObject): void {
-  add(parts, 'reasoning', message.reasoning_content)
+/**
+ * Adds the reasoning, text and refusal of a message or delta, in the order in which a model produces them.
+ */
+export function addContentParts(parts: ReplyPart[], message: JsonObject): void {
+  addPart(parts, 'reasoning', message.reasoning_content)
   if (Array.isArray(message.content)) addChunks(parts, message.content)
-  else add(parts, 'text', message.content)
-  add(parts, 'refusal', message.refusal)
+  else addPart(parts, 'text', message.content)
+  addPart(parts, 'refusal', message.refusal)
 }
 
-function add(parts: ReplyPart[], type: 'reasoning' | 'text' | 'refusal', text: unknown): void {
+function addPart(parts: ReplyPart[], type: 'reasoning' | 'text' | 'refusal', text: unknown): void {
   if (typeof text === 'string' && text !== '') parts.push({ type, text })
 }
 
-/** Mistral's content lists: `{type:"text", text}`, `{type:"thinking", thinking:[{type:"text", text}]}` (docs/providers.md, "Mistral replies"). */
+/**
+ * Adds Mistral's content lists: `{type:"text", text}` and `{type:"thinking", thinking:[{type:"text", text}]}`
+ * (docs/providers.md, "Mistral replies").
+ */
 function addChunks(parts: ReplyPart[], chunks: readonly unknown[]): void {
-  for (const chunk of readObjects(chunks)) {
+  for (const chunk of asObjects(chunks)) {
     if (chunk.type === 'thinking')
-      for (const { text } of readObjects(chunk.thinking)) add(parts, 'reasoning', text)
-    else add(parts, 'text', chunk.text)
+      for (const { text } of asObjects(chunk.thinking)) addPart(parts, 'reasoning', text)
+    else addPart(parts, 'text', chunk.text)
   }
 }
 
-/** Token counts; undefined where the record reports none, as on all but one chunk of a stream. */
-export function readUsage(value: unknown): Usage | undefined {
+/** Token counts. Undefined for records without any, which are all chunks of a stream but one. */
+export function toChatUsage(value: unknown): Usage | undefined {
   if (!isJsonObject(value)) return undefined
-  const cached = readCached(value)
-  const cacheWrite = readNumber(readObject(value.prompt_tokens_details).cache_write_tokens)
-  const reasoning = readNumber(readObject(value.completion_tokens_details).reasoning_tokens)
+  const cached = cachedTokensOf(value)
+  const cacheWrite = asNumber(asObject(value.prompt_tokens_details).cache_write_tokens)
+  const reasoning = asNumber(asObject(value.completion_tokens_details).reasoning_tokens)
   return {
-    input: readNumber(value.prompt_tokens) ?? 0,
-    output: readNumber(value.completion_tokens) ?? 0,
+    input: asNumber(value.prompt_tokens) ?? 0,
+    output: asNumber(value.completion_tokens) ?? 0,
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),
   }
 }
 
-/** OpenAI's name first, then Mistral's two, then DeepSeek's. */
-function readCached(usage: JsonObject): number | undefined {
+/** OpenAI's field first, then the two of Mistral, then DeepSeek's. */
+function cachedTokensOf(usage: JsonObject): number | undefined {
   return (
-    readNumber(readObject(usage.prompt_tokens_details).cached_tokens) ??
-    readNumber(readObject(usage.prompt_token_details).cached_tokens) ??
-    readNumber(usage.num_cached_tokens) ??
-    readNumber(usage.prompt_cache_hit_tokens)
+    asNumber(asObject(usage.prompt_tokens_details).cached_tokens) ??
+    asNumber(asObject(usage.prompt_token_details).cached_tokens) ??
+    asNumber(usage.num_cached_tokens) ??
+    asNumber(usage.prompt_cache_hit_tokens)
   )
 }

@@ -1,65 +1,65 @@
 import type { RecordPattern, ReplyEvent, ReplyPart } from '../../core/contract/chat.ts'
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
-import { parseObject, readObject, readString } from '../shared/fields.ts'
-import { RepeatedText } from '../shared/repeated-record.ts'
-import { isFailure, readFailureRecord } from './errors.ts'
-import { addContent, readChoice, readFinishReason, readUsage } from './reply.ts'
+import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
+import { asObject, asString, parseObject } from '../shared/fields.ts'
+import { TextRecordMatcher } from '../shared/record-pattern.ts'
+import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
+import { addContentParts, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
 import { createToolCallReader } from './tools.ts'
 
-const NOTHING: readonly ReplyEvent[] = []
+const NO_EVENTS: readonly ReplyEvent[] = []
 
 /** Reads chat completion chunks: https://platform.openai.com/docs/api-reference/chat-streaming */
 export function createChatStreamReader(): StreamReader {
   const readToolCalls = createToolCallReader()
-  let started = false
-  let finished = false
-  let done = false
-  const repeated = new RepeatedText('content', 'obfuscation')
+  const textRecords = new TextRecordMatcher('content', 'obfuscation')
+  let hasStarted = false
+  let hasFinished = false
+  let isDone = false
 
-  function readParts(chunk: JsonObject): readonly ReplyPart[] {
-    const choice = readChoice(chunk)
+  function toParts(chunk: JsonObject): readonly ReplyPart[] {
+    const choice = findFirstChoice(chunk)
     const parts: ReplyPart[] = []
-    if (choice && !started) {
-      parts.push({ type: 'start', id: readString(chunk.id), model: readString(chunk.model) })
-      started = true
+    if (choice && !hasStarted) {
+      parts.push({ type: 'start', id: asString(chunk.id), model: asString(chunk.model) })
+      hasStarted = true
     }
-    const delta = readObject(choice?.delta)
-    addContent(parts, delta)
+    const delta = asObject(choice?.delta)
+    addContentParts(parts, delta)
     if (delta.tool_calls !== undefined) parts.push(...readToolCalls(delta.tool_calls))
-    const reason = readFinishReason(choice?.finish_reason)
-    if (reason && !finished) {
+    const reason = toChatFinishReason(choice?.finish_reason)
+    if (reason && !hasFinished) {
       parts.push({ type: 'finish', reason })
-      finished = true
+      hasFinished = true
     }
-    // Some providers send it with the end. To clients it comes after.
-    const usage = readUsage(chunk.usage)
+    // Some providers send the usage with the finish reason. Clients get it afterwards.
+    const usage = toChatUsage(chunk.usage)
     if (usage) parts.push({ type: 'usage', usage })
     return parts
   }
 
   return {
-    isDone: () => done,
+    isDone: () => isDone,
     read({ data }) {
-      if (data.startsWith('[DONE]')) done = true
-      if (done || data === '') return NOTHING
-      const text = repeated.read(data)
-      if (text !== undefined) return [new TextChunk(text, data, repeated.pattern)]
+      if (data.startsWith('[DONE]')) isDone = true
+      if (isDone || data === '') return NO_EVENTS
+      const text = textRecords.match(data)
+      if (text !== undefined) return [new TextChunk(text, data, textRecords.pattern)]
       const chunk = parseChunk(data)
-      if (isFailure(chunk)) throw readFailureRecord(chunk)
-      const parts = readParts(chunk)
-      repeated.learn(data, parts)
+      if (isChatErrorRecord(chunk)) throw parseChatErrorRecord(chunk)
+      const parts = toParts(chunk)
+      textRecords.learn(data, parts)
       return [{ parts, native: chunk, source: data }]
     },
     end() {
-      if (done || finished) return NOTHING
-      throw new GatewayError('provider_error', 'The provider stopped before the end of its reply.')
+      if (isDone || hasFinished) return NO_EVENTS
+      throw incompleteReplyError()
     },
   }
 }
 
-/** A chunk that repeats an earlier one but for its text; what else it holds is read when somebody asks. */
+/** A chunk of text that was not parsed; `native` parses it on access. */
 class TextChunk implements ReplyEvent {
   readonly parts: readonly ReplyPart[]
   readonly source: string
@@ -79,5 +79,5 @@ class TextChunk implements ReplyEvent {
 function parseChunk(data: string): JsonObject {
   const chunk = parseObject(data)
   if (chunk) return chunk
-  throw new GatewayError('provider_error', 'The provider sent a malformed record.')
+  throw malformedRecordError()
 }

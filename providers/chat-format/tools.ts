@@ -1,33 +1,20 @@
 import type { ChatRequest, ReplyPart, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { readString } from '../shared/fields.ts'
+import { asString } from '../shared/fields.ts'
+import type { ChatToolCall, FunctionTool, NamedToolChoice } from './wire.ts'
 
-/** A function that the model may call. */
-export interface FunctionTool {
-  readonly type: 'function'
-  readonly function: {
-    readonly name: string
-    readonly description?: string
-    readonly parameters: JsonObject
-    readonly strict?: boolean
-  }
-}
-
-/** The functions on offer; undefined when there are none, for strict providers refuse an empty list. */
+/** The tools of a request. Undefined if there are none, because strict providers reject an empty list. */
 export function toChatTools(tools: ChatRequest['tools']): readonly FunctionTool[] | undefined {
-  return tools == null || tools.length === 0 ? undefined : tools.map(writeTool)
+  return tools == null || tools.length === 0 ? undefined : tools.map(toChatTool)
 }
 
-/** Providers that want a schema get one that takes no arguments. */
-const NO_PARAMETERS: JsonObject = { type: 'object', properties: {} }
-
-function writeTool({ type, function: given }: Tool): FunctionTool {
-  if (type !== 'function' || given === undefined) {
-    const message = `Tools of type ${type} are not supported by this provider. Use functions.`
+function toChatTool({ type, function: tool }: Tool): FunctionTool {
+  if (type !== 'function' || tool === undefined) {
+    const message = `This provider supports only function tools. Remove the tool of type "${type}".`
     throw new GatewayError('unsupported_parameter', message, { param: 'tools' })
   }
-  const { name, description, parameters, strict } = given
+  const { name, description, parameters, strict } = tool
   return {
     type: 'function',
     function: {
@@ -39,58 +26,50 @@ function writeTool({ type, function: given }: Tool): FunctionTool {
   }
 }
 
-/** The function that must be called. */
-export interface NamedChoice {
-  readonly type: 'function'
-  readonly function: { readonly name: string }
+/** Sent for functions without parameters, since some providers require a schema. */
+const NO_PARAMETERS: JsonObject = { type: 'object', properties: {} }
+
+/**
+ * Returns a `tool_choice` of the form `{type:"function", function:{name}}`; undefined for any other value.
+ */
+export function toNamedToolChoice(choice: ChatRequest['tool_choice']): NamedToolChoice | undefined {
+  const name = isJsonObject(choice) && isJsonObject(choice.function) ? asString(choice.function.name) : ''
+  return name === '' ? undefined : { type: 'function', function: { name } }
 }
 
-/** Reads `{type:"function", function:{name}}`. */
-export function parseNamedChoice(choice: ChatRequest['tool_choice']): NamedChoice | undefined {
-  const named = isJsonObject(choice) && isJsonObject(choice.function) ? readString(choice.function.name) : ''
-  return named === '' ? undefined : { type: 'function', function: { name: named } }
-}
-
-/** A call that the model made earlier. */
-export interface EarlierCall {
-  readonly id: string
-  readonly type: 'function'
-  readonly function: { readonly name: string; readonly arguments: string }
-}
-
-/** A call of the history under the given id, with nothing but what every provider knows. */
-export function toChatToolCall({ function: called }: ToolCall, id: string): EarlierCall {
+/** A tool call of the message history with the id `id`, and only the fields that every provider knows. */
+export function toChatToolCall({ function: called }: ToolCall, id: string): ChatToolCall {
   return { id, type: 'function', function: { name: called.name, arguments: called.arguments } }
 }
 
-/** Reads the `tool_calls` of a message, or of one delta after another. It keeps state: one reader per reply. */
+/** Parses the `tool_calls` of a message, or of consecutive deltas. Stateful: create one per reply. */
 type ToolCallReader = (toolCalls: unknown) => readonly ReplyPart[]
 
-interface OpenCall {
+interface OpenToolCall {
   readonly index: number
   readonly id: string
 }
 
 /**
- * Counts calls from 0 without gaps, whatever the provider's `index` says. Providers of this format are known to leave the
- * index out, to number all parallel calls 0, and to repeat, change or lose a call's id on later pieces; a new call is
- * one with a new index, or with a name and a new id.
+ * Numbers tool calls from 0 without gaps, regardless of the provider's `index`. Providers of this format are
+ * known to omit the index, to number all parallel calls 0, and to repeat, change or lose the id of a call in
+ * later deltas. A new call starts with a new index, or with a name and a new id.
  */
 export function createToolCallReader(): ToolCallReader {
-  /** By the provider's index, and by id for pieces without one. */
-  const calls = new Map<unknown, OpenCall>()
+  /** By the provider's index, and by id for deltas without an index. */
+  const calls = new Map<unknown, OpenToolCall>()
   let count = 0
 
-  function readCall(call: JsonObject, piece: JsonObject, position: number): ReplyPart[] {
-    const id = readId(call.id)
-    const name = readString(piece.name)
-    const json = readArguments(piece.arguments)
-    const place = call.index ?? position
+  function readDelta(call: JsonObject, delta: JsonObject, position: number): ReplyPart[] {
+    const id = toToolCallId(call.id)
+    const name = asString(delta.name)
+    const json = toArgumentsJson(delta.arguments)
+    const index = call.index ?? position
     const parts: ReplyPart[] = []
-    let open = (call.index == null ? calls.get(id) : undefined) ?? calls.get(place)
+    let open = (call.index == null ? calls.get(id) : undefined) ?? calls.get(index)
     if (open === undefined || (name !== '' && id !== '' && id !== open.id)) {
       open = { index: count++, id }
-      calls.set(place, open)
+      calls.set(index, open)
       if (id !== '') calls.set(id, open)
       parts.push({ type: 'tool-start', index: open.index, id, name })
     }
@@ -103,17 +82,17 @@ export function createToolCallReader(): ToolCallReader {
     return toolCalls
       .filter(isJsonObject)
       .flatMap((call, position) =>
-        isJsonObject(call.function) ? readCall(call, call.function, position) : [],
+        isJsonObject(call.function) ? readDelta(call, call.function, position) : [],
       )
   }
 }
 
-/** Mistral writes `"null"` on pieces that have none. */
-function readId(id: unknown): string {
-  return id === 'null' ? '' : readString(id)
+/** Mistral sends the string `"null"` in deltas without an id. */
+function toToolCallId(id: unknown): string {
+  return id === 'null' ? '' : asString(id)
 }
 
-/** Mistral may send the arguments as the object that their text stands for. */
-function readArguments(given: unknown): string {
-  return isJsonObject(given) ? JSON.stringify(given) : readString(given)
+/** Mistral may send the arguments as an object instead of JSON text. */
+function toArgumentsJson(value: unknown): string {
+  return isJsonObject(value) ? JSON.stringify(value) : asString(value)
 }

@@ -2,15 +2,15 @@ import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { parseChatError } from '../chat-format/errors.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
-import { writeCall } from './request.ts'
+import { buildDeepSeekRequest } from './request.ts'
 
 /**
  * DeepSeek's chat completions: https://api-docs.deepseek.com/api/create-chat-completion. The base URL is
- * `https://api.deepseek.com`. Its records are OpenAI's with more fields, so clients get them whole.
+ * `https://api.deepseek.com`. Its records are OpenAI's with additional fields, so clients get them unchanged.
  */
 export const deepseek: ProviderAdapter = {
   format: 'deepseek',
-  buildRequest: writeCall,
+  buildRequest: buildDeepSeekRequest,
   parseReply: parseChatReply,
   createStreamReader: createChatStreamReader,
   parseError: parseChatError,

@@ -1,50 +1,55 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
-import { joinText, refuseMessage } from '../chat-format/request.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
-import { readObject, readString } from '../shared/fields.ts'
-import type { ChatMessage, DeepSeekContentPart, DeepSeekContentPart as Part } from './wire.ts'
+import { asObject, asString } from '../shared/fields.ts'
+import type { DeepSeekContentPart, DeepSeekMessage } from './wire.ts'
 
 /**
- * The conversation with the fields that DeepSeek knows (docs/providers.md, "DeepSeek requests"). What tools gave besides text follows their
- * messages as the user's: the results of parallel calls must not be torn apart.
+ * The conversation with only the fields that DeepSeek knows (docs/providers.md, "DeepSeek requests"). Tool
+ * messages hold text only: their other parts follow in a user message after the last result, because the
+ * results of parallel calls must not be separated.
  */
-export function writeMessages(messages: readonly Message[]): readonly ChatMessage[] {
-  const written: ChatMessage[] = []
+export function toDeepSeekMessages(messages: readonly Message[]): readonly DeepSeekMessage[] {
+  const converted: DeepSeekMessage[] = []
   let attachments: DeepSeekContentPart[] = []
   for (const message of messages) {
     if (message.role === 'tool') {
-      attachments.push(...writeAttachments(message.content))
+      attachments.push(...toAttachments(message.content))
     } else if (attachments.length > 0) {
-      written.push(writeToolAttachments(attachments))
+      converted.push(toAttachmentMessage(attachments))
       attachments = []
     }
-    written.push(writeMessage(message))
+    converted.push(toDeepSeekMessage(message))
   }
-  if (attachments.length > 0) written.push(writeToolAttachments(attachments))
-  return written
+  if (attachments.length > 0) converted.push(toAttachmentMessage(attachments))
+  return converted
 }
 
-function writeMessage(message: Message): ChatMessage {
+function toDeepSeekMessage(message: Message): DeepSeekMessage {
   const { role, content } = message
   switch (role) {
     case 'system':
     case 'developer':
       return { role: 'system', content: joinText(content) }
     case 'user': {
-      const name = readString(message.name)
-      return { role, content: writeContent(content), ...(name !== '' && { name }) }
+      const name = asString(message.name)
+      return { role, content: toContent(content), ...(name !== '' && { name }) }
     }
     case 'assistant':
-      return writeAssistant(message)
+      return toAssistantMessage(message)
     case 'tool':
       return { role, content: joinText(content), tool_call_id: message.tool_call_id ?? '' }
     case 'function':
-      throw refuseMessage('deepseek', 'the role function')
+      throw unsupportedContentError('deepseek', 'messages with the role "function"')
   }
 }
 
-/** With tool calls the thoughts before them must come back, else a thinking model answers 400; without, they are ignored. */
-function writeAssistant({ content, reasoning_content, tool_calls }: Message): ChatMessage {
+/**
+ * Messages with tool calls need the reasoning before them: without it, a thinking model answers 400. In other
+ * messages DeepSeek ignores the reasoning.
+ */
+function toAssistantMessage({ content, reasoning_content, tool_calls }: Message): DeepSeekMessage {
   const message = { role: 'assistant' as const, content: joinText(content) }
   if (tool_calls == null || tool_calls.length === 0) return message
   return {
@@ -54,41 +59,41 @@ function writeAssistant({ content, reasoning_content, tool_calls }: Message): Ch
   }
 }
 
-function writeToolAttachments(attachments: readonly DeepSeekContentPart[]): ChatMessage {
+/** The parts of a tool result that are not text. */
+function toAttachments(content: Message['content']): readonly DeepSeekContentPart[] {
+  if (!Array.isArray(content)) return []
+  return content.filter(({ type }) => type !== 'text').map(toContentPart)
+}
+
+function toAttachmentMessage(attachments: readonly DeepSeekContentPart[]): DeepSeekMessage {
   return { role: 'user', content: [{ type: 'text', text: 'From the tool results:' }, ...attachments] }
 }
 
-/** The content of a user message: a list only where more than text is in it (docs/providers.md, "DeepSeek requests"). */
-function writeContent(content: Message['content']): string | readonly Part[] {
+/** User content, as a list only if it holds more than text (docs/providers.md, "DeepSeek requests"). */
+function toContent(content: Message['content']): string | readonly DeepSeekContentPart[] {
   const isText = !Array.isArray(content) || content.every(({ type }) => type === 'text')
-  return isText ? joinText(content) : content.map(writePart)
+  return isText ? joinText(content) : content.map(toContentPart)
 }
 
-/** The parts of a tool result that are not text; a tool message cannot hold them. */
-function writeAttachments(content: Message['content']): readonly Part[] {
-  if (!Array.isArray(content)) return []
-  return content.filter(({ type }) => type !== 'text').map(writePart)
-}
-
-function writePart(part: ContentPart): Part {
+function toContentPart(part: ContentPart): DeepSeekContentPart {
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: readString(part.text) }
+      return { type: 'text', text: asString(part.text) }
     case 'image_url':
-      return writeImage(readObject(part.image_url))
+      return toImagePart(asObject(part.image_url))
     case 'file':
-      return writeFile(readObject(part.file))
+      return toFilePart(asObject(part.file))
     default:
-      throw refuseMessage('deepseek', `parts of type ${part.type}`)
+      throw unsupportedContentError('deepseek', `content parts of type "${part.type}"`)
   }
 }
 
-function writeImage({ url, detail }: ReturnType<typeof readObject>): Part {
-  const isKnown = detail === 'auto' || detail === 'low' || detail === 'high'
-  return { type: 'image_url', image_url: { url: readString(url), ...(isKnown && { detail }) } }
+function toImagePart({ url, detail }: JsonObject): DeepSeekContentPart {
+  const isKnownDetail = detail === 'auto' || detail === 'low' || detail === 'high'
+  return { type: 'image_url', image_url: { url: asString(url), ...(isKnownDetail && { detail }) } }
 }
 
-function writeFile({ file_id, file_data, filename }: ReturnType<typeof readObject>): Part {
+function toFilePart({ file_id, file_data, filename }: JsonObject): DeepSeekContentPart {
   return {
     type: 'file',
     file: {

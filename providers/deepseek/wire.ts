@@ -1,35 +1,35 @@
-import type { EarlierCall, FunctionTool, NamedChoice } from '../chat-format/tools.ts'
+import type { ChatToolCall, FunctionTool, NamedToolChoice } from '../chat-format/wire.ts'
 
 /**
- * The body of `POST /chat/completions` as far as we write it: OpenAI's, with `thinking` and `user_id` beside it. A test
- * holds the rest to OpenAI's SDK, which DeepSeek tells its users to use.
+ * The fields of `POST /chat/completions` that are sent: those of OpenAI, `thinking` and `user_id`. A test
+ * compares the common fields with OpenAI's SDK, which DeepSeek recommends to its users.
  */
-export interface ChatBody {
+export interface DeepSeekBody {
   readonly model: string
-  readonly messages: readonly ChatMessage[]
+  readonly messages: readonly DeepSeekMessage[]
   readonly stream?: true | undefined
   readonly stream_options?: { readonly include_usage: true } | undefined
   readonly temperature?: number | undefined
   readonly top_p?: number | undefined
   readonly max_tokens?: number | undefined
   readonly stop?: string | readonly string[] | undefined
-  readonly response_format?: ResponseFormat | undefined
+  readonly response_format?: DeepSeekResponseFormat | undefined
   readonly tools?: readonly FunctionTool[] | undefined
-  readonly tool_choice?: 'auto' | 'none' | 'required' | NamedChoice | undefined
+  readonly tool_choice?: 'auto' | 'none' | 'required' | NamedToolChoice | undefined
   readonly logprobs?: boolean | undefined
   readonly top_logprobs?: number | undefined
   readonly thinking?: { readonly type: 'enabled' | 'disabled' } | undefined
-  readonly reasoning_effort?: Effort | undefined
+  readonly reasoning_effort?: DeepSeekEffort | undefined
   readonly user_id?: string | undefined
 }
 
-export type Effort = 'low' | 'high' | 'max'
+export type DeepSeekEffort = 'low' | 'high' | 'max'
 
-export type ResponseFormat =
+export type DeepSeekResponseFormat =
   | { readonly type: 'text' | 'json_object' }
   | { readonly type: 'json_schema'; readonly json_schema: { readonly name: string } }
 
-export type ChatMessage =
+export type DeepSeekMessage =
   | { readonly role: 'system'; readonly content: string }
   | {
       readonly role: 'user'
@@ -40,7 +40,7 @@ export type ChatMessage =
       readonly role: 'assistant'
       readonly content: string
       readonly reasoning_content?: string
-      readonly tool_calls?: readonly EarlierCall[]
+      readonly tool_calls?: readonly ChatToolCall[]
     }
   | { readonly role: 'tool'; readonly content: string; readonly tool_call_id: string }
 

@@ -1,100 +1,85 @@
-import type { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
-import { createProviderError, type ProviderErrorCode, parseRetryAfter, redactKeys } from '../shared/errors.ts'
-import { parseJson, readNumber, readObject, readObjects, readString } from '../shared/fields.ts'
+import {
+  createErrorParser,
+  type ProviderErrorBody,
+  type ProviderErrorCode,
+  type ProviderErrorDetails,
+} from '../shared/errors.ts'
+import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 
-/** Reads an answer other than 2xx: https://ai.google.dev/gemini-api/docs/troubleshooting */
-export function readFailure({ provider, status, headers, body }: ProviderErrorResponse): GatewayError {
-  return describe(provider, status, readProviderError(parseJson(body)), parseRetryAfter(headers))
-}
-
-/** Reads an `{error}` record that came inside a 200 answer. */
-export function readFailureRecord(record: JsonObject): GatewayError {
-  const error = readProviderError(record)
-  return describe('The provider', impliedStatus(error), error)
-}
-
-function describe(provider: string, status: number, error: ProviderError, retryAfter?: number): GatewayError {
-  const code = classify(status, error)
-  const said = { status, code: error.reason || error.status, message: error.message }
-  const tooLong = isTooLong(error) && { wireCode: 'context_length_exceeded', param: 'messages' }
-  return createProviderError(code, provider, said, {
-    ...(code === 'provider_refused' && tooLong),
-    retryAfter: retryAfter ?? readDelay(error),
-  })
-}
-
-function classify(status: number, error: ProviderError): ProviderErrorCode {
-  if (status === 402 || error.quotas.some((quota) => /PerDay/i.test(quota))) return 'provider_quota_exceeded'
-  if (status === 401 || status === 403 || error.reason === 'API_KEY_INVALID') {
-    return 'provider_authentication_error'
-  }
-  if (status === 404) return 'model_not_found'
-  if (status === 408 || status === 504) return 'provider_timeout'
-  if (status === 429) return 'provider_rate_limited'
-  return status >= 400 && status < 499 ? 'provider_refused' : 'provider_error'
-}
-
-/** Whole seconds, at least 1. */
-function readDelay({ retryDelay }: ProviderError): number | undefined {
-  return retryDelay === undefined ? undefined : Math.max(1, Math.ceil(retryDelay))
-}
-
-function isTooLong({ message }: ProviderError): boolean {
-  return /exceeds the maximum number of tokens/i.test(message)
-}
-
-/** What Google says about a failure (google.rpc.Status); a field it leaves out is empty. `message` holds no keys. */
-interface ProviderError {
-  readonly message: string
+/** A `google.rpc.Status`; a missing text is empty. */
+interface GeminiError extends ProviderErrorBody {
   /** Such as `INVALID_ARGUMENT`. */
   readonly status: string
-  /** The HTTP status; undefined where it is left out. */
+  /** The HTTP status. */
   readonly code: number | undefined
   /** From ErrorInfo, such as `API_KEY_INVALID`. */
   readonly reason: string
   /** From RetryInfo, in seconds. */
   readonly retryDelay: number | undefined
-  /** From QuotaFailure: the limits that were hit, such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
-  readonly quotas: readonly string[]
+  /** From QuotaFailure: the exceeded limits, such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
+  readonly quotaIds: readonly string[]
 }
 
-/** Reads `{error:{…}}`, a list of it, `{error:"…"}`, or plain text. */
-function readProviderError(body: unknown): ProviderError {
+/**
+ * `parseResponse` parses an error response, `parseRecord` an `{error}` record within a 200 response:
+ * https://ai.google.dev/gemini-api/docs/troubleshooting and docs/providers.md, "Gemini errors".
+ */
+export const { parseResponse: parseGeminiError, parseRecord: parseGeminiErrorRecord } =
+  createErrorParser<GeminiError>({ parseBody, classify, toDetails, toStatus, retryAfter })
+
+/** Parses `{error:{…}}`, an array of it, and `{error:"…"}`. */
+function parseBody(body: unknown): GeminiError {
   const outer = Array.isArray(body) ? body[0] : body
-  const { error } = readObject(outer)
-  const fields = readObject(error)
-  const details = readObjects(fields.details)
-  const message = readString(fields.message) || readString(error)
+  const { error } = asObject(outer)
+  const fields = asObject(error)
+  const details = asObjects(fields.details)
+  const status = asString(fields.status)
+  const reason = asString(findDetail(details, 'ErrorInfo').reason)
   return {
-    message: redactKeys(message).slice(0, LONGEST_MESSAGE),
-    status: readString(fields.status),
-    code: readNumber(fields.code),
-    reason: readString(findDetail(details, 'ErrorInfo').reason),
-    retryDelay: readDuration(findDetail(details, 'RetryInfo').retryDelay),
-    quotas: readObjects(findDetail(details, 'QuotaFailure').violations).map(({ quotaId }) =>
-      readString(quotaId),
+    message: asString(fields.message) || asString(error),
+    logCode: reason || status,
+    status,
+    code: asNumber(fields.code),
+    reason,
+    retryDelay: parseDuration(findDetail(details, 'RetryInfo').retryDelay),
+    quotaIds: asObjects(findDetail(details, 'QuotaFailure').violations).map(({ quotaId }) =>
+      asString(quotaId),
     ),
   }
 }
 
-/** Providers may repeat the refused input in their message. */
-const LONGEST_MESSAGE = 2000
-
-/** By the end of its type: `type.googleapis.com/google.rpc.RetryInfo`. */
+/** Finds a detail by the end of its type, which is of the form `type.googleapis.com/google.rpc.RetryInfo`. */
 function findDetail(details: readonly JsonObject[], name: string): JsonObject {
-  return readObject(details.find((detail) => readString(detail['@type']).endsWith(`.${name}`)))
+  return asObject(details.find((detail) => asString(detail['@type']).endsWith(`.${name}`)))
 }
 
-/** Such as `34.07s`. */
-function readDuration(value: unknown): number | undefined {
-  const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(readString(value)) ?? []
+/** Parses a duration such as `34.07s`, in seconds. */
+function parseDuration(value: unknown): number | undefined {
+  const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(asString(value)) ?? []
   return seconds === undefined ? undefined : Number(seconds)
 }
 
-/** The HTTP status that an error inside a 200 answer would have had. */
-function impliedStatus({ code, status }: ProviderError): number {
+function classify(status: number, { reason, quotaIds }: GeminiError): ProviderErrorCode | undefined {
+  if (status === 402 || quotaIds.some((id) => /PerDay/i.test(id))) return 'provider_quota_exceeded'
+  if (reason === 'API_KEY_INVALID') return 'provider_authentication_error'
+  if (status === 404) return 'model_not_found'
+  // CANCELLED, but not by the gateway: a retry may succeed.
+  return status === 499 ? 'provider_error' : undefined
+}
+
+function toDetails({ message }: GeminiError, code: ProviderErrorCode): ProviderErrorDetails {
+  const isTooLong = /exceeds the maximum number of tokens/i.test(message)
+  return isTooLong && code === 'provider_refused'
+    ? { wireCode: 'context_length_exceeded', param: 'messages' }
+    : {}
+}
+
+function retryAfter({ retryDelay }: GeminiError): number | undefined {
+  return retryDelay === undefined ? undefined : Math.max(1, Math.ceil(retryDelay))
+}
+
+function toStatus({ code, status }: GeminiError): number {
   return code !== undefined && code >= 400 && code < 600 ? code : (STATUSES.get(status) ?? 500)
 }
 

@@ -1,145 +1,175 @@
-import type { ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
-import { type ErrorCode, GatewayError } from '../../core/contract/errors.ts'
+import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { parseDataUrl, parseObject, readObject, readString } from '../shared/fields.ts'
-import { ANYWHERE, mergePieces, type Piece, readSignature } from './reply.ts'
-import type {
-  Content,
-  Family,
-  FunctionCallPart,
-  FunctionResponsePart,
-  GenerateBody,
-  MediaPart,
-  Part,
-  TextPart,
-} from './wire.ts'
+import { asObject, asString, parseDataUrl } from '../shared/fields.ts'
+import {
+  functionRoleError,
+  invalidValueError,
+  unsupportedParameterError,
+  unsupportedPartError,
+} from '../shared/request-errors.ts'
+import { createToolCallConverter } from './tools.ts'
+import type { GeminiBody, GeminiContent, GeminiFamily, GeminiPart, MediaPart, TextPart } from './wire.ts'
 
 /**
- * The conversation as turns of `user` and `model`, system messages apart (docs/providers.md, "Gemini requests"). Gemma knows no system
- * messages, and a conversation of nothing else is none: there they are what the user says first.
+ * The conversation as contents of `user` and `model`, with a separate system instruction
+ * (docs/providers.md, "Gemini requests"). The system messages become the user's first text for Gemma, which
+ * has no system instruction, and if there are no other messages. Throws a `GatewayError` for content that
+ * Gemini does not support.
  */
-export function writeContents(
+export function toGeminiMessages(
   messages: readonly Message[],
-  family: Family,
-): Pick<GenerateBody, 'contents' | 'systemInstruction'> {
-  const system = writeSystem(messages)
-  const pieces = writePieces(messages, family)
-  if (system.length === 0) return { contents: mergePieces(pieces) }
-  if (family !== 'gemma' && pieces.length > 0) {
-    return { systemInstruction: { parts: system }, contents: mergePieces(pieces) }
+  family: GeminiFamily,
+): Pick<GeminiBody, 'contents' | 'systemInstruction'> {
+  const system = toSystemParts(messages)
+  const parts = toPositionedParts(messages, family)
+  if (system.length === 0) return { contents: mergeParts(parts) }
+  if (family !== 'gemma' && parts.length > 0) {
+    return { systemInstruction: { parts: system }, contents: mergeParts(parts) }
   }
-  const first = system.map((part): Piece => ({ role: 'user', part, place: 0 }))
-  return { contents: mergePieces([...first, ...pieces]) }
+  const first = system.map((part): PositionedPart => ({ role: 'user', part, position: 0 }))
+  return { contents: mergeParts([...first, ...parts]) }
 }
 
-function writeSystem(messages: readonly Message[]): readonly TextPart[] {
+function toSystemParts(messages: readonly Message[]): readonly TextPart[] {
   return messages.flatMap(({ role, content }, index) =>
-    role === 'system' || role === 'developer' ? writeTexts(content, `messages[${index}].content`) : [],
+    role === 'system' || role === 'developer' ? toTextParts(content, `messages[${index}].content`) : [],
   )
 }
 
-function writePieces(messages: readonly Message[], family: Family): readonly Piece[] {
-  const { writeCalls, writeResult } = createToolTurns(family)
+/** A part with its role. The parts of one content are sorted by `position` (a stable sort). */
+interface PositionedPart {
+  readonly role: GeminiContent['role']
+  readonly part: GeminiPart
+  readonly position: number
+}
 
-  function writeMessage(message: Message, index: number): readonly Piece[] {
+/** The position of parts that are not tool results. */
+const AFTER_TOOL_RESULTS = Number.MAX_SAFE_INTEGER
+
+/** Merges neighbours of the same role: Gemini requires all tool results of a turn in one content. */
+function mergeParts(parts: readonly PositionedPart[]): readonly GeminiContent[] {
+  const contents: { readonly role: GeminiContent['role']; readonly parts: PositionedPart[] }[] = []
+  for (const part of parts) {
+    const last = contents.at(-1)
+    if (last?.role === part.role) last.parts.push(part)
+    else contents.push({ role: part.role, parts: [part] })
+  }
+  return contents.map((content) => ({
+    role: content.role,
+    parts: content.parts.toSorted((a, b) => a.position - b.position).map(({ part }) => part),
+  }))
+}
+
+function toPositionedParts(messages: readonly Message[], family: GeminiFamily): readonly PositionedPart[] {
+  const { toFunctionCallParts, toToolResult } = createToolCallConverter(family)
+
+  return messages.flatMap((message, index): readonly PositionedPart[] => {
     const path = `messages[${index}]`
-    switch (message.role) {
+    const { role, content } = message
+    switch (role) {
       case 'system':
       case 'developer':
         return []
       case 'user':
-        return say('user', message, path)
-      case 'assistant':
-        return [...say('model', message, path), ...writeCalls(message, path)]
-      case 'tool':
-        return [writeResult(message, path)]
+        return toParts(content, `${path}.content`).map((part) => afterToolResults('user', part))
+      case 'assistant': {
+        const parts = [...toParts(content, `${path}.content`), ...toFunctionCallParts(message, path)]
+        return parts.map((part) => afterToolResults('model', part))
+      }
+      case 'tool': {
+        const texts = toTextParts(content, `${path}.content`).map(({ text }) => text)
+        return [{ role: 'user', ...toToolResult(message, texts.join('\n'), path) }]
+      }
       case 'function':
-        throw new GatewayError('unsupported_parameter', `${path}: use the role tool in place of function.`, {
-          param: `${path}.role`,
-        })
+        throw functionRoleError(path)
       default:
-        message.role satisfies never
+        role satisfies never
         return []
     }
-  }
-
-  return messages.flatMap(writeMessage)
+  })
 }
 
-function say(role: Content['role'], { content }: Message, path: string): readonly Piece[] {
-  return writeParts(content, `${path}.content`).map((part) => ({ role, part, place: ANYWHERE }))
+function afterToolResults(role: GeminiContent['role'], part: GeminiPart): PositionedPart {
+  return { role, part, position: AFTER_TOOL_RESULTS }
 }
 
-type MessageContent = Message['content']
+type Content = Message['content']
 
 /**
- * The parts of what somebody says; empty texts are left out. `path` is where it stands in the request, such as
- * `messages[2].content`, for the error about a part that Gemini cannot take.
+ * The parts of a message without empty texts. `path` is the location in the request for error messages, such
+ * as `messages[2].content`.
  */
-function writeParts(content: MessageContent, path: string): readonly Part[] {
-  if (typeof content === 'string') return writeText(content)
-  return (content ?? []).flatMap((part, index) => writePart(part, `${path}[${index}]`))
+function toParts(content: Content, path: string): readonly (TextPart | MediaPart)[] {
+  if (typeof content === 'string') return toTextPart(content)
+  return (content ?? []).flatMap((part, index) => toPart(part, `${path}[${index}]`))
 }
 
-function writePart(part: ContentPart, path: string): readonly Part[] {
+/** The same for messages that may hold text only. */
+function toTextParts(content: Content, path: string): readonly TextPart[] {
+  return toParts(content, path).map((part) => {
+    if ('text' in part) return part
+    throw unsupportedParameterError(path, 'must hold only text for gemini.')
+  })
+}
+
+function toPart(part: ContentPart, path: string): readonly (TextPart | MediaPart)[] {
   switch (part.type) {
     case 'text':
-      return writeText(readString(part.text))
+      return toTextPart(asString(part.text))
     case 'refusal':
-      return writeText(readString(part.refusal))
+      return toTextPart(asString(part.refusal))
     case 'image_url':
-      return [writeImage(part.image_url, path)]
+      return [toImagePart(part.image_url, path)]
     case 'input_audio':
-      return [writeAudio(readObject(part.input_audio), path)]
+      return [toAudioPart(asObject(part.input_audio), path)]
     case 'file':
-      return [writeFile(readObject(part.file), path)]
+      return [toFilePart(asObject(part.file), path)]
     default:
-      throw new GatewayError('unsupported_parameter', `${path}: gemini takes no ${part.type} part.`, {
-        param: path,
-      })
+      throw unsupportedPartError('gemini', path, part.type)
   }
 }
 
-function writeText(text: string): readonly TextPart[] {
+/** One part, or none for an empty text. */
+function toTextPart(text: string): readonly TextPart[] {
   return text === '' ? [] : [{ text }]
 }
 
-/** `image` is `{url}`, or the URL itself, as some clients have it. */
-function writeImage(image: unknown, path: string): MediaPart {
-  return writeUrl(readString(readObject(image).url ?? image), `${path}.image_url`)
+/** `image` is `{url}`, or the URL itself, as some clients send it. */
+function toImagePart(image: unknown, path: string): MediaPart {
+  return toUrlPart(asString(asObject(image).url ?? image), `${path}.image_url`)
 }
 
-/** `{data, format}`, with the data as base64. */
-function writeAudio(audio: JsonObject, path: string): MediaPart {
-  const data = readString(audio.data)
-  const format = readString(audio.format)
+/** `audio` is `{data, format}`, with the data in base64. */
+function toAudioPart(audio: JsonObject, path: string): MediaPart {
+  const data = asString(audio.data)
+  const format = asString(audio.format)
   if (data === '' || format === '')
-    throw refuse('invalid_value', `${path}.input_audio`, 'needs data and format.')
-  return writeInline(`audio/${format}`, data)
+    throw invalidValueError(`${path}.input_audio`, 'must have data and format.')
+  return toInlinePart(`audio/${format}`, data)
 }
 
-/** `{file_data}`, a URL or the base64 of a PDF. A `file_id` is one of OpenAI's, and means nothing here. */
-function writeFile(file: JsonObject, path: string): MediaPart {
-  const data = readString(file.file_data)
-  if (data === '') throw refuse('unsupported_parameter', `${path}.file`, 'needs file_data for gemini.')
-  return data.includes(':') ? writeUrl(data, `${path}.file`) : writeInline('application/pdf', data)
+/** `file` is `{file_data}`, a URL or a PDF in base64. A `file_id` refers to a file at OpenAI. */
+function toFilePart(file: JsonObject, path: string): MediaPart {
+  const data = asString(file.file_data)
+  if (data === '') throw unsupportedParameterError(`${path}.file`, 'must have file_data for gemini.')
+  return data.includes(':') ? toUrlPart(data, `${path}.file`) : toInlinePart('application/pdf', data)
 }
 
-function writeUrl(url: string, path: string): MediaPart {
+function toUrlPart(url: string, path: string): MediaPart {
   const data = parseDataUrl(url)
-  if (data?.mediaType) return writeInline(data.mediaType, data.base64)
+  if (data?.mediaType) return toInlinePart(data.mediaType, data.base64)
   if (!/^https?:\/\//i.test(url)) {
-    throw refuse('invalid_value', path, 'must be a https: URL, or a data: URL with a media type.')
+    throw invalidValueError(path, 'must be an http or https URL, or a data URL with a media type.')
   }
-  const mimeType = guessType(url)
+  const mimeType = guessMediaType(url)
   return { fileData: { fileUri: url, ...(mimeType && { mimeType }) } }
 }
 
-function writeInline(mimeType: string, data: string): MediaPart {
+function toInlinePart(mimeType: string, data: string): MediaPart {
   return { inlineData: { mimeType, data } }
 }
 
-const TYPES = new Map([
+const MEDIA_TYPES = new Map([
   ['png', 'image/png'],
   ['jpg', 'image/jpeg'],
   ['jpeg', 'image/jpeg'],
@@ -150,79 +180,8 @@ const TYPES = new Map([
   ['pdf', 'application/pdf'],
 ])
 
-/** From the end of the URL's path; undefined where that tells nothing. */
-function guessType(url: string): string | undefined {
+/** By the file extension in the URL; undefined if there is no known one. */
+function guessMediaType(url: string): string | undefined {
   const [path = ''] = url.split(/[?#]/, 1)
-  return TYPES.get(path.slice(path.lastIndexOf('.') + 1).toLowerCase())
-}
-
-function refuse(code: ErrorCode, param: string, reason: string): GatewayError {
-  return new GatewayError(code, `${param} ${reason}`, { param })
-}
-
-/** Stands for a signature that is lost: https://ai.google.dev/gemini-api/docs/thought-signatures */
-const NO_SIGNATURE = 'skip_thought_signature_validator'
-
-/**
- * Writes the calls and results of one conversation, to be given its messages in order. A result needs the function's
- * name, which only the call tells, and goes in the place of its call. From Gemini 3 on calls have ids, and the first
- * call of each step needs a thought signature.
- */
-function createToolTurns(family: Family) {
-  const isCurrent = family === 'gemini'
-  const calls = new Map<string, { readonly name: string; readonly place: number }>()
-  let count = 0
-
-  function writeCall(call: ToolCall, position: number, path: string): FunctionCallPart {
-    const { id } = call
-    const { name } = call.function
-    const thoughtSignature = readSignature(call) ?? (isCurrent && position === 0 ? NO_SIGNATURE : undefined)
-    calls.set(id, { name, place: count++ })
-    return {
-      functionCall: { ...(isCurrent && { id }), name, args: readArguments(call, path) },
-      ...(thoughtSignature && { thoughtSignature }),
-    }
-  }
-
-  function writeCalls({ tool_calls }: Message, path: string): readonly Piece[] {
-    return (tool_calls ?? []).map((call, position) => {
-      const part = writeCall(call, position, `${path}.tool_calls[${position}]`)
-      return { role: 'model', part, place: ANYWHERE }
-    })
-  }
-
-  function writeResult({ tool_call_id, content }: Message, path: string): Piece {
-    const id = readString(tool_call_id)
-    const call = calls.get(id)
-    if (!call) throw invalid(`${path}.tool_call_id`, `names no earlier tool call: "${id}".`)
-    const response = readResponse(writeTexts(content, `${path}.content`))
-    const functionResponse = { ...(isCurrent && { id }), name: call.name, response }
-    return { role: 'user', part: { functionResponse } satisfies FunctionResponsePart, place: call.place }
-  }
-
-  return { writeCalls, writeResult }
-}
-
-function readArguments(call: ToolCall, path: string): JsonObject {
-  const args = parseObject(call.function.arguments.trim() || '{}')
-  if (args) return args
-  throw invalid(`${path}.function.arguments`, 'must be a JSON object.')
-}
-
-/** Gemini takes objects only: any other result goes into one. */
-function readResponse(parts: ReturnType<typeof writeTexts>): JsonObject {
-  const output = parts.map(({ text }) => text).join('\n')
-  return parseObject(output) ?? { output }
-}
-
-function invalid(param: string, reason: string): GatewayError {
-  return new GatewayError('invalid_value', `${param} ${reason}`, { param })
-}
-
-/** The same where Gemini takes text only. */
-function writeTexts(content: MessageContent, path: string): readonly TextPart[] {
-  return writeParts(content, path).map((part) => {
-    if ('text' in part) return part
-    throw new GatewayError('unsupported_parameter', `${path}: gemini takes text only here.`, { param: path })
-  })
+  return MEDIA_TYPES.get(path.slice(path.lastIndexOf('.') + 1).toLowerCase())
 }

@@ -1,56 +1,60 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { readObject } from '../shared/fields.ts'
-import type { Family, GenerationConfig } from './wire.ts'
+import { asObject } from '../shared/fields.ts'
+import type { GeminiFamily, GenerationConfig } from './wire.ts'
 
-type Output = Pick<GenerationConfig, 'responseMimeType' | 'responseJsonSchema'>
+type ResponseFormatFields = Pick<GenerationConfig, 'responseMimeType' | 'responseJsonSchema'>
 
-/** The form of the answer: https://ai.google.dev/gemini-api/docs/structured-output */
-export function writeOutput({ response_format: format, tools }: ChatRequest, family: Family): Output {
+/**
+ * https://ai.google.dev/gemini-api/docs/structured-output. Throws a `GatewayError` for an unknown format, and
+ * for JSON together with tools on models before Gemini 3.
+ */
+export function toGeminiResponseFormat(
+  { response_format: format, tools }: ChatRequest,
+  family: GeminiFamily,
+): ResponseFormatFields {
   if (format == null) return {}
   if (format.type === 'text') return { responseMimeType: 'text/plain' }
   if (family === 'gemini-2' && tools != null && tools.length > 0) {
-    throw unsupported('Gemini models before 3 cannot answer in JSON when there are tools.')
+    throw unsupportedFormatError(
+      'Gemini models before version 3 do not support a JSON response_format together with tools.',
+    )
   }
   switch (format.type) {
     case 'json_object':
       return { responseMimeType: 'application/json' }
     case 'json_schema': {
-      const { schema } = readObject(format.json_schema)
-      return { responseMimeType: 'application/json', responseJsonSchema: writeResponseSchema(schema) }
+      const { schema } = asObject(format.json_schema)
+      return { responseMimeType: 'application/json', responseJsonSchema: toResponseSchema(schema) }
     }
     default:
-      throw unsupported(`gemini knows no response_format of type "${format.type}".`)
+      throw unsupportedFormatError(`gemini does not support a response_format of type "${format.type}".`)
   }
 }
 
-function unsupported(message: string): GatewayError {
+function unsupportedFormatError(message: string): GatewayError {
   return new GatewayError('unsupported_parameter', message, { param: 'response_format' })
 }
 
-/** The keywords of `responseJsonSchema`: https://ai.google.dev/api/generate-content#FIELDS.response_json_schema */
-const KEPT = new Set(
-  `$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum maximum anyOf
-  oneOf properties additionalProperties required propertyOrdering`.split(/\s+/),
-)
-
 /**
- * A schema for the answer, in the keywords that Gemini takes. The others are said in those, or dropped, such as
- * `pattern`: the answer then satisfies a looser schema than the client's.
+ * Converts a JSON schema to the keywords that Gemini supports. Others are expressed in these, or dropped,
+ * such as `pattern`: the reply then conforms to a less strict schema than the client's.
  */
-function writeResponseSchema(schema: unknown): unknown {
-  return mapSchema(schema, (each) => keepKnown(moveReference(moveBounds(mergeAllOf(replaceConst(each))))))
+function toResponseSchema(schema: unknown): unknown {
+  return mapSchema(schema, (each) =>
+    keepSupported(moveDefinitions(moveBounds(mergeAllOf(replaceConst(each))))),
+  )
 }
 
 function mergeAllOf({ allOf, ...schema }: JsonObject): JsonObject {
-  return Array.isArray(allOf) ? allOf.filter(isJsonObject).reduce(merge, schema) : schema
+  return Array.isArray(allOf) ? allOf.filter(isJsonObject).reduce(mergeSchemas, schema) : schema
 }
 
-function merge(one: JsonObject, other: JsonObject): JsonObject {
+function mergeSchemas(one: JsonObject, other: JsonObject): JsonObject {
   const merged = { ...other, ...one }
-  const properties = { ...objectOrEmpty(one.properties), ...objectOrEmpty(other.properties) }
-  const required = new Set([...readArray(one.required), ...readArray(other.required)])
+  const properties = { ...asObject(one.properties), ...asObject(other.properties) }
+  const required = new Set([...asArray(one.required), ...asArray(other.required)])
   return {
     ...merged,
     ...(Object.keys(properties).length > 0 && { properties }),
@@ -58,14 +62,11 @@ function merge(one: JsonObject, other: JsonObject): JsonObject {
   }
 }
 
-function objectOrEmpty(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {}
-}
-
-function readArray(value: unknown): readonly unknown[] {
+function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** Makes exclusive bounds inclusive. */
 function moveBounds({ exclusiveMinimum, exclusiveMaximum, ...schema }: JsonObject): JsonObject {
   return {
     ...(typeof exclusiveMinimum === 'number' && { minimum: exclusiveMinimum }),
@@ -74,48 +75,59 @@ function moveBounds({ exclusiveMinimum, exclusiveMaximum, ...schema }: JsonObjec
   }
 }
 
-const OLD_DEFINITIONS = '#/definitions/'
-
-function moveReference({ definitions, $ref, ...schema }: JsonObject): JsonObject {
+/** Moves `definitions`, the older name, to `$defs`. */
+function moveDefinitions({ definitions, $ref, ...schema }: JsonObject): JsonObject {
   return {
     ...schema,
-    ...(isJsonObject(definitions) && { $defs: { ...objectOrEmpty(schema.$defs), ...definitions } }),
-    ...(typeof $ref === 'string' && { $ref: $ref.replace(OLD_DEFINITIONS, '#/$defs/') }),
+    ...(isJsonObject(definitions) && { $defs: { ...asObject(schema.$defs), ...definitions } }),
+    ...(typeof $ref === 'string' && { $ref: $ref.replace('#/definitions/', '#/$defs/') }),
   }
 }
 
-/** Beside a `$ref` only other `$` keywords may stand. */
-function keepKnown(schema: JsonObject): JsonObject {
-  const isKept = (keyword: string) => KEPT.has(keyword) && (!('$ref' in schema) || keyword.startsWith('$'))
-  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => isKept(keyword)))
+/** Only other `$` keywords are allowed beside a `$ref`. */
+function keepSupported(schema: JsonObject): JsonObject {
+  const isSupported = (keyword: string) =>
+    SUPPORTED_KEYWORDS.has(keyword) && (!('$ref' in schema) || keyword.startsWith('$'))
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => isSupported(keyword)))
 }
 
-/** Keywords that hold a schema or a list of schemas, and those that hold schemas by name. */
-const HOLDS_SCHEMAS = new Set(
+/**
+ * The keywords of `responseJsonSchema`:
+ * https://ai.google.dev/api/generate-content#FIELDS.response_json_schema
+ */
+const SUPPORTED_KEYWORDS = new Set(
+  `$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum
+  maximum anyOf oneOf properties additionalProperties required propertyOrdering`.split(/\s+/),
+)
+
+/** Keywords whose value is a schema or a list of schemas. */
+const SUBSCHEMA_KEYWORDS = new Set(
   `items prefixItems additionalProperties anyOf oneOf allOf not if then else contains propertyNames`.split(
     ' ',
   ),
 )
-const HOLDS_NAMED = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 
-/** Rewrites every schema in a JSON schema, innermost first. Values such as those of `enum` are not schemas, and stay. */
-export function mapSchema(schema: unknown, rewrite: (schema: JsonObject) => JsonObject): unknown {
-  if (Array.isArray(schema)) return schema.map((each) => mapSchema(each, rewrite))
+/** Keywords whose value is an object of schemas. */
+const NAMED_SCHEMA_KEYWORDS = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
+
+/** Converts every schema within a JSON schema, innermost first. Other values, such as `enum`, are kept. */
+export function mapSchema(schema: unknown, convert: (schema: JsonObject) => JsonObject): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => mapSchema(each, convert))
   if (!isJsonObject(schema)) return schema
-  return rewrite(
+  return convert(
     mapValues(schema, (value, keyword) => {
-      if (HOLDS_SCHEMAS.has(keyword)) return mapSchema(value, rewrite)
-      if (!HOLDS_NAMED.has(keyword) || !isJsonObject(value)) return value
-      return mapValues(value, (named) => mapSchema(named, rewrite))
+      if (SUBSCHEMA_KEYWORDS.has(keyword)) return mapSchema(value, convert)
+      if (!NAMED_SCHEMA_KEYWORDS.has(keyword) || !isJsonObject(value)) return value
+      return mapValues(value, (named) => mapSchema(named, convert))
     }),
   )
 }
 
-function mapValues(object: JsonObject, change: (value: unknown, key: string) => unknown): JsonObject {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]))
+function mapValues(object: JsonObject, convert: (value: unknown, key: string) => unknown): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, convert(value, key)]))
 }
 
-/** Gemini passes over `const`: a choice of one value says the same. */
+/** Gemini ignores `const`, so it becomes an `enum` of one value. */
 export function replaceConst(schema: JsonObject): JsonObject {
   if (!('const' in schema)) return schema
   const { const: value, ...rest } = schema

@@ -1,27 +1,31 @@
-import { GatewayError } from '../../core/contract/errors.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
-import { eventsOf } from '../shared/batches.ts'
+import { malformedRecordError } from '../shared/errors.ts'
 import { parseObject } from '../shared/fields.ts'
-import { RepeatedText } from '../shared/repeated-record.ts'
-import { readFailureRecord } from './errors.ts'
-import { createResponseReader } from './reply.ts'
+import { TextRecordMatcher } from '../shared/record-pattern.ts'
+import { toReplyEvents } from '../shared/stream.ts'
+import { parseGeminiErrorRecord } from './errors.ts'
+import { createGeminiResponseReader } from './reply.ts'
 
-/** Reads streamed fragments of a response; the stream ends with its bytes: https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent */
-export function openStream(): StreamReader {
-  const reader = createResponseReader()
-  const repeated = new RepeatedText('text')
+/**
+ * Reads the fragments of a streamed response; the stream has no end marker
+ * (docs/providers.md, "Gemini streams"):
+ * https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
+ */
+export function createGeminiStreamReader(): StreamReader {
+  const reader = createGeminiResponseReader()
+  const textRecords = new TextRecordMatcher('text')
   return {
     read({ data }) {
       if (data === '') return []
-      const text = repeated.read(data)
-      if (text !== undefined) return text === '' ? [] : eventsOf([{ type: 'text', text }])
+      const text = textRecords.match(data)
+      if (text !== undefined) return text === '' ? [] : toReplyEvents([{ type: 'text', text }])
       const record = parseObject(data)
-      if (!record) throw new GatewayError('provider_error', 'The provider sent a malformed record.')
-      if (record.error != null) throw readFailureRecord(record)
+      if (!record) throw malformedRecordError()
+      if (record.error != null) throw parseGeminiErrorRecord(record)
       const parts = reader.read(record)
-      repeated.learn(data, parts)
-      return eventsOf(parts)
+      textRecords.learn(data, parts)
+      return toReplyEvents(parts)
     },
-    end: () => eventsOf(reader.end()),
+    end: () => toReplyEvents(reader.end()),
   }
 }

@@ -1,20 +1,20 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 
-/** The request body, as far as we fill it: https://ai.google.dev/api/generate-content. Unknown fields are refused. */
-export interface GenerateBody {
-  readonly contents: readonly Content[]
+/** The request fields that are sent; others are rejected: https://ai.google.dev/api/generate-content */
+export interface GeminiBody {
+  readonly contents: readonly GeminiContent[]
   readonly systemInstruction?: { readonly parts: readonly TextPart[] }
   readonly tools?: readonly { readonly functionDeclarations: readonly FunctionDeclaration[] }[]
   readonly toolConfig?: { readonly functionCallingConfig: FunctionCallingConfig }
   readonly generationConfig: GenerationConfig
 }
 
-export interface Content {
+export interface GeminiContent {
   readonly role: 'user' | 'model'
-  readonly parts: readonly Part[]
+  readonly parts: readonly GeminiPart[]
 }
 
-export type Part = TextPart | MediaPart | FunctionCallPart | FunctionResponsePart
+export type GeminiPart = TextPart | MediaPart | FunctionCallPart | FunctionResponsePart
 
 export interface TextPart {
   readonly text: string
@@ -36,17 +36,16 @@ export interface FunctionResponsePart {
 export interface FunctionDeclaration {
   readonly name: string
   readonly description?: string
-  /** Real JSON schema, unlike `parameters`. */
+  /** A JSON schema; `parameters` would be a subset of OpenAPI. */
   readonly parametersJsonSchema?: unknown
 }
 
 export interface FunctionCallingConfig {
-  /** `VALIDATED` is `AUTO` with arguments that are held to the schema. */
+  /** `VALIDATED` is `AUTO` with arguments that conform to the schema. */
   readonly mode: 'AUTO' | 'ANY' | 'NONE' | 'VALIDATED'
   readonly allowedFunctionNames?: readonly string[]
 }
 
-/** What is undefined is left out of the JSON. */
 export interface GenerationConfig {
   readonly temperature?: number | undefined
   readonly topP?: number | undefined
@@ -60,7 +59,7 @@ export interface GenerationConfig {
   readonly thinkingConfig?: ThinkingConfig | undefined
 }
 
-/** A level from Gemini 3 on, a budget of tokens before; both together are refused. */
+/** A level from Gemini 3 on, a budget in tokens before. Gemini rejects both together. */
 export type ThinkingConfig = { readonly includeThoughts?: true } & (
   | { readonly thinkingLevel: ThinkingLevel }
   | { readonly thinkingBudget: number }
@@ -68,5 +67,5 @@ export type ThinkingConfig = { readonly includeThoughts?: true } & (
 
 export type ThinkingLevel = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH'
 
-/** Whose rules a model follows: those of Gemini from 3 on, of Gemini up to 2.5, or of Gemma. */
-export type Family = 'gemini' | 'gemini-2' | 'gemma'
+/** Models with the same rules: Gemini from 3 on, Gemini up to 2.5, Gemma. */
+export type GeminiFamily = 'gemini' | 'gemini-2' | 'gemma'

@@ -1,45 +1,51 @@
-import { createHash } from 'node:crypto'
-import type { ChatRequest, ContentPart, Message } from '../../core/contract/chat.ts'
-import type { Model } from '../../core/contract/provider.ts'
-import { joinText, refuseMessage } from '../chat-format/request.ts'
+import type { ContentPart, Message } from '../../core/contract/chat.ts'
+import { joinText, unsupportedContentError } from '../chat-format/messages.ts'
 import { toChatToolCall } from '../chat-format/tools.ts'
-import { readObject, readString } from '../shared/fields.ts'
-import type { AssistantMessage, ChatBody, ChatMessage, Content, ContentChunk } from './wire.ts'
+import { asObject, asString } from '../shared/fields.ts'
+import { createToolCallIdMapper, type ToolCallIdMapper } from './tools.ts'
+import type { MistralAssistantMessage, MistralContent, MistralContentChunk, MistralMessage } from './wire.ts'
 
-/** The conversation with the fields that Mistral knows (docs/providers.md, "Mistral requests"); thoughts of earlier answers are not among them. */
-export function writeMessages(messages: readonly Message[]): readonly ChatMessage[] {
-  const idOf = createToolCallIds()
-  return messages.map((message, place) => {
-    const written = writeMessage(message, idOf)
-    return written.role === 'assistant' && place === messages.length - 1 ? markPrefix(written) : written
+/**
+ * The conversation with only the fields that Mistral knows (docs/providers.md, "Mistral requests"). The
+ * reasoning of earlier replies is not among them.
+ */
+export function toMistralMessages(messages: readonly Message[]): readonly MistralMessage[] {
+  const idOf = createToolCallIdMapper()
+  const last = messages.length - 1
+  return messages.map((message, index) => {
+    const converted = toMistralMessage(message, idOf)
+    return converted.role === 'assistant' && index === last ? withPrefix(converted) : converted
   })
 }
 
-function writeMessage(message: Message, idOf: ToolCallIds): ChatMessage {
+function toMistralMessage(message: Message, idOf: ToolCallIdMapper): MistralMessage {
   switch (message.role) {
     case 'system':
     case 'developer':
       return { role: 'system', content: joinText(message.content) }
     case 'user':
-      return { role: 'user', content: writeContent(message.content) }
+      return { role: 'user', content: toContent(message.content) }
     case 'assistant':
-      return writeAssistant(message, idOf)
+      return toAssistantMessage(message, idOf)
     case 'tool': {
-      const name = readString(message.name)
+      const name = asString(message.name)
       const tool_call_id = idOf(message.tool_call_id ?? '')
       return {
         role: 'tool',
-        content: writeContent(message.content),
+        content: toContent(message.content),
         tool_call_id,
         ...(name !== '' && { name }),
       }
     }
     case 'function':
-      throw refuseMessage('mistral', 'the role function')
+      throw unsupportedContentError('mistral', 'messages with the role "function"')
   }
 }
 
-function writeAssistant({ content, tool_calls }: Message, idOf: ToolCallIds): AssistantMessage {
+function toAssistantMessage(
+  { content, tool_calls }: Message,
+  idOf: ToolCallIdMapper,
+): MistralAssistantMessage {
   const calls = (tool_calls ?? []).map((call) => toChatToolCall(call, idOf(call.id)))
   return {
     role: 'assistant',
@@ -48,111 +54,51 @@ function writeAssistant({ content, tool_calls }: Message, idOf: ToolCallIds): As
   }
 }
 
-/** A conversation may end with the assistant's own words only when the answer shall go on from them. */
-function markPrefix(message: AssistantMessage): AssistantMessage {
+/** Mistral accepts an assistant message at the end only as a prefix, which the reply continues. */
+function withPrefix(message: MistralAssistantMessage): MistralAssistantMessage {
   return message.tool_calls ? message : { ...message, prefix: true }
 }
 
-/** The content of a user or tool message, part by part, each with known fields only (docs/providers.md, "Parameters" and "Mistral requests"). */
-function writeContent(content: Message['content']): Content {
-  return typeof content === 'string' ? content : (content ?? []).map(writePart)
+/**
+ * The content of a user or tool message, each part with known fields only
+ * (docs/providers.md, "Parameters" and "Mistral requests").
+ */
+function toContent(content: Message['content']): MistralContent {
+  return typeof content === 'string' ? content : (content ?? []).map(toContentChunk)
 }
 
-function writePart(part: ContentPart): ContentChunk {
+function toContentChunk(part: ContentPart): MistralContentChunk {
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: readString(part.text) }
+      return { type: 'text', text: asString(part.text) }
     case 'image_url':
-      return writeImage(part.image_url)
+      return toImageChunk(part.image_url)
     case 'input_audio':
-      return { type: 'input_audio', input_audio: readString(readObject(part.input_audio).data) }
+      return { type: 'input_audio', input_audio: asString(asObject(part.input_audio).data) }
     case 'file':
-      return writeFile(part)
+      return toFileChunk(part)
     case 'document_url':
-      return writeDocument(readString(part.document_url), readString(part.document_name))
+      return toDocumentChunk(asString(part.document_url), asString(part.document_name))
     default:
-      throw refuseMessage('mistral', `parts of type ${part.type}`)
+      throw unsupportedContentError('mistral', `content parts of type "${part.type}"`)
   }
 }
 
-/** The URL alone is Mistral's own spelling. */
-function writeImage(image: unknown): ContentChunk {
-  const { url, detail } = typeof image === 'string' ? { url: image } : readObject(image)
+/** `image` is `{url, detail}`, or, in Mistral's own format, the URL. */
+function toImageChunk(image: unknown): MistralContentChunk {
+  const { url, detail } = typeof image === 'string' ? { url: image } : asObject(image)
   return {
     type: 'image_url',
-    image_url: { url: readString(url), ...(typeof detail === 'string' && { detail }) },
+    image_url: { url: asString(url), ...(typeof detail === 'string' && { detail }) },
   }
 }
 
-function writeFile(part: ContentPart): ContentChunk {
-  const { file_id, file_data, filename } = readObject(part.file)
-  const id = readString(file_id)
-  return id === ''
-    ? writeDocument(readString(file_data), readString(filename))
-    : { type: 'file', file_id: id }
+function toFileChunk(part: ContentPart): MistralContentChunk {
+  const { file_id, file_data, filename } = asObject(part.file)
+  const id = asString(file_id)
+  return id === '' ? toDocumentChunk(asString(file_data), asString(filename)) : { type: 'file', file_id: id }
 }
 
-function writeDocument(url: string, name: string): ContentChunk {
+function toDocumentChunk(url: string, name: string): MistralContentChunk {
   return { type: 'document_url', document_url: url, ...(name !== '' && { document_name: name }) }
-}
-
-/** Gives the id that a tool call has with Mistral; the same one each time it is asked. */
-type ToolCallIds = (id: string) => string
-
-/**
- * Mistral takes ids of exactly 9 letters and digits (its error 3280). Others are hashed, so that a conversation keeps
- * its ids from turn to turn; two ids of one request never become the same. One of these per request.
- */
-export function createToolCallIds(hash: (id: string) => string = shorten): ToolCallIds {
-  const given = new Map<string, string>()
-  const taken = new Set<string>()
-
-  function choose(id: string): string {
-    if (SHORT.test(id) && !taken.has(id)) return id
-    let short = hash(id)
-    for (let salt = 1; taken.has(short); salt++) short = hash(`${id}#${salt}`)
-    return short
-  }
-
-  return (id) => {
-    const short = given.get(id) ?? choose(id)
-    given.set(id, short)
-    taken.add(short)
-    return short
-  }
-}
-
-const LENGTH = 9
-const SHORT = /^[A-Za-z0-9]{9}$/
-const BASE62 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-
-function shorten(id: string): string {
-  const bytes = createHash('sha256').update(id).digest().subarray(0, LENGTH)
-  return Array.from(bytes, (byte) => BASE62.charAt(byte % BASE62.length)).join('')
-}
-
-type Reasoning = Pick<ChatBody, 'reasoning_effort' | 'prompt_mode'>
-
-/**
- * How a model is asked to think (docs/providers.md, "Mistral requests"), by its quirks: with the nearest of its efforts, with the prompt mode,
- * or not at all. What is not in the catalogue gets what the request says.
- */
-export function writeReasoning(request: ChatRequest, model: Model | undefined): Reasoning {
-  const effort = request.reasoning_effort
-  if (effort == null) return request.prompt_mode === 'reasoning' ? REASONING : {}
-  if (model === undefined) return { reasoning_effort: effort }
-  const { thinking, thinking_off, efforts = [] } = model.quirks
-  if (effort === 'none' && thinking_off) return { reasoning_effort: effort }
-  if (thinking === 'prompt_mode') return effort === 'none' ? {} : REASONING
-  return { reasoning_effort: findNearest(effort, efforts) }
-}
-
-const REASONING: Reasoning = { prompt_mode: 'reasoning' }
-
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
-
-/** The least effort that is enough, else the most there is; undefined without any. */
-function findNearest(wanted: string, efforts: readonly string[]): string | undefined {
-  const rank = EFFORTS.indexOf(wanted)
-  return efforts.find((effort) => EFFORTS.indexOf(effort) >= rank) ?? efforts.at(-1)
 }

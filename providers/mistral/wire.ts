@@ -1,13 +1,13 @@
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { EarlierCall, FunctionTool, NamedChoice } from '../chat-format/tools.ts'
+import type { ChatToolCall, FunctionTool, NamedToolChoice } from '../chat-format/wire.ts'
 
 /**
- * The body of `POST /v1/chat/completions` as far as we write it; a test holds it to the SDK's `ChatCompletionRequest`.
- * Mistral refuses every field that it does not know, in the body and in messages.
+ * The fields of `POST /v1/chat/completions` that are sent; a test compares them with the
+ * `ChatCompletionRequest` of Mistral's SDK. Mistral rejects unknown fields, in the body and in messages.
  */
-export interface ChatBody {
+export interface MistralBody {
   readonly model: string
-  readonly messages: readonly ChatMessage[]
+  readonly messages: readonly MistralMessage[]
   readonly stream?: true | undefined
   readonly temperature?: number | undefined
   readonly top_p?: number | undefined
@@ -16,9 +16,9 @@ export interface ChatBody {
   readonly random_seed?: number | undefined
   readonly presence_penalty?: number | undefined
   readonly frequency_penalty?: number | undefined
-  readonly response_format?: ResponseFormat | undefined
+  readonly response_format?: MistralResponseFormat | undefined
   readonly tools?: readonly FunctionTool[] | undefined
-  readonly tool_choice?: ToolChoice | undefined
+  readonly tool_choice?: MistralToolChoice | undefined
   readonly parallel_tool_calls?: boolean | undefined
   readonly reasoning_effort?: string | undefined
   readonly prompt_mode?: 'reasoning' | undefined
@@ -28,37 +28,37 @@ export interface ChatBody {
   readonly safe_prompt?: boolean | undefined
 }
 
-export type ChatMessage =
+export type MistralMessage =
   | { readonly role: 'system'; readonly content: string }
-  | { readonly role: 'user'; readonly content: Content }
-  | AssistantMessage
+  | { readonly role: 'user'; readonly content: MistralContent }
+  | MistralAssistantMessage
   | {
       readonly role: 'tool'
-      readonly content: Content
+      readonly content: MistralContent
       readonly tool_call_id: string
       readonly name?: string
     }
 
-export interface AssistantMessage {
+export interface MistralAssistantMessage {
   readonly role: 'assistant'
   readonly content: string
-  readonly tool_calls?: readonly EarlierCall[]
-  /** The answer goes on from this message. */
+  readonly tool_calls?: readonly ChatToolCall[]
+  /** The reply continues this message. */
   readonly prefix?: true
 }
 
-export type Content = string | readonly ContentChunk[]
+export type MistralContent = string | readonly MistralContentChunk[]
 
-export type ContentChunk =
+export type MistralContentChunk =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image_url'; readonly image_url: { readonly url: string; readonly detail?: string } }
   | { readonly type: 'input_audio'; readonly input_audio: string }
   | { readonly type: 'file'; readonly file_id: string }
   | { readonly type: 'document_url'; readonly document_url: string; readonly document_name?: string }
 
-export type ToolChoice = 'auto' | 'none' | 'any' | NamedChoice
+export type MistralToolChoice = 'auto' | 'none' | 'any' | NamedToolChoice
 
-export interface ResponseFormat {
+export interface MistralResponseFormat {
   readonly type: string
   readonly json_schema?: {
     readonly name: string

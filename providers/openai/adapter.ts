@@ -2,12 +2,15 @@ import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { parseChatError } from '../chat-format/errors.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
-import { writeCall } from './request.ts'
+import { buildOpenAiRequest } from './request.ts'
 
-/** OpenAI's chat completions, which is also the canonical format: https://platform.openai.com/docs/api-reference/chat */
+/**
+ * OpenAI's chat completions, which are also the canonical format:
+ * https://platform.openai.com/docs/api-reference/chat
+ */
 export const openai: ProviderAdapter = {
   format: 'openai',
-  buildRequest: writeCall,
+  buildRequest: buildOpenAiRequest,
   parseReply: parseChatReply,
   createStreamReader: createChatStreamReader,
   parseError: parseChatError,

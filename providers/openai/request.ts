@@ -1,31 +1,49 @@
 import type { ChatRequest, Message, ToolCall } from '../../core/contract/chat.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
-import { chatHeaders } from '../chat-format/request.ts'
+import { buildChatHeaders } from '../chat-format/request.ts'
 
-/** The client's request as it stands, but for the model's name, the usage report and what the model cannot take. */
-export function writeCall(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
+/**
+ * Passes the client's request through (docs/providers.md, "OpenAI"). Changes only the model name, asks
+ * streams for their usage, and leaves out what the model does not support.
+ */
+export function buildOpenAiRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
   const messages = withoutForeignFields(request.messages)
   const body: Record<string, unknown> = { ...request, model: target.model, messages }
-  // OpenAI takes metadata only with what it stores; here rules match it.
+  // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
   if (request.store !== true && request.metadata !== undefined) body.metadata = undefined
   if (request.stream) body.stream_options = { ...request.stream_options, include_usage: true }
   if (target.entry?.reasoning) renameTokenLimit(body)
-  const omitted = target.entry ? omitUnsupported(body, target.entry) : []
+  const omitted = target.entry ? removeUnsupportedFields(body, target.entry) : []
   return {
     path: '/chat/completions',
-    headers: chatHeaders(apiKey, request.stream === true),
+    headers: buildChatHeaders(apiKey, request.stream === true),
     body: JSON.stringify(body),
     omitted,
   }
 }
 
-/** Reasoning models refuse `max_tokens`, even beside its successor. */
+/**
+ * Removes what replies of other providers hold and clients send back (reasoning, Gemini's signatures),
+ * because OpenAI rejects requests with these fields. Returns the same array if there is nothing to remove.
+ */
+function withoutForeignFields(messages: readonly Message[]): readonly Message[] {
+  const hasForeignFields = ({ reasoning_content, tool_calls }: Message) =>
+    reasoning_content !== undefined || tool_calls?.some(({ extra_content }) => extra_content !== undefined)
+  return messages.some(hasForeignFields) ? messages.map(withoutForeignFieldsOf) : messages
+}
+
+function withoutForeignFieldsOf({ reasoning_content: _, ...message }: Message): Message {
+  const tool_calls = message.tool_calls?.map(({ extra_content: _, ...call }) => call as ToolCall)
+  return { ...message, ...(tool_calls && { tool_calls }) } as Message
+}
+
+/** Reasoning models reject `max_tokens`, even together with `max_completion_tokens`. */
 function renameTokenLimit(body: Record<string, unknown>): void {
   body.max_completion_tokens ??= body.max_tokens ?? undefined
   body.max_tokens = undefined
 }
 
-const SAMPLING = [
+const SAMPLING_FIELDS = [
   'temperature',
   'top_p',
   'presence_penalty',
@@ -35,30 +53,15 @@ const SAMPLING = [
   'logit_bias',
 ]
 
-/**
- * What answers of other providers carry and clients give back (thoughts, Gemini's signatures): OpenAI would refuse the
- * request for it. The same list when there is none of it.
- */
-function withoutForeignFields(messages: readonly Message[]): readonly Message[] {
-  const isForeign = ({ reasoning_content, tool_calls }: Message) =>
-    reasoning_content !== undefined || tool_calls?.some(({ extra_content }) => extra_content !== undefined)
-  return messages.some(isForeign) ? messages.map(withoutForeign) : messages
-}
-
-function withoutForeign({ reasoning_content: _, ...message }: Message): Message {
-  const tool_calls = message.tool_calls?.map(({ extra_content: _, ...call }) => call as ToolCall)
-  return { ...message, ...(tool_calls && { tool_calls }) } as Message
-}
-
-/** Setting a field to undefined leaves it out of the JSON, and keeps the object's shape. */
-function omitUnsupported(body: Record<string, unknown>, model: Model): readonly string[] {
+/** Returns the names of the removed fields. They are set to undefined, to keep the object's shape. */
+function removeUnsupportedFields(body: Record<string, unknown>, model: Model): readonly string[] {
   const omitted: string[] = []
-  const leaveOut = (field: string) => {
+  const remove = (field: string) => {
     if (body[field] === undefined) return
     if (body[field] !== null) omitted.push(field)
     body[field] = undefined
   }
-  if (!model.sampling) SAMPLING.forEach(leaveOut)
-  if (!model.reasoning) leaveOut('reasoning_effort')
+  if (!model.sampling) SAMPLING_FIELDS.forEach(remove)
+  if (!model.reasoning) remove('reasoning_effort')
   return omitted
 }

@@ -1,28 +1,25 @@
-import {
-  BrokenCircuitError,
-  type CircuitBreakerPolicy,
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  DelegateBackoff,
-  handleWhen,
-} from 'cockatiel'
 import { LRUCache } from 'lru-cache'
 import { GatewayError, type Model, type Target } from '../../core/contract/index.ts'
 
 export interface BreakerSettings {
-  /** Failures in a row that open a target's breaker. */
+  /** Consecutive failures that open a circuit. */
   readonly failures: number
-  /** Milliseconds until one request may try again; doubled, up to twelve times this, while the target keeps failing. */
+  /** First cooldown of an open circuit, in milliseconds. Each failed probe doubles it, up to 12 times. */
   readonly open_ms: number
 }
 
-/** Which targets may be called. One breaker per provider and model; a provider's own `retry-after` is kept to as well. */
+/** The circuit breakers of all targets, one per provider and model (docs/routing.md, "Circuit breakers"). */
 export interface CircuitBreakers {
-  /** Calls through the target's breaker; throws `model_unavailable` at once while that is open. */
+  /**
+   * Makes a call through the target's circuit breaker. While the circuit is open, rejects with
+   * `model_unavailable` without making the call.
+   */
   guard<Value>(target: Target, call: () => Promise<Value>): Promise<Value>
+  /**
+   * False while automatic routing must not choose the model: circuit open, or `retry-after` of its provider.
+   */
   isUsable(model: Model): boolean
-  /** Of every target that was called, those without a catalogued model too. */
+  /** The breakers of all targets called so far, including those without a row in the catalogue. */
   breakers(): Iterable<Breaker>
 }
 
@@ -30,134 +27,147 @@ export const BREAKER_STATES = ['closed', 'open', 'half_open'] as const
 
 interface Breaker {
   readonly provider: string
-  /** `half_open`: the rest is over, and one request may try, or is trying. */
+  /** `half_open`: the cooldown is over, and one request may probe the target, or is probing it. */
   readonly state: (typeof BREAKER_STATES)[number]
 }
 
-interface BreakerState {
-  readonly provider: string
-  readonly breaker: CircuitBreakerPolicy
-  /** Since it last succeeded. Before that the breaker need not be asked: it would only count to none. */
-  hasFailed: boolean
-  /** Not to be called before this, in milliseconds of `now`. */
-  openUntil: number
-}
+/** Limits the names of models that are not in the catalogue, since these come from callers. */
+const MAX_UNCATALOGUED = 10_000
 
-/** The longest rest of a target that keeps failing, in first rests. */
-const MAX_COOLDOWN_FACTOR = 12
-
-/** Longest rest that a provider may ask for, so that a wrong header does not shut a model off for a day. */
-const MAX_COOLDOWN_MS = 60_000
-
+/** Creates the circuit breakers. `now` returns the time in milliseconds. */
 export function createCircuitBreakers(
   settings: BreakerSettings,
   now: () => number = Date.now,
 ): CircuitBreakers {
-  const ofModels = new Map<Model, BreakerState>()
-  // Names that are not catalogued come from callers.
-  const ofNames = new LRUCache<string, BreakerState>({ max: 10_000 })
+  const byModel = new Map<Model, CircuitBreaker>()
+  const byName = new LRUCache<string, CircuitBreaker>({ max: MAX_UNCATALOGUED })
 
-  function conditionOf({ provider, model, entry }: Target): BreakerState {
+  function breakerOf({ provider, model, entry }: Target): CircuitBreaker {
     const name = `${provider}:${model}`
-    const known = entry === undefined ? ofNames.get(name) : ofModels.get(entry)
+    const known = entry === undefined ? byName.get(name) : byModel.get(entry)
     if (known !== undefined) return known
-    const condition = createCondition(provider, settings, now)
-    if (entry === undefined) ofNames.set(name, condition)
-    else ofModels.set(entry, condition)
-    return condition
+    const breaker = new CircuitBreaker(provider, settings, now)
+    if (entry === undefined) byName.set(name, breaker)
+    else byModel.set(entry, breaker)
+    return breaker
   }
 
   return {
-    guard(target, call) {
-      const condition = conditionOf(target)
-      const refuse = (error: unknown) => {
-        if (error instanceof BrokenCircuitError) throw unavailable(target, condition.openUntil - now())
-        const rest = Math.min(requestedCooldownMs(error), MAX_COOLDOWN_MS)
-        condition.openUntil = Math.max(condition.openUntil, now() + rest)
-        throw error
-      }
-      // A test call is on its way: the breaker would have others wait for it, and it may hang.
-      if (condition.breaker.state === CircuitState.HalfOpen) return Promise.reject(unavailable(target, 0))
-      if (condition.hasFailed) return retry(condition, call).catch(refuse)
-      return call().then(
-        (value) => (condition.hasFailed ? endRow(condition, value) : value),
-        (error) => noteFailure(condition, error).then(() => refuse(error)),
-      )
-    },
-    isUsable(model) {
-      const condition = ofModels.get(model)
-      if (condition === undefined) return true
-      return condition.openUntil <= now() && condition.breaker.state !== CircuitState.HalfOpen
-    },
+    guard: (target, call) => breakerOf(target).guard(target, call),
+    isUsable: (model) => byModel.get(model)?.isUsable ?? true,
     *breakers() {
-      for (const { provider, breaker, openUntil } of [...ofModels.values(), ...ofNames.values()])
-        yield { provider, state: stateOf(breaker.state, openUntil > now()) }
+      yield* byModel.values()
+      yield* byName.values()
     },
   }
 }
 
-/** Of a target that was well: the breaker hears of its calls only when one fails. */
-async function noteFailure(condition: BreakerState, error: unknown): Promise<void> {
-  condition.hasFailed = true
-  await condition.breaker.execute(() => Promise.reject(error)).catch(() => undefined)
-}
+/** The longest cooldown of a target that keeps failing, as a multiple of the first one. */
+const MAX_COOLDOWN_FACTOR = 12
 
-/** A call has succeeded that began before others have failed: those were not in a row. */
-async function endRow<Value>(condition: BreakerState, value: Value): Promise<Value> {
-  if (condition.breaker.state === CircuitState.Closed) await retry(condition, async () => undefined)
-  return value
-}
+class CircuitBreaker implements Breaker {
+  readonly provider: string
+  readonly #settings: BreakerSettings
+  readonly #now: () => number
+  #circuit: Breaker['state'] = 'closed'
+  #consecutiveFailures = 0
+  /** How often the circuit has opened since it was last closed. */
+  #cooldowns = 0
+  /** When an open circuit lets a probe through. */
+  #openUntil = 0
+  /** When automatic routing may choose the target again: `#openUntil`, or later by a `retry-after`. */
+  #usableFrom = 0
 
-async function retry<Value>(condition: BreakerState, call: () => Promise<Value>): Promise<Value> {
-  const value = await condition.breaker.execute(call)
-  condition.hasFailed = false
-  return value
-}
-
-function createCondition(
-  provider: string,
-  { failures, open_ms }: BreakerSettings,
-  now: () => number,
-): BreakerState {
-  const condition = {
-    provider,
-    hasFailed: false,
-    openUntil: 0,
-    breaker: circuitBreaker(handleWhen(isFailure), {
-      breaker: new ConsecutiveBreaker(failures),
-      halfOpenAfter: new DelegateBackoff(({ attempt }) => {
-        const rest = open_ms * Math.min(2 ** (attempt - 1), MAX_COOLDOWN_FACTOR)
-        condition.openUntil = now() + rest
-        return rest
-      }),
-    }),
+  constructor(provider: string, settings: BreakerSettings, now: () => number) {
+    this.provider = provider
+    this.#settings = settings
+    this.#now = now
   }
-  return condition
+
+  get state(): Breaker['state'] {
+    return this.#circuit === 'open' && this.#usableFrom <= this.#now() ? 'half_open' : this.#circuit
+  }
+
+  get isUsable(): boolean {
+    return this.#circuit !== 'half_open' && this.#usableFrom <= this.#now()
+  }
+
+  async guard<Value>(target: Target, call: () => Promise<Value>): Promise<Value> {
+    const isProbe = this.#circuit !== 'closed'
+    if (isProbe) this.#startProbe(target)
+    try {
+      const value = await call()
+      this.#onSuccess(isProbe)
+      return value
+    } catch (error) {
+      this.#onError(error, isProbe)
+      throw error
+    }
+  }
+
+  /**
+   * Only one request probes the target. The others are rejected rather than queued, since the probe may hang.
+   */
+  #startProbe(target: Target): void {
+    if (this.#circuit === 'half_open') throw unavailableError(target, 0)
+    const now = this.#now()
+    if (now < this.#openUntil) throw unavailableError(target, this.#usableFrom - now)
+    this.#circuit = 'half_open'
+  }
+
+  /** While the circuit is not closed, the results of calls that began earlier do not close it. */
+  #onSuccess(isProbe: boolean): void {
+    if (this.#circuit === 'half_open' && isProbe) this.#close()
+    if (this.#circuit === 'closed') this.#consecutiveFailures = 0
+  }
+
+  #onError(error: unknown, isProbe: boolean): void {
+    if (isFailure(error)) {
+      this.#consecutiveFailures++
+      const isLimitReached = this.#consecutiveFailures >= this.#settings.failures
+      if (this.#circuit === 'half_open' || (this.#circuit === 'closed' && isLimitReached)) this.#open()
+    } else if (this.#circuit === 'half_open' && isProbe) {
+      // The failures stay counted: the next one opens the circuit again.
+      this.#close()
+    }
+    this.#usableFrom = Math.max(this.#usableFrom, this.#now() + requestedCooldownMs(error))
+  }
+
+  #open(): void {
+    const cooldownMs = this.#settings.open_ms * Math.min(2 ** this.#cooldowns, MAX_COOLDOWN_FACTOR)
+    this.#cooldowns++
+    this.#circuit = 'open'
+    this.#openUntil = this.#now() + cooldownMs
+    this.#usableFrom = Math.max(this.#usableFrom, this.#openUntil)
+  }
+
+  #close(): void {
+    this.#circuit = 'closed'
+    this.#cooldowns = 0
+  }
 }
 
-function stateOf(state: CircuitState, rests: boolean): Breaker['state'] {
-  if (state === CircuitState.Closed) return 'closed'
-  return state === CircuitState.Open && rests ? 'open' : 'half_open'
-}
-
-/** Failures of the provider itself and of our account there; being told to slow down is none. */
-function isFailure(error: Error): boolean {
+/** True for failures of the provider and of the gateway's account there; rate limits (429) do not count. */
+function isFailure(error: unknown): boolean {
   return GatewayError.isInstance(error) && error.status >= 500
 }
 
-/** Milliseconds of rest that the provider asked for; without a budget, the longest: it is filled up by people. */
+/**
+ * Limits the cooldown that a provider may ask for, so that a wrong header does not disable a model for a day.
+ */
+const MAX_REQUESTED_COOLDOWN_MS = 60_000
+
+/**
+ * Milliseconds for which the provider asked not to be called; 0 if it did not. The maximum if the quota is
+ * used up, because an operator has to raise it.
+ */
 function requestedCooldownMs(error: unknown): number {
   if (!GatewayError.isInstance(error) || !error.mayFailOver) return 0
-  if (error.code === 'provider_quota_exceeded') return MAX_COOLDOWN_MS
-  return (error.details.retryAfter ?? 0) * 1000
+  if (error.code === 'provider_quota_exceeded') return MAX_REQUESTED_COOLDOWN_MS
+  return Math.min((error.details.retryAfter ?? 0) * 1000, MAX_REQUESTED_COOLDOWN_MS)
 }
 
-function unavailable({ provider, model }: Target, restMs: number): GatewayError {
-  return new GatewayError(
-    'model_unavailable',
-    `${model} of ${provider} has been failing and is given a rest.`,
-    {
-      retryAfter: Math.max(Math.ceil(restMs / 1000), 1),
-    },
-  )
+function unavailableError({ provider, model }: Target, waitMs: number): GatewayError {
+  const message = `${provider}/${model} is temporarily unavailable (circuit open).`
+  return new GatewayError('model_unavailable', message, { retryAfter: Math.max(Math.ceil(waitMs / 1000), 1) })
 }

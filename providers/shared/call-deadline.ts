@@ -2,70 +2,75 @@ import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
 
 /**
- * One call's patience: as long as the client is there, and within the provider's time limits. One timer serves the whole call; to
- * expect more only moves it.
+ * Aborts one provider call when the client disconnects or the provider exceeds a time limit. The call uses a
+ * single timer; extending the deadline only resets it.
  */
 export class CallDeadline {
-  /** Why the call was broken off: the client's reason, or a `provider_timeout`. */
+  /**
+   * Why the call was aborted: the client's reason, or a `provider_timeout` error. Undefined if it was not.
+   */
   aborted: { readonly reason: unknown } | undefined
   readonly #provider: string
-  readonly #breakOff: (reason: unknown) => void
-  readonly #stopListening: (() => void) | undefined
-  #waiting = true
-  #limit: number
+  readonly #abort: (reason: unknown) => void
+  readonly #unsubscribe: (() => void) | undefined
+  #isRunning = true
+  #limitMs: number
   #timer: NodeJS.Timeout
 
-  /** Starts the wait for a provider's first sign; `breakOff` is called when it was in vain, at once when the client has left. */
+  /**
+   * Gives the provider `firstByteMs` to respond. Calls `abort` at most once, or immediately if the client has
+   * already disconnected.
+   */
   constructor(
     provider: string,
     client: ClientConnection,
-    firstMs: number,
-    breakOff: (reason: unknown) => void,
+    firstByteMs: number,
+    abort: (reason: unknown) => void,
   ) {
     this.#provider = provider
-    this.#breakOff = breakOff
-    this.#limit = firstMs
-    this.#timer = setTimeout(onTimeout, firstMs, this)
-    this.#stopListening = client.onAbort((reason) => this.#cancel(reason))
+    this.#abort = abort
+    this.#limitMs = firstByteMs
+    this.#timer = setTimeout(onTimeout, firstByteMs, this)
+    this.#unsubscribe = client.onAbort((reason) => this.#cancel(reason))
   }
 
-  /** From now on the provider has `ms` to send something. */
+  /** Gives the provider `ms` from now to send something. */
   extend(ms: number): void {
-    this.#waiting = true
-    if (ms === this.#limit) {
+    this.#isRunning = true
+    if (ms === this.#limitMs) {
       this.#timer.refresh()
     } else {
       clearTimeout(this.#timer)
-      this.#limit = ms
+      this.#limitMs = ms
       this.#timer = setTimeout(onTimeout, ms, this)
     }
   }
 
-  /** We are not waiting for the provider: until the next `expect` no limit counts. */
+  /** Suspends the time limit until the next `extend`, while the gateway is not waiting for the provider. */
   pause(): void {
-    this.#waiting = false
+    this.#isRunning = false
   }
 
-  /** The call is over, and its connection may serve another. */
+  /** Ends the call: the timer is cleared, and a disconnecting client no longer aborts it. */
   end(): void {
-    this.#waiting = false
+    this.#isRunning = false
     clearTimeout(this.#timer)
-    this.#stopListening?.()
+    this.#unsubscribe?.()
   }
 
-  /** The time is up. */
+  /** Called by the timer. Aborts the call with `provider_timeout` unless the deadline is paused. */
   expire(): void {
-    if (!this.#waiting) return
-    this.#cancel(new GatewayError('provider_timeout', `${this.#provider} did not answer in time.`))
+    if (!this.#isRunning) return
+    this.#cancel(new GatewayError('provider_timeout', `${this.#provider} did not respond in time.`))
   }
 
   #cancel(reason: unknown): void {
     this.end()
     this.aborted = { reason }
-    this.#breakOff(reason)
+    this.#abort(reason)
   }
 }
 
-function onTimeout(watch: CallDeadline): void {
-  watch.expire()
+function onTimeout(deadline: CallDeadline): void {
+  deadline.expire()
 }

@@ -1,20 +1,20 @@
 import type { ChatRequest, Model } from '../../core/contract/index.ts'
 
-/** The models that the gateway knows. */
+/** The models that the gateway knows (docs/providers.md, "The catalogue"). */
 export interface Catalog {
   readonly models: readonly Model[]
-  /** By id or alias, of one provider where the name is given. */
+  /** Finds a model by its id or an alias, among the models of one provider if that is given. */
   find(name: string, provider?: string): Model | undefined
 }
 
-/** Of several providers that offer a model, one that is configured is found first. */
+/** Where several providers offer a model of the same name, `find` prefers those that are configured. */
 export function createCatalog(
   models: readonly Model[],
   isConfigured: (provider: string) => boolean = () => true,
 ): Catalog {
   const byName = new Map<string, Model[]>()
-  const isAway = ({ provider }: Model) => Number(!isConfigured(provider))
-  for (const model of models.toSorted((a, b) => isAway(a) - isAway(b))) {
+  const rank = ({ provider }: Model) => (isConfigured(provider) ? 0 : 1)
+  for (const model of models.toSorted((a, b) => rank(a) - rank(b))) {
     for (const name of [model.id, ...model.aliases]) byName.set(name, [...(byName.get(name) ?? []), model])
   }
   return {
@@ -26,27 +26,27 @@ export function createCatalog(
   }
 }
 
-/** What is asked of a provider's models at most (docs/api.md, "Capabilities"); configuration, for providers learn. */
+/** The configured features of a provider's models (docs/api.md, "Capabilities"). */
 export interface Capabilities {
-  /** JSON mode: `none`, `object` (json_object), or `schema` (json_schema too). */
+  /** JSON mode: `none`, `object` (`json_object`), or `schema` (`json_schema` as well). */
   readonly json: 'none' | 'object' | 'schema'
   readonly logit_bias: boolean
   readonly seed: boolean
 }
 
-/** Fields that are left out, with a warning, where a provider does not take them. */
-const OPTIONAL = ['logit_bias', 'seed'] as const
+/** Fields that are left out, with a warning, for providers that do not support them. */
+const OPTIONAL_FIELDS = ['logit_bias', 'seed'] as const
 
-/** The request as the provider may get it, and what was left out for that. */
+/** Removes the fields that the provider does not support. `omitted` names those that were set. */
 export function limitRequest(
   request: ChatRequest,
   capabilities: Capabilities,
 ): { request: ChatRequest; omitted: readonly string[] } {
-  const omitted = OPTIONAL.filter(
+  const omitted = OPTIONAL_FIELDS.filter(
     (name) => !capabilities[name] && request[name] !== undefined && request[name] !== null,
   )
   if (omitted.length === 0) return { request, omitted }
   const kept = Object.entries(request).filter(([name]) => !omitted.some((field) => field === name))
-  // The cast is safe: only optional fields are gone.
+  // The cast is safe because only optional fields were removed.
   return { request: Object.fromEntries(kept) as ChatRequest, omitted }
 }

@@ -1,43 +1,108 @@
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
+import { parseJson } from './fields.ts'
 
-/** What went wrong at a provider, in our own codes (docs/providers.md, "Errors and retries"). */
+/** The gateway's codes for errors of a provider (docs/providers.md, "Errors and retries"). */
 export type ProviderErrorCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
 
-/** What the provider said about it, free of keys; its words are for the client, where it can act on them, and for nobody else. */
-interface ProviderErrorText {
-  readonly status: number
-  readonly code: string
+type Headers = ProviderErrorResponse['headers']
+
+/** An error as a provider describes it; formats add their own fields. */
+export interface ProviderErrorBody {
   readonly message: string
+  /** The provider's code, or its most specific type, for the log; empty if there is none. */
+  readonly logCode: string
 }
 
-/** What the provider's own format adds: the field at fault, a finer code, how long to wait. */
+/** What the error for the client holds besides its message. */
 export interface ProviderErrorDetails {
-  /** For refusals and unknown models. */
+  /** The request field that the error is about, for rejected requests and unknown models. */
   readonly param?: string
-  /** For refusals. */
+  /** The code for the client, for rejected requests. */
   readonly wireCode?: string
-  /** Whole seconds. */
-  readonly retryAfter?: number | undefined
 }
 
-/**
- * The error for a provider's failure. Only a refusal passes the provider's own words on to the client; on other failures
- * they are about the operator's account. Words may quote the request, so the log gets status and code, as the `cause`.
- */
-export function createProviderError(
-  code: ProviderErrorCode,
-  provider: string,
-  said: ProviderErrorText,
-  particulars: ProviderErrorDetails = {},
-): GatewayError {
-  const cause = new Error(`HTTP ${said.status}${/^[\w.-]{1,64}$/.test(said.code) ? ` ${said.code}` : ''}`)
-  return new GatewayError(code, SENTENCES[code](provider, said), { ...detailsOf(code, particulars), cause })
+/** What differs between the error formats of providers. */
+interface ErrorFormat<Body extends ProviderErrorBody> {
+  /** Parses the body of an error response, or an error record of a stream. Accepts any value. */
+  parseBody(body: unknown): Body
+  /** Decides the cases in which the HTTP status is not enough. Returns undefined for all others. */
+  classify(status: number, error: Body): ProviderErrorCode | undefined
+  toDetails(error: Body, code: ProviderErrorCode): ProviderErrorDetails
+  /** The HTTP status that an error within a 200 response would have had. */
+  toStatus(error: Body): number
+  /** Whole seconds to wait, for errors without a `retry-after` header. */
+  retryAfter?(error: Body, headers: Headers): number | undefined
 }
 
-function detailsOf(
+interface ErrorParser {
+  /** Parses an error response. */
+  parseResponse(response: ProviderErrorResponse): GatewayError
+  /** Parses an error that arrived within a 200 response. */
+  parseRecord(record: JsonObject): GatewayError
+}
+
+export function createErrorParser<Body extends ProviderErrorBody>(format: ErrorFormat<Body>): ErrorParser {
+  function toError(provider: string, error: Body, status: number, headers: Headers): GatewayError {
+    const code = format.classify(status, error) ?? classifyStatus(status)
+    const retryAfter = parseRetryAfter(headers) ?? format.retryAfter?.(error, headers)
+    // Messages may quote the request, so the log gets only the status and the code, as the `cause`.
+    const logCode = /^[\w.-]{1,64}$/.test(error.logCode) ? ` ${error.logCode}` : ''
+    const cause = new Error(`HTTP ${status}${logCode}`)
+    const details = toErrorDetails(code, format.toDetails(error, code), retryAfter)
+    return new GatewayError(code, MESSAGES[code](provider, error.message, status), { ...details, cause })
+  }
+
+  function parseBody(body: unknown): Body {
+    const error = format.parseBody(body)
+    return { ...error, message: redactKeys(error.message).slice(0, MAX_MESSAGE_CHARS) }
+  }
+
+  return {
+    parseResponse: ({ provider, status, headers, body }) =>
+      toError(provider, parseBody(parseJson(body)), status, headers),
+    parseRecord(record) {
+      const error = parseBody(record)
+      return toError('The provider', error, format.toStatus(error), {})
+    },
+  }
+}
+
+/** The error for a stream record that is not a JSON object. */
+export function malformedRecordError(): GatewayError {
+  return new GatewayError('provider_error', 'The provider sent a malformed stream record.')
+}
+
+/** The error for a reply without a finish reason or end marker. */
+export function incompleteReplyError(): GatewayError {
+  return new GatewayError('provider_error', "The provider's reply ended before it was complete.")
+}
+
+/** Some providers repeat the rejected input in their message. */
+const MAX_MESSAGE_CHARS = 2000
+
+function classifyStatus(status: number): ProviderErrorCode {
+  switch (status) {
+    case 401:
+    case 403:
+      return 'provider_authentication_error'
+    case 402:
+      return 'provider_quota_exceeded'
+    case 408:
+    case 504:
+      return 'provider_timeout'
+    case 429:
+      return 'provider_rate_limited'
+    default:
+      return status >= 400 && status < 500 ? 'provider_refused' : 'provider_error'
+  }
+}
+
+function toErrorDetails(
   code: ProviderErrorCode,
-  { param, wireCode, retryAfter }: ProviderErrorDetails,
+  { param, wireCode }: ProviderErrorDetails,
+  retryAfter: number | undefined,
 ): ErrorDetails {
   switch (code) {
     case 'model_not_found':
@@ -53,46 +118,48 @@ function detailsOf(
   }
 }
 
-const refused = (provider: string, { status, message }: ProviderErrorText) =>
-  `${provider} refused the request: ${message || `HTTP status ${status}`}`
+type BuildMessage = (provider: string, message: string, status: number) => string
 
-const SENTENCES: Readonly<Record<ProviderErrorCode, (provider: string, said: ProviderErrorText) => string>> =
-  {
-    model_not_found: refused,
-    provider_refused: refused,
-    provider_authentication_error: (provider) => `${provider} refused the gateway's credentials.`,
-    provider_quota_exceeded: (provider) => `${provider} has no budget left for the gateway's account.`,
-    provider_rate_limited: (provider) => `${provider} takes no more requests for now.`,
-    provider_timeout: (provider) => `${provider} did not answer in time.`,
-    provider_unreachable: (provider) => `The connection to ${provider} failed.`,
-    provider_error: (provider) => `${provider} reports a failure of its own.`,
-  }
+const buildRejection: BuildMessage = (provider, message, status) =>
+  `${provider} rejected the request: ${message || `HTTP status ${status}`}`
 
-/** Whole seconds, at least 1, from `retry-after-ms` or `retry-after` (seconds or a date); undefined without either. */
-export function parseRetryAfter(
-  headers: ProviderErrorResponse['headers'],
-  now = Date.now(),
-): number | undefined {
-  const milliseconds = readNumber(headers['retry-after-ms']) ?? readDelay(headers['retry-after'], now)
-  return milliseconds === undefined ? undefined : Math.max(1, Math.ceil(milliseconds / 1000))
+/**
+ * Messages for the client. Only rejections pass on the provider's own message: the client can act on these,
+ * while other messages are about the operator's account.
+ */
+const MESSAGES: Readonly<Record<ProviderErrorCode, BuildMessage>> = {
+  model_not_found: buildRejection,
+  provider_refused: buildRejection,
+  provider_authentication_error: (provider) =>
+    `${provider} rejected the gateway's credentials. Ask the gateway's operator to check the API key.`,
+  provider_quota_exceeded: (provider) =>
+    `The gateway's account at ${provider} has no quota left. Choose a model of another provider.`,
+  provider_rate_limited: (provider) => `${provider} is rate limiting the gateway. Retry later.`,
+  provider_timeout: (provider) => `${provider} did not respond in time.`,
+  provider_unreachable: (provider) => `The connection to ${provider} failed.`,
+  provider_error: (provider) => `${provider} returned a server error.`,
 }
 
-type Header = string | string[] | undefined
+/** Whole seconds, at least 1, from `retry-after-ms` or `retry-after` (seconds or a date), if there is one. */
+function parseRetryAfter(headers: Headers): number | undefined {
+  const ms = parseDecimal(headers['retry-after-ms']) ?? parseDelayMs(headers['retry-after'])
+  return ms === undefined ? undefined : Math.max(1, Math.ceil(ms / 1000))
+}
 
-function readDelay(header: Header, now: number): number | undefined {
-  const seconds = readNumber(header)
+function parseDelayMs(header: Headers[string]): number | undefined {
+  const seconds = parseDecimal(header)
   if (seconds !== undefined) return seconds * 1000
   const date = typeof header === 'string' ? Date.parse(header) : Number.NaN
-  return Number.isNaN(date) ? undefined : date - now
+  return Number.isNaN(date) ? undefined : date - Date.now()
 }
 
-function readNumber(header: Header): number | undefined {
+function parseDecimal(header: Headers[string]): number | undefined {
   return typeof header === 'string' && /^\d+(\.\d+)?$/.test(header.trim()) ? Number(header) : undefined
 }
 
 const KEY = /\bsk-[\w*.-]{4,}|\bBearer\s+[\w.~+/=*-]{6,}|\bAIza[\w-]{10,}/gi
 
-/** Providers echo parts of a key when they refuse it: blots out whatever looks like one. */
-export function redactKeys(text: string): string {
+/** Redacts whatever looks like an API key: providers repeat parts of a key that they reject. */
+function redactKeys(text: string): string {
   return text.replace(KEY, '[redacted]')
 }

@@ -7,89 +7,94 @@ export interface ResponseHead {
   readonly headers: IncomingHttpHeaders
 }
 
-/** Bytes that may wait for their reader before the provider is asked to pause. */
-const MAX_BUFFERED_BYTES = 64 * 1024
-
-/** An answer that has ended, or was longer than wanted. */
+/** A response that was read to its end or to the size limit. */
 export interface WholeResponse {
   readonly head: ResponseHead
   readonly text: string
-  /** False when there was more than the limit; it was not read. */
+  /** False if the response exceeds the limit; `text` is cut off there. */
   readonly complete: boolean
 }
 
-interface Waiting<Value> {
+interface PendingPromise<Value> {
   resolve(value: Value): void
   reject(reason: unknown): void
 }
 
-interface WholeReader extends Waiting<WholeResponse> {
-  readonly limitOf: (head: ResponseHead) => number
+interface PendingWholeResponse extends PendingPromise<WholeResponse> {
+  readonly maxBytesOf: (head: ResponseHead) => number
   readonly onBytes: () => void
 }
 
-/** A request to a provider, and its answer as it comes in: the head, then the bytes at the reader's pace, or all of it at once. */
+/** Bytes to buffer for a slow reader before the connection is paused. */
+const MAX_BUFFERED_BYTES = 64 * 1024
+
+/**
+ * A request to a provider. Its response can be read as a whole, or as a head and chunks with backpressure.
+ */
 export class ProviderCall implements Dispatcher.DispatchHandler {
   #head: ResponseHead | undefined
-  #headReader: Waiting<ResponseHead> | undefined
-  #wholeReader: WholeReader | undefined
+  #pendingHead: PendingPromise<ResponseHead> | undefined
+  #pendingWhole: PendingWholeResponse | undefined
   #controller: Dispatcher.DispatchController | undefined
   #chunks: Buffer[] = []
-  #waiting = 0
-  #ended = false
-  #failure: { readonly reason: unknown } | undefined
-  /** Of a reader for whom there was nothing yet. */
-  #wake: (() => void) | undefined
+  #bufferedBytes = 0
+  #hasEnded = false
+  #error: { readonly reason: unknown } | undefined
+  /** Wakes a `read` that is waiting for data. */
+  #wakeReader: (() => void) | undefined
 
   constructor(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) {
     dispatcher.dispatch(options, this)
   }
 
-  /** Rejects when the request fails, or is broken off, before there is an answer. */
-  head(): Promise<ResponseHead> {
+  /** Resolves when the response starts. Rejects if the request fails or is aborted before that. */
+  readHead(): Promise<ResponseHead> {
     return new Promise((resolve, reject) => {
       if (this.#head !== undefined) resolve(this.#head)
-      else if (this.#failure !== undefined) reject(this.#failure.reason)
-      else this.#headReader = { resolve, reject }
+      else if (this.#error !== undefined) reject(this.#error.reason)
+      else this.#pendingHead = { resolve, reject }
     })
   }
 
   /**
-   * All that came since the last read, once there is something: pieces that arrived together stay together. Undefined at the end.
-   * Rejects when the connection fails, or the request is broken off.
+   * Resolves to all chunks received since the last read, as soon as there are any, and to undefined at the
+   * end. Rejects if the connection fails or the request is aborted.
    */
   async read(): Promise<readonly Buffer[] | undefined> {
     while (this.#chunks.length === 0) {
-      if (this.#failure !== undefined) throw this.#failure.reason
-      if (this.#ended) return undefined
+      if (this.#error !== undefined) throw this.#error.reason
+      if (this.#hasEnded) return undefined
       await new Promise<void>((resolve) => {
-        this.#wake = resolve
+        this.#wakeReader = resolve
       })
     }
     const chunks = this.#chunks
     this.#chunks = []
-    this.#waiting = 0
+    this.#bufferedBytes = 0
     if (this.#controller?.paused) this.#controller.resume()
     return chunks
   }
 
   /**
-   * The answer until its end as UTF-8 text, up to as many bytes as its head allows. Calls `onBytes` whenever something comes. Rejects as
-   * `head` and `read` do.
+   * Reads the response as UTF-8 text, up to `maxBytesOf` its head. Calls `onBytes` whenever data arrives.
+   * Rejects like `readHead` and `read`.
    */
-  readWhole(limitOf: (head: ResponseHead) => number, onBytes: () => void): Promise<WholeResponse> {
+  readWhole(maxBytesOf: (head: ResponseHead) => number, onBytes: () => void): Promise<WholeResponse> {
     return new Promise((resolve, reject) => {
-      if (this.#failure !== undefined) return reject(this.#failure.reason)
-      this.#wholeReader = { limitOf, onBytes, resolve, reject }
-      if (this.#waiting > 0) onBytes()
-      this.#serveWhole()
+      if (this.#error !== undefined) return reject(this.#error.reason)
+      this.#pendingWhole = { maxBytesOf, onBytes, resolve, reject }
+      if (this.#bufferedBytes > 0) onBytes()
+      this.#resolveWhole()
       if (this.#controller?.paused) this.#controller.resume()
     })
   }
 
-  /** Gives the request up, with its connection, also while it still waits for one. No effect once the answer has ended. */
+  /**
+   * Aborts the request and closes its connection, even while it is waiting for one. Reads reject with
+   * `reason`. Has no effect once the response has ended.
+   */
   abort(reason: unknown): void {
-    if (this.#ended || this.#failure !== undefined) return
+    if (this.#hasEnded || this.#error !== undefined) return
     this.#chunks = []
     this.#fail(reason)
     this.#controller?.abort(ABORTED)
@@ -97,87 +102,91 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#failure !== undefined) controller.abort(ABORTED)
+    if (this.#error !== undefined) controller.abort(ABORTED)
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    // What comes before is only a notice, such as 103.
+    // Informational responses, such as 103.
     if (status < 200) return
     this.#head = { status, headers }
-    this.#headReader?.resolve(this.#head)
-    this.#wholeReader?.onBytes()
+    this.#pendingHead?.resolve(this.#head)
+    this.#pendingWhole?.onBytes()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#failure !== undefined) return
+    if (this.#error !== undefined) return
     this.#chunks.push(chunk)
-    this.#waiting += chunk.length
-    if (this.#wholeReader !== undefined) {
-      this.#wholeReader.onBytes()
-      this.#serveWhole()
+    this.#bufferedBytes += chunk.length
+    if (this.#pendingWhole !== undefined) {
+      this.#pendingWhole.onBytes()
+      this.#resolveWhole()
     } else {
-      if (this.#waiting >= MAX_BUFFERED_BYTES) controller.pause()
-      this.#wake?.()
+      if (this.#bufferedBytes >= MAX_BUFFERED_BYTES) controller.pause()
+      this.#wakeReader?.()
     }
   }
 
   onResponseEnd(): void {
-    this.#ended = true
-    this.#serveWhole()
-    this.#wake?.()
+    this.#hasEnded = true
+    this.#resolveWhole()
+    this.#wakeReader?.()
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (this.#failure === undefined) this.#fail(error)
+    if (this.#error === undefined) this.#fail(error)
   }
 
   #fail(reason: unknown): void {
-    this.#failure = { reason }
-    this.#headReader?.reject(reason)
-    this.#wholeReader?.reject(reason)
-    this.#wake?.()
+    this.#error = { reason }
+    this.#pendingHead?.reject(reason)
+    this.#pendingWhole?.reject(reason)
+    this.#wakeReader?.()
   }
 
-  #serveWhole(): void {
+  /** Resolves `readWhole` if the response has ended or exceeds the limit. */
+  #resolveWhole(): void {
     const head = this.#head
-    const reader = this.#wholeReader
-    if (head === undefined || reader === undefined) return
-    const limit = reader.limitOf(head)
-    if (!this.#ended && this.#waiting <= limit) return
-    const [only] = this.#chunks
-    const bytes = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks)
-    this.#wholeReader = undefined
-    reader.resolve({ head, text: decoder.decode(bytes.subarray(0, limit)), complete: bytes.length <= limit })
+    const pending = this.#pendingWhole
+    if (head === undefined || pending === undefined) return
+    const maxBytes = pending.maxBytesOf(head)
+    if (!this.#hasEnded && this.#bufferedBytes <= maxBytes) return
+    const [first] = this.#chunks
+    const bytes = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks)
+    this.#pendingWhole = undefined
+    const text = decoder.decode(bytes.subarray(0, maxBytes))
+    pending.resolve({ head, text, complete: bytes.length <= maxBytes })
   }
 }
 
-/** Unlike `Buffer.toString` it takes a byte order mark away. */
+/** Unlike `Buffer.toString`, it removes a byte order mark. */
 const decoder = new TextDecoder('utf-8')
 
-/** Why it was broken off is told to the reader; undici only needs an error. */
-const ABORTED = new Error('broken off')
+/** undici needs an error; readers get the reason that was passed to `abort`. */
+const ABORTED = new Error('The request was aborted.')
 
 /**
- * What a failed upstream request means. Gives back as it is what was already explained: why the request was broken off
- * (the client's own reason, a timeout), and a `GatewayError`. A fault of our own program stays one too.
+ * Turns the error of a failed request into a `GatewayError`. Errors that need no explanation are returned as
+ * they are: the reason for which the request was aborted, a `GatewayError`, and errors without a `code`,
+ * which are bugs of the gateway.
  */
 export function toNetworkError(
   error: unknown,
   provider: string,
-  brokenOff: { readonly reason: unknown } | undefined,
+  aborted: { readonly reason: unknown } | undefined,
 ): unknown {
-  if (brokenOff !== undefined) return brokenOff.reason
+  if (aborted !== undefined) return aborted.reason
   if (GatewayError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return error
-  // The error itself may carry what the provider sent, which may quote key and prompt: the log gets its words only.
+  // The error itself may hold data of the provider, which may quote key and prompt: only its message is
+  // logged.
   const cause = new Error(`${error.code ?? error.name}: ${error.message}`)
   const code = String(error.code)
-  if (TIMEOUTS.has(code)) {
-    return new GatewayError('provider_timeout', `${provider} could not be reached in time.`, { cause })
+  if (TIMEOUT_CODES.has(code)) {
+    return new GatewayError('provider_timeout', `Connecting to ${provider} timed out.`, { cause })
   }
   if (code.startsWith('HPE_') || error.name === 'HTTPParserError') {
-    return new GatewayError('provider_error', `${provider} sent an answer that is not HTTP.`, { cause })
+    return new GatewayError('provider_error', `${provider} sent an invalid HTTP response.`, { cause })
   }
   return new GatewayError('provider_unreachable', `The connection to ${provider} failed.`, { cause })
 }
 
-const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
+const TIMEOUT_CODES = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])

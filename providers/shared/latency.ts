@@ -1,21 +1,20 @@
 import type { Model, Target } from '../../core/contract/index.ts'
 
-/** How quick the targets have been lately. */
-export interface Latency {
-  /** A stream's first event came after `firstMs`. */
-  sawFirst(target: Target, firstMs: number): void
-  /** After that, `tokens` of output came in `ms`. */
-  sawRest(target: Target, tokens: number, ms: number): void
-  /** A whole answer of `tokens` took `ms`. */
-  sawWhole(target: Target, tokens: number, ms: number): void
-  /** Milliseconds to a short answer: the catalogue's figure at first, then more and more what was seen. */
-  expect(model: Model): number
+/** Estimates the latency of models, in milliseconds (docs/routing.md, "Automatic choice"). */
+export interface LatencyTracker {
+  /** Records that the first event of a stream arrived after `firstMs`. */
+  recordFirstEvent(target: Target, firstMs: number): void
+  /** Records that the `tokens` of output after the first event took `ms`. */
+  recordRemainder(target: Target, tokens: number, ms: number): void
+  /** Records that a whole reply of `tokens` took `ms`. */
+  recordWholeReply(target: Target, tokens: number, ms: number): void
+  /** The expected time of a reply of 100 tokens. Starts with the figure in the catalogue. */
+  estimateMs(model: Model): number
 }
 
-/** Tokens of a short answer. */
-const SHORT_ANSWER = 100
+const ESTIMATED_TOKENS = 100
 
-/** How much a new figure counts against all before it. */
+/** The weight of a new measurement in the moving average. */
 const WEIGHT = 0.2
 
 interface Averages {
@@ -23,44 +22,46 @@ interface Averages {
   msPerToken: number
 }
 
-/** Exponentially weighted averages per target of time to first token and time per token. */
-export function createLatency(): Latency {
-  const seen = new Map<Model, Averages>()
+/** Keeps exponentially weighted averages of the time to the first token and the time per token, per model. */
+export function createLatencyTracker(): LatencyTracker {
+  const measured = new Map<Model, Averages>()
 
-  /** Of models that are not catalogued, whose names come from callers, nothing is kept. */
+  /**
+   * Undefined for models without a row in the catalogue: their names come from callers, so nothing is kept.
+   */
   function averagesOf({ entry }: Target): Averages | undefined {
     if (entry === undefined) return undefined
-    const averages = seen.get(entry) ?? priorOf(entry)
-    seen.set(entry, averages)
+    const averages = measured.get(entry) ?? initialAverages(entry)
+    measured.set(entry, averages)
     return averages
   }
 
   return {
-    sawFirst(target, firstMs) {
+    recordFirstEvent(target, firstMs) {
       const averages = averagesOf(target)
       if (averages !== undefined) averages.firstMs += WEIGHT * (firstMs - averages.firstMs)
     },
-    sawRest(target, tokens, ms) {
+    recordRemainder(target, tokens, ms) {
       const averages = averagesOf(target)
       if (averages === undefined || tokens < 1) return
       averages.msPerToken += WEIGHT * (ms / tokens - averages.msPerToken)
     },
-    sawWhole(target, tokens, ms) {
+    recordWholeReply(target, tokens, ms) {
       const averages = averagesOf(target)
       if (averages === undefined || tokens < 1) return
-      // Nobody saw the first token come: both figures were off by the same factor.
+      // The time of the first token is unknown, so both averages are scaled by the same factor.
       const factor = ms / (averages.firstMs + tokens * averages.msPerToken)
       averages.firstMs *= 1 + WEIGHT * (factor - 1)
       averages.msPerToken *= 1 + WEIGHT * (factor - 1)
     },
-    expect(model) {
-      const { firstMs, msPerToken } = seen.get(model) ?? priorOf(model)
-      return Math.max(firstMs + SHORT_ANSWER * msPerToken, 1)
+    estimateMs(model) {
+      const { firstMs, msPerToken } = measured.get(model) ?? initialAverages(model)
+      return Math.max(firstMs + ESTIMATED_TOKENS * msPerToken, 1)
     },
   }
 }
 
-/** The catalogue's figure, half of it before the first token. */
-function priorOf({ latency_ms }: Model): Averages {
-  return { firstMs: latency_ms / 2, msPerToken: latency_ms / 2 / SHORT_ANSWER }
+/** Attributes half of the catalogue's figure to the first token, the other half to the rest. */
+function initialAverages({ latency_ms }: Model): Averages {
+  return { firstMs: latency_ms / 2, msPerToken: latency_ms / 2 / ESTIMATED_TOKENS }
 }

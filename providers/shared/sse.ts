@@ -3,30 +3,30 @@ import { createParser } from 'eventsource-parser'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { SseEvent } from '../../core/contract/provider.ts'
 
-/** Reads server-sent events from bytes that may be cut anywhere. It keeps state: one reader per stream. */
+/** Parses server-sent events from bytes that may be split anywhere. Stateful: create one per stream. */
 interface SseReader {
-  /** The records that these bytes complete. Throws a `GatewayError` on a record that is too long. */
+  /** Returns the records that these bytes complete. Throws a `GatewayError` on a record that is too long. */
   feed(bytes: Uint8Array): readonly SseEvent[]
-  /** The record that the stream ended on without the blank line that should follow it, if there is one. */
+  /** Returns the last record if the stream ended without the blank line after it. */
   end(): readonly SseEvent[]
 }
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
-const LONGEST_RECORD = 16 * 1024 * 1024
+const MAX_RECORD_CHARS = 16 * 1024 * 1024
 
-/** Framing as in https://html.spec.whatwg.org/multipage/server-sent-events.html; comments are dropped. */
-export function createSseReader(longestRecord: number = LONGEST_RECORD): SseReader {
-  // On small pieces a TextDecoder takes several times as long.
+/** Framing: https://html.spec.whatwg.org/multipage/server-sent-events.html. Comments are dropped. */
+export function createSseReader(maxRecordChars: number = MAX_RECORD_CHARS): SseReader {
+  // On small chunks, TextDecoder is several times slower than StringDecoder.
   const decoder = new StringDecoder('utf8')
-  let begun = false
+  let hasStarted = false
   let events: SseEvent[] = []
   const parser = createParser({
     onEvent: ({ event = '', data }) => events.push({ event, data }),
     onError: (error) => {
-      if (error.type === 'max-buffer-size-exceeded') throw tooLong(longestRecord)
+      if (error.type === 'max-buffer-size-exceeded') throw recordTooLongError(maxRecordChars)
     },
-    maxBufferSize: longestRecord,
+    maxBufferSize: maxRecordChars,
   })
 
   function parse(text: string): readonly SseEvent[] {
@@ -38,14 +38,15 @@ export function createSseReader(longestRecord: number = LONGEST_RECORD): SseRead
   return {
     feed(bytes) {
       const text = decoder.write(bytes)
-      if (begun || text === '') return parse(text)
-      begun = true
+      if (hasStarted || text === '') return parse(text)
+      hasStarted = true
       return parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
     },
     end: () => parse(`${decoder.end()}\n\n`),
   }
 }
 
-function tooLong(longestRecord: number): GatewayError {
-  return new GatewayError('provider_error', `The provider sent a record of over ${longestRecord} characters.`)
+function recordTooLongError(maxRecordChars: number): GatewayError {
+  const message = `The provider sent a stream record of more than ${maxRecordChars} characters.`
+  return new GatewayError('provider_error', message)
 }

@@ -3,22 +3,22 @@ import type { ChatRequest } from '../../core/contract/index.ts'
 import { choose } from '../../plugins/routing/choose-model.ts'
 import { needsOf } from '../../plugins/routing/requirements.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
-import { createLatency } from '../../providers/shared/latency.ts'
+import { createLatencyTracker } from '../../providers/shared/latency.ts'
 import { market } from '../support/market.ts'
 
 /** Prints what an automatic choice costs: `npx tsx test/bench/choose.ts`. Its budget is 50 µs among 50 models. */
 async function measure(): Promise<void> {
   const { models, modes } = readSettings({})
-  const latency = createLatency()
+  const latency = createLatencyTracker()
   const health = createCircuitBreakers({ failures: 5, open_ms: 5000 })
   for (const entry of models) {
     const target = { provider: entry.provider, model: entry.id, entry }
-    latency.sawFirst(target, 500)
+    latency.recordFirstEvent(target, 500)
     await health.guard(target, async () => {})
   }
   const shop = market(models, {
     weights: modes,
-    latencyOf: latency.expect,
+    latencyOf: latency.estimateMs,
     isUsable: health.isUsable,
   })
   const short = ask('Which track does the night train leave from?')

@@ -9,10 +9,7 @@ const STAGES: readonly (readonly [stage: string, place: RegExp])[] = [
   ['firewall', /\/plugins\/firewall\/|core\/text\/|\/re2\//],
   ['routing', /\/plugins\/routing\//],
   ['undici', /node_modules\/undici\//],
-  [
-    'provider format, dispatch',
-    /\/plugins\/dispatch\/|\/providers\/|core\/stream\/|eventsource-parser|cockatiel/,
-  ],
+  ['provider format, dispatch', /\/plugins\/dispatch\/|\/providers\/|core\/stream\/|eventsource-parser/],
   ['decorate, trace', /\/plugins\/(decorate|trace)\//],
   ['responses', /\/plugins\/responses\//],
   ['answer', /dialects\/|send-stream|core\/http\/inference/],

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { readObject, readObjects, readString } from '../../shared/fields.ts'
+import { asObject, asObjects, asString } from '../../shared/fields.ts'
 import { Refusal } from '../format.ts'
 import type { Question, ToolOffer } from '../model-request.ts'
 
@@ -20,9 +20,9 @@ const BLOCKS: Readonly<Record<string, ReadonlySet<string>>> = {
 /** Throws a `Refusal` (400) for the first field that Anthropic's requests do not have. */
 export function checkFields(body: JsonObject): void {
   check(body, BODY, '')
-  for (const [index, message] of readObjects(body.messages).entries()) {
+  for (const [index, message] of asObjects(body.messages).entries()) {
     check(message, MESSAGE, `messages.${index}.`)
-    for (const [place, block] of readObjects(message.content).entries()) {
+    for (const [place, block] of asObjects(message.content).entries()) {
       const known = BLOCKS[String(block.type)]
       if (known) check(block, known, `messages.${index}.content.${place}.`)
     }
@@ -61,12 +61,12 @@ function checkAnswers(calls: readonly string[], answers: readonly string[], path
 
 /** The tools of a request. Throws a `Refusal` (400) for one whose input is no object. */
 export function readTools(tools: unknown): readonly ToolOffer[] {
-  return readObjects(tools).map(readTool)
+  return asObjects(tools).map(readTool)
 }
 
 function readTool({ name, input_schema }: JsonObject, index: number): ToolOffer {
   if (isJsonObject(input_schema) && input_schema.type === 'object') {
-    return { name: readString(name), schema: input_schema }
+    return { name: asString(name), schema: input_schema }
   }
   throw new Refusal(400, `tools.${index}.custom.input_schema.type: Input should be 'object'`)
 }
@@ -76,7 +76,7 @@ export function readToolChoice(
   choice: unknown,
   tools: readonly ToolOffer[],
 ): Pick<Question, 'tools' | 'toolChoice'> {
-  const { type = 'auto', name } = readObject(choice)
+  const { type = 'auto', name } = asObject(choice)
   if (choice !== undefined && tools.length === 0) {
     throw new Refusal(400, 'tool_choice: may only be specified while providing tools')
   }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
-import { readObject, readObjects, readString } from '../../shared/fields.ts'
+import { asObject, asObjects, asString } from '../../shared/fields.ts'
 import { Refusal } from '../format.ts'
 import type { Output, Question } from '../model-request.ts'
 import type { Message } from './checks.ts'
@@ -18,9 +18,9 @@ export function readQuestion(body: JsonObject): Question {
     userText: messages.findLast(isUserText)?.texts.join('\n') ?? '',
     toolResults: findToolResults(messages),
     ...readToolChoice(tool_choice, tools),
-    mayCallInParallel: readObject(tool_choice).disable_parallel_tool_use !== true,
-    output: readOutput(readObject(output_config).format, readTexts(body.system)),
-    wantsReasoning: ['adaptive', 'enabled'].includes(String(readObject(thinking).type)),
+    mayCallInParallel: asObject(tool_choice).disable_parallel_tool_use !== true,
+    output: readOutput(asObject(output_config).format, readTexts(body.system)),
+    wantsReasoning: ['adaptive', 'enabled'].includes(String(asObject(thinking).type)),
     maxTokens: readMaxTokens(body.max_tokens),
     stop: readStop(body.stop_sequences),
   }
@@ -39,8 +39,8 @@ function findToolResults(messages: readonly Message[]): readonly string[] {
 
 /** There is no mode for JSON without a schema, but a model that is told to answer in it does. */
 function readOutput(format: unknown, system: readonly string[]): Output {
-  const { type, schema } = readObject(format)
-  if (type === 'json_schema') return { type: 'schema', schema: readObject(schema) }
+  const { type, schema } = asObject(format)
+  if (type === 'json_schema') return { type: 'schema', schema: asObject(schema) }
   return system.some((text) => /\bJSON object\b/.test(text)) ? { type: 'json' } : { type: 'text' }
 }
 
@@ -60,13 +60,13 @@ function readStop(stop: unknown): readonly string[] {
 function readMessages(list: unknown): readonly Message[] {
   if (!Array.isArray(list)) throw new Refusal(400, 'messages: Field required')
   if (list.length === 0) throw new Refusal(400, 'messages: at least one message is required')
-  return list.map((message, index) => readMessage(readObject(message), `messages.${index}`))
+  return list.map((message, index) => readMessage(asObject(message), `messages.${index}`))
 }
 
 /** The texts of a string or of text blocks. Throws a `Refusal` (400) for an empty block. */
 function readTexts(content: unknown, path = 'system'): readonly string[] {
   if (typeof content === 'string') return content === '' ? [] : [content]
-  const texts = readObjects(content).flatMap(({ type, text }) => (type === 'text' ? [readString(text)] : []))
+  const texts = asObjects(content).flatMap(({ type, text }) => (type === 'text' ? [asString(text)] : []))
   if (texts.every((text) => text.trim() !== '')) return texts
   throw new Refusal(400, `${path}: text content blocks must be non-empty`)
 }
@@ -75,7 +75,7 @@ function readMessage({ role, content }: JsonObject, path: string): Message {
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     throw new Refusal(400, `${path}.role: Input should be 'user' or 'assistant'`)
   }
-  const blocks = readObjects(content)
+  const blocks = asObjects(content)
   const results = blocks.filter(({ type }) => type === 'tool_result')
   const texts = readTexts(content, path)
   if (texts.length + blocks.length === 0) {
@@ -85,8 +85,8 @@ function readMessage({ role, content }: JsonObject, path: string): Message {
     role,
     texts,
     results: results.map((result) => readTexts(result.content, path).join('\n')),
-    calls: blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => readString(id)),
-    answers: results.map((result) => readString(result.tool_use_id)),
+    calls: blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => asString(id)),
+    answers: results.map((result) => asString(result.tool_use_id)),
     hasLateResult: blocks.slice(0, results.length).some(({ type }) => type !== 'tool_result'),
   }
 }

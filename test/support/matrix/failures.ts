@@ -13,7 +13,7 @@ export const FAILURES = {
     expect(broken.error).to.include({ status: 502, code: 'provider_error' })
     const unwanted = await failing(bench, 'Hi [[sandbox:status=400]]')
     expect(unwanted.error).to.include({ status: 400 })
-    expect(unwanted.error.message).to.contain(`${bench.provider} refused the request`)
+    expect(unwanted.error.message).to.contain(`${bench.provider} rejected the request`)
     return 'yes'
   },
 

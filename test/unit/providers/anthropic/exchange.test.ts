@@ -8,15 +8,15 @@ import { type Fields, targetOf, user } from './target.ts'
 
 const tool = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
 
-describe('an exchange with Anthropic', () => {
+describe('an exchange with the Anthropic sandbox', () => {
   let sandbox: Sandbox
-  let connection: ProviderClient
+  let client: ProviderClient
 
   before(async () => {
     sandbox = await startSandbox()
     const timeouts = { connect_ms: 1000, first_byte_ms: 2000, idle_ms: 2000 }
     const baseUrl = `${sandbox.url}/anthropic`
-    connection = createProviderClient({
+    client = createProviderClient({
       id: 'anthropic',
       adapter: anthropic,
       baseUrl,
@@ -26,20 +26,20 @@ describe('an exchange with Anthropic', () => {
   })
 
   after(async () => {
-    await connection.close()
+    await client.close()
     await sandbox.close()
   })
 
   for (const stream of [false, true]) {
     describe(stream ? 'streamed' : 'whole', () => {
-      it('gives text and usage', async () => {
+      it('returns text and usage', async () => {
         const parts = await send({ stream })
         expect(textOf(parts, 'text')).to.contain('You said: "Which track?"')
         expect(parts.find(({ type }) => type === 'usage')).to.have.nested.property('usage.input', 3)
         expect(finishOf(parts)).to.equal('stop')
       })
 
-      it('gives parallel tool calls, and takes their results', async () => {
+      it('returns parallel tool calls, and accepts their results', async () => {
         const tools = [tool('look'), tool('ring')]
         const parts = await send({
           stream,
@@ -64,16 +64,16 @@ describe('an exchange with Anthropic', () => {
           content: 'done',
         }))
         const messages = [user, { role: 'assistant' as const, content: null, tool_calls }, ...results]
-        const answer = await send({ stream, tools, messages })
-        expect(textOf(answer, 'text')).to.contain('The tool answered: "done".')
+        const reply = await send({ stream, tools, messages })
+        expect(textOf(reply, 'text')).to.contain('The tool answered: "done".')
       })
 
-      it('gives thoughts', async () => {
+      it('returns reasoning', async () => {
         const parts = await send({ stream, reasoning_effort: 'low' })
         expect(textOf(parts, 'reasoning')).to.contain('The user said: "Which track?"')
       })
 
-      it('gives a refusal', async () => {
+      it('returns a refusal', async () => {
         const parts = await send({ stream, messages: [{ role: 'user', content: '[[sandbox:refuse]]' }] })
         expect(textOf(parts, 'refusal')).to.equal('The sandbox was asked to refuse.')
         expect(finishOf(parts)).to.equal('content_filter')
@@ -81,16 +81,16 @@ describe('an exchange with Anthropic', () => {
     })
   }
 
-  it('fails before the answer when the stream begins with an error (13.4)', async () => {
+  it('rejects if the first event of a stream is an error', async () => {
     const messages = [{ role: 'user' as const, content: '[[sandbox:error-first status=529]]' }]
     const request = { messages, stream: true }
-    const error = await connection.send(request, target, staying).catch((reason: unknown) => reason)
+    const error = await client.send(request, target, staying).catch((reason: unknown) => reason)
     expect(error).to.include({ code: 'provider_error', mayFailOver: true })
   })
 
-  for (const fault of ['error-mid=5', 'eof=5', 'cut=5', 'malformed']) {
-    it(`fails in the middle of a stream (${fault})`, async () => {
-      const messages = [{ role: 'user' as const, content: `[[sandbox:${fault}]]` }]
+  for (const failure of ['error-mid=5', 'eof=5', 'cut=5', 'malformed']) {
+    it(`throws in mid-stream (${failure})`, async () => {
+      const messages = [{ role: 'user' as const, content: `[[sandbox:${failure}]]` }]
       const error = await send({ messages, stream: true }).catch((reason: unknown) => reason)
       expect(error).to.have.property('mayFailOver', true)
     })
@@ -99,7 +99,7 @@ describe('an exchange with Anthropic', () => {
   const target = targetOf('claude-sonnet-4-6')
 
   async function send(fields: Fields): Promise<readonly ReplyPart[]> {
-    const { reply } = await connection.send({ messages: [user], ...fields }, target, staying)
+    const { reply } = await client.send({ messages: [user], ...fields }, target, staying)
     if (reply.type === 'whole') return reply.event.parts
     const parts: ReplyPart[] = []
     for await (const events of reply.batches) parts.push(...events.flatMap((event) => event.parts))

@@ -4,9 +4,9 @@ import { bodyOf, user } from './target.ts'
 
 const PNG = 'data:image/png;base64,aVZCT1I='
 
-describe('writing messages to Anthropic', () => {
-  describe('of the system', () => {
-    it('joins all system and developer texts, wherever they stand', () => {
+describe('converting messages for Anthropic', () => {
+  describe('system messages', () => {
+    it('joins all system and developer texts, at any position', () => {
       const { system, messages } = bodyOf({
         messages: [
           { role: 'system', content: 'Be brief.' },
@@ -19,21 +19,21 @@ describe('writing messages to Anthropic', () => {
       expect(messages).to.deep.equal([turn('user', 'Which track?')])
     })
 
-    it('keeps blocks where one of them carries a cache mark', () => {
+    it('keeps separate blocks if one has a cache control', () => {
       const part = { type: 'text', text: 'Long.', cache_control: { type: 'ephemeral' } }
       const { system } = bodyOf({ messages: [{ role: 'system', content: [part] }, user] })
       expect(system).to.deep.equal([part])
     })
 
-    it('speaks as the user where nobody else does', () => {
+    it('sends system messages as a user message if there are no others', () => {
       expect(bodyOf({ messages: [{ role: 'system', content: 'Say hi.' }] })).to.deep.include({
         messages: [turn('user', 'Say hi.')],
       })
     })
   })
 
-  describe('of both sides', () => {
-    it('puts tool results and the text after them into one user turn, results first (13.1)', () => {
+  describe('user, assistant and tool messages', () => {
+    it('merges tool results and the text after them into one user message', () => {
       const { messages } = bodyOf({
         messages: [user, calling('a', 'b'), result('a', 'left'), result('b', 'right'), say('Go on.')],
       })
@@ -49,12 +49,12 @@ describe('writing messages to Anthropic', () => {
       ])
     })
 
-    it('puts results first even where the client has the text before them', () => {
+    it('puts tool results before the text, even if the client does not', () => {
       const { messages } = bodyOf({ messages: [user, calling('a'), say('Well?'), result('a', 'left')] })
       expect(messages.at(-1)!.content.map(({ type }) => type)).to.deep.equal(['tool_result', 'text'])
     })
 
-    it('does not let a system message part the results', () => {
+    it('does not let a system message separate tool results', () => {
       const { messages } = bodyOf({
         messages: [
           user,
@@ -67,7 +67,7 @@ describe('writing messages to Anthropic', () => {
       expect(messages).to.have.length(3)
     })
 
-    it('writes no empty text beside tool calls (13.9)', () => {
+    it('sends no empty text block beside tool calls', () => {
       for (const content of ['', null, [{ type: 'text', text: ' ' }]]) {
         const { messages } = bodyOf({
           messages: [user, { ...calling('a'), content }, result('a', 'left')],
@@ -79,7 +79,7 @@ describe('writing messages to Anthropic', () => {
       }
     })
 
-    it('skips blank texts, and turns that have nothing else', () => {
+    it('skips blank texts, and messages without other content', () => {
       const { messages } = bodyOf({
         messages: [
           say(''),
@@ -92,7 +92,7 @@ describe('writing messages to Anthropic', () => {
       expect(messages).to.deep.equal([turn('user', 'Hi')])
     })
 
-    it('reads no arguments as an empty object', () => {
+    it('converts empty arguments to an empty object', () => {
       const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: '' } }
       const { messages } = bodyOf({
         messages: [user, { role: 'assistant', tool_calls: [call] }, result('a', '')],
@@ -102,7 +102,7 @@ describe('writing messages to Anthropic', () => {
     })
 
     for (const json of ['{"to":', '[]', 'null', '7']) {
-      it(`refuses the arguments ${json}`, () => {
+      it(`rejects the arguments ${json}`, () => {
         const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: json } }
         expectRefusal(
           [user, { role: 'assistant', tool_calls: [call] }],
@@ -112,13 +112,13 @@ describe('writing messages to Anthropic', () => {
       })
     }
 
-    it('cleans ids of other providers, the same on both sides', () => {
+    it('replaces invalid characters in ids, in calls and results alike', () => {
       const { messages } = bodyOf({ messages: [user, calling('call:1.2'), result('call:1.2', 'x')] })
       expect(messages[1]!.content[0]).to.include({ id: 'call_1_2' })
       expect(messages[2]!.content[0]).to.include({ tool_use_id: 'call_1_2' })
     })
 
-    it('writes tool results of several parts, images among them', () => {
+    it('converts tool results of several parts, including images', () => {
       const content = [
         { type: 'text', text: 'See:' },
         { type: 'image_url', image_url: { url: PNG } },
@@ -128,14 +128,14 @@ describe('writing messages to Anthropic', () => {
       expect(block).to.have.nested.property('content[1].source.media_type', 'image/png')
     })
 
-    it('never sends thoughts back', () => {
+    it('does not send reasoning back', () => {
       const { messages } = bodyOf({
         messages: [user, { role: 'assistant', content: 'Nine.', reasoning_content: 'Eight is taken.' }, user],
       })
       expect(messages[1]).to.deep.equal(turn('assistant', 'Nine.'))
     })
 
-    it('sends a refusal as what the assistant said', () => {
+    it('sends a refusal as text of the assistant', () => {
       for (const message of [
         { role: 'assistant', content: null, refusal: 'No.' },
         { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
@@ -146,20 +146,20 @@ describe('writing messages to Anthropic', () => {
       }
     })
 
-    it('trims the answer that the model is to go on from', () => {
+    it('trims an assistant message at the end', () => {
       const { messages } = bodyOf({ messages: [user, { role: 'assistant', content: 'Track \n' }] })
       expect(messages[1]).to.deep.equal(turn('assistant', 'Track'))
     })
 
-    it('refuses a result without its id, and the old function role', () => {
+    it('rejects a tool message without an id, and the role function', () => {
       expectRefusal([{ role: 'tool', content: 'x' }], 'missing_parameter', 'messages[0].tool_call_id')
       expectRefusal([{ role: 'function', content: 'x' }], 'unsupported_parameter', 'messages[0].role')
     })
   })
 
-  describe('with images', () => {
+  describe('images', () => {
     for (const type of ['image/jpeg', 'image/png', 'image/gif', 'image/webp']) {
-      it(`sends the bytes of ${type}`, () => {
+      it(`sends ${type} in base64`, () => {
         expect(imageOf(`data:${type};base64,AAAA`)).to.deep.equal({
           type: 'image',
           source: { type: 'base64', media_type: type, data: 'AAAA' },
@@ -167,20 +167,20 @@ describe('writing messages to Anthropic', () => {
       })
     }
 
-    it('corrects image/jpg, and upper case', () => {
+    it('normalizes image/jpg and upper case', () => {
       expect(imageOf('DATA:image/JPG;base64,AAAA')).to.have.nested.property('source.media_type', 'image/jpeg')
     })
 
-    it('encodes a data URL that is not base64', () => {
+    it('converts a data URL that is not in base64', () => {
       expect(imageOf('data:image/png,%41B')).to.have.nested.property('source.data', 'QUI=')
     })
 
-    it('names the address of an image on the web', () => {
+    it('passes on the URL of an image', () => {
       const url = 'https://example.com/a.png'
       expect(imageOf(url)).to.deep.equal({ type: 'image', source: { type: 'url', url } })
     })
 
-    it('drops the detail and keeps a cache mark', () => {
+    it('drops the detail, and keeps the cache control', () => {
       const cache_control = { type: 'ephemeral' }
       const part = { type: 'image_url', image_url: { url: PNG, detail: 'low' }, cache_control }
       const [block] = bodyOf({ messages: [say([part])] }).messages[0]!.content
@@ -194,7 +194,7 @@ describe('writing messages to Anthropic', () => {
       '',
       'data:image/png,%',
     ]) {
-      it(`refuses ${url || 'no address'}`, () => {
+      it(`rejects ${url || 'an empty URL'}`, () => {
         const part = { type: 'image_url', image_url: { url } }
         expectRefusal(
           [user, say([{ type: 'text', text: 'x' }, part])],
@@ -205,7 +205,7 @@ describe('writing messages to Anthropic', () => {
     }
   })
 
-  describe('with files', () => {
+  describe('files', () => {
     it('sends a PDF as a document', () => {
       expect(fileOf('data:application/pdf;base64,JVBERi0=')).to.deep.equal({
         type: 'document',
@@ -214,13 +214,13 @@ describe('writing messages to Anthropic', () => {
       })
     })
 
-    it('sends a text as a document', () => {
+    it('sends a text file as a document', () => {
       expect(fileOf('data:text/markdown;charset=utf-8;base64,R2xlaXMg8J+agg==')).to.deep.include({
         source: { type: 'text', media_type: 'text/plain', data: 'Gleis 🚂' },
       })
     })
 
-    it('refuses other files, and files that only their provider has', () => {
+    it('rejects other files, and file ids', () => {
       const param = 'messages[0].content[0].file.file_data'
       const other = { type: 'file', file: { file_data: 'data:application/zip;base64,AAAA' } }
       expectRefusal([say([other])], 'invalid_value', param)
@@ -228,7 +228,7 @@ describe('writing messages to Anthropic', () => {
     })
   })
 
-  it('refuses other parts', () => {
+  it('rejects other parts', () => {
     for (const type of ['input_audio', 'video_url']) {
       expectRefusal([say([{ type }])], 'unsupported_parameter', 'messages[0].content[0]')
     }

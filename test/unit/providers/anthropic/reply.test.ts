@@ -29,8 +29,8 @@ const message = {
 
 const direct = { type: 'direct' } as const
 
-describe('reading a whole reply of Anthropic', () => {
-  it('gives its parts in order, cached input within the input', () => {
+describe('parsing a reply of Anthropic', () => {
+  it('returns the parts in order, and includes cached tokens in the input', () => {
     expect(anthropic.parseReply(message)).to.deep.equal({
       parts: [
         { type: 'start', id: 'msg_1', model: 'claude-sonnet-4-6' },
@@ -44,7 +44,7 @@ describe('reading a whole reply of Anthropic', () => {
     })
   })
 
-  it('gives thoughts, texts and parallel tool calls in their order', () => {
+  it('returns thinking, texts and parallel tool calls in order', () => {
     const content = [
       { type: 'thinking', thinking: 'Eight is taken.', signature: 'c2ln' },
       { type: 'text', text: 'I will look.', citations: null },
@@ -62,7 +62,7 @@ describe('reading a whole reply of Anthropic', () => {
     ])
   })
 
-  it('passes over blocks that say nothing, and those of the provider’s own tools', () => {
+  it('ignores empty blocks, and those of server tools', () => {
     const content = [
       { type: 'redacted_thinking', data: 'x' },
       { type: 'thinking', thinking: '', signature: 'c2ln' },
@@ -83,17 +83,17 @@ describe('reading a whole reply of Anthropic', () => {
     [null, 'stop'],
   ]
   for (const [stop_reason, reason] of reasons) {
-    it(`reads the end ${stop_reason} as ${reason}`, () => {
+    it(`maps ${stop_reason} to ${reason}`, () => {
       expect(partsOf({ stop_reason }).at(-1)).to.deep.equal({ type: 'finish', reason })
     })
   }
 
-  it('reads an end that it does not know as stop', () => {
+  it('maps an unknown stop reason to stop', () => {
     const { parts } = anthropic.parseReply({ ...message, stop_reason: 'compaction' })
     expect(parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
   })
 
-  it('gives the explanation of a refusal', () => {
+  it('returns the explanation of a refusal', () => {
     const stop_details = { type: 'refusal', category: 'cyber', explanation: 'Not this.' } as const
     expect(partsOf({ content: [], stop_reason: 'refusal', stop_details })).to.deep.equal([
       { type: 'refusal', text: 'Not this.' },
@@ -101,7 +101,7 @@ describe('reading a whole reply of Anthropic', () => {
     ])
   })
 
-  it('does with usage that is null, or not there', () => {
+  it('accepts usage that is null or missing', () => {
     const usage = {
       input_tokens: 3,
       output_tokens: 1,
@@ -109,20 +109,20 @@ describe('reading a whole reply of Anthropic', () => {
       cache_read_input_tokens: null,
       output_tokens_details: null,
     }
-    const read = (given: unknown) => anthropic.parseReply({ ...message, usage: given }).parts.at(-2)
-    expect(read(usage)).to.deep.equal({ type: 'usage', usage: { input: 3, output: 1 } })
-    expect(read(undefined)).to.deep.equal({ type: 'usage', usage: { input: 0, output: 0 } })
+    const usageOf = (usage: unknown) => anthropic.parseReply({ ...message, usage }).parts.at(-2)
+    expect(usageOf(usage)).to.deep.equal({ type: 'usage', usage: { input: 3, output: 1 } })
+    expect(usageOf(undefined)).to.deep.equal({ type: 'usage', usage: { input: 0, output: 0 } })
   })
 
   for (const body of [null, 'text', [], {}, { content: 'text' }, { choices: [] }]) {
-    it(`refuses ${JSON.stringify(body)}`, () => {
+    it(`rejects ${JSON.stringify(body)}`, () => {
       expect(() => anthropic.parseReply(body))
-        .to.throw('no message')
+        .to.throw('not a message')
         .with.property('code', 'provider_error')
     })
   }
 
-  it('refuses an error that came with a good status', () => {
+  it('throws for an error in a 200 response', () => {
     const error = { type: 'rate_limit_error', message: 'Slow down' }
     expect(() => anthropic.parseReply({ type: 'error', error }))
       .to.throw()
@@ -130,7 +130,7 @@ describe('reading a whole reply of Anthropic', () => {
   })
 })
 
-/** What a reply says, but for its start and its usage. */
+/** The parts of a reply without its start and its usage. */
 function partsOf(fields: Partial<Message>) {
   const { parts } = anthropic.parseReply({ ...message, ...fields })
   return parts.filter(({ type }) => type !== 'start' && type !== 'usage')

@@ -19,7 +19,7 @@ const text: Block = { type: 'text', text: '', citations: null }
 const thinking: Block = { type: 'thinking', thinking: '', signature: '' }
 const call = (id: string, name: string): Block => ({ type: 'tool_use', id, name, input: {}, caller: direct })
 
-/** As the provider sends it: named events, pings, a block of thoughts, a text and two tool calls, one without arguments. */
+/** A stream with named events, pings, thinking, text and two tool calls, one of them without arguments. */
 const recorded = [
   record(start()),
   record(open(0, thinking)),
@@ -46,7 +46,7 @@ const recorded = [
 
 describe('reading a stream of Anthropic', () => {
   for (const cut of CUTS) {
-    it(`gives the parts in order, cut at every ${cut} bytes`, () => {
+    it(`returns the parts in order, split every ${cut} bytes`, () => {
       expect(partsOf(readBytes(recorded, cut))).to.deep.equal([
         { type: 'start', id: 'msg_1', model: 'claude-sonnet-4-6' },
         { type: 'reasoning', text: 'Gleis 8 ist ' },
@@ -68,22 +68,22 @@ describe('reading a stream of Anthropic', () => {
     expect(readBytes(recorded.replaceAll('\n', '\r\n'), 7)).to.deep.equal(readBytes(recorded))
   })
 
-  it('carries no native record: the format is another', () => {
+  it('returns no native records', () => {
     for (const event of readBytes(recorded)) expect(event).not.to.have.property('native')
   })
 
-  it('reads a tool call without arguments as {} (13.2)', () => {
+  it('returns {} for a tool call without arguments', () => {
     const parts = partsOf(read(start(), open(0, call('toolu_1', 'ring')), close(0), ...ending))
     expect(parts).to.deep.include({ type: 'tool-json', index: 0, json: '{}' })
   })
 
-  it('reads arguments that came with the start of their block', () => {
+  it('returns arguments that the start of the block holds', () => {
     const whole: Block = { ...call('toolu_1', 'look'), type: 'tool_use', input: { to: 'left' } } as Block
     const parts = partsOf(read(start(), open(0, whole), close(0), ...ending))
     expect(parts).to.deep.include({ type: 'tool-json', index: 0, json: '{"to":"left"}' })
   })
 
-  it('keeps tool calls apart that grow in turns', () => {
+  it('keeps interleaved tool calls separate', () => {
     const json = (index: number, partial_json: string) =>
       grow(index, { type: 'input_json_delta', partial_json })
     const parts = partsOf(
@@ -101,7 +101,7 @@ describe('reading a stream of Anthropic', () => {
   })
 
   describe('usage', () => {
-    it('is overwritten by what message_delta says, never added (13.3)', () => {
+    it('is replaced by that of message_delta, not added', () => {
       const counts = { input_tokens: 20, cache_read_input_tokens: 5, output_tokens: 40 }
       const later = { ...counts, output_tokens: 50, output_tokens_details: { thinking_tokens: 30 } }
       expect(usageOf(start(), end({}, counts), end({ stop_reason: 'end_turn' }, later))).to.deep.equal([
@@ -109,7 +109,7 @@ describe('reading a stream of Anthropic', () => {
       ])
     })
 
-    it('keeps what message_delta leaves out or gives as null', () => {
+    it('keeps values that message_delta omits or sets to null', () => {
       expect(usageOf(start(), end({ stop_reason: 'end_turn' }, { output_tokens: 9 }))).to.deep.equal([
         { input: 112, output: 9, cached: 100, cacheWrite: 0 },
       ])
@@ -119,7 +119,7 @@ describe('reading a stream of Anthropic', () => {
     })
   })
 
-  it('gives the explanation of a refusal before the end', () => {
+  it('returns the explanation of a refusal before the finish', () => {
     const stop_details = { type: 'refusal', category: null, explanation: 'Not this.' } as const
     const parts = partsOf(read(start(), end({ stop_reason: 'refusal', stop_details }), stop))
     expect(parts.slice(1, 3)).to.deep.equal([
@@ -128,8 +128,8 @@ describe('reading a stream of Anthropic', () => {
     ])
   })
 
-  it('passes over events, blocks and deltas that it does not know', () => {
-    const strange = [
+  it('ignores unknown events, blocks and deltas', () => {
+    const unknown = [
       { type: 'message_hint' },
       { type: 'content_block_start', index: 0, content_block: { type: 'hologram' } },
       { type: 'content_block_delta', index: 0, delta: { type: 'hologram_delta' } },
@@ -138,24 +138,24 @@ describe('reading a stream of Anthropic', () => {
       { type: 'content_block_stop', index: 0 },
       {},
     ]
-    const bytes = [start(), ...strange, ...ending].map((each) => record(each)).join('')
+    const bytes = [start(), ...unknown, ...ending].map((each) => record(each)).join('')
     expect(partsOf(readBytes(bytes)).map(({ type }) => type)).to.deep.equal(['start', 'finish', 'usage'])
   })
 
-  it('passes over an event without data', () => {
+  it('ignores an event without data', () => {
     expect(anthropic.createStreamReader().read({ event: 'ping', data: '' })).to.deep.equal([])
   })
 
-  it('fails when the bytes end before message_stop', () => {
+  it('throws if the stream ends before message_stop', () => {
     for (const events of [[], [start()], [start(), end({ stop_reason: 'end_turn' })]]) {
       expect(() => read(...events))
-        .to.throw('stopped before the end')
+        .to.throw('ended before it was complete')
         .that.includes({ code: 'provider_error', mayFailOver: true })
     }
   })
 
   for (const data of ['{"type":"message_st', 'null', '[]', '42', '<html>']) {
-    it(`fails on the record ${data}`, () => {
+    it(`throws for the record ${data}`, () => {
       expect(() => anthropic.createStreamReader().read({ event: 'message_start', data }))
         .to.throw('malformed')
         .with.property('code', 'provider_error')
@@ -174,7 +174,7 @@ describe('reading a stream of Anthropic', () => {
   ]
   for (const [type, code, mayFailOver] of errors) {
     const event = record({ type: 'error', error: { type, message: 'Oops' }, request_id: 'req_1' })
-    it(`throws ${code} on ${type}, first of all or later (13.4, 13.5)`, () => {
+    it(`throws ${code} for ${type}, as the first event and later`, () => {
       for (const before of ['', record(start()) + record(open(0, text))]) {
         expect(() => readBytes(before + event))
           .to.throw()

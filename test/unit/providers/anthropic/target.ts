@@ -3,11 +3,11 @@ import { parse } from 'yaml'
 import type { ChatRequest } from '../../../../core/contract/chat.ts'
 import type { Model, Target } from '../../../../core/contract/provider.ts'
 import { anthropic } from '../../../../providers/anthropic/adapter.ts'
-import type { MessagesBody } from '../../../../providers/anthropic/wire.ts'
+import type { AnthropicBody } from '../../../../providers/anthropic/wire.ts'
 
 const rows: Model[] = parse(readFileSync('config/models.yaml', 'utf8'))
 
-/** A model as the shipped catalogue has it; one that is not in it has no entry. */
+/** A model of the shipped catalogue; without `entry` if it has no row there. */
 export function targetOf(model: string): Target {
   const row = rows.find(({ id, provider }) => id === model && provider === 'anthropic')
   const defaults = { aliases: [], reasoning: false, sampling: true, quirks: {} }
@@ -18,12 +18,12 @@ export type Fields = Partial<ChatRequest>
 
 export const user = { role: 'user', content: 'Which track?' } as const
 
-/** A call with these fields, to a user's question where they bring no messages. */
+/** Builds a request with these fields; the default message is a user's question. */
 export function write(fields: Fields, model = 'claude-sonnet-4-6') {
   return anthropic.buildRequest({ messages: [user], ...fields }, targetOf(model), 'sk-ant-key')
 }
 
-/** The body of such a call, as the provider parses it. */
-export function bodyOf(fields: Fields, model?: string): MessagesBody {
+/** The body of such a request, parsed. */
+export function bodyOf(fields: Fields, model?: string): AnthropicBody {
   return JSON.parse(write(fields, model).body)
 }

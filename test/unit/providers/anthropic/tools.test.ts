@@ -8,15 +8,15 @@ const tools = [
 ]
 const named = { type: 'function', function: { name: 'ring' } }
 
-describe('writing tools to Anthropic', () => {
-  it('gives name, description and schema', () => {
+describe('converting tools for Anthropic', () => {
+  it('sends name, description and schema', () => {
     expect(bodyOf({ tools }).tools).to.deep.equal([
       { name: 'switch', description: 'Throws a switch', input_schema: parameters },
       { name: 'ring', input_schema: { type: 'object', properties: {} } },
     ])
   })
 
-  it('sees to it that the schema is an object', () => {
+  it('ensures an object schema', () => {
     const tool = { type: 'function', function: { name: 'x', parameters: { required: [] } } }
     expect(bodyOf({ tools: [tool] }).tools![0]!.input_schema).to.deep.equal({
       type: 'object',
@@ -25,7 +25,7 @@ describe('writing tools to Anthropic', () => {
     })
   })
 
-  it('keeps strict, with a schema that can be enforced', () => {
+  it('keeps strict, and converts the schema', () => {
     const strict = { ...tools[0]!.function, strict: true }
     const [tool] = bodyOf({ tools: [{ type: 'function', function: strict }] }).tools!
     expect(tool).to.include({ strict: true })
@@ -37,53 +37,53 @@ describe('writing tools to Anthropic', () => {
     })
   })
 
-  it('keeps a cache mark', () => {
+  it('keeps the cache control', () => {
     const cache_control = { type: 'ephemeral' }
     expect(bodyOf({ tools: [{ ...tools[0]!, cache_control }] }).tools![0]).to.deep.include({ cache_control })
   })
 
-  it('refuses tools that are no functions', () => {
+  it('rejects tools that are not functions', () => {
     expect(() => bodyOf({ tools: [...tools, { type: 'web_search' }] }))
       .to.throw()
       .that.deep.includes({ code: 'unsupported_parameter', details: { param: 'tools[2]' } })
   })
 
-  const choices: [choice: Fields['tool_choice'], written: object][] = [
+  const choices: [choice: Fields['tool_choice'], sent: object][] = [
     ['auto', { type: 'auto' }],
     ['none', { type: 'none' }],
     ['required', { type: 'any' }],
     [named, { type: 'tool', name: 'ring' }],
   ]
-  for (const [tool_choice, written] of choices) {
-    it(`writes the choice ${JSON.stringify(tool_choice)} as ${JSON.stringify(written)}`, () => {
+  for (const [tool_choice, sent] of choices) {
+    it(`converts the choice ${JSON.stringify(tool_choice)} to ${JSON.stringify(sent)}`, () => {
       const call = write({ tools, tool_choice: tool_choice! })
-      expect(JSON.parse(call.body)).to.deep.include({ tool_choice: written })
+      expect(JSON.parse(call.body)).to.deep.include({ tool_choice: sent })
       expect(call.omitted).to.deep.equal([])
     })
   }
 
   for (const model of ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5-1', 'claude-next']) {
-    it(`lets ${model} choose, which refuses to be forced (13.7)`, () => {
+    it(`sends auto to ${model}, which rejects a forced choice`, () => {
       const call = write({ tools, tool_choice: 'required' }, model)
       expect(JSON.parse(call.body)).to.deep.include({ tool_choice: { type: 'auto' } })
       expect(call.omitted).to.deep.equal(['tool_choice'])
     })
 
-    it(`offers ${model} only the tool that is named (13.7)`, () => {
+    it(`sends only the named tool to ${model}`, () => {
       const body = bodyOf({ tools, tool_choice: named }, model)
       expect(body.tools!.map(({ name }) => name)).to.deep.equal(['ring'])
       expect(body.tool_choice).to.deep.equal({ type: 'auto' })
     })
   }
 
-  it('offers only the tools that are allowed', () => {
+  it('sends only the allowed tools', () => {
     const allowed_tools = { mode: 'required', tools: [named] }
     const body = bodyOf({ tools, tool_choice: { type: 'allowed_tools', allowed_tools } })
     expect(body.tools!.map(({ name }) => name)).to.deep.equal(['ring'])
     expect(body.tool_choice).to.deep.equal({ type: 'any' })
   })
 
-  it('switches parallel calls off', () => {
+  it('disables parallel calls', () => {
     const off = { disable_parallel_tool_use: true }
     const fields = { tools, parallel_tool_calls: false }
     expect(bodyOf(fields).tool_choice).to.deep.equal({ type: 'auto', ...off })
@@ -91,12 +91,12 @@ describe('writing tools to Anthropic', () => {
     expect(bodyOf({ ...fields, tool_choice: 'none' }).tool_choice).to.deep.equal({ type: 'none' })
   })
 
-  it('writes no choice without tools', () => {
+  it('sends no choice without tools', () => {
     const body = bodyOf({ tool_choice: 'required', parallel_tool_calls: false, tools: [] })
     expect(body).not.to.have.any.keys('tool_choice', 'tools')
   })
 
-  it('refuses a choice that does not exist, or that no tool matches', () => {
+  it('rejects an unknown choice, and one without a matching tool', () => {
     for (const tool_choice of ['any', { type: 'function', function: { name: 'wave' } }, { type: 'custom' }]) {
       expect(() => bodyOf({ tools, tool_choice }))
         .to.throw()
@@ -104,7 +104,7 @@ describe('writing tools to Anthropic', () => {
     }
   })
 
-  it('names the tools of the history where the request has none, and lets none be called', () => {
+  it('declares the tools of the history if the request has none, and forbids calls', () => {
     const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: '{}' } }
     const messages = [
       user,

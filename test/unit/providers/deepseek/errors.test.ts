@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { ErrorCode } from '../../../../core/contract/errors.ts'
 import { deepseek } from '../../../../providers/deepseek/adapter.ts'
 
-describe('reading a failure of DeepSeek', () => {
+describe('parsing an error of DeepSeek', () => {
   const table: [status: number, message: string, code: ErrorCode][] = [
     [400, 'Failed to deserialize the JSON body', 'provider_refused'],
     [400, 'Model Not Exist', 'model_not_found'],
@@ -14,19 +14,19 @@ describe('reading a failure of DeepSeek', () => {
     [503, 'Server overloaded', 'provider_error'],
   ]
   for (const [status, message, code] of table) {
-    it(`reads ${status} ${message} as ${code}`, () => {
+    it(`maps ${status} ${message} to ${code}`, () => {
       expect(read(status, message).code).to.equal(code)
     })
   }
 
-  it('does not have 402 retried, but lets another provider answer', () => {
+  it('tells clients not to retry a 402, and allows failover', () => {
     const error = read(402, 'Insufficient Balance')
     expect(error.details.headers).to.deep.equal({ 'x-should-retry': 'false' })
     expect(error.mayFailOver).to.equal(true)
     expect(error.message).not.to.contain('Balance')
   })
 
-  it('says that the prompt is too long', () => {
+  it('sets the code context_length_exceeded for a prompt that is too long', () => {
     const error = read(
       400,
       "This model's maximum context length is 1000000 tokens. However, you requested more.",
@@ -34,7 +34,7 @@ describe('reading a failure of DeepSeek', () => {
     expect(error.wireCode).to.equal('context_length_exceeded')
   })
 
-  it('does without retry-after', () => {
+  it('accepts a 429 without retry-after', () => {
     expect(read(429, 'Rate limit reached').details.retryAfter).to.equal(1)
   })
 })

@@ -6,13 +6,13 @@ import { createProviderClient, type ProviderClient } from '../../../../providers
 import { readAsClient } from '../../../support/as-client.ts'
 import { staying } from '../../../support/presence.ts'
 
-describe('an exchange with DeepSeek', () => {
+describe('an exchange with the DeepSeek sandbox', () => {
   let sandbox: Sandbox
-  let connection: ProviderClient
+  let client: ProviderClient
 
   before(async () => {
     sandbox = await startSandbox()
-    connection = createProviderClient({
+    client = createProviderClient({
       id: 'deepseek',
       adapter: deepseek,
       baseUrl: `${sandbox.url}/deepseek`,
@@ -22,13 +22,13 @@ describe('an exchange with DeepSeek', () => {
   })
 
   after(async () => {
-    await connection.close()
+    await client.close()
     await sandbox.close()
   })
 
   for (const stream of [false, true]) {
     describe(stream ? 'streamed' : 'whole', () => {
-      it("is read by OpenAI's client, with thoughts and usage", async () => {
+      it("can be read by OpenAI's client, with reasoning and usage", async () => {
         const { choices, usage } = await ask({ stream, user: 'ada@example.com' })
         expect(choices[0]!.message.content).to.contain('You said: "Which track?"')
         expect(choices[0]!.message).to.have.property('reasoning_content')
@@ -36,12 +36,12 @@ describe('an exchange with DeepSeek', () => {
         expect(usage).to.include({ prompt_tokens: 3, prompt_cache_miss_tokens: 3 })
       })
 
-      it('thinks no thoughts at effort none', async () => {
+      it('does not reason for effort none', async () => {
         const { choices } = await ask({ stream, reasoning_effort: 'none' })
         expect(choices[0]!.message).not.to.have.property('reasoning_content')
       })
 
-      it('gives parallel tool calls, and takes them back without thoughts', async () => {
+      it('returns parallel tool calls, and accepts them without reasoning', async () => {
         const tools = [{ type: 'function', function: { name: 'look', strict: true } }]
         const user: Message = { role: 'user', content: 'Use the tool in parallel' }
         const { choices } = await ask({ stream, tools, messages: [user] })
@@ -59,59 +59,63 @@ describe('an exchange with DeepSeek', () => {
           content: [{ type: 'text', text: 'done' }],
         }))
         const turn: Message = { role: 'assistant', content: null, tool_calls }
-        const answer = await ask({ stream, tools, messages: [user, turn, ...results] })
-        expect(answer.choices[0]!.message.content).to.contain('The tool answered: "done".')
+        const reply = await ask({ stream, tools, messages: [user, turn, ...results] })
+        expect(reply.choices[0]!.message.content).to.contain('The tool answered: "done".')
       })
 
-      it('answers in JSON to a prompt that does not say so', async () => {
+      it('returns JSON for a prompt that does not mention it', async () => {
         const { choices } = await ask({ stream, response_format: { type: 'json_object' } })
         expect(JSON.parse(choices[0]!.message.content ?? '')).to.include({ you_said: 'Which track?' })
       })
 
-      for (const [fault, code] of [
+      for (const [failure, code] of [
         ['status=400', 'provider_refused'],
         ['status=402', 'provider_quota_exceeded'],
         ['status=429', 'provider_rate_limited'],
         ['status=503', 'provider_error'],
       ]) {
-        it(`fails with ${code} on ${fault}`, async () => {
-          const error = await ask({ stream, messages: says(`[[sandbox:${fault}]]`) }).catch((it) => it)
+        it(`throws ${code} for ${failure}`, async () => {
+          const error = await ask({ stream, messages: fromUser(`[[sandbox:${failure}]]`) }).catch((it) => it)
           expect(error).to.have.property('code', code)
         })
       }
     })
   }
 
-  it('lives through `: keep-alive` comments', async () => {
+  it('accepts `: keep-alive` comments', async () => {
     const { choices } = await ask({
       stream: true,
-      messages: says('Hi [[sandbox:comments token-delay=20]]'),
+      messages: fromUser('Hi [[sandbox:comments token-delay=20]]'),
     })
     expect(choices[0]!.finish_reason).to.equal('stop')
   })
 
-  for (const fault of ['error-first', 'eof=0', 'cut=0']) {
-    it(`fails over before the answer (${fault})`, async () => {
-      const error = await ask({ stream: true, messages: says(`[[sandbox:${fault}]]`) }).catch((it) => it)
+  for (const failure of ['error-first', 'eof=0', 'cut=0']) {
+    it(`allows failover before the reply (${failure})`, async () => {
+      const error = await ask({ stream: true, messages: fromUser(`[[sandbox:${failure}]]`) }).catch(
+        (it) => it,
+      )
       expect(error).to.have.property('mayFailOver', true)
     })
   }
 
-  for (const fault of ['error-mid=3', 'eof=3', 'cut=3', 'malformed']) {
-    it(`never looks complete when it is not (${fault})`, async () => {
-      const error = await ask({ stream: true, messages: says(`[[sandbox:${fault}]]`) }).catch((it) => it)
+  for (const failure of ['error-mid=3', 'eof=3', 'cut=3', 'malformed']) {
+    it(`does not look complete if it is not (${failure})`, async () => {
+      const error = await ask({ stream: true, messages: fromUser(`[[sandbox:${failure}]]`) }).catch(
+        (it) => it,
+      )
       expect(error).to.be.instanceOf(Error)
     })
   }
 
   async function ask(fields: Partial<ChatRequest>) {
-    const request = { messages: says('Which track?'), ...fields }
+    const request = { messages: fromUser('Which track?'), ...fields }
     const target = { provider: 'deepseek', model: 'deepseek-test' }
-    const { reply } = await connection.send(request, target, staying)
+    const { reply } = await client.send(request, target, staying)
     return readAsClient(reply)
   }
 })
 
-function says(content: string): Message[] {
+function fromUser(content: string): Message[] {
   return [{ role: 'user', content }]
 }

@@ -34,8 +34,8 @@ const completion = {
   system_fingerprint: 'fp_1',
 } satisfies ChatCompletion & { usage: { prompt_cache_hit_tokens: number; prompt_cache_miss_tokens: number } }
 
-describe('reading a whole reply of DeepSeek', () => {
-  it('gives its parts in order, reasoning first and cached tokens counted', () => {
+describe('parsing a reply of DeepSeek', () => {
+  it('returns the parts in order, with the reasoning first, and counts cached tokens', () => {
     expect(deepseek.parseReply(completion).parts).to.deep.equal([
       { type: 'start', id: 'd1', model: 'deepseek-flash' },
       { type: 'reasoning', text: 'Eight is taken.' },
@@ -45,22 +45,22 @@ describe('reading a whole reply of DeepSeek', () => {
     ])
   })
 
-  it('keeps the reply itself, with reasoning_content', () => {
+  it('keeps the native record, with reasoning_content', () => {
     expect(deepseek.parseReply(completion).native).to.equal(completion)
   })
 
-  it('reads JSON after leading blank lines', () => {
+  it('accepts leading blank lines', () => {
     const body: unknown = JSON.parse(`\n\n\r\n${JSON.stringify(completion)}`)
     expect(deepseek.parseReply(body).parts).to.have.length(5)
   })
 
   for (const reason of ['stop', 'length', 'tool_calls', 'content_filter'] as const) {
-    it(`reads the end ${reason}`, () => {
+    it(`keeps the finish reason ${reason}`, () => {
       expect(read(reason).parts.at(-1)).to.deep.equal({ type: 'finish', reason })
     })
   }
 
-  it('fails on insufficient_system_resource, so that another target may answer', () => {
+  it('throws for insufficient_system_resource, and allows failover', () => {
     expect(() => read('insufficient_system_resource'))
       .to.throw('insufficient_system_resource')
       .with.property('mayFailOver', true)

@@ -3,7 +3,7 @@ import type OpenAI from 'openai'
 import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
 import type { Model, Target } from '../../../../core/contract/provider.ts'
 import { deepseek } from '../../../../providers/deepseek/adapter.ts'
-import type { ChatBody, ChatMessage } from '../../../../providers/deepseek/wire.ts'
+import type { DeepSeekBody, DeepSeekMessage } from '../../../../providers/deepseek/wire.ts'
 
 type Params = OpenAI.Chat.Completions.ChatCompletionCreateParams
 type KeysOf<T> = T extends unknown ? keyof T : never
@@ -14,11 +14,11 @@ type Mutable<T> = T extends readonly (infer U)[]
     ? { -readonly [K in keyof T]: Mutable<Exclude<T[K], undefined>> }
     : T
 
-/** What DeepSeek adds to OpenAI's body and takes other values for. */
+/** Fields that DeepSeek adds to OpenAI's body, or for which it accepts other values. */
 type Own = 'thinking' | 'user_id' | 'reasoning_effort'
-type Shared = Mutable<Required<Omit<ChatBody, Own>>>
+type Shared = Mutable<Required<Omit<DeepSeekBody, Own>>>
 const _shared = (body: Shared): Partial<Omit<Params, 'messages'>> => body
-const _messages = (messages: Mutable<ChatMessage>[]): Params['messages'] => messages
+const _messages = (messages: Mutable<DeepSeekMessage>[]): Params['messages'] => messages
 const _knows: Unknown<Shared, Params> extends never ? true : false = true
 
 const FLASH: Partial<Model> = {
@@ -30,8 +30,8 @@ const flash = targetOf(FLASH)
 const pro = targetOf({ id: 'deepseek-v4-pro', quirks: { top_p: 'plain' } })
 const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisfies ChatRequest
 
-describe('writing a call to DeepSeek', () => {
-  it('names path, key and content type', () => {
+describe('building a request to DeepSeek', () => {
+  it('sets path and headers', () => {
     expect(deepseek.buildRequest(request, flash, 'sk-key')).to.deep.include({
       path: '/chat/completions',
       headers: {
@@ -43,27 +43,27 @@ describe('writing a call to DeepSeek', () => {
     })
   })
 
-  it('sends model and messages, and nothing that the request does not set', () => {
+  it('sends only the model and messages if nothing else is set', () => {
     expect(bodyOf(request)).to.deep.equal({ model: 'deepseek-flash', messages: request.messages })
   })
 
-  it('asks a stream for its usage', () => {
+  it('requests usage for streams', () => {
     const call = deepseek.buildRequest({ ...request, stream: true, stream_options: {} }, flash, 'sk-key')
     expect(call.headers.accept).to.equal('text/event-stream')
     expect(JSON.parse(call.body)).to.deep.include({ stream: true, stream_options: { include_usage: true } })
   })
 
-  it('keeps what means the same', () => {
+  it('passes on common parameters', () => {
     const same = { temperature: 1.7, max_tokens: 20, stop: ['!'], logprobs: true, top_logprobs: 3 }
     expect(bodyOf({ ...request, ...same })).to.deep.include(same)
   })
 
-  it('calls every token limit max_tokens', () => {
+  it('sends both token limits as max_tokens', () => {
     const body = bodyOf({ ...request, max_completion_tokens: 30, max_tokens: 20 })
     expect(body).to.include({ max_tokens: 30 }).and.not.to.have.property('max_completion_tokens')
   })
 
-  it('leaves out what has no effect on DeepSeek, and lists it', () => {
+  it('omits and reports fields without effect on DeepSeek', () => {
     const fields = {
       presence_penalty: 0.5,
       frequency_penalty: null,
@@ -80,8 +80,8 @@ describe('writing a call to DeepSeek', () => {
     ])
   })
 
-  it('leaves out without a word what the answer does not depend on', () => {
-    const beside = {
+  it('does not report omitted fields that do not affect the reply', () => {
+    const unrelated = {
       metadata: { task: 'x' },
       store: true,
       service_tier: 'flex',
@@ -91,23 +91,23 @@ describe('writing a call to DeepSeek', () => {
       parallel_tool_calls: true,
       tools: [],
     }
-    expect(bodyOf({ ...request, ...beside })).to.have.all.keys('model', 'messages')
-    expect(omittedOf({ ...request, ...beside })).to.deep.equal([])
+    expect(bodyOf({ ...request, ...unrelated })).to.have.all.keys('model', 'messages')
+    expect(omittedOf({ ...request, ...unrelated })).to.deep.equal([])
   })
 
-  it('does not change the request', () => {
-    const given: ChatRequest = {
+  it('does not modify the request', () => {
+    const original: ChatRequest = {
       messages: [{ role: 'tool', content: [{ type: 'text', text: 'x' }], tool_call_id: 'a' }],
       response_format: { type: 'json_object' },
     }
-    const copy = structuredClone(given)
-    bodyOf(given)
-    expect(given).to.deep.equal(copy)
+    const copy = structuredClone(original)
+    bodyOf(original)
+    expect(original).to.deep.equal(copy)
   })
 
   describe('the user', () => {
     for (const user of ['ada', 'Ada_9-x', 'a'.repeat(512)]) {
-      it(`is passed as user_id (${user.slice(0, 10)})`, () => {
+      it(`is sent as user_id (${user.slice(0, 10)})`, () => {
         expect(bodyOf({ ...request, user }))
           .to.include({ user_id: user })
           .and.not.to.have.property('user')
@@ -115,17 +115,17 @@ describe('writing a call to DeepSeek', () => {
     }
 
     for (const user of ['ada@example.com', '{"team":"ops"}', 'ä', 'a'.repeat(513)]) {
-      it(`is hashed where DeepSeek would refuse the name (${user.slice(0, 20)})`, () => {
+      it(`is hashed if DeepSeek would reject it (${user.slice(0, 20)})`, () => {
         expect(bodyOf({ ...request, user }).user_id).to.match(/^[A-Za-z0-9_-]{43}$/)
       })
     }
 
-    it('stays apart from others when hashed', () => {
+    it('has a unique hash', () => {
       const ids = ['a.b', 'a@b', 'a.b'].map((user) => bodyOf({ ...request, user }).user_id)
       expect(ids[0]).to.equal(ids[2]).and.not.to.equal(ids[1])
     })
 
-    it('is left out when empty, and may be named by safety_identifier', () => {
+    it('is omitted if it is empty, and can be the safety_identifier', () => {
       expect(bodyOf({ ...request, user: '' })).not.to.have.property('user_id')
       expect(bodyOf({ ...request, safety_identifier: 'ada' })).to.have.property('user_id', 'ada')
     })
@@ -144,14 +144,14 @@ describe('writing a call to DeepSeek', () => {
       ['xhigh', { ...enabled, reasoning_effort: 'high' }],
       ['max', { ...enabled, reasoning_effort: 'max' }],
     ] as const) {
-      it(`at effort ${effort} is ${JSON.stringify(fields)}`, () => {
+      it(`is ${JSON.stringify(fields)} for effort ${effort}`, () => {
         const { model: _, messages, ...rest } = bodyOf({ ...request, reasoning_effort: effort })
         expect(rest).to.deep.equal(fields)
         expect(omittedOf({ ...request, reasoning_effort: effort })).to.deep.equal([])
       })
     }
 
-    it("may be asked for in DeepSeek's own way", () => {
+    it("can be set by DeepSeek's own field", () => {
       expect(bodyOf({ ...request, ...disabled })).to.deep.include(disabled)
       expect(bodyOf({ ...request, ...enabled, reasoning_effort: 'max' })).to.deep.include({
         ...enabled,
@@ -163,7 +163,7 @@ describe('writing a call to DeepSeek', () => {
       ['deepseek-chat', disabled],
       ['deepseek-reasoner', enabled],
     ] as const) {
-      it(`is ${fields.thinking.type} when the model was asked for as ${name}`, () => {
+      it(`is ${fields.thinking.type} if ${name} was requested`, () => {
         const body = bodyOf(request, { ...flash, alias: name })
         expect(body).to.deep.include({ model: 'deepseek-flash', ...fields })
       })
@@ -174,18 +174,18 @@ describe('writing a call to DeepSeek', () => {
       })
     }
 
-    it('follows the effort rather than a retired name', () => {
-      const asked = { ...flash, alias: 'deepseek-chat' }
-      expect(bodyOf({ ...request, reasoning_effort: 'low' }, asked)).to.deep.include(enabled)
+    it('is decided by the effort before a retired name', () => {
+      const requested = { ...flash, alias: 'deepseek-chat' }
+      expect(bodyOf({ ...request, reasoning_effort: 'low' }, requested)).to.deep.include(enabled)
     })
 
-    it('follows no name that a rule replaced by another model', () => {
+    it('is not decided by a name that a rule replaced', () => {
       expect(bodyOf({ ...request, model: 'deepseek-chat' }, pro)).not.to.have.property('thinking')
     })
   })
 
   describe('top_p', () => {
-    for (const [name, target, effort, given, written] of [
+    for (const [name, target, effort, requested, sent] of [
       ['flash', flash, null, 0.5, 0.95],
       ['flash', flash, 'high', 0.98, 0.98],
       ['flash', flash, 'none', 0.5, undefined],
@@ -193,20 +193,20 @@ describe('writing a call to DeepSeek', () => {
       ['pro', pro, 'none', 0.5, 0.5],
       ['a model not in the catalogue', { provider: 'deepseek', model: 'deepseek-next' }, null, 0.5, 0.5],
     ] as const) {
-      it(`of ${given} for ${name} at effort ${effort} is ${written}`, () => {
+      it(`is ${sent} for ${requested} on ${name} at effort ${effort}`, () => {
         const call = deepseek.buildRequest(
-          { ...request, top_p: given, reasoning_effort: effort },
+          { ...request, top_p: requested, reasoning_effort: effort },
           target,
           'k',
         )
-        expect(JSON.parse(call.body).top_p).to.equal(written)
-        expect(call.omitted).to.deep.equal(written === undefined ? ['top_p'] : [])
+        expect(JSON.parse(call.body).top_p).to.equal(sent)
+        expect(call.omitted).to.deep.equal(sent === undefined ? ['top_p'] : [])
       })
     }
   })
 
   describe('messages', () => {
-    it('hold known fields only, and no developer', () => {
+    it('have known fields only, and no developer role', () => {
       const messages = [
         { role: 'developer', content: 'Be brief', name: 'boss' },
         { role: 'user', content: 'Hi', name: 'ada', extra: 1 },
@@ -219,17 +219,17 @@ describe('writing a call to DeepSeek', () => {
       ])
     })
 
-    it('join lists that are only text', () => {
+    it('have lists of texts joined', () => {
       const content = ['One', 'two'].map((text) => ({ type: 'text', text }))
-      const written = messagesOf([
+      const converted = messagesOf([
         { role: 'system', content },
         { role: 'user', content },
         { role: 'tool', content, tool_call_id: 'a' },
       ])
-      expect(written.map((message) => message.content)).to.deep.equal(Array(3).fill('One\ntwo'))
+      expect(converted.map((message) => message.content)).to.deep.equal(Array(3).fill('One\ntwo'))
     })
 
-    it('keep lists with images and files, each with known fields only', () => {
+    it('have lists with images and files, each with known fields only', () => {
       const content = [
         { type: 'text', text: 'Look' },
         { type: 'image_url', image_url: { url: 'https://example.com/9.png', detail: 'low', x: 1 } },
@@ -242,18 +242,18 @@ describe('writing a call to DeepSeek', () => {
       ])
     })
 
-    it('cannot hold audio', () => {
+    it('are rejected with audio', () => {
       const content = [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }]
       expect(() => messagesOf([{ role: 'user', content }]))
-        .to.throw('cannot hold')
+        .to.throw('does not support')
         .with.property('code', 'unsupported_parameter')
     })
   })
 
-  describe('tool turns', () => {
+  describe('tool calls and results', () => {
     const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
 
-    it('replay reasoning_content, empty where it is missing', () => {
+    it('have reasoning_content, empty if it is missing', () => {
       const messages: Message[] = [
         { role: 'assistant', content: null, reasoning_content: 'I look.', tool_calls: [call('a')] },
         { role: 'tool', tool_call_id: 'a', content: 'Nine' },
@@ -268,7 +268,7 @@ describe('writing a call to DeepSeek', () => {
       ])
     })
 
-    it('move images behind the results of parallel calls', () => {
+    it('have their images moved behind the results of parallel calls', () => {
       const image = (n: number) => ({
         type: 'image_url',
         image_url: { url: `data:image/png;base64,${n}` },
@@ -298,7 +298,7 @@ describe('writing a call to DeepSeek', () => {
     const ring = { name: 'ring', description: 'Rings', parameters: { type: 'object' } }
     const tool = { type: 'function', function: { ...ring, strict: true } }
 
-    it('lose strict and unknown fields', () => {
+    it('have no strict and no unknown fields', () => {
       expect(bodyOf({ ...request, tools: [{ ...tool, x: 1 }] }).tools).to.deep.equal([
         { type: 'function', function: ring },
       ])
@@ -306,7 +306,7 @@ describe('writing a call to DeepSeek', () => {
 
     const named = { type: 'function', function: { name: 'ring' } }
     for (const choice of ['auto', 'none', 'required', named]) {
-      it(`are chosen by ${JSON.stringify(choice)}`, () => {
+      it(`have the choice ${JSON.stringify(choice)}`, () => {
         const body = bodyOf({ ...request, tools: [tool], tool_choice: choice })
         expect(body.tool_choice).to.deep.equal(choice)
       })
@@ -316,7 +316,7 @@ describe('writing a call to DeepSeek', () => {
   describe('JSON mode', () => {
     const response_format = { type: 'json_object', extra: 1 }
 
-    it('gets the word into the prompt when it is absent', () => {
+    it('adds the word to the prompt if it is missing', () => {
       const body = bodyOf({ ...request, response_format })
       expect(body).to.deep.equal({
         model: 'deepseek-flash',
@@ -325,7 +325,7 @@ describe('writing a call to DeepSeek', () => {
       })
     })
 
-    it('leaves a prompt alone that has it', () => {
+    it('does not change a prompt with the word', () => {
       const parts = [
         { type: 'text', text: 'As Json' },
         { type: 'image_url', image_url: { url: 'data:,' } },
@@ -341,7 +341,7 @@ function bodyOf(chatRequest: ChatRequest, target = flash): Record<string, unknow
   return JSON.parse(deepseek.buildRequest(chatRequest, target, 'sk-key').body)
 }
 
-function messagesOf(messages: readonly Message[]): ChatMessage[] {
+function messagesOf(messages: readonly Message[]): DeepSeekMessage[] {
   return JSON.parse(deepseek.buildRequest({ messages }, flash, 'sk-key').body).messages
 }
 

@@ -29,8 +29,10 @@ describe('reading a stream of DeepSeek', () => {
   ]
 
   for (const cut of CUTS) {
-    it(`gives the parts in order through keep-alive comments, cut at every ${cut} bytes`, () => {
-      const bytes = `: keep-alive\n\n: keep-alive\n\n${text.map((each) => `${record(each)}: keep-alive\n\n`).join('')}data: [DONE]\n\n`
+    it(`returns the parts in order despite keep-alive comments, split every ${cut} bytes`, () => {
+      const keepAlive = ': keep-alive\n\n'
+      const records = text.map((each) => `${record(each)}${keepAlive}`).join('')
+      const bytes = `${keepAlive}${keepAlive}${records}data: [DONE]\n\n`
       expect(partsOf(readBytes(bytes, cut))).to.deep.equal([
         { type: 'start', id: 'd1', model: 'deepseek-flash' },
         { type: 'reasoning', text: 'Acht ist ' },
@@ -43,16 +45,16 @@ describe('reading a stream of DeepSeek', () => {
     })
   }
 
-  it('keeps each chunk itself', () => {
+  it('keeps the native chunks', () => {
     expect(read(...text).map((event) => event.native)).to.deep.equal(text)
   })
 
-  it('gives nothing for comments', () => {
+  it('ignores comments', () => {
     const bytes = createSseReader()
     expect(bytes.feed(new TextEncoder().encode(': keep-alive\n\n'.repeat(100)))).to.deep.equal([])
   })
 
-  it('reads usage in a chunk of its own', () => {
+  it('reads usage in a separate chunk', () => {
     const trailing = { ...chunk({}), choices: [], usage: USAGE }
     expect(partsOf(read(chunk({}, 'stop'), trailing)).map((part) => part.type)).to.deep.equal([
       'start',
@@ -61,7 +63,7 @@ describe('reading a stream of DeepSeek', () => {
     ])
   })
 
-  it('gives tool calls after the reasoning', () => {
+  it('returns tool calls after the reasoning', () => {
     const events = read(
       chunk({ role: 'assistant', content: null, reasoning_content: 'I ring.' }),
       chunk({
@@ -78,24 +80,24 @@ describe('reading a stream of DeepSeek', () => {
     ])
   })
 
-  it('fails on insufficient_system_resource, so that another target may answer', () => {
+  it('throws for insufficient_system_resource, and allows failover', () => {
     const last = { ...chunk({}), choices: [{ index: 0, delta: {}, finish_reason: RESOURCE }] }
     expect(() => readBytes(record(last)))
       .to.throw(RESOURCE)
       .with.property('mayFailOver', true)
   })
 
-  it('throws on an error record', () => {
+  it('throws for an error record', () => {
     const error = { message: 'Busy', type: 'server_error', param: null, code: 'server_error' }
     expect(() => readBytes(record(text[0]!) + record({ error })))
       .to.throw()
       .with.property('code', 'provider_error')
   })
 
-  it('fails when the bytes end before the model has finished', () => {
+  it('throws if the stream ends before the finish', () => {
     for (const bytes of ['', ': keep-alive\n\n', record(chunk({ content: 'Hi' }))]) {
       expect(() => readBytes(bytes))
-        .to.throw('stopped before the end')
+        .to.throw('ended before it was complete')
         .with.property('code', 'provider_error')
     }
   })

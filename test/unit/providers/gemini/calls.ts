@@ -2,13 +2,13 @@ import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
 import type { GatewayError } from '../../../../core/contract/errors.ts'
 import type { Model, Target } from '../../../../core/contract/provider.ts'
 import { gemini } from '../../../../providers/gemini/adapter.ts'
-import type { GenerateBody } from '../../../../providers/gemini/wire.ts'
+import type { GeminiBody } from '../../../../providers/gemini/wire.ts'
 
 export const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisfies ChatRequest
 
 export const argon = target('gemini-4-argon')
 
-/** A model from before Gemini 3. */
+/** A model before Gemini 3. */
 export const old = target('gemini-2.5-flash')
 
 export function target(model: string, fields: Partial<Model> = {}): Target {
@@ -34,7 +34,7 @@ export function callOf(fields: Partial<ChatRequest>, to: Target = argon) {
   return gemini.buildRequest({ ...request, ...fields }, to, 'AIza-key')
 }
 
-export function bodyOf(fields: Partial<ChatRequest>, to: Target = argon): GenerateBody {
+export function bodyOf(fields: Partial<ChatRequest>, to: Target = argon): GeminiBody {
   return JSON.parse(callOf(fields, to).body)
 }
 

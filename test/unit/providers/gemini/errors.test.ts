@@ -12,7 +12,7 @@ const over = (...quotaIds: string[]) => ({
 })
 const because = (reason: string) => ({ '@type': `${TYPES}.ErrorInfo`, reason, domain: 'googleapis.com' })
 
-describe('reading a failure of Gemini', () => {
+describe('parsing an error of Gemini', () => {
   const table: [status: number, error: object, code: ErrorCode][] = [
     [400, { status: 'INVALID_ARGUMENT' }, 'provider_refused'],
     [400, { status: 'FAILED_PRECONDITION' }, 'provider_refused'],
@@ -41,37 +41,39 @@ describe('reading a failure of Gemini', () => {
     [302, {}, 'provider_error'],
   ]
   for (const [status, error, code] of table) {
-    it(`reads ${status} ${JSON.stringify(error)} as ${code}`, () => {
+    it(`maps ${status} ${JSON.stringify(error)} to ${code}`, () => {
       expect(readError(status, error).code).to.equal(code)
     })
   }
 
-  it('passes on what the provider says about a bad request', () => {
+  it("passes on the provider's message for a bad request", () => {
     const error = readError(400, { message: 'Unknown name "foo".', status: 'INVALID_ARGUMENT' })
     expect(error).to.include({
-      message: 'gemini refused the request: Unknown name "foo".',
+      message: 'gemini rejected the request: Unknown name "foo".',
       wireCode: 'provider_refused',
     })
   })
 
-  it('says in the usual code that the conversation is too long', () => {
+  it('sets the code context_length_exceeded for a conversation that is too long', () => {
     const message = 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).'
     expect(readError(400, { message })).to.include({ status: 400, wireCode: 'context_length_exceeded' })
   })
 
-  it('names the model field when the model is unknown', () => {
+  it('names the model parameter for an unknown model', () => {
     const error = readError(404, { message: 'models/gemini-9 is not found', status: 'NOT_FOUND' })
     expect(error).to.include({ status: 404, wireCode: 'model_not_found' })
     expect(error.details.param).to.equal('model')
   })
 
-  it('never repeats what the provider says about our key', () => {
+  it("does not pass on the provider's message about the API key", () => {
     const error = readError(403, { message: 'Key AIzaSyA1234567890bcdefg is not allowed.' })
-    expect(error.message).to.equal("gemini refused the gateway's credentials.")
+    expect(error.message).to.equal(
+      "gemini rejected the gateway's credentials. Ask the gateway's operator to check the API key.",
+    )
     expect(String(error.details.cause)).not.to.contain('AIza')
   })
 
-  it('tells clients not to retry when the quota of the day is used up', () => {
+  it('tells clients not to retry when the daily quota is used up', () => {
     const { details } = readError(429, { details: [over('RequestsPerDay')] })
     expect(details.headers).to.deep.equal({ 'x-should-retry': 'false' })
   })
@@ -81,36 +83,36 @@ describe('reading a failure of Gemini', () => {
       [[retryIn('34s')], {}, 34],
       [[over('PerMinute'), retryIn('34.074824224s')], {}, 35],
       [[retryIn('0.2s')], {}, 1],
-      [[retryIn('soon')], {}, 1],
+      [[retryIn('invalid')], {}, 1],
       [[], {}, 1],
       [[retryIn('34s')], { 'retry-after': '7' }, 7],
     ]
     for (const [details, headers, seconds] of waits) {
-      it(`of ${JSON.stringify({ details, headers })} on a 429 is ${seconds} s`, () => {
+      it(`is ${seconds} s for a 429 with ${JSON.stringify({ details, headers })}`, () => {
         expect(readError(429, { details }, headers).details.retryAfter).to.equal(seconds)
       })
     }
 
-    it('is kept on other failures when the provider gives it', () => {
+    it('is kept for other errors if the provider sends it', () => {
       expect(readError(503, { details: [retryIn('4s')] }).details.retryAfter).to.equal(4)
       expect(readError(503, {}).details).not.to.have.property('retryAfter')
     })
   })
 
   for (const body of ['', '<html>Bad gateway</html>', 'Not Found', '[]', 'null', '42', '{"error":']) {
-    it(`does with the body ${JSON.stringify(body)}`, () => {
+    it(`accepts the body ${JSON.stringify(body)}`, () => {
       expect(read(500, body)).to.include({
         code: 'provider_error',
-        message: 'gemini reports a failure of its own.',
+        message: 'gemini returned a server error.',
       })
-      expect(read(400, body).message).to.equal('gemini refused the request: HTTP status 400')
+      expect(read(400, body).message).to.equal('gemini rejected the request: HTTP status 400')
     })
   }
 
   const error = { code: 400, message: 'No such field', status: 'INVALID_ARGUMENT' }
   for (const body of [{ error }, [{ error }], { error: 'No such field' }]) {
-    it(`13: finds the message in ${JSON.stringify(body)}`, () => {
-      expect(read(400, JSON.stringify(body)).message).to.equal('gemini refused the request: No such field')
+    it(`finds the message in ${JSON.stringify(body)}`, () => {
+      expect(read(400, JSON.stringify(body)).message).to.equal('gemini rejected the request: No such field')
     })
   }
 })

@@ -11,8 +11,8 @@ const call = (id: string, name: string, json = '{}', extra_content?: object) => 
 
 const signed = (signature: string) => ({ google: { thought_signature: signature } })
 
-describe('writing messages for Gemini', () => {
-  it('puts system and developer messages into systemInstruction, wherever they stand', () => {
+describe('converting messages for Gemini', () => {
+  it('puts system and developer messages into systemInstruction, at any position', () => {
     const body = bodyOf({
       messages: [
         { role: 'system', content: 'Be brief.' },
@@ -34,7 +34,7 @@ describe('writing messages for Gemini', () => {
     expect(body).not.to.have.property('systemInstruction')
   })
 
-  it('has Gemma read the system message as what the user says first', () => {
+  it("sends the system message as the user's first text to Gemma", () => {
     const messages: Message[] = [
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Hi' },
@@ -44,13 +44,13 @@ describe('writing messages for Gemini', () => {
     expect(body.contents).to.deep.equal([{ role: 'user', parts: [{ text: 'Be brief.' }, { text: 'Hi' }] }])
   })
 
-  it('takes a system message alone as what the user says', () => {
+  it('sends system messages as user content if there are no others', () => {
     expect(contentsOf([{ role: 'system', content: 'Begin.' }])).to.deep.equal([
       { role: 'user', parts: [{ text: 'Begin.' }] },
     ])
   })
 
-  it('merges neighbours of one role, and leaves empty texts out', () => {
+  it('merges neighbours of the same role, and drops empty texts', () => {
     expect(
       contentsOf([
         { role: 'user', content: 'a' },
@@ -65,9 +65,9 @@ describe('writing messages for Gemini', () => {
     ])
   })
 
-  it('does not repeat thoughts that the client gives back', () => {
-    const said: Message = { role: 'assistant', content: 'Nine.', reasoning_content: 'Eight is taken.' }
-    expect(contentsOf([said])).to.deep.equal([{ role: 'model', parts: [{ text: 'Nine.' }] }])
+  it('does not send reasoning back', () => {
+    const message: Message = { role: 'assistant', content: 'Nine.', reasoning_content: 'Eight is taken.' }
+    expect(contentsOf([message])).to.deep.equal([{ role: 'model', parts: [{ text: 'Nine.' }] }])
   })
 
   describe('tools', () => {
@@ -83,7 +83,7 @@ describe('writing messages for Gemini', () => {
       { role: 'user', content: 'And?' },
     ]
 
-    it('15: gives each result the name of its function, all of a step in one content', () => {
+    it('sends each result with the name of its function, and all results of a turn in one content', () => {
       expect(contentsOf(turn)).to.deep.equal([
         { role: 'user', parts: [{ text: 'Weather and time?' }] },
         {
@@ -107,17 +107,17 @@ describe('writing messages for Gemini', () => {
       ])
     })
 
-    it('leaves ids out for models before Gemini 3', () => {
+    it('sends no ids to models before Gemini 3', () => {
       const text = JSON.stringify(contentsOf(turn, old))
       expect(text).to.contain('get_weather').and.not.to.contain('"id"')
     })
 
-    it('puts results in the order of their calls', () => {
+    it('sends results in the order of their calls', () => {
       const [user, calls, first, second, last] = turn as [Message, Message, Message, Message, Message]
       expect(contentsOf([user, calls, second, first, last])).to.deep.equal(contentsOf(turn))
     })
 
-    it('16: stands in for a signature that is lost, on the first call of each step only', () => {
+    it('replaces a lost signature on the first call of each message only', () => {
       const parts = contentsOf([
         { role: 'user', content: 'Hi' },
         { role: 'assistant', tool_calls: [call('c1', 'a'), call('c2', 'b')] },
@@ -133,15 +133,15 @@ describe('writing messages for Gemini', () => {
       ])
     })
 
-    it('stands in for no signature where none is wanted', () => {
-      const said: Message = { role: 'assistant', tool_calls: [call('c1', 'a')] }
+    it('replaces no signature for models before Gemini 3', () => {
+      const message: Message = { role: 'assistant', tool_calls: [call('c1', 'a')] }
       const result: Message = { role: 'tool', tool_call_id: 'c1', content: '1' }
       for (const to of [old, target('gemma-4')]) {
-        expect(JSON.stringify(contentsOf([said, result], to))).not.to.contain('thoughtSignature')
+        expect(JSON.stringify(contentsOf([message, result], to))).not.to.contain('thoughtSignature')
       }
     })
 
-    it('keeps apart calls of different steps that have the same id', () => {
+    it('distinguishes calls of different messages with the same id', () => {
       const parts = contentsOf([
         { role: 'assistant', tool_calls: [call('c', 'one')] },
         { role: 'tool', tool_call_id: 'c', content: '1' },
@@ -159,7 +159,7 @@ describe('writing messages for Gemini', () => {
       ['', { output: '' }],
       ['{"a":', { output: '{"a":' }],
     ] as const) {
-      it(`wraps the result ${JSON.stringify(content)} into an object`, () => {
+      it(`wraps the result ${JSON.stringify(content)} in an object`, () => {
         const contents = contentsOf([
           { role: 'assistant', tool_calls: [call('c', 'one')] },
           { role: 'tool', tool_call_id: 'c', content },
@@ -177,7 +177,7 @@ describe('writing messages for Gemini', () => {
       expect(JSON.stringify(contents)).to.contain('{"output":"a\\nb"}')
     })
 
-    it('refuses a result of no call, and names the message', () => {
+    it('rejects a result without a call, and names the message', () => {
       const error = errorOf(() =>
         contentsOf([
           { role: 'user', content: 'Hi' },
@@ -185,13 +185,15 @@ describe('writing messages for Gemini', () => {
         ]),
       )
       expect(error.code).to.equal('invalid_value')
-      expect(error.message).to.equal('messages[1].tool_call_id names no earlier tool call: "lost".')
+      expect(error.message).to.equal(
+        'messages[1].tool_call_id must be the id of an earlier tool call, not "lost".',
+      )
       expect(error.details.param).to.equal('messages[1].tool_call_id')
     })
 
-    it('refuses arguments that are no object', () => {
-      const said: Message = { role: 'assistant', tool_calls: [call('c', 'one', '{"a":')] }
-      const error = errorOf(() => contentsOf([said]))
+    it('rejects arguments that are not an object', () => {
+      const message: Message = { role: 'assistant', tool_calls: [call('c', 'one', '{"a":')] }
+      const error = errorOf(() => contentsOf([message]))
       expect(error.code).to.equal('invalid_value')
       expect(error.details.param).to.equal('messages[0].tool_calls[0].function.arguments')
     })
@@ -229,7 +231,7 @@ describe('writing messages for Gemini', () => {
         { inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' } },
       ],
     ] as const) {
-      it(`writes ${JSON.stringify(part)}`, () => expect(partOf(part)).to.deep.equal(expected))
+      it(`converts ${JSON.stringify(part)}`, () => expect(partOf(part)).to.deep.equal(expected))
     }
 
     for (const [part, code, param] of [
@@ -240,14 +242,14 @@ describe('writing messages for Gemini', () => {
       [{ type: 'file', file: { file_id: 'f1' } }, 'unsupported_parameter', 'messages[0].content[0].file'],
       [{ type: 'video_url', video_url: {} }, 'unsupported_parameter', 'messages[0].content[0]'],
     ] as const) {
-      it(`refuses ${JSON.stringify(part)}`, () => {
+      it(`rejects ${JSON.stringify(part)}`, () => {
         const error = errorOf(() => partOf(part))
         expect(error.code).to.equal(code)
         expect(error.details.param).to.equal(param)
       })
     }
 
-    it('takes text only from the system and from tools', () => {
+    it('accepts only text in system and tool messages', () => {
       const content = [image('data:image/png;base64,AAAA')]
       expect(errorOf(() => contentsOf([{ role: 'system', content }], argon)).code).to.equal(
         'unsupported_parameter',
@@ -255,7 +257,7 @@ describe('writing messages for Gemini', () => {
     })
   })
 
-  it('refuses the role "function"', () => {
+  it('rejects the role "function"', () => {
     expect(errorOf(() => contentsOf([{ role: 'function', content: '1' }])).code).to.equal(
       'unsupported_parameter',
     )

@@ -18,8 +18,8 @@ const response = {
   responseId: 'r1-_x',
 } satisfies SdkResponse
 
-describe('reading a whole reply of Gemini', () => {
-  it('gives its parts in order', () => {
+describe('parsing a reply of Gemini', () => {
+  it('returns the parts in order', () => {
     expect(gemini.parseReply(response)).to.deep.equal({
       parts: [
         { type: 'start', id: 'r1-_x', model: 'gemini-4-argon' },
@@ -30,7 +30,7 @@ describe('reading a whole reply of Gemini', () => {
     })
   })
 
-  it('keeps thoughts apart from the text', () => {
+  it('separates thoughts from the text', () => {
     const parts = [
       { text: 'Eight is taken.', thought: true },
       { text: 'Nine.', thoughtSignature: 'c2ln' },
@@ -41,7 +41,7 @@ describe('reading a whole reply of Gemini', () => {
     ])
   })
 
-  it('14: counts thoughts, cached tokens and those of tools', () => {
+  it('counts the tokens of thoughts, cached tokens and tool prompts', () => {
     const usageMetadata = {
       promptTokenCount: 10,
       toolUsePromptTokenCount: 3,
@@ -56,13 +56,13 @@ describe('reading a whole reply of Gemini', () => {
     })
   })
 
-  it('reads no usage where there is none', () => {
+  it('returns no usage if there is none', () => {
     const { usageMetadata, ...bare } = response
     expect(gemini.parseReply(bare).parts.at(-1)?.type).to.equal('finish')
   })
 
   describe('tool calls', () => {
-    it('come with their ids, whole arguments and the signature of the first', () => {
+    it('are returned with their ids, arguments and the signature of the first', () => {
       const parts = [
         {
           functionCall: { id: 'a1', name: 'get_weather', args: { city: 'Bern' } },
@@ -87,13 +87,13 @@ describe('reading a whole reply of Gemini', () => {
       ])
     })
 
-    it('without ids get one that is like no other', () => {
+    it('get a unique id if they have none', () => {
       const parts = [{ functionCall: { name: 'ring' } }, { functionCall: { name: 'ring' } }]
       expect(idsOf(saidBy({ content: { parts } }))).to.deep.equal(['call_r1-_x_0', 'call_r1-_x_1'])
     })
   })
 
-  describe('the reason for the end', () => {
+  describe('the finish reason', () => {
     for (const [finishReason, reason] of [
       ['STOP', 'stop'],
       ['MAX_TOKENS', 'length'],
@@ -113,13 +113,13 @@ describe('reading a whole reply of Gemini', () => {
       ['OTHER', 'stop'],
       ['FINISH_REASON_UNSPECIFIED', 'stop'],
     ] as const) {
-      it(`${finishReason} is ${reason}`, () => {
+      it(`${finishReason} is mapped to ${reason}`, () => {
         const candidate = { content: { parts: [{ text: 'Hi' }] }, finishReason } satisfies Candidate
         expect(finishOf({ ...response, candidates: [candidate] })).to.equal(reason)
       })
     }
 
-    it('that nobody knows is stop', () => {
+    it('is stop if it is unknown', () => {
       expect(
         finishOf({ candidates: [{ content: { parts: [{ text: 'Hi' }] }, finishReason: 'TIRED' }] }),
       ).to.equal('stop')
@@ -131,7 +131,7 @@ describe('reading a whole reply of Gemini', () => {
       'TOO_MANY_TOOL_CALLS',
       'MALFORMED_RESPONSE',
     ] as const) {
-      it(`${finishReason} without an answer is a failure of the provider`, () => {
+      it(`${finishReason} without content is a provider error`, () => {
         const thought = { text: 'Hm.', thought: true }
         const candidate = { content: { parts: [thought] }, finishReason } satisfies Candidate
         const error = errorOf(() => gemini.parseReply({ candidates: [candidate] }))
@@ -142,7 +142,7 @@ describe('reading a whole reply of Gemini', () => {
   })
 
   for (const blockReason of ['SAFETY', 'OTHER', 'PROHIBITED_CONTENT', 'JAILBREAK'] as const) {
-    it(`11: gives a refusal for a prompt that is blocked (${blockReason})`, () => {
+    it(`returns a refusal for a blocked prompt (${blockReason})`, () => {
       const body = {
         promptFeedback: { blockReason },
         usageMetadata: { promptTokenCount: 4, totalTokenCount: 4 },
@@ -159,7 +159,7 @@ describe('reading a whole reply of Gemini', () => {
   }
 
   for (const content of [undefined, {}, { role: 'model' }, { parts: [] }, { parts: [{ text: '' }] }]) {
-    it(`12: reads a candidate with the content ${JSON.stringify(content)}`, () => {
+    it(`accepts a candidate with the content ${JSON.stringify(content)}`, () => {
       const candidate = { content, finishReason: 'MAX_TOKENS' } satisfies Candidate
       const { parts } = gemini.parseReply({ ...response, candidates: [candidate] })
       expect(parts.map(({ type }) => type)).to.deep.equal(['start', 'finish', 'usage'])
@@ -167,7 +167,7 @@ describe('reading a whole reply of Gemini', () => {
     })
   }
 
-  it('passes over parts that it does not know, and over further candidates', () => {
+  it('ignores unknown parts and further candidates', () => {
     const parts = [{ executableCode: { code: '1' } }, null, 'text', { text: 'Hi' }]
     const candidates = [
       { content: { parts: [{ text: 'other' }] }, finishReason: 'STOP', index: 1 },
@@ -188,12 +188,12 @@ describe('reading a whole reply of Gemini', () => {
     { promptFeedback: {} },
     { candidates: 'x' },
   ]) {
-    it(`refuses ${JSON.stringify(body)}`, () => {
+    it(`rejects ${JSON.stringify(body)}`, () => {
       expect(errorOf(() => gemini.parseReply(body))).to.include({ code: 'provider_error' })
     })
   }
 
-  it('reads an error in a good answer', () => {
+  it('throws for an error in a 200 response', () => {
     const error = { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'slow down' }
     expect(errorOf(() => gemini.parseReply({ error }))).to.include({ code: 'provider_rate_limited' })
   })

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/chat.ts'
 import { argon, bodyOf, callOf, errorOf, old, request, target } from './calls.ts'
 
-describe('writing a call to Gemini', () => {
-  it('names the model in the path, and the key in a header', () => {
+describe('building a request to Gemini', () => {
+  it('sets the model in the path, and the key in a header', () => {
     const call = callOf({ model: 'auto:cost' })
     expect(call.path).to.equal('/v1beta/models/gemini-4-argon:generateContent')
     expect(call.headers).to.deep.equal({
@@ -17,20 +17,20 @@ describe('writing a call to Gemini', () => {
     })
   })
 
-  it('asks for a stream by the path', () => {
+  it('requests a stream by the path', () => {
     const call = callOf({ stream: true, stream_options: { include_usage: true } })
     expect(call.path).to.equal('/v1beta/models/gemini-4-argon:streamGenerateContent?alt=sse')
     expect(call.headers.accept).to.equal('text/event-stream')
     expect(JSON.parse(call.body)).to.have.all.keys('contents', 'generationConfig')
   })
 
-  it('encodes the name of the model', () => {
+  it('encodes the model name', () => {
     expect(callOf({}, target('tuned/a:b?c')).path).to.equal(
       '/v1beta/models/tuned%2Fa%3Ab%3Fc:generateContent',
     )
   })
 
-  it('puts sampling and limits into generationConfig', () => {
+  it('puts sampling parameters and limits into generationConfig', () => {
     const { generationConfig } = bodyOf({
       temperature: 1.7,
       top_p: 0.9,
@@ -51,7 +51,7 @@ describe('writing a call to Gemini', () => {
     })
   })
 
-  it('keeps a temperature of 0 and a list of stops, and passes over null', () => {
+  it('keeps a temperature of 0 and a list of stop sequences, and ignores null', () => {
     const { generationConfig } = bodyOf({ temperature: 0, stop: ['a', 'b'], top_p: null, seed: null })
     expect(generationConfig).to.deep.equal({ temperature: 0, stopSequences: ['a', 'b'] })
   })
@@ -61,7 +61,7 @@ describe('writing a call to Gemini', () => {
     expect(generationConfig).to.deep.equal({ maxOutputTokens: 2 })
   })
 
-  it('asks for no more than the model can write', () => {
+  it('limits the output to the maximum of the model', () => {
     expect(bodyOf({ max_tokens: 100_000 }).generationConfig).to.deep.equal({ maxOutputTokens: 65_536 })
     const unknown = { provider: 'gemini', model: 'gemini-9' }
     expect(bodyOf({ max_tokens: 100_000 }, unknown).generationConfig).to.deep.equal({
@@ -69,7 +69,7 @@ describe('writing a call to Gemini', () => {
     })
   })
 
-  it('sends nothing that Gemini does not know, and says what is missed', () => {
+  it('sends no unknown fields, and reports the omitted ones', () => {
     const call = callOf({
       logit_bias: { 5: 1 },
       logprobs: true,
@@ -89,7 +89,7 @@ describe('writing a call to Gemini', () => {
     ])
   })
 
-  it('says nothing about what the answer does not depend on', () => {
+  it('does not report fields that do not affect the reply', () => {
     const call = callOf({
       user: 'u1',
       metadata: { a: 1 },
@@ -104,7 +104,7 @@ describe('writing a call to Gemini', () => {
     expect(call.omitted).to.deep.equal([])
   })
 
-  it('misses nothing of what it sends', () => {
+  it('does not report fields that are sent under other names', () => {
     const full: Partial<ChatRequest> = {
       temperature: 1,
       top_p: 1,
@@ -121,25 +121,25 @@ describe('writing a call to Gemini', () => {
     expect(callOf(full).omitted).to.deep.equal([])
   })
 
-  it('says so when parallel calls cannot be switched off', () => {
+  it('reports that parallel calls cannot be disabled', () => {
     const tools = [{ type: 'function', function: { name: 'ring' } }]
     expect(callOf({ tools, parallel_tool_calls: false }).omitted).to.deep.equal(['parallel_tool_calls'])
     expect(callOf({ tools, parallel_tool_calls: true }).omitted).to.deep.equal([])
   })
 
-  it('leaves penalties out for 2.5, which refuses them', () => {
+  it('omits and reports penalties for 2.5, which rejects them', () => {
     const call = callOf({ presence_penalty: 1, frequency_penalty: 1, temperature: 1 }, old)
     expect(JSON.parse(call.body).generationConfig).to.deep.equal({ temperature: 1 })
     expect(call.omitted).to.deep.equal(['presence_penalty', 'frequency_penalty'])
   })
 
-  it('leaves sampling out for a model of which the catalogue says so', () => {
+  it('omits sampling parameters for models without sampling in the catalogue', () => {
     const call = callOf({ temperature: 1, top_p: 1, seed: 1 }, target('gemini-9', { sampling: false }))
     expect(JSON.parse(call.body).generationConfig).to.deep.equal({ seed: 1 })
     expect(call.omitted).to.deep.equal(['temperature', 'top_p'])
   })
 
-  it('does not change the request', () => {
+  it('does not modify the request', () => {
     const frozen: ChatRequest = Object.freeze({ ...request, temperature: 1, logit_bias: {} })
     const copy = structuredClone(frozen)
     callOf(frozen)
@@ -160,10 +160,10 @@ describe('writing a call to Gemini', () => {
       ['xhigh', 'HIGH', 'HIGH'],
       ['max', 'HIGH', 'HIGH'],
     ] as const) {
-      it(`at the effort "${effort}" is ${level}, or ${flashLevel} where there is minimal`, () => {
-        const shown = effort === 'none' ? {} : { includeThoughts: true }
-        expect(thinks(effort)).to.deep.equal({ thinkingLevel: level, ...shown })
-        expect(thinks(effort, flash)).to.deep.equal({ thinkingLevel: flashLevel, ...shown })
+      it(`has the level ${level} for "${effort}", or ${flashLevel} if the model supports minimal`, () => {
+        const includeThoughts = effort === 'none' ? {} : { includeThoughts: true }
+        expect(thinks(effort)).to.deep.equal({ thinkingLevel: level, ...includeThoughts })
+        expect(thinks(effort, flash)).to.deep.equal({ thinkingLevel: flashLevel, ...includeThoughts })
       })
     }
 
@@ -175,7 +175,7 @@ describe('writing a call to Gemini', () => {
       ['high', 24_576, 24_576],
       ['max', 24_576, 24_576],
     ] as const) {
-      it(`at the effort "${effort}" is a budget of ${budget} for 2.5, and of ${proBudget} for 2.5 Pro`, () => {
+      it(`has a budget of ${budget} for "${effort}" on 2.5, and of ${proBudget} on 2.5 Pro`, () => {
         expect(thinks(effort, old))
           .to.include({ thinkingBudget: budget })
           .and.not.to.have.key('thinkingLevel')
@@ -183,23 +183,23 @@ describe('writing a call to Gemini', () => {
       })
     }
 
-    it('is left alone when it is not asked for', () => {
+    it('is not configured without an effort', () => {
       expect(bodyOf({}).generationConfig).not.to.have.property('thinkingConfig')
     })
 
-    it('at an effort that nobody knows is left alone, and that is said', () => {
+    it('is not configured for an unknown effort, which is reported', () => {
       const call = callOf({ reasoning_effort: 'herculean' })
       expect(JSON.parse(call.body).generationConfig).to.deep.equal({})
       expect(call.omitted).to.deep.equal(['reasoning_effort'])
     })
 
-    it('cannot be asked of Gemma', () => {
+    it('is not configured for Gemma', () => {
       const call = callOf({ reasoning_effort: 'high' }, target('gemma-4'))
       expect(JSON.parse(call.body).generationConfig).to.deep.equal({})
       expect(call.omitted).to.deep.equal(['reasoning_effort'])
     })
 
-    it('takes a model that is not in the catalogue for one of its name', () => {
+    it('infers the rules for an uncatalogued model from its name', () => {
       expect(thinks('none', { provider: 'gemini', model: 'gemini-2.0-x' })).to.have.key('thinkingBudget')
       expect(thinks('none', { provider: 'gemini', model: 'gemini-flash-latest' })).to.deep.equal({
         thinkingLevel: 'LOW',
@@ -207,14 +207,14 @@ describe('writing a call to Gemini', () => {
     })
   })
 
-  describe('the form of the answer', () => {
-    it('is JSON', () => {
+  describe('the response format', () => {
+    it('can be JSON', () => {
       expect(bodyOf({ response_format: { type: 'json_object' } }).generationConfig).to.deep.equal({
         responseMimeType: 'application/json',
       })
     })
 
-    it('is JSON of a schema', () => {
+    it('can be JSON with a schema', () => {
       const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
       const response_format = { type: 'json_schema', json_schema: { name: 'it', strict: true, schema } }
       expect(bodyOf({ response_format }).generationConfig).to.deep.equal({
@@ -223,7 +223,7 @@ describe('writing a call to Gemini', () => {
       })
     })
 
-    it('17: keeps of a schema what Gemini takes, and says the rest in that', () => {
+    it('converts a schema to the supported keywords', () => {
       const schema = {
         $schema: 'https://json-schema.org/draft/2020-12/schema',
         type: 'object',
@@ -240,7 +240,7 @@ describe('writing a call to Gemini', () => {
           },
           note: { type: ['string', 'null'] },
           count: { type: 'integer', exclusiveMinimum: 0, maximum: 9, multipleOf: 3 },
-          stop: { description: 'dropped beside a reference', $ref: '#/definitions/stop' },
+          stop: { description: 'dropped next to a reference', $ref: '#/definitions/stop' },
           both: { allOf: [{ $ref: '#/$defs/way' }] },
           sum: {
             allOf: [
@@ -278,7 +278,7 @@ describe('writing a call to Gemini', () => {
       })
     })
 
-    it('cannot be JSON beside tools before Gemini 3', () => {
+    it('cannot be JSON together with tools before Gemini 3', () => {
       const fields = {
         tools: [{ type: 'function', function: { name: 'ring' } }],
         response_format: { type: 'json_object' },
@@ -287,7 +287,7 @@ describe('writing a call to Gemini', () => {
       expect(bodyOf(fields).generationConfig.responseMimeType).to.equal('application/json')
     })
 
-    it('is refused where Gemini does not have it', () => {
+    it('is rejected if it is unknown', () => {
       const error = errorOf(() => bodyOf({ response_format: { type: 'grammar' } }))
       expect(error).to.include({ code: 'unsupported_parameter' })
       expect(error.details.param).to.equal('response_format')

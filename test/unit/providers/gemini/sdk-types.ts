@@ -1,7 +1,7 @@
 import type { Content, GenerateContentResponse, GenerationConfig, Tool, ToolConfig } from '@google/genai'
-import type { GenerateBody } from '../../../../providers/gemini/wire.ts'
+import type { GeminiBody } from '../../../../providers/gemini/wire.ts'
 
-/** A type of the SDK as JSON has it: enums as their texts, everything read-only. */
+/** A type of the SDK in JSON: enums as strings, everything read-only. */
 export type Wire<T> = T extends string
   ? `${T}`
   : T extends readonly (infer Item)[]
@@ -21,7 +21,7 @@ export type SdkBody = Wire<{
 
 export type SdkResponse = Wire<Partial<GenerateContentResponse>>
 
-/** `Ours`, with every field that `Theirs` does not have made impossible. */
+/** `Ours` with type `never` for all fields that `Theirs` does not have. */
 export type Known<Ours, Theirs> = Ours extends readonly (infer Item)[]
   ? Theirs extends readonly (infer TheirItem)[]
     ? readonly Known<Item, TheirItem>[]
@@ -36,6 +36,6 @@ export type Known<Ours, Theirs> = Ours extends readonly (infer Item)[]
       : Ours
     : Ours
 
-/** Holds our wire types to the SDK's: this does not compile when a field or a value is not Gemini's. */
-export const asSdk = (body: GenerateBody): SdkBody => body
-export const asKnown = (body: GenerateBody): Known<GenerateBody, SdkBody> => body
+/** Compare our wire types with the SDK's: these do not compile if a field or value is unknown to the SDK. */
+export const asSdk = (body: GeminiBody): SdkBody => body
+export const asKnown = (body: GeminiBody): Known<GeminiBody, SdkBody> => body

@@ -26,7 +26,7 @@ describe('reading a stream of Gemini', () => {
 
   for (const newline of ['\n', '\r\n']) {
     for (const cut of CUTS) {
-      it(`18: gives the parts in order, cut at every ${cut} bytes, lines ending in ${JSON.stringify(newline)}`, () => {
+      it(`returns the parts in order, split every ${cut} bytes (${JSON.stringify(newline)})`, () => {
         expect(readBytes(record(text, newline), cut)).to.deep.equal([
           { type: 'start', id: 'r1', model: 'gemini-4-argon' },
           { type: 'reasoning', text: 'Gleis ist ' },
@@ -39,7 +39,7 @@ describe('reading a stream of Gemini', () => {
     }
   }
 
-  it('10: ends in tool_calls when the call and STOP come in different fragments', () => {
+  it('finishes with tool_calls if the call and STOP are in different fragments', () => {
     const parts = read(
       fragment([
         { functionCall: { id: 'a1', name: 'ring', args: { bell: '🔔' } }, thoughtSignature: 'c2ln' },
@@ -59,7 +59,7 @@ describe('reading a stream of Gemini', () => {
     ])
   })
 
-  it('counts parallel calls on through the fragments, and makes up ids', () => {
+  it('numbers parallel calls across fragments, and generates ids', () => {
     const parts = read(
       fragment([{ functionCall: { name: 'ring' } }, { functionCall: { name: 'wave' } }]),
       fragment([{ functionCall: { name: 'ring' } }], 'STOP'),
@@ -73,7 +73,7 @@ describe('reading a stream of Gemini', () => {
     ])
   })
 
-  it('gives usage once, as it was last', () => {
+  it('returns the last usage once', () => {
     const parts = read(
       fragment([{ text: 'a' }], undefined, { promptTokenCount: 5, candidatesTokenCount: 1 }),
       fragment([{ text: 'b' }], 'MAX_TOKENS', { promptTokenCount: 5, candidatesTokenCount: 2 }),
@@ -84,7 +84,7 @@ describe('reading a stream of Gemini', () => {
     expect(parts.at(-2)).to.deep.equal({ type: 'finish', reason: 'length' })
   })
 
-  it('takes usage that comes after the end, without a candidate', () => {
+  it('accepts usage after the finish, without a candidate', () => {
     const { candidates, ...bare } = fragment([], undefined, { promptTokenCount: 5 })
     expect(read(fragment([{ text: 'a' }], 'STOP'), bare).at(-1)).to.deep.equal({
       type: 'usage',
@@ -92,7 +92,7 @@ describe('reading a stream of Gemini', () => {
     })
   })
 
-  it('11: gives a refusal for a prompt that is blocked', () => {
+  it('returns a refusal for a blocked prompt', () => {
     const parts = read({ promptFeedback: { blockReason: 'SAFETY' }, responseId: 'r1', modelVersion: 'm' })
     expect(parts).to.deep.equal([
       { type: 'start', id: 'r1', model: 'm' },
@@ -101,7 +101,7 @@ describe('reading a stream of Gemini', () => {
     ])
   })
 
-  it('12: reads fragments without content', () => {
+  it('accepts fragments without content', () => {
     const bare: SdkResponse = {
       candidates: [{ finishReason: 'SAFETY' }],
       responseId: 'r1',
@@ -110,26 +110,26 @@ describe('reading a stream of Gemini', () => {
     expect(read(bare).map(({ type }) => type)).to.deep.equal(['start', 'finish'])
   })
 
-  it('fails before the start when the model failed before its answer', () => {
+  it('throws if the model failed before any content', () => {
     const first = fragment([], 'MALFORMED_FUNCTION_CALL')
     expect(errorOf(() => gemini.createStreamReader().read(sse(first)))).to.include({ code: 'provider_error' })
   })
 
-  it('ends in stop when the model failed after its answer', () => {
+  it('finishes with stop if the model failed after some content', () => {
     const parts = read(fragment([{ text: 'Hi' }]), fragment([], 'MALFORMED_FUNCTION_CALL'))
     expect(parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
   })
 
-  it('27: fails when the bytes end before the model has finished', () => {
+  it('throws if the stream ends before the finish', () => {
     for (const bytes of ['', ': ping\n\n', record([fragment([{ text: 'Hi' }])])]) {
       const error = errorOf(() => readBytes(bytes))
       expect(error.code).to.equal('provider_error')
-      expect(error.message).to.contain('stopped before the end')
+      expect(error.message).to.contain('ended before it was complete')
     }
   })
 
   for (const data of ['{"candidates":[', 'null', '[]', '42', '<html>']) {
-    it(`fails on the record ${data}`, () => {
+    it(`throws for the record ${data}`, () => {
       const error = errorOf(() => gemini.createStreamReader().read({ event: '', data }))
       expect(error.code).to.equal('provider_error')
       expect(error.message).to.contain('malformed')
@@ -145,7 +145,7 @@ describe('reading a stream of Gemini', () => {
     [{ code: 0 }, 'provider_error'],
     ['Oops', 'provider_error'],
   ] as const) {
-    it(`throws ${code} on an error record such as ${JSON.stringify(error)}`, () => {
+    it(`throws ${code} for the error record ${JSON.stringify(error)}`, () => {
       expect(errorOf(() => gemini.createStreamReader().read(sse({ error })))).to.include({ code })
     })
   }

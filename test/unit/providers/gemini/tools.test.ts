@@ -4,7 +4,7 @@ import { bodyOf, errorOf, old } from './calls.ts'
 
 const ring: Tool = { type: 'function', function: { name: 'ring', description: 'Rings.' } }
 
-describe('writing tools for Gemini', () => {
+describe('converting tools for Gemini', () => {
   it('declares functions with their JSON schema', () => {
     const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
     const weather = { type: 'function', function: { name: 'get_weather', parameters, strict: false } }
@@ -25,7 +25,7 @@ describe('writing tools for Gemini', () => {
     { type: 'object' },
     { type: 'object', properties: {}, required: [], additionalProperties: false },
   ]) {
-    it(`leaves the schema ${JSON.stringify(parameters)} out`, () => {
+    it(`omits the schema ${JSON.stringify(parameters)}`, () => {
       expect(schemaOf(parameters)).to.equal(undefined)
     })
   }
@@ -39,7 +39,7 @@ describe('writing tools for Gemini', () => {
     })
   }
 
-  it('17: keeps $ref, additionalProperties and lists of types, and rewrites const', () => {
+  it('keeps $ref, additionalProperties and lists of types, and replaces const', () => {
     const parameters = {
       type: 'object',
       additionalProperties: false,
@@ -68,13 +68,13 @@ describe('writing tools for Gemini', () => {
     expect(bodyOf({ tools: [], tool_choice: 'auto' })).to.have.all.keys('contents', 'generationConfig')
   })
 
-  it('refuses tools other than functions', () => {
+  it('rejects tools that are not functions', () => {
     const error = errorOf(() => bodyOf({ tools: [ring, { type: 'custom', custom: { name: 'x' } }] }))
     expect(error.code).to.equal('unsupported_parameter')
     expect(error.message).to.contain('tools[1]')
   })
 
-  describe('the choice', () => {
+  describe('the tool choice', () => {
     const named = { type: 'function', function: { name: 'ring' } }
     const allowed = (mode: string) => ({ type: 'allowed_tools', allowed_tools: { mode, tools: [named] } })
     const choices: [ChatRequest['tool_choice'], object | undefined][] = [
@@ -87,20 +87,20 @@ describe('writing tools for Gemini', () => {
       [allowed('auto'), { mode: 'VALIDATED', allowedFunctionNames: ['ring'] }],
     ]
     for (const [choice, config] of choices) {
-      it(`of ${JSON.stringify(choice)} is ${JSON.stringify(config)}`, () => {
+      it(`${JSON.stringify(choice)} is converted to ${JSON.stringify(config)}`, () => {
         const body = bodyOf({ tools: [ring], ...(choice !== undefined && { tool_choice: choice }) })
         expect(body.toolConfig?.functionCallingConfig).to.deep.equal(config)
       })
     }
 
-    it('holds strict functions to their schema, from Gemini 3 on', () => {
+    it('enforces the schema of strict functions, from Gemini 3 on', () => {
       const strict = { type: 'function', function: { name: 'ring', strict: true } }
       expect(bodyOf({ tools: [strict] }).toolConfig?.functionCallingConfig.mode).to.equal('VALIDATED')
       expect(bodyOf({ tools: [strict] }, old)).not.to.have.property('toolConfig')
     })
 
     for (const choice of ['sometimes', { type: 'function' }, { allowed_tools: {} }]) {
-      it(`${JSON.stringify(choice)} is refused`, () => {
+      it(`${JSON.stringify(choice)} is rejected`, () => {
         const error = errorOf(() => bodyOf({ tools: [ring], tool_choice: choice }))
         expect(error.code).to.equal('invalid_value')
         expect(error.details.param).to.equal('tool_choice')

@@ -2,14 +2,14 @@ import { expect } from 'chai'
 import type { ErrorCode } from '../../../../core/contract/errors.ts'
 import { mistral } from '../../../../providers/mistral/adapter.ts'
 
-const fault = (name: string) => ({
+const issue = (name: string) => ({
   type: 'extra_forbidden',
   loc: ['body', ...name.split('.')],
   msg: 'Extra inputs are not permitted',
   input: 'x',
 })
 
-describe('reading a failure of Mistral', () => {
+describe('parsing an error of Mistral', () => {
   const table: [status: number, body: object, code: ErrorCode][] = [
     [
       400,
@@ -26,7 +26,7 @@ describe('reading a failure of Mistral', () => {
     [402, { object: 'error', message: 'Pay' }, 'provider_quota_exceeded'],
     [403, { object: 'error', message: 'No' }, 'provider_authentication_error'],
     [404, { object: 'error', message: 'No route' }, 'provider_refused'],
-    [422, { detail: [fault('user')] }, 'provider_refused'],
+    [422, { detail: [issue('user')] }, 'provider_refused'],
     [
       429,
       { object: 'error', message: 'Rate limit', type: 'rate_limited', code: '1300' },
@@ -42,32 +42,32 @@ describe('reading a failure of Mistral', () => {
     [504, {}, 'provider_timeout'],
   ]
   for (const [status, body, code] of table) {
-    it(`reads ${status} ${JSON.stringify(body)} as ${code}`, () => {
+    it(`maps ${status} ${JSON.stringify(body)} to ${code}`, () => {
       expect(read(status, body).code).to.equal(code)
     })
   }
 
-  it('passes on an error message that is an object, a list, or a detail list', () => {
-    const said = 'mistral refused the request: user: Extra inputs are not permitted'
+  it('passes on a message that is an object, a list, or a detail list', () => {
+    const message = 'mistral rejected the request: user: Extra inputs are not permitted'
     for (const body of [
-      { object: 'error', message: { detail: [fault('user')] }, type: 'invalid_request_error', code: null },
-      { object: 'error', message: [fault('user')] },
-      { detail: [fault('user')] },
+      { object: 'error', message: { detail: [issue('user')] }, type: 'invalid_request_error', code: null },
+      { object: 'error', message: [issue('user')] },
+      { detail: [issue('user')] },
     ]) {
       const error = read(422, body)
-      expect(error.message).to.equal(said)
+      expect(error.message).to.equal(message)
       expect(error.details.param).to.equal('user')
       expect(error.wireCode).to.equal('provider_refused')
     }
   })
 
-  it('names each of several faults', () => {
-    const error = read(422, { detail: [fault('seed'), fault('messages.0.name')] })
+  it('names all of several issues', () => {
+    const error = read(422, { detail: [issue('seed'), issue('messages.0.name')] })
     expect(error.message).to.match(/seed: Extra [\w ]+; messages\.0\.name: Extra/)
     expect(error.details.param).to.equal('seed')
   })
 
-  it('says that the prompt is too long', () => {
+  it('sets the code context_length_exceeded for a prompt that is too long', () => {
     const message = 'Prompt contains 140000 tokens, too large for model with 131072 maximum context length'
     expect(read(400, { object: 'error', message, code: '3051' }).wireCode).to.equal('context_length_exceeded')
   })

@@ -8,13 +8,13 @@ import { staying } from '../../../support/presence.ts'
 
 const tool = (name: string) => ({ type: 'function', function: { name } })
 
-describe('an exchange with Mistral', () => {
+describe('an exchange with the Mistral sandbox', () => {
   let sandbox: Sandbox
-  let connection: ProviderClient
+  let client: ProviderClient
 
   before(async () => {
     sandbox = await startSandbox()
-    connection = createProviderClient({
+    client = createProviderClient({
       id: 'mistral',
       adapter: mistral,
       baseUrl: `${sandbox.url}/mistral`,
@@ -24,13 +24,13 @@ describe('an exchange with Mistral', () => {
   })
 
   after(async () => {
-    await connection.close()
+    await client.close()
     await sandbox.close()
   })
 
   for (const stream of [false, true]) {
     describe(stream ? 'streamed' : 'whole', () => {
-      it("is read by OpenAI's client, with usage", async () => {
+      it("can be read by OpenAI's client, with usage", async () => {
         const { choices, usage } = await ask({
           stream,
           user: 'ada',
@@ -43,13 +43,13 @@ describe('an exchange with Mistral', () => {
         expect(usage).to.include({ prompt_tokens: 3 })
       })
 
-      it('gives thoughts as reasoning_content', async () => {
+      it('returns reasoning as reasoning_content', async () => {
         const { choices } = await ask({ stream, reasoning_effort: 'high' })
         expect(choices[0]!.message).to.have.property('reasoning_content').that.is.not.empty
         expect(choices[0]!.message.content).to.contain('You said: "Which track?"')
       })
 
-      it('gives parallel tool calls, and takes them back under other ids, with thoughts', async () => {
+      it('returns parallel tool calls, and accepts them with other ids and reasoning', async () => {
         const tools = [tool('look'), tool('ring')]
         const user: Message = { role: 'user', content: 'Tools, in parallel' }
         const { choices } = await ask({ stream, tools, messages: [user] })
@@ -68,16 +68,16 @@ describe('an exchange with Mistral', () => {
           content: 'done',
         }))
         const turn: Message = { role: 'assistant', content: null, reasoning_content: 'Hm.', tool_calls }
-        const answer = await ask({ stream, tools, messages: [user, turn, ...results] })
-        expect(answer.choices[0]!.message.content).to.contain('The tool answered: "done".')
+        const reply = await ask({ stream, tools, messages: [user, turn, ...results] })
+        expect(reply.choices[0]!.message.content).to.contain('The tool answered: "done".')
       })
 
-      it('gives a content filter', async () => {
-        const { choices } = await ask({ stream, messages: says('[[sandbox:refuse]]') })
+      it('returns the finish reason content_filter', async () => {
+        const { choices } = await ask({ stream, messages: fromUser('[[sandbox:refuse]]') })
         expect(choices[0]!.finish_reason).to.equal('content_filter')
       })
 
-      for (const [fault, code] of [
+      for (const [failure, code] of [
         ['status=400', 'provider_refused'],
         ['status=401', 'provider_authentication_error'],
         ['status=402', 'provider_quota_exceeded'],
@@ -86,38 +86,42 @@ describe('an exchange with Mistral', () => {
         ['status=503', 'provider_error'],
         ['malformed', 'provider_error'],
       ]) {
-        it(`fails with ${code} on ${fault}`, async () => {
-          const error = await ask({ stream, messages: says(`[[sandbox:${fault}]]`) }).catch((it) => it)
+        it(`throws ${code} for ${failure}`, async () => {
+          const error = await ask({ stream, messages: fromUser(`[[sandbox:${failure}]]`) }).catch((it) => it)
           expect(error).to.be.instanceOf(Error)
-          // Once a stream has begun, the client gets the error as a record, and OpenAI's client reads it.
-          if (fault !== 'malformed' || !stream) expect(error).to.have.property('code', code)
+          // After the start of a stream, the error is a record, which OpenAI's client reads.
+          if (failure !== 'malformed' || !stream) expect(error).to.have.property('code', code)
         })
       }
     })
   }
 
-  for (const fault of ['error-first', 'eof=0', 'cut=0']) {
-    it(`fails over before the answer (${fault})`, async () => {
-      const error = await ask({ stream: true, messages: says(`[[sandbox:${fault}]]`) }).catch((it) => it)
+  for (const failure of ['error-first', 'eof=0', 'cut=0']) {
+    it(`allows failover before the reply (${failure})`, async () => {
+      const error = await ask({ stream: true, messages: fromUser(`[[sandbox:${failure}]]`) }).catch(
+        (it) => it,
+      )
       expect(error).to.have.property('mayFailOver', true)
     })
   }
 
-  for (const fault of ['error-mid=3', 'eof=3', 'cut=3']) {
-    it(`never looks complete when it is not (${fault})`, async () => {
-      const error = await ask({ stream: true, messages: says(`[[sandbox:${fault}]]`) }).catch((it) => it)
+  for (const failure of ['error-mid=3', 'eof=3', 'cut=3']) {
+    it(`does not look complete if it is not (${failure})`, async () => {
+      const error = await ask({ stream: true, messages: fromUser(`[[sandbox:${failure}]]`) }).catch(
+        (it) => it,
+      )
       expect(error).to.be.instanceOf(Error)
     })
   }
 
   async function ask(fields: Partial<ChatRequest>) {
-    const request = { messages: says('Which track?'), ...fields }
+    const request = { messages: fromUser('Which track?'), ...fields }
     const target = { provider: 'mistral', model: 'mistral-test' }
-    const { reply } = await connection.send(request, target, staying)
+    const { reply } = await client.send(request, target, staying)
     return readAsClient(reply)
   }
 })
 
-function says(content: string): Message[] {
+function fromUser(content: string): Message[] {
   return [{ role: 'user', content }]
 }

@@ -18,8 +18,8 @@ const completion = {
   usage: { prompt_tokens: 12, total_tokens: 17, completion_tokens: 5 },
 }
 
-describe('reading a whole reply of Mistral', () => {
-  it('gives its parts in order, and never the record itself', () => {
+describe('parsing a reply of Mistral', () => {
+  it('returns the parts in order, without the native record', () => {
     expect(mistral.parseReply(checked(completion))).to.deep.equal({
       parts: [
         { type: 'start', id: 'cmpl-1', model: 'mistral-medium-2604' },
@@ -53,7 +53,7 @@ describe('reading a whole reply of Mistral', () => {
     ])
   })
 
-  it('gives arguments as text, also where they came as an object', () => {
+  it('returns arguments as text, even if they are an object', () => {
     const tool_calls = [
       { id: 'D681PevKs', function: { name: 'ring', arguments: { times: 2 } }, index: 0 },
       { id: 'D681PevKt', function: { name: 'wave', arguments: '{"to":"left"}' }, index: 1 },
@@ -71,20 +71,20 @@ describe('reading a whole reply of Mistral', () => {
     expect(parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'tool_calls' })
   })
 
-  for (const [given, reason] of [
+  for (const [finishReason, reason] of [
     ['length', 'length'],
     ['model_length', 'length'],
     ['tool_calls', 'tool_calls'],
     ['tired', 'stop'],
   ] as const) {
-    it(`reads the end ${given} as ${reason}`, () => {
-      expect(partsOf({ finish_reason: given }).at(-1)).to.deep.equal({ type: 'finish', reason })
+    it(`maps ${finishReason} to ${reason}`, () => {
+      expect(partsOf({ finish_reason: finishReason }).at(-1)).to.deep.equal({ type: 'finish', reason })
     })
   }
 
-  it('fails when the model failed', () => {
+  it('throws if the model failed', () => {
     expect(() => partsOf({ finish_reason: 'error' }))
-      .to.throw('broke its reply off')
+      .to.throw('aborted its reply')
       .with.property('code', 'provider_error')
   })
 
@@ -108,22 +108,22 @@ describe('reading a whole reply of Mistral', () => {
     })
   }
 
-  it('refuses an error that came with a good status', () => {
+  it('throws for an error in a 200 response', () => {
     expect(() => mistral.parseReply({ object: 'error', message: 'Oops', type: 'rate_limit_error' }))
       .to.throw()
       .with.property('code', 'provider_rate_limited')
   })
 
   for (const body of [null, 'text', [], {}, { choices: [] }]) {
-    it(`refuses ${JSON.stringify(body)}`, () => {
+    it(`rejects ${JSON.stringify(body)}`, () => {
       expect(() => mistral.parseReply(body))
-        .to.throw('no chat completion')
+        .to.throw('not a chat completion')
         .with.property('code', 'provider_error')
     })
   }
 })
 
-/** The record, once the SDK has taken it. */
+/** Returns the record after the SDK has accepted it. */
 function checked(record: unknown): unknown {
   ChatCompletionResponse$inboundSchema.parse(record)
   return record

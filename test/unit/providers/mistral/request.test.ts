@@ -3,12 +3,14 @@ import { expect } from 'chai'
 import type { ChatRequest, Message } from '../../../../core/contract/chat.ts'
 import type { Model, Quirks, Target } from '../../../../core/contract/provider.ts'
 import { mistral } from '../../../../providers/mistral/adapter.ts'
-import { createToolCallIds } from '../../../../providers/mistral/messages.ts'
-import type { ChatBody, ChatMessage } from '../../../../providers/mistral/wire.ts'
+import { createToolCallIdMapper } from '../../../../providers/mistral/tools.ts'
+import type { MistralBody, MistralMessage } from '../../../../providers/mistral/wire.ts'
 
 type KeysOf<T> = T extends unknown ? keyof T : never
 type Unknown<Ours, Theirs> = Exclude<KeysOf<Ours>, KeysOf<Theirs>>
-/** Theirs with nothing required: the SDK always writes some fields that the provider does not ask for. */
+/**
+ * The SDK's type with all fields optional: it always sends some fields that the provider does not require.
+ */
 type Lenient<T> = T extends readonly (infer U)[]
   ? readonly Lenient<U>[]
   : T extends object
@@ -16,16 +18,18 @@ type Lenient<T> = T extends readonly (infer U)[]
     : T
 
 type Outbound = ChatCompletionRequest$Outbound
-const _ours = (body: ChatBody): Lenient<Outbound> => body
-const _knows: Unknown<ChatBody, Outbound> | Unknown<ChatMessage, Outbound['messages'][number]> extends never
+const _ours = (body: MistralBody): Lenient<Outbound> => body
+const _knows:
+  | Unknown<MistralBody, Outbound>
+  | Unknown<MistralMessage, Outbound['messages'][number]> extends never
   ? true
   : false = true
 
 const target = withQuirks()
 const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisfies ChatRequest
 
-describe('writing a call to Mistral', () => {
-  it('names path, key and content type', () => {
+describe('building a request to Mistral', () => {
+  it('sets path and headers', () => {
     expect(mistral.buildRequest(request, target, 'a-key')).to.deep.include({
       path: '/v1/chat/completions',
       headers: {
@@ -37,7 +41,7 @@ describe('writing a call to Mistral', () => {
     })
   })
 
-  it('sends model and messages, and nothing that the request does not set', () => {
+  it('sends only the model and messages if nothing else is set', () => {
     expect(bodyOf(request)).to.deep.equal({ model: 'mistral-medium-3.5', messages: request.messages })
   })
 
@@ -47,7 +51,7 @@ describe('writing a call to Mistral', () => {
     expect(JSON.parse(call.body)).to.have.property('stream', true)
   })
 
-  it('keeps what means the same', () => {
+  it('passes on common parameters', () => {
     const same = {
       temperature: 0.3,
       top_p: 0.9,
@@ -63,7 +67,7 @@ describe('writing a call to Mistral', () => {
     expect(bodyOf({ ...request, ...same })).to.deep.include(same)
   })
 
-  it('never lets max_completion_tokens, user, seed, stream_options leave', () => {
+  it('does not send max_completion_tokens, user, seed and stream_options', () => {
     const call = mistral.buildRequest(
       {
         ...request,
@@ -93,26 +97,31 @@ describe('writing a call to Mistral', () => {
     expect(call.omitted).to.deep.equal([])
   })
 
-  it('leaves out what Mistral has no field for, and lists it', () => {
+  it('omits and reports unsupported fields', () => {
     const fields = { logit_bias: { 50256: -100 }, top_logprobs: 3, verbosity: 'low', made_up: null }
     expect(omittedOf({ ...request, ...fields })).to.deep.equal(['logit_bias', 'top_logprobs', 'verbosity'])
     expect(bodyOf({ ...request, ...fields })).to.have.all.keys('model', 'messages')
   })
 
-  it('brings the temperature down to 1', () => {
+  it('limits the temperature to 1', () => {
     expect(bodyOf({ ...request, temperature: 1.7 })).to.have.property('temperature', 1)
     expect(bodyOf({ ...request, temperature: 0 })).to.have.property('temperature', 0)
   })
 
-  it('does not change the request', () => {
-    const given = { ...request, temperature: 2, tools: [], messages: [{ role: 'developer', content: 'Hi' }] }
-    const copy = structuredClone(given)
-    mistral.buildRequest(given as ChatRequest, target, 'a-key')
-    expect(given).to.deep.equal(copy)
+  it('does not modify the request', () => {
+    const original = {
+      ...request,
+      temperature: 2,
+      tools: [],
+      messages: [{ role: 'developer', content: 'Hi' }],
+    }
+    const copy = structuredClone(original)
+    mistral.buildRequest(original as ChatRequest, target, 'a-key')
+    expect(original).to.deep.equal(copy)
   })
 
   describe('messages', () => {
-    it('hold known fields only', () => {
+    it('have known fields only', () => {
       const messages = [
         { role: 'system', content: 'Be brief', name: 'boss' },
         { role: 'user', content: 'Hi', name: 'ada', tool_calls: null },
@@ -127,7 +136,7 @@ describe('writing a call to Mistral', () => {
       ])
     })
 
-    it('make a developer a system, with text parts joined', () => {
+    it('convert developer to system, and join text parts', () => {
       const content = [
         { type: 'text', text: 'Be brief.' },
         { type: 'text', text: 'Be kind.' },
@@ -137,7 +146,7 @@ describe('writing a call to Mistral', () => {
       ])
     })
 
-    it('go on from an assistant message at the end', () => {
+    it('mark an assistant message at the end as a prefix', () => {
       const messages: Message[] = [
         { role: 'user', content: 'Count' },
         { role: 'assistant', content: 'One,' },
@@ -145,7 +154,7 @@ describe('writing a call to Mistral', () => {
       expect(messagesOf(messages).at(-1)).to.deep.equal({ role: 'assistant', content: 'One,', prefix: true })
     })
 
-    it('hold images, audio and files, each with known fields only', () => {
+    it('can hold images, audio and files, each with known fields only', () => {
       const url = 'data:image/png;base64,AAAA'
       const content = [
         { type: 'text', text: 'Look', annotations: [] },
@@ -175,15 +184,15 @@ describe('writing a call to Mistral', () => {
       { role: 'user', content: [{ type: 'video_url', video_url: 'x' }] },
       { role: 'function', name: 'f', content: 'x' },
     ] as Message[]) {
-      it(`are refused that hold what cannot be sent: ${JSON.stringify(message)}`, () => {
+      it(`are rejected with unsupported content: ${JSON.stringify(message)}`, () => {
         expect(() => messagesOf([message]))
-          .to.throw('cannot hold')
+          .to.throw('does not support')
           .with.property('code', 'unsupported_parameter')
       })
     }
   })
 
-  describe('tool calls in the history', () => {
+  describe('tool calls of earlier replies', () => {
     const call = (id: string) => ({
       id,
       type: 'function',
@@ -196,7 +205,7 @@ describe('writing a call to Mistral', () => {
       ...ids.map((id) => ({ role: 'tool' as const, tool_call_id: id, content: 'rung', name: 'ring' })),
     ]
 
-    it('turn an id call_abc… into 9 characters on both sides, stable', () => {
+    it('have ids of 9 characters in calls and results, always the same', () => {
       const [, assistant, tool] = messagesOf(history('call_abcdefghijklmnop'))
       const id = (tool as { tool_call_id: string }).tool_call_id
       expect(id).to.match(/^[A-Za-z0-9]{9}$/)
@@ -209,18 +218,18 @@ describe('writing a call to Mistral', () => {
       expect(messagesOf(history('other', 'call_abcdefghijklmnop'))[3]).to.have.property('tool_call_id', id)
     })
 
-    it('keep an id that is one of Mistral', () => {
+    it('keep the ids of Mistral', () => {
       expect(messagesOf(history('D681PevKs'))[2]).to.have.property('tool_call_id', 'D681PevKs')
     })
 
-    it('keep different ids different, even where their hashes are the same', () => {
-      const idOf = createToolCallIds((id) => (id.includes('#') ? `salted${id.slice(-3)}` : 'samesame9'))
+    it('have different ids even if their hashes collide', () => {
+      const idOf = createToolCallIdMapper((id) => (id.includes('#') ? `salted${id.slice(-3)}` : 'samesame9'))
       const ids = ['samesame9', 'call_1', 'call_2', 'call_1'].map(idOf)
       expect(new Set(ids).size).to.equal(3)
       expect(ids[3]).to.equal(ids[1])
     })
 
-    it('do not get a prefix', () => {
+    it('are not marked as a prefix', () => {
       expect(messagesOf(history('call_1').slice(0, 2)).at(-1)).not.to.have.property('prefix')
     })
   })
@@ -228,7 +237,7 @@ describe('writing a call to Mistral', () => {
   describe('tools', () => {
     const tool = { type: 'function', function: { name: 'ring', parameters: { type: 'object' } } }
 
-    it('hold known fields only, and always parameters', () => {
+    it('have known fields only, and always parameters', () => {
       const tools = [
         {
           ...tool,
@@ -243,42 +252,42 @@ describe('writing a call to Mistral', () => {
       ])
     })
 
-    it('are left out when there are none, with all about them', () => {
+    it('are omitted if there are none, with all related fields', () => {
       const body = bodyOf({ ...request, tools: [], tool_choice: 'auto', parallel_tool_calls: true })
       expect(body).to.have.all.keys('model', 'messages')
     })
 
-    it('may be called one at a time', () => {
+    it('can be restricted to one call at a time', () => {
       const body = bodyOf({ ...request, tools: [tool], parallel_tool_calls: false })
       expect(body).to.have.property('parallel_tool_calls', false)
     })
 
     const named = { type: 'function', function: { name: 'ring' } }
-    for (const [given, written] of [
+    for (const [choice, sent] of [
       ['auto', 'auto'],
       ['none', 'none'],
       ['required', 'any'],
       [named, named],
     ] as const) {
-      it(`are chosen by ${JSON.stringify(given)}`, () => {
-        const body = bodyOf({ ...request, tools: [tool], tool_choice: given })
-        expect(body.tool_choice).to.deep.equal(written)
+      it(`have the choice ${JSON.stringify(sent)} for ${JSON.stringify(choice)}`, () => {
+        const body = bodyOf({ ...request, tools: [tool], tool_choice: choice })
+        expect(body.tool_choice).to.deep.equal(sent)
       })
     }
 
-    it('are functions, or refused', () => {
+    it('are rejected if they are not functions', () => {
       expect(() => bodyOf({ ...request, tools: [{ type: 'web_search' }] }))
         .to.throw('web_search')
         .with.property('code', 'unsupported_parameter')
     })
   })
 
-  it('gets the word JSON into a prompt for JSON mode', () => {
+  it('adds the word JSON to the prompt for JSON mode', () => {
     const body = bodyOf({ ...request, response_format: { type: 'json_object' } })
     expect(body.messages).to.deep.equal([{ role: 'system', content: 'Answer in JSON.' }, ...request.messages])
   })
 
-  it('writes a response format with known fields only', () => {
+  it('sends a response format with known fields only', () => {
     const json_schema = { name: 'track', schema: { type: 'object' }, strict: true }
     const format = { type: 'json_schema', json_schema: { ...json_schema, extra: 1 } }
     expect(bodyOf({ ...request, response_format: format }).response_format).to.deep.equal({
@@ -305,7 +314,7 @@ describe('writing a call to Mistral', () => {
       ['magistral', magistral, 'low', { prompt_mode: 'reasoning' }],
       ['magistral', magistral, 'none', { reasoning_effort: 'none' }],
     ] as const) {
-      it(`of ${model} at ${effort} is ${JSON.stringify(fields)}`, () => {
+      it(`is ${JSON.stringify(fields)} for ${effort} on ${model}`, () => {
         const call = mistral.buildRequest(
           { ...request, reasoning_effort: effort },
           withQuirks(quirks),
@@ -317,14 +326,14 @@ describe('writing a call to Mistral', () => {
       })
     }
 
-    it('is left out for a model that has none, and listed', () => {
+    it('is omitted and reported for models without reasoning', () => {
       const call = mistral.buildRequest({ ...request, reasoning_effort: 'high' }, target, 'a-key')
       expect(JSON.parse(call.body)).to.have.all.keys('model', 'messages')
       expect(call.omitted).to.deep.equal(['reasoning_effort'])
       expect(omittedOf({ ...request, reasoning_effort: 'none' })).to.deep.equal([])
     })
 
-    it('is passed on to a model that is not in the catalogue', () => {
+    it('is passed on to models that are not in the catalogue', () => {
       const unknown = { provider: 'mistral', model: 'mistral-next' }
       const call = mistral.buildRequest({ ...request, reasoning_effort: 'low' }, unknown, 'a-key')
       expect(JSON.parse(call.body)).to.include({ model: 'mistral-next', reasoning_effort: 'low' })
@@ -336,7 +345,7 @@ function bodyOf(chatRequest: ChatRequest): Record<string, unknown> {
   return JSON.parse(mistral.buildRequest(chatRequest, target, 'a-key').body)
 }
 
-function messagesOf(messages: readonly Message[]): ChatMessage[] {
+function messagesOf(messages: readonly Message[]): MistralMessage[] {
   return JSON.parse(mistral.buildRequest({ messages }, target, 'a-key').body).messages
 }
 

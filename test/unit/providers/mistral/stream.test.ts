@@ -23,7 +23,7 @@ describe('reading a stream of Mistral', () => {
   ]
 
   for (const cut of CUTS) {
-    it(`gives the parts in order, thinking from content arrays among them, cut at every ${cut} bytes`, () => {
+    it(`returns the parts in order, including thinking from content arrays, split every ${cut} bytes`, () => {
       expect(partsOf(readBytes(`${record(...text)}data: [DONE]\n\n`, cut))).to.deep.equal([
         { type: 'start', id: 'cmpl-1', model: 'mistral-medium-2604' },
         { type: 'reasoning', text: 'Acht ' },
@@ -36,7 +36,7 @@ describe('reading a stream of Mistral', () => {
     })
   }
 
-  it('gives the usage on the finish chunk after the finish', () => {
+  it('returns usage on the finish chunk after the finish', () => {
     expect(partsOf(read(...text.slice(-1))).map((part) => part.type)).to.deep.equal([
       'start',
       'finish',
@@ -44,13 +44,13 @@ describe('reading a stream of Mistral', () => {
     ])
   })
 
-  it('never gives the chunks themselves, nor events that say nothing', () => {
+  it('returns neither native chunks nor empty events', () => {
     const events = read(...text.slice(0, 1), chunk({ content: '' }), ...text.slice(-1))
     expect(events).to.have.length(2)
     for (const event of events) expect(event).to.have.all.keys('parts')
   })
 
-  it('gives tool calls that come whole', () => {
+  it('returns tool calls that arrive whole', () => {
     const tool_calls = [
       { id: 'D681PevKs', function: { name: 'ring', arguments: '{"times":2}' }, index: 0 },
       { id: 'D681PevKt', function: { name: 'wave', arguments: { to: 'left' } }, index: 1 },
@@ -64,7 +64,7 @@ describe('reading a stream of Mistral', () => {
     ])
   })
 
-  it('knows a call that goes on by its index where the id is missing or "null"', () => {
+  it('continues a call by its index if the id is missing or "null"', () => {
     const events = read(
       toolChunk({ index: 0, id: 'D681PevKs', function: { name: 'ring', arguments: '{"times"' } }),
       toolChunk({ index: 1, id: 'D681PevKt', function: { name: 'wave', arguments: '{' } }),
@@ -75,7 +75,7 @@ describe('reading a stream of Mistral', () => {
     expect(jsonOf(events)).to.deep.equal(['{"times":2}', '{}'])
   })
 
-  it('knows a call that goes on by its id where the index is missing', () => {
+  it('continues a call by its id if the index is missing', () => {
     const events = read(
       toolChunk({ id: 'D681PevKs', function: { name: 'ring', arguments: '{"times"' } }),
       toolChunk({ id: 'D681PevKt', function: { name: 'wave', arguments: '{' } }),
@@ -86,7 +86,7 @@ describe('reading a stream of Mistral', () => {
     expect(jsonOf(events)).to.deep.equal(['{"times":2}', '{}'])
   })
 
-  it('takes a piece without index and id for the last call', () => {
+  it('continues the last call if both index and id are missing', () => {
     const events = read(
       toolChunk({ id: 'D681PevKs', function: { name: 'ring', arguments: '{}' } }),
       toolChunk({ id: 'D681PevKt', function: { name: 'wave', arguments: '{' } }),
@@ -96,7 +96,7 @@ describe('reading a stream of Mistral', () => {
     expect(jsonOf(events)).to.deep.equal(['{}', '{}'])
   })
 
-  it('counts calls from 0 without gaps', () => {
+  it('numbers tool calls from 0 without gaps', () => {
     const events = read(
       toolChunk({ index: 2, id: 'D681PevKs', function: { name: 'ring', arguments: '{}' } }),
       toolChunk({ index: 5, id: 'D681PevKt', function: { name: 'ring', arguments: '{}' } }),
@@ -106,16 +106,16 @@ describe('reading a stream of Mistral', () => {
     expect(starts).to.deep.equal([0, 1])
   })
 
-  it('reads model_length as length', () => {
+  it('maps model_length to length', () => {
     expect(partsOf(read(chunk({}, 'model_length'))).at(-1)).to.deep.equal({
       type: 'finish',
       reason: 'length',
     })
   })
 
-  it('fails when the model failed', () => {
+  it('throws if the model failed', () => {
     expect(() => read(chunk({ content: 'Hi' }), chunk({ content: '' }, 'error')))
-      .to.throw('broke its reply off')
+      .to.throw('aborted its reply')
       .with.property('code', 'provider_error')
   })
 
@@ -124,22 +124,22 @@ describe('reading a stream of Mistral', () => {
     [{ object: 'error', message: { detail: [] }, type: 'rate_limit_error' }, 'provider_rate_limited'],
     [{ error: { message: 'Oops', code: 503 } }, 'provider_error'],
   ] as const) {
-    it(`throws ${code} on the record ${JSON.stringify(failure)}`, () => {
+    it(`throws ${code} for the record ${JSON.stringify(failure)}`, () => {
       expect(() => readBytes(record(chunk({ content: 'Hi' }), failure)))
         .to.throw()
         .with.property('code', code)
     })
   }
 
-  it('fails when the bytes end before the model has finished', () => {
+  it('throws if the stream ends before the finish', () => {
     for (const bytes of ['', ': ping\n\n', record(chunk({ content: 'Hi' }))]) {
       expect(() => readBytes(bytes))
-        .to.throw('stopped before the end')
+        .to.throw('ended before it was complete')
         .with.property('code', 'provider_error')
     }
   })
 
-  it('ends well without [DONE] once the model has finished', () => {
+  it('accepts a stream without [DONE] after the finish', () => {
     expect(() => readBytes(record(...text))).not.to.throw()
   })
 })
@@ -162,7 +162,7 @@ function record(...chunks: object[]): string {
   return chunks.map((each) => `data: ${JSON.stringify(each)}\n\n`).join('')
 }
 
-/** Reads chunks that the SDK takes as well. */
+/** Reads chunks after the SDK has accepted them. */
 function read(...chunks: object[]): ReplyEvent[] {
   for (const each of chunks) CompletionChunk$inboundSchema.parse(each)
   return readBytes(record(...chunks))
@@ -179,7 +179,7 @@ function partsOf(events: readonly ReplyEvent[]) {
   return events.flatMap((event) => event.parts)
 }
 
-/** The arguments of each call, put together. */
+/** The arguments of each call, concatenated. */
 function jsonOf(events: readonly ReplyEvent[]): string[] {
   const texts: string[] = []
   for (const part of partsOf(events)) {

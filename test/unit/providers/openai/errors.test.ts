@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../../../core/contract/errors.ts'
 import type { ProviderErrorResponse } from '../../../../core/contract/provider.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 
-describe('reading a failure of OpenAI', () => {
+describe('parsing an error of OpenAI', () => {
   const table: [status: number, error: object, code: ErrorCode][] = [
     [400, { type: 'invalid_request_error', code: null }, 'provider_refused'],
     [400, { code: 'context_length_exceeded' }, 'provider_refused'],
@@ -32,12 +32,12 @@ describe('reading a failure of OpenAI', () => {
     [302, {}, 'provider_error'],
   ]
   for (const [status, error, code] of table) {
-    it(`reads ${status} ${JSON.stringify(error)} as ${code}`, () => {
+    it(`maps ${status} ${JSON.stringify(error)} to ${code}`, () => {
       expect(readError(status, error).code).to.equal(code)
     })
   }
 
-  it('passes on what the provider says about a bad request', () => {
+  it("passes on the provider's message, parameter and code for a bad request", () => {
     const error = readError(400, {
       message: "This model's maximum context length is 128000 tokens.",
       type: 'invalid_request_error',
@@ -45,36 +45,38 @@ describe('reading a failure of OpenAI', () => {
       code: 'context_length_exceeded',
     })
     expect(error.message).to.equal(
-      "openai refused the request: This model's maximum context length is 128000 tokens.",
+      "openai rejected the request: This model's maximum context length is 128000 tokens.",
     )
     expect(error.details.param).to.equal('messages')
     expect(error.wireCode).to.equal('context_length_exceeded')
     expect(error.status).to.equal(400)
   })
 
-  it('names the model field when the model is unknown', () => {
+  it('names the model parameter for an unknown model', () => {
     const error = readError(404, { message: 'The model `gpt-9` does not exist', code: 'model_not_found' })
     expect(error).to.include({ status: 404, wireCode: 'model_not_found' })
     expect(error.details.param).to.equal('model')
   })
 
-  it('keeps our own code where the provider has none, or a number', () => {
+  it("uses the gateway's code if the provider has none, or a number", () => {
     expect(readError(400, { code: null }).wireCode).to.equal('provider_refused')
     expect(readError(400, { code: 400 }).wireCode).to.equal('provider_refused')
   })
 
-  it('never repeats what the provider says about our key', () => {
+  it("does not pass on the provider's message about the API key", () => {
     const error = readError(401, { message: 'Incorrect API key provided: sk-proj-abc***wxyz.' })
-    expect(error.message).to.equal("openai refused the gateway's credentials.")
+    expect(error.message).to.equal(
+      "openai rejected the gateway's credentials. Ask the gateway's operator to check the API key.",
+    )
     expect(String(error.details.cause)).not.to.contain('wxyz')
   })
 
-  it('blots out keys in a message that it passes on', () => {
+  it('redacts keys in messages', () => {
     const { message } = readError(400, { message: 'Bad header Bearer abc.def-123 with sk-proj-AbC_123456' })
-    expect(message).to.equal('openai refused the request: Bad header [redacted] with [redacted]')
+    expect(message).to.equal('openai rejected the request: Bad header [redacted] with [redacted]')
   })
 
-  it('tells clients not to retry when the money is gone', () => {
+  it('tells clients not to retry when the quota is used up', () => {
     expect(readError(429, { code: 'insufficient_quota' }).details.headers).to.deep.equal({
       'x-should-retry': 'false',
     })
@@ -88,35 +90,35 @@ describe('reading a failure of OpenAI', () => {
       [{ 'retry-after-ms': '2400' }, 3],
       [{ 'retry-after-ms': '2400', 'retry-after': '60' }, 3],
       [{ 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' }, 1],
-      [{ 'retry-after': 'soon' }, 1],
+      [{ 'retry-after': 'invalid' }, 1],
       [{}, 1],
     ]
-    for (const [given, seconds] of headers) {
-      it(`of ${JSON.stringify(given)} on a 429 is ${seconds} s`, () => {
-        const { details } = readError(429, { code: 'rate_limit_exceeded' }, given)
+    for (const [sent, seconds] of headers) {
+      it(`is ${seconds} s for a 429 with the headers ${JSON.stringify(sent)}`, () => {
+        const { details } = readError(429, { code: 'rate_limit_exceeded' }, sent)
         expect(details.retryAfter).to.equal(seconds)
       })
     }
 
-    it('may be a date', () => {
+    it('can be a date', () => {
       const inTenSeconds = new Date(Date.now() + 10_000).toUTCString()
       const { details } = readError(429, {}, { 'retry-after': inTenSeconds })
       expect(details.retryAfter).to.be.closeTo(10, 1)
     })
 
-    it('is kept on other failures when the provider gives it', () => {
+    it('is kept for other errors if the provider sends it', () => {
       expect(readError(503, {}, { 'retry-after': '4' }).details.retryAfter).to.equal(4)
       expect(readError(503, {}).details).not.to.have.property('retryAfter')
     })
   })
 
   for (const body of ['', '<html>Bad gateway</html>', '[]', 'null', '42', '{"error":null}', '{"error":']) {
-    it(`does with the body ${JSON.stringify(body)}`, () => {
+    it(`accepts the body ${JSON.stringify(body)}`, () => {
       expect(read(500, body)).to.include({
         code: 'provider_error',
-        message: 'openai reports a failure of its own.',
+        message: 'openai returned a server error.',
       })
-      expect(read(400, body).message).to.equal('openai refused the request: HTTP status 400')
+      expect(read(400, body).message).to.equal('openai rejected the request: HTTP status 400')
     })
   }
 
@@ -128,7 +130,7 @@ describe('reading a failure of OpenAI', () => {
     { object: 'error', message: 'No such field', code: 400 },
   ]) {
     it(`finds the message in ${JSON.stringify(body)}`, () => {
-      expect(read(400, JSON.stringify(body)).message).to.equal('openai refused the request: No such field')
+      expect(read(400, JSON.stringify(body)).message).to.equal('openai rejected the request: No such field')
     })
   }
 })

@@ -29,8 +29,8 @@ const completion = {
   service_tier: 'default',
 } satisfies ChatCompletion
 
-describe('reading a whole reply of OpenAI', () => {
-  it('gives its parts in order', () => {
+describe('parsing a reply of OpenAI', () => {
+  it('returns the parts in order', () => {
     expect(openai.parseReply(completion).parts).to.deep.equal([
       { type: 'start', id: 'chatcmpl-1', model: 'gpt-4o-2024-08-06' },
       { type: 'text', text: 'Track 9.' },
@@ -39,11 +39,11 @@ describe('reading a whole reply of OpenAI', () => {
     ])
   })
 
-  it('keeps the reply itself, with every field', () => {
+  it('keeps the native record', () => {
     expect(openai.parseReply(completion).native).to.equal(completion)
   })
 
-  it('gives parallel tool calls', () => {
+  it('returns parallel tool calls', () => {
     const tool_calls = ['left', 'right'].map((argument, n) => ({
       id: `call_${n}`,
       type: 'function' as const,
@@ -62,7 +62,7 @@ describe('reading a whole reply of OpenAI', () => {
     expect(parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'tool_calls' })
   })
 
-  it('keeps tool calls apart that have no ids', () => {
+  it('keeps tool calls without ids separate', () => {
     const tool_calls = [{ function: { name: 'ring', arguments: '{}' } }, { function: { name: 'wave' } }]
     const message = { role: 'assistant', content: null, tool_calls }
     const { parts } = openai.parseReply({ ...completion, choices: [{ index: 0, message }] })
@@ -72,12 +72,12 @@ describe('reading a whole reply of OpenAI', () => {
     ])
   })
 
-  it('gives a refusal', () => {
+  it('returns a refusal', () => {
     const parts = partsOf({ message: { role: 'assistant', content: null, refusal: 'I cannot.' } })
     expect(parts[1]).to.deep.equal({ type: 'refusal', text: 'I cannot.' })
   })
 
-  it('gives the reasoning before the text', () => {
+  it('returns the reasoning before the text', () => {
     const message = {
       role: 'assistant',
       content: 'Nine.',
@@ -92,29 +92,29 @@ describe('reading a whole reply of OpenAI', () => {
     ])
   })
 
-  it('reads reasons for the end that are old or unknown', () => {
+  it('maps deprecated and unknown finish reasons', () => {
     expect(partsOf({ finish_reason: 'function_call' }).at(-1)).to.deep.equal({
       type: 'finish',
       reason: 'tool_calls',
     })
-    const strange = { ...completion, choices: [{ ...completion.choices[0], finish_reason: 'tired' }] }
-    expect(openai.parseReply(strange).parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
+    const unknown = { ...completion, choices: [{ ...completion.choices[0], finish_reason: 'tired' }] }
+    expect(openai.parseReply(unknown).parts.at(-1)).to.deep.equal({ type: 'finish', reason: 'stop' })
   })
 
-  it('counts what was written to the cache, where the provider says so', () => {
+  it('counts cache-write tokens', () => {
     const prompt_tokens_details = { cached_tokens: 8, cache_write_tokens: 4 }
-    const told = { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details }
-    const { parts } = openai.parseReply({ choices: [{ message: {} }], usage: told })
+    const usageRecord = { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details }
+    const { parts } = openai.parseReply({ choices: [{ message: {} }], usage: usageRecord })
     const usage = { input: 12, output: 5, cached: 8, cacheWrite: 4 }
     expect(parts).to.deep.include({ type: 'usage', usage })
   })
 
-  it('does without usage', () => {
+  it('accepts a reply without usage', () => {
     const { usage, ...rest } = completion
     expect(openai.parseReply(rest).parts.map((part) => part.type)).to.deep.equal(['start', 'text', 'finish'])
   })
 
-  it('gives the parts of the first of several choices', () => {
+  it('returns the parts of the first of several choices', () => {
     const second: Choice = { ...completion.choices[0]!, index: 1 }
     const parts = openai.parseReply({ ...completion, choices: [second, completion.choices[0]] }).parts
     expect(parts.filter((part) => part.type === 'text')).to.have.length(1)
@@ -129,14 +129,14 @@ describe('reading a whole reply of OpenAI', () => {
     { choices: [] },
     { object: 'list', data: [] },
   ]) {
-    it(`refuses ${JSON.stringify(body)}`, () => {
+    it(`rejects ${JSON.stringify(body)}`, () => {
       expect(() => openai.parseReply(body))
-        .to.throw('no chat completion')
+        .to.throw('not a chat completion')
         .with.property('code', 'provider_error')
     })
   }
 
-  it('refuses an error that came with a good status', () => {
+  it('throws for an error in a 200 response', () => {
     const body: JsonObject = { error: { message: 'Slow down', code: 'rate_limit_exceeded' } }
     expect(() => openai.parseReply(body))
       .to.throw()

@@ -16,8 +16,8 @@ const request = {
   messages: [{ role: 'user', content: 'Which track?' }],
 } satisfies ChatRequest
 
-describe('writing a call to OpenAI', () => {
-  it('sends the request as it stands, with the model of the target', () => {
+describe('building a request to OpenAI', () => {
+  it('passes the request through with the model of the target', () => {
     const rich = {
       ...request,
       temperature: 0.5,
@@ -29,7 +29,7 @@ describe('writing a call to OpenAI', () => {
     expect(bodyOf(rich, plain)).to.deep.equal({ ...rich, model: 'gpt-4o' })
   })
 
-  it('names path, key and content type', () => {
+  it('sets path and headers', () => {
     expect(openai.buildRequest(request, plain, 'sk-key')).to.deep.include({
       path: '/chat/completions',
       headers: {
@@ -40,51 +40,51 @@ describe('writing a call to OpenAI', () => {
     })
   })
 
-  it('asks for an event stream when the request streams', () => {
+  it('accepts an event stream if the request streams', () => {
     const call = openai.buildRequest({ ...request, stream: true }, plain, 'sk-key')
     expect(call.headers.accept).to.equal('text/event-stream')
   })
 
-  it('always asks a stream for its usage, and keeps other stream options', () => {
+  it('requests usage for streams, and keeps other stream options', () => {
     const body = bodyOf({ ...request, stream: true, stream_options: { include_obfuscation: false } }, plain)
     expect(body.stream_options).to.deep.equal({ include_obfuscation: false, include_usage: true })
   })
 
-  it('asks a whole reply for no stream options', () => {
+  it('sends no stream options without a stream', () => {
     expect(bodyOf(request, plain)).not.to.have.property('stream_options')
   })
 
-  it('renames max_tokens for a reasoning model', () => {
+  it('renames max_tokens for reasoning models', () => {
     const body = bodyOf({ ...request, max_tokens: 20 }, reasoning)
     expect(body).to.include({ max_completion_tokens: 20 }).and.not.to.have.property('max_tokens')
   })
 
-  it('prefers max_completion_tokens when a reasoning model gets both', () => {
+  it('prefers max_completion_tokens to max_tokens for reasoning models', () => {
     const body = bodyOf({ ...request, max_tokens: 20, max_completion_tokens: 30 }, reasoning)
     expect(body).to.include({ max_completion_tokens: 30 }).and.not.to.have.property('max_tokens')
   })
 
-  it('sends no token limit where there is none', () => {
+  it('sends no token limit if there is none', () => {
     expect(bodyOf({ ...request, max_tokens: null }, reasoning)).to.not.have.any.keys(
       'max_tokens',
       'max_completion_tokens',
     )
   })
 
-  it('leaves sampling out for a model that refuses it, and lists what it left out', () => {
+  it('omits and reports sampling parameters that the model does not support', () => {
     const sampling = { temperature: 1, top_p: 0.5, presence_penalty: null, logit_bias: { 50256: -100 } }
     const call = openai.buildRequest({ ...request, ...sampling, seed: 7 }, reasoning, 'sk-key')
     expect(JSON.parse(call.body)).to.deep.equal({ ...request, model: 'o3', seed: 7 })
     expect(call.omitted).to.deep.equal(['temperature', 'top_p', 'logit_bias'])
   })
 
-  it('leaves reasoning_effort out for a model that does not reason', () => {
+  it('omits and reports reasoning_effort for models without reasoning', () => {
     const call = openai.buildRequest({ ...request, reasoning_effort: 'low' }, plain, 'sk-key')
     expect(JSON.parse(call.body)).not.to.have.property('reasoning_effort')
     expect(call.omitted).to.deep.equal(['reasoning_effort'])
   })
 
-  it("leaves out of the history what other providers' answers carried", () => {
+  it('removes fields of other providers from the message history', () => {
     const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
     const foreign = { ...call, extra_content: { google: { thought_signature: 'x' } } }
     const history: ChatRequest = {
@@ -101,13 +101,13 @@ describe('writing a call to OpenAI', () => {
     ])
   })
 
-  it('sends metadata only with what is to be stored', () => {
+  it('sends metadata only with store', () => {
     const tagged = { ...request, metadata: { team: 'red' } }
     expect(bodyOf(tagged, plain)).not.to.have.property('metadata')
     expect(bodyOf({ ...tagged, store: true }, plain)).to.deep.include({ metadata: { team: 'red' } })
   })
 
-  it('leaves everything in for a model that is not in the catalogue', () => {
+  it('omits nothing for a model that is not in the catalogue', () => {
     const call = openai.buildRequest(
       { ...request, temperature: 1, max_tokens: 20 },
       { provider: 'openai', model: 'ft:gpt-4o:acme::abc' },
@@ -117,7 +117,7 @@ describe('writing a call to OpenAI', () => {
     expect(call.omitted).to.deep.equal([])
   })
 
-  it('does not change the request', () => {
+  it('does not modify the request', () => {
     const frozen = Object.freeze({ ...request, max_tokens: 20, temperature: 1, stream: true })
     openai.buildRequest(frozen, reasoning, 'sk-key')
     expect(frozen).to.deep.equal({ ...request, max_tokens: 20, temperature: 1, stream: true })

@@ -27,7 +27,7 @@ describe('reading a stream of OpenAI', () => {
   ]
 
   for (const cut of CUTS) {
-    it(`gives the parts in order, cut at every ${cut} bytes`, () => {
+    it(`returns the parts in order, split every ${cut} bytes`, () => {
       expect(partsOf(readBytes(`${record(...text)}data: [DONE]\n\n`, cut))).to.deep.equal([
         { type: 'start', id: 'chatcmpl-1', model: 'gpt-4o-2024-08-06' },
         { type: 'text', text: 'Gleis ' },
@@ -38,11 +38,11 @@ describe('reading a stream of OpenAI', () => {
     })
   }
 
-  it('keeps each chunk itself', () => {
+  it('keeps the native chunks', () => {
     expect(readBytes(record(...text)).map((event) => event.native)).to.deep.equal(text)
   })
 
-  it('gives parallel tool calls as they grow', () => {
+  it('returns parallel tool calls incrementally', () => {
     const events = read(
       toolChunk({
         index: 0,
@@ -65,7 +65,7 @@ describe('reading a stream of OpenAI', () => {
     ])
   })
 
-  it('counts tool calls from 0 without gaps', () => {
+  it('numbers tool calls from 0 without gaps', () => {
     const events = read(
       toolChunk({ index: 3, id: 'call_a', function: { name: 'ring', arguments: '{}' } }),
       toolChunk({ index: 7, id: 'call_b', function: { name: 'ring', arguments: '{}' } }),
@@ -77,7 +77,7 @@ describe('reading a stream of OpenAI', () => {
     ])
   })
 
-  it('keeps parallel tool calls apart that all have index 0', () => {
+  it('keeps parallel tool calls separate if all have index 0', () => {
     const events = read(
       toolChunk({ index: 0, id: 'call_a', function: { name: 'ring', arguments: '{}' } }),
       toolChunk({ index: 0, id: 'call_b', function: { name: 'ring', arguments: '{}' } }),
@@ -89,7 +89,7 @@ describe('reading a stream of OpenAI', () => {
     ])
   })
 
-  it('keeps a tool call in one piece whose id changes on the way', () => {
+  it('keeps a tool call together if its id changes', () => {
     const events = read(
       toolChunk({ index: 0, id: 'call_a', function: { name: 'ring', arguments: '' } }),
       toolChunk({ index: 0, id: 'call_x', function: { arguments: '{}' } }),
@@ -98,7 +98,7 @@ describe('reading a stream of OpenAI', () => {
     expect(toolStarts(events)).to.deep.equal([[0, 'call_a']])
   })
 
-  it('gives refusals and reasoning', () => {
+  it('returns refusals and reasoning', () => {
     const reasoning: Delta & { reasoning_content: string } = { reasoning_content: 'Hm.' }
     expect(
       partsOf(read(chunk(reasoning), chunk({ refusal: 'No.' }), chunk({}, 'stop'))).slice(1, 3),
@@ -108,14 +108,14 @@ describe('reading a stream of OpenAI', () => {
     ])
   })
 
-  it('gives only usage for a chunk without choices', () => {
+  it('returns the usage of a chunk without choices', () => {
     const { choices, ...bare } = usageChunk()
     const usage = [{ type: 'usage', usage: { input: 12, output: 5, cached: 0 } }]
     expect(openai.createStreamReader().read(sse(usageChunk()))[0]?.parts).to.deep.equal(usage)
     expect(openai.createStreamReader().read(sse(bare))[0]?.parts).to.deep.equal(usage)
   })
 
-  it('gives usage that comes with the end after it', () => {
+  it('returns usage on the finish chunk after the finish', () => {
     const last = { ...chunk({}, 'stop'), usage: USAGE }
     expect(partsOf(read(chunk({ content: 'Hi' }), last)).map((part) => part.type)).to.deep.equal([
       'start',
@@ -125,12 +125,12 @@ describe('reading a stream of OpenAI', () => {
     ])
   })
 
-  it('gives one end where a provider repeats it', () => {
+  it('returns one finish if the provider repeats it', () => {
     const ends = partsOf(read(chunk({}, 'stop'), chunk({}, 'stop'))).filter((part) => part.type === 'finish')
     expect(ends).to.have.length(1)
   })
 
-  it('gives the parts of the first of several choices, and every chunk', () => {
+  it('returns the parts of the first of several choices, and all chunks', () => {
     const other = chunk({ content: 'other' })
     const events = read(
       chunk({ content: 'one' }),
@@ -143,20 +143,20 @@ describe('reading a stream of OpenAI', () => {
     expect(events).to.have.length(3)
   })
 
-  it('ends well without [DONE] once the model has finished', () => {
+  it('accepts a stream without [DONE] after the finish', () => {
     expect(() => readBytes(record(chunk({ content: 'Hi' }), chunk({}, 'length')))).not.to.throw()
   })
 
-  it('fails when the bytes end before the model has finished', () => {
+  it('throws if the stream ends before the finish', () => {
     for (const bytes of ['', ': ping\n\n', record(chunk({ content: 'Hi' }))]) {
       expect(() => readBytes(bytes))
-        .to.throw('stopped before the end')
+        .to.throw('ended before it was complete')
         .with.property('code', 'provider_error')
     }
   })
 
   for (const data of ['{"choices":[', 'null', '[]', '42', '<html>']) {
-    it(`fails on the record ${data}`, () => {
+    it(`throws for the record ${data}`, () => {
       expect(() => openai.createStreamReader().read({ event: '', data }))
         .to.throw('malformed')
         .with.property('code', 'provider_error')
@@ -179,7 +179,7 @@ describe('reading a stream of OpenAI', () => {
     [{ message: 'Upstream', code: 429 }, 'provider_rate_limited'],
     ['Oops', 'provider_error'],
   ] as const) {
-    it(`throws ${code} on an error record such as ${JSON.stringify(error)}`, () => {
+    it(`throws ${code} for the error record ${JSON.stringify(error)}`, () => {
       expect(() => openai.createStreamReader().read(sse({ error })))
         .to.throw()
         .with.property('code', code)

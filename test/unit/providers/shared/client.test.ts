@@ -26,27 +26,27 @@ const whole: ChatRequest = { messages: [{ role: 'user', content: 'Which track?' 
 const streamed: ChatRequest = { ...whole, stream: true }
 const never = new AbortController().signal
 
-describe('sending to a provider', () => {
+describe('the provider client', () => {
   let server: Server
-  let connection: ProviderClient
-  let answer: RequestListener
+  let provider: ProviderClient
+  let respond: RequestListener
   let closed: Promise<unknown>
 
   before(async () => {
     server = createServer((request, response) => {
       closed = once(response, 'close')
-      request.resume().on('end', () => answer(request, response))
+      request.resume().on('end', () => respond(request, response))
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
   })
 
   beforeEach(() => {
-    connection = connect()
+    provider = connect()
   })
 
   afterEach(async () => {
     server.closeAllConnections()
-    await connection.close()
+    await provider.close()
   })
 
   after(() => server.close())
@@ -68,7 +68,7 @@ describe('sending to a provider', () => {
   }
 
   function send(request: ChatRequest, signal: AbortSignal = never): Promise<SentRequest> {
-    return connection.send(request, target, presenceOf(signal))
+    return provider.send(request, target, presenceOf(signal))
   }
 
   async function failureOf(request: ChatRequest): Promise<GatewayError> {
@@ -81,9 +81,9 @@ describe('sending to a provider', () => {
   }
 
   describe('a whole reply', () => {
-    it('posts the call to the base path, with the key', async () => {
+    it('posts the request to the base path, with the key', async () => {
       let seen: IncomingMessage | undefined
-      answer = (request, response) => {
+      respond = (request, response) => {
         seen = request
         response.end(COMPLETION)
       }
@@ -97,28 +97,28 @@ describe('sending to a provider', () => {
       ['/', '/chat/completions'],
       ['/a/v1/', '/a/v1/chat/completions'],
     ]) {
-      it(`joins a base URL that ends in "${ending}"`, async () => {
+      it(`accepts a base URL that ends in "${ending}"`, async () => {
         let url: string | undefined
-        answer = (request, response) => {
+        respond = (request, response) => {
           url = request.url
           response.end(COMPLETION)
         }
         const { port } = server.address() as AddressInfo
-        connection = connect({ baseUrl: `http://127.0.0.1:${port}${ending}` })
+        provider = connect({ baseUrl: `http://127.0.0.1:${port}${ending}` })
         await send(whole)
         expect(url).to.equal(path)
       })
     }
 
-    it('gives its parts and what was left out', async () => {
-      answer = (_, response) => response.end(COMPLETION)
+    it('is returned with its parts and the omitted fields', async () => {
+      respond = (_, response) => response.end(COMPLETION)
       const { reply, omitted } = await send(whole)
       expect(textOf(reply.type === 'whole' ? [reply.event] : [])).to.equal('Track 9.')
       expect(omitted).to.deep.equal([])
     })
 
-    it('may come in pieces, after blank lines that keep the connection alive', async () => {
-      answer = (_, response) => {
+    it('may arrive in chunks, after blank keep-alive lines', async () => {
+      respond = (_, response) => {
         response.write('\n\n\n')
         for (const byte of Buffer.from(COMPLETION)) response.write(Buffer.of(byte))
         response.end()
@@ -126,30 +126,30 @@ describe('sending to a provider', () => {
       expect((await send(whole)).reply.type).to.equal('whole')
     })
 
-    it('is refused when it is not JSON', async () => {
-      answer = (_, response) => response.end('<html>')
+    it('is rejected if it is not JSON', async () => {
+      respond = (_, response) => response.end('<html>')
       expect(await failureOf(whole)).to.include({
         code: 'provider_error',
-        message: 'acme sent a reply that is not JSON.',
+        message: 'acme sent a reply that is not valid JSON.',
       })
     })
 
-    it('is refused when it is no completion', async () => {
-      answer = (_, response) => response.end('{}')
+    it('is rejected if it is not a completion', async () => {
+      respond = (_, response) => response.end('{}')
       expect((await failureOf(whole)).code).to.equal('provider_error')
     })
 
-    it('is refused when it does not end', async () => {
-      answer = (_, response) => writeForever(response, 'x'.repeat(1_000_000))
+    it('is rejected if it does not end', async () => {
+      respond = (_, response) => writeForever(response, 'x'.repeat(1_000_000))
       expect(await failureOf(whole)).to.include({
         code: 'provider_error',
-        message: 'acme sent a reply that is too large.',
+        message: 'acme sent a reply larger than 64 MiB.',
       })
       await closed
     })
 
-    it('fails when it is cut', async () => {
-      answer = (_, response) => {
+    it('is rejected if it is cut off', async () => {
+      respond = (_, response) => {
         response.writeHead(200, { 'content-length': COMPLETION.length })
         response.write(COMPLETION.slice(0, 50), () => response.destroy())
       }
@@ -157,9 +157,9 @@ describe('sending to a provider', () => {
     })
   })
 
-  describe('an HTTP error', () => {
-    it('is read by the provider', async () => {
-      answer = (_, response) => {
+  describe('an error response', () => {
+    it('is parsed by the adapter', async () => {
+      respond = (_, response) => {
         response.writeHead(429, { 'retry-after': '7' })
         response.end('{"error":{"message":"Too fast","code":"rate_limit_exceeded"}}')
       }
@@ -170,17 +170,19 @@ describe('sending to a provider', () => {
       }
     })
 
-    it('does not tell the key that it repeats', async () => {
-      answer = (_, response) => {
+    it('has the API key redacted', async () => {
+      respond = (_, response) => {
         response.statusCode = 400
         response.end(JSON.stringify({ error: { message: `No access with ${API_KEY}` } }))
       }
-      expect((await failureOf(whole)).message).to.equal('acme refused the request: No access with [redacted]')
+      expect((await failureOf(whole)).message).to.equal(
+        'acme rejected the request: No access with [redacted]',
+      )
     })
 
-    it('leaves its socket to later requests', async () => {
+    it('keeps its connection open for later requests', async () => {
       const sockets = new Set<Socket>()
-      answer = (request, response) => {
+      respond = (request, response) => {
         sockets.add(request.socket)
         response.statusCode = 400
         response.end(COMPLETION)
@@ -189,8 +191,8 @@ describe('sending to a provider', () => {
       expect(sockets.size).to.be.below(3)
     })
 
-    it('is read no further than needed', async () => {
-      answer = (_, response) => {
+    it('is not read beyond the limit', async () => {
+      respond = (_, response) => {
         response.statusCode = 500
         writeForever(response, 'x'.repeat(10_000))
       }
@@ -200,16 +202,16 @@ describe('sending to a provider', () => {
   })
 
   describe('a stream', () => {
-    it('gives the events of all reads', async () => {
-      answer = (_, response) => {
+    it('returns the events of all reads', async () => {
+      respond = (_, response) => {
         stream(response, chunk('Track '), chunk('9.'), chunk('', 'stop'))
         response.end('data: [DONE]\n\n')
       }
       expect(textOf(await collect(batchesOf(await send(streamed))))).to.equal('Track 9.')
     })
 
-    it('gives what arrives together as one batch, in however many pieces it was written', async () => {
-      answer = (_, response) => {
+    it('returns events that arrive together as one batch, regardless of the chunks', async () => {
+      respond = (_, response) => {
         response.socket?.cork()
         stream(response, chunk('Track '))
         response.write(record(chunk('9.')))
@@ -220,15 +222,15 @@ describe('sending to a provider', () => {
       expect(textOf(first ?? [])).to.equal('Track 9.')
     })
 
-    it('gives an event as soon as it arrives', async () => {
-      answer = (_, response) => stream(response, chunk('first'))
+    it('returns an event as soon as it arrives', async () => {
+      respond = (_, response) => stream(response, chunk('first'))
       const batches = batchesOf(await send(streamed))[Symbol.asyncIterator]()
       expect(textOf((await batches.next()).value ?? [])).to.equal('first')
       await batches.return?.()
     })
 
-    it('waits past comments for its first event', async () => {
-      answer = (_, response) => {
+    it('waits for its first event despite comments', async () => {
+      respond = (_, response) => {
         stream(response)
         response.write(': keep-alive\n\n', () => {
           setImmediate(() => response.end(record(chunk('late'), chunk('', 'stop'))))
@@ -238,7 +240,7 @@ describe('sending to a provider', () => {
     })
 
     it('may end without a blank line', async () => {
-      answer = (_, response) => {
+      respond = (_, response) => {
         stream(response, chunk('Hi'))
         response.end(record(chunk('!', 'stop')).trimEnd())
       }
@@ -252,7 +254,7 @@ describe('sending to a provider', () => {
         'provider_rate_limited',
       ],
       [
-        'an error follows in the same breath',
+        'an error follows in the same read',
         `${record(chunk(''))}data: {"error":"Busy"}\n\n`,
         'provider_error',
       ],
@@ -260,8 +262,8 @@ describe('sending to a provider', () => {
       ['it holds comments only', ': ping\n\n', 'provider_error'],
       ['it is malformed', 'data: {"choices\n\n', 'provider_error'],
     ] as const) {
-      it(`is refused before it begins when ${name}`, async () => {
-        answer = (_, response) => {
+      it(`is rejected before it starts if ${name}`, async () => {
+        respond = (_, response) => {
           stream(response)
           response.end(body)
         }
@@ -270,8 +272,8 @@ describe('sending to a provider', () => {
       })
     }
 
-    it('is refused before it begins, and broken off, when it is JSON instead', async () => {
-      answer = (_, response) => {
+    it('is rejected and aborted before it starts if it is JSON', async () => {
+      respond = (_, response) => {
         response.setHeader('content-type', 'application/json')
         response.write(COMPLETION)
       }
@@ -280,8 +282,8 @@ describe('sending to a provider', () => {
       await closed
     })
 
-    it('is refused before it begins when the connection is cut', async () => {
-      answer = (_, response) => {
+    it('is rejected before it starts if the connection is closed', async () => {
+      respond = (_, response) => {
         stream(response)
         response.write(': ping\n\n', () => response.destroy())
       }
@@ -289,18 +291,18 @@ describe('sending to a provider', () => {
       expect(error).to.be.instanceOf(GatewayError).with.property('code', 'provider_unreachable')
     })
 
-    it('fails after its events when the connection is cut later', async () => {
-      answer = (_, response) => stream(response, chunk('Hi'))
+    it('throws after its events if the connection is closed later', async () => {
+      respond = (_, response) => stream(response, chunk('Hi'))
       const sent = await send(streamed)
       const { events, error } = await collectUntilError(sent, () => server.closeAllConnections())
       expect(textOf(events)).to.equal('Hi')
       expect(error).to.be.instanceOf(GatewayError).with.property('code', 'provider_unreachable')
     })
 
-    it('fails after its events when it ends too early', async () => {
+    it('throws after its events if it ends too early', async () => {
       let response: ServerResponse | undefined
-      answer = (_, given) => {
-        response = stream(given, chunk('Hi'))
+      respond = (_, serverResponse) => {
+        response = stream(serverResponse, chunk('Hi'))
       }
       const sent = await send(streamed)
       const { events, error } = await collectUntilError(sent, () => response?.end(record(chunk('!'))))
@@ -308,10 +310,10 @@ describe('sending to a provider', () => {
       expect(error).to.be.instanceOf(GatewayError).with.property('code', 'provider_error')
     })
 
-    it('gives what arrived together with a later error first', async () => {
+    it('returns events that arrived together with a later error first', async () => {
       let response: ServerResponse | undefined
-      answer = (_, given) => {
-        response = stream(given, chunk('Hi'))
+      respond = (_, serverResponse) => {
+        response = stream(serverResponse, chunk('Hi'))
       }
       const sent = await send(streamed)
       const ending = `${record(chunk('!'))}data: {"error":{"code":"slow_down"}}\n\n`
@@ -320,90 +322,90 @@ describe('sending to a provider', () => {
       expect(error).to.be.instanceOf(GatewayError).with.property('code', 'provider_rate_limited')
     })
 
-    it('is pulled at the pace of its consumer', async () => {
-      let written = 0
-      answer = (_, response) => {
+    it('is read at the pace of its consumer', async () => {
+      let writtenChars = 0
+      respond = (_, response) => {
         const text = record(chunk('x'.repeat(100_000)))
         writeForever(stream(response), text, () => {
-          written += text.length
+          writtenChars += text.length
         })
       }
       const batches = batchesOf(await send(streamed))[Symbol.asyncIterator]()
       expect((await batches.next()).value).to.have.length.below(10)
       await delay(150)
-      const buffered = written
+      const buffered = writtenChars
       await delay(50)
-      expect(written).to.equal(buffered)
+      expect(writtenChars).to.equal(buffered)
       await batches.return?.()
     })
   })
 
-  describe('when the client leaves', () => {
-    it('breaks off a request that has no answer yet, with the reason as it is', async () => {
+  describe('when the client disconnects', () => {
+    it('aborts a request without a response, and rejects with the unchanged reason', async () => {
       const client = new AbortController()
-      const reason = new Error('client left')
-      answer = () => client.abort(reason)
+      const reason = new Error('client disconnected')
+      respond = () => client.abort(reason)
       for (const request of [whole, streamed]) {
         expect(await send(request, client.signal).catch((thrown) => thrown)).to.equal(reason)
       }
       await closed
     })
 
-    it('sends nothing when it left before', async () => {
-      answer = () => expect.fail('it was sent')
-      const reason = new Error('client left')
+    it('sends nothing if it was disconnected before', async () => {
+      respond = () => expect.fail('it was sent')
+      const reason = new Error('client disconnected')
       expect(await send(whole, AbortSignal.abort(reason)).catch((thrown) => thrown)).to.equal(reason)
     })
 
-    it('breaks off a stream between two reads, with the reason as it is', async () => {
+    it('aborts a stream between two reads, and throws the unchanged reason', async () => {
       const client = new AbortController()
-      answer = (_, response) => stream(response, chunk('Hi'))
+      respond = (_, response) => stream(response, chunk('Hi'))
       const sent = await send(streamed, client.signal)
-      const { error } = await collectUntilError(sent, () => client.abort('left'))
-      expect(error).to.equal('left')
+      const { error } = await collectUntilError(sent, () => client.abort('disconnected'))
+      expect(error).to.equal('disconnected')
       await closed
     })
 
-    it('breaks off a stream that nobody reads', async () => {
+    it('aborts a stream that is not being read', async () => {
       const client = new AbortController()
-      answer = (_, response) => stream(response, chunk('Hi'))
+      respond = (_, response) => stream(response, chunk('Hi'))
       await send(streamed, client.signal)
       client.abort()
       await closed
     })
 
-    it('breaks off the stream when its reader stops before the first event', async () => {
-      answer = (_, response) => stream(response, chunk('Hi'))
+    it('aborts the stream if its reader stops before the first event', async () => {
+      respond = (_, response) => stream(response, chunk('Hi'))
       await batchesOf(await send(streamed))
         [Symbol.asyncIterator]()
         .return?.()
       await closed
     })
 
-    it('breaks off the stream when its reader stops half-way', async () => {
-      answer = (_, response) => stream(response, chunk('Hi'))
+    it('aborts the stream if its reader stops half-way', async () => {
+      respond = (_, response) => stream(response, chunk('Hi'))
       for await (const _ of batchesOf(await send(streamed))) break
       await closed
     })
 
-    it('does not wait for a socket', async () => {
-      connection = connect({ connections: 1 })
+    it('does not wait for a connection', async () => {
+      provider = connect({ connections: 1 })
       const client = new AbortController()
       let calls = 0
-      answer = (_, response) => {
+      respond = (_, response) => {
         if (++calls === 1) stream(response, chunk('Hi'))
       }
       const busy = batchesOf(await send(streamed))[Symbol.asyncIterator]()
       const queued = send(whole, client.signal).catch((thrown) => thrown)
-      client.abort('left')
-      expect(await queued).to.equal('left')
+      client.abort('disconnected')
+      expect(await queued).to.equal('disconnected')
       await busy.return?.()
       expect(calls).to.equal(1)
     })
 
     it('leaves no listener behind', async () => {
       const { signal } = new AbortController()
-      answer = (request, response) => {
+      respond = (request, response) => {
         if (request.headers.accept === 'application/json') response.end(COMPLETION)
         else stream(response, chunk('Hi', 'stop')).end()
       }
@@ -414,64 +416,62 @@ describe('sending to a provider', () => {
   })
 
   describe('a slow provider', () => {
-    const late = { code: 'provider_timeout', message: 'acme did not answer in time.' }
+    const late = { code: 'provider_timeout', message: 'acme did not respond in time.' }
 
-    it('has so long to begin a whole reply', async () => {
-      connection = connect({ timeouts: { first_byte_ms: 100 } })
-      answer = () => {}
+    it('times out before a whole reply starts', async () => {
+      provider = connect({ timeouts: { first_byte_ms: 100 } })
+      respond = () => {}
       expect(await failureOf(whole)).to.include(late)
       await closed
     })
 
-    it('has so long to give the first event, whatever comments it sends', async () => {
-      connection = connect({ timeouts: { first_byte_ms: 100, idle_ms: 50 } })
-      answer = (_, response) => sendEvery(20, stream(response), ': ping\n\n')
+    it('times out before the first event, even if it sends comments', async () => {
+      provider = connect({ timeouts: { first_byte_ms: 100, idle_ms: 50 } })
+      respond = (_, response) => sendEvery(20, stream(response), ': ping\n\n')
       const error = await send(streamed).catch((thrown) => thrown)
       expect(error).to.include(late)
       await closed
     })
 
-    it('has longer for the first event of a request that may queue, as long as comments say so', async () => {
-      connection = connect({ timeouts: { first_byte_ms: 100, idle_ms: 100 } })
-      answer = (_, given) => {
-        const response = stream(given)
+    it('may delay the first event of a queued request while it sends comments', async () => {
+      provider = connect({ timeouts: { first_byte_ms: 100, idle_ms: 100 } })
+      respond = (_, serverResponse) => {
+        const response = stream(serverResponse)
         const timer = sendEvery(20, response, ': keep-alive\n\n')
         setTimeout(() => {
           clearInterval(timer)
           response.end(record(chunk('late', 'stop')))
         }, 300)
       }
-      const sent = await connection.send(streamed, target, staying, true)
+      const sent = await provider.send(streamed, target, staying, true)
       expect(textOf(await collect(batchesOf(sent)))).to.equal('late')
     })
 
-    it('has no longer when a request that may queue hears nothing', async () => {
-      connection = connect({ timeouts: { first_byte_ms: 50 } })
-      answer = (_, response) => stream(response)
-      expect(await connection.send(streamed, target, staying, true).catch((thrown) => thrown)).to.include(
-        late,
-      )
+    it('times out if it sends no comments for a queued request', async () => {
+      provider = connect({ timeouts: { first_byte_ms: 50 } })
+      respond = (_, response) => stream(response)
+      expect(await provider.send(streamed, target, staying, true).catch((thrown) => thrown)).to.include(late)
     })
 
-    it('has so long between two events', async () => {
-      connection = connect({ timeouts: { idle_ms: 100 } })
-      answer = (_, response) => stream(response, chunk('Hi'))
+    it('times out between two events', async () => {
+      provider = connect({ timeouts: { idle_ms: 100 } })
+      respond = (_, response) => stream(response, chunk('Hi'))
       const { events, error } = await collectUntilError(await send(streamed))
       expect(textOf(events)).to.equal('Hi')
       expect(error).to.include(late)
       await closed
     })
 
-    it('has so long between two pieces of a whole reply', async () => {
-      connection = connect({ timeouts: { idle_ms: 100 } })
-      answer = (_, response) => response.write('{"id":')
+    it('times out between two chunks of a whole reply', async () => {
+      provider = connect({ timeouts: { idle_ms: 100 } })
+      respond = (_, response) => response.write('{"id":')
       expect(await failureOf(whole)).to.include(late)
       await closed
     })
 
-    it('may take longer as long as comments show that it lives', async () => {
-      connection = connect({ timeouts: { idle_ms: 100 } })
-      answer = (_, response) => {
+    it('does not time out between events while it sends comments', async () => {
+      provider = connect({ timeouts: { idle_ms: 100 } })
+      respond = (_, response) => {
         const timer = sendEvery(20, stream(response, chunk('Hi')), ': ping\n\n')
         setTimeout(() => {
           clearInterval(timer)
@@ -485,10 +485,10 @@ describe('sending to a provider', () => {
       ['hangs', () => {}],
       ['resets the connection', (response: ServerResponse) => response.socket?.resetAndDestroy()],
     ] as const) {
-      it(`is not blamed when it ${name} after [DONE]`, async () => {
+      it(`causes no error if it ${name} after [DONE]`, async () => {
         let response: ServerResponse | undefined
-        answer = (_, given) => {
-          response = stream(given, chunk('Hi', 'stop'))
+        respond = (_, serverResponse) => {
+          response = stream(serverResponse, chunk('Hi', 'stop'))
           response.write('data: [DONE]\n\n')
         }
         const events: ReplyEvent[] = []
@@ -500,11 +500,11 @@ describe('sending to a provider', () => {
       })
     }
 
-    it('is not blamed for a slow reader', async () => {
-      connection = connect({ timeouts: { first_byte_ms: 50, idle_ms: 50 } })
+    it('does not time out because of a slow reader', async () => {
+      provider = connect({ timeouts: { first_byte_ms: 50, idle_ms: 50 } })
       let response: ServerResponse | undefined
-      answer = (_, given) => {
-        response = stream(given, chunk('Hi'))
+      respond = (_, serverResponse) => {
+        response = stream(serverResponse, chunk('Hi'))
       }
       const events: ReplyEvent[] = []
       for await (const batch of batchesOf(await send(streamed))) {
@@ -516,29 +516,29 @@ describe('sending to a provider', () => {
     })
   })
 
-  describe('a provider that cannot be reached', () => {
-    it('is told apart by its code', async () => {
+  describe('an unreachable provider', () => {
+    it('is reported as provider_unreachable', async () => {
       const other = createServer()
       await once(other.listen(0, '127.0.0.1'), 'listening')
       const { port } = other.address() as AddressInfo
       await new Promise((resolve) => other.close(resolve))
       for (const host of [`127.0.0.1:${port}`, 'no-such-host.invalid']) {
-        connection = connect({ baseUrl: `http://${host}/v1` })
+        provider = connect({ baseUrl: `http://${host}/v1` })
         const error = await failureOf(whole)
         expect(error).to.include({ code: 'provider_unreachable', message: 'The connection to acme failed.' })
         expect(error.cause).to.be.instanceOf(Error)
       }
     })
 
-    it('is told apart when it hangs up', async () => {
-      answer = (_, response) => response.destroy()
+    it('is reported as provider_unreachable if it closes the connection', async () => {
+      respond = (_, response) => response.destroy()
       expect((await failureOf(whole)).code).to.equal('provider_unreachable')
     })
   })
 
-  it('tells the key in no error, whatever happens', async () => {
+  it('never reveals the API key in an error', async () => {
     const echo = { error: { message: `key ${API_KEY}`, code: API_KEY, param: API_KEY } }
-    const answers: RequestListener[] = [
+    const responders: RequestListener[] = [
       ...[400, 401, 404, 429, 500].map(
         (status): RequestListener =>
           (_, response) => {
@@ -550,8 +550,8 @@ describe('sending to a provider', () => {
       (_, response) => response.end('{'),
       (_, response) => void stream(response).end(),
     ]
-    for (const each of answers) {
-      answer = each
+    for (const each of responders) {
+      respond = each
       for (const request of [whole, streamed]) {
         expect(inspect(await failureOf(request), { depth: 9 })).not.to.contain(API_KEY)
       }

@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import { GatewayError } from '../../../../core/contract/errors.ts'
 import { toNetworkError } from '../../../../providers/shared/http.ts'
 
-describe('explaining a failed request', () => {
-  for (const [code, explained] of [
+describe('toNetworkError', () => {
+  for (const [code, expected] of [
     ['ECONNREFUSED', 'provider_unreachable'],
     ['ECONNRESET', 'provider_unreachable'],
     ['ENOTFOUND', 'provider_unreachable'],
@@ -14,10 +14,10 @@ describe('explaining a failed request', () => {
     ['UND_ERR_CONNECT_TIMEOUT', 'provider_timeout'],
     ['HPE_INVALID_CONSTANT', 'provider_error'],
   ] as const) {
-    it(`reads ${code} as ${explained}, and tells no address`, () => {
+    it(`maps ${code} to ${expected}, and does not reveal the address`, () => {
       const cause = Object.assign(new Error('connect 10.0.0.1:443'), { code })
       const error = toNetworkError(cause, 'acme', undefined)
-      expect(error).to.be.instanceOf(GatewayError).and.include({ code: explained })
+      expect(error).to.be.instanceOf(GatewayError).and.include({ code: expected })
       expect((error as GatewayError).cause)
         .to.have.property('message')
         .that.contains('connect 10.0.0.1:443')
@@ -27,7 +27,7 @@ describe('explaining a failed request', () => {
     })
   }
 
-  it('keeps back what a provider sent that is not HTTP: it may quote the request', () => {
+  it('does not keep an invalid response, which may quote the request', () => {
     const cause = Object.assign(new Error('Expected HTTP/'), {
       code: 'HPE_INVALID_CONSTANT',
       data: 'a prompt',
@@ -36,17 +36,17 @@ describe('explaining a failed request', () => {
     expect(inspect(error, { depth: 9, showHidden: true })).not.to.contain('a prompt')
   })
 
-  it('gives the reason why the request was broken off', () => {
+  it('returns the reason for which the request was aborted', () => {
     const cause = Object.assign(new Error('aborted'), { code: 'UND_ERR_ABORTED' })
-    expect(toNetworkError(cause, 'acme', { reason: 'client left' })).to.equal('client left')
+    expect(toNetworkError(cause, 'acme', { reason: 'client disconnected' })).to.equal('client disconnected')
   })
 
-  it('leaves what is explained already', () => {
-    const error = new GatewayError('provider_error', 'acme sent a reply that is not JSON.')
+  it('returns a GatewayError unchanged', () => {
+    const error = new GatewayError('provider_error', 'acme sent a reply that is not valid JSON.')
     expect(toNetworkError(error, 'acme', undefined)).to.equal(error)
   })
 
-  it('leaves a fault of our own program', () => {
+  it('returns a bug of the gateway unchanged', () => {
     const error = new TypeError('x is not a function')
     expect(toNetworkError(error, 'acme', undefined)).to.equal(error)
   })

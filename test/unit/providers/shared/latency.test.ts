@@ -1,60 +1,60 @@
 import { expect } from 'chai'
-import { createLatency, type Latency } from '../../../../providers/shared/latency.ts'
+import { createLatencyTracker, type LatencyTracker } from '../../../../providers/shared/latency.ts'
 import { model } from '../../../support/models.ts'
 
 const loco = model('loco', 'acme', { latency_ms: 1000 })
 const target = { provider: 'acme', model: 'loco', entry: loco }
 
-describe('the latency of a model', () => {
-  let latency: Latency
+describe('the latency estimate of a model', () => {
+  let latency: LatencyTracker
 
   beforeEach(() => {
-    latency = createLatency()
+    latency = createLatencyTracker()
   })
 
-  it("given nothing was seen, then it is the catalogue's figure", () => {
-    expect(latency.expect(loco)).to.equal(1000)
+  it("is the catalogue's figure before any measurement", () => {
+    expect(latency.estimateMs(loco)).to.equal(1000)
   })
 
-  it('given a stream, then time to first token and time per token move a fifth of the way to what was seen', () => {
-    latency.sawFirst(target, 1000) // the prior is 500
-    expect(latency.expect(loco)).to.be.closeTo(600 + 500, 1e-9)
-    latency.sawRest(target, 200, 2000) // 10 ms a token, the prior is 5
-    expect(latency.expect(loco)).to.be.closeTo(600 + 600, 1e-9)
+  it('moves both averages by a fifth of the difference for a stream', () => {
+    latency.recordFirstEvent(target, 1000) // initially 500
+    expect(latency.estimateMs(loco)).to.be.closeTo(600 + 500, 1e-9)
+    latency.recordRemainder(target, 200, 2000) // 10 ms per token, initially 5
+    expect(latency.estimateMs(loco)).to.be.closeTo(600 + 600, 1e-9)
   })
 
-  it('given a whole answer that took as long as expected, then nothing changes, however short it was', () => {
-    latency.sawWhole(target, 1, 505)
-    latency.sawWhole(target, 1000, 5500)
-    expect(latency.expect(loco)).to.be.closeTo(1000, 1e-9)
+  it('does not change for a whole reply that took as long as estimated', () => {
+    latency.recordWholeReply(target, 1, 505)
+    latency.recordWholeReply(target, 1000, 5500)
+    expect(latency.estimateMs(loco)).to.be.closeTo(1000, 1e-9)
   })
 
-  it('given a whole answer that took twice as long, then both figures grow by a fifth', () => {
-    latency.sawWhole(target, 100, 2000)
-    expect(latency.expect(loco)).to.be.closeTo(1200, 1e-9)
+  it('grows by a fifth for a whole reply that took twice as long', () => {
+    latency.recordWholeReply(target, 100, 2000)
+    expect(latency.estimateMs(loco)).to.be.closeTo(1200, 1e-9)
   })
 
-  it('given many answers, then what was seen counts and the prior is forgotten', () => {
+  it('approaches the measured figures after many replies', () => {
     for (let time = 0; time < 100; time++) {
-      latency.sawFirst(target, 40)
-      latency.sawRest(target, 50, 100)
+      latency.recordFirstEvent(target, 40)
+      latency.recordRemainder(target, 50, 100)
     }
-    expect(latency.expect(loco)).to.be.closeTo(40 + 200, 1)
+    expect(latency.estimateMs(loco)).to.be.closeTo(40 + 200, 1)
   })
 
-  it('given an answer without tokens, then it tells nothing', () => {
-    latency.sawWhole(target, 0, 9000)
-    latency.sawRest(target, 0, 9000)
-    expect(latency.expect(loco)).to.equal(1000)
+  it('ignores replies without tokens', () => {
+    latency.recordWholeReply(target, 0, 9000)
+    latency.recordRemainder(target, 0, 9000)
+    expect(latency.estimateMs(loco)).to.equal(1000)
   })
 
-  it('given a model that is not catalogued, then it is not kept', () => {
-    latency.sawFirst({ provider: 'acme', model: 'loco' }, 9000)
-    expect(latency.expect(loco)).to.equal(1000)
+  it('ignores models that are not in the catalogue', () => {
+    latency.recordFirstEvent({ provider: 'acme', model: 'loco' }, 9000)
+    expect(latency.estimateMs(loco)).to.equal(1000)
   })
 
-  it('given the same name with another provider, then its figures are its own', () => {
-    latency.sawFirst(target, 9000)
-    expect(latency.expect({ ...loco, provider: 'other' })).to.equal(1000)
+  it('is separate for models of the same name at different providers', () => {
+    latency.recordFirstEvent(target, 9000)
+    expect(latency.estimateMs({ ...loco, provider: 'other' })).to.equal(1000)
   })
 })

@@ -37,28 +37,28 @@ describe('reading server-sent events', () => {
     ['CR', '\r'],
   ] as const) {
     for (const cut of CUTS) {
-      it(`reads ${name} framing cut at every ${cut} bytes`, () => {
+      it(`reads ${name} framing, split every ${cut} bytes`, () => {
         expect(readAll(lines.join(lineEnd), cut)).to.deep.equal(records)
       })
     }
   }
 
-  it('gives a record as soon as its blank line arrives', () => {
+  it('returns a record as soon as its blank line arrives', () => {
     const reader = createSseReader()
     expect(reader.feed(Buffer.from('data: a\n'))).to.deep.equal([])
     expect(reader.feed(Buffer.from('\ndata: b'))).to.deep.equal([{ event: '', data: 'a' }])
   })
 
-  it('gives nothing for comments', () => {
+  it('ignores comments', () => {
     expect(readAll(': ping\n\n:\n\n: pong\n\n')).to.deep.equal([])
   })
 
-  it('skips a byte order mark, even one that is cut', () => {
+  it('skips a byte order mark, even if it is split', () => {
     for (const cut of CUTS)
       expect(readAll('\ufeffdata: a\n\n', cut)).to.deep.equal([{ event: '', data: 'a' }])
   })
 
-  it('gives a last record that has no blank line after it', () => {
+  it('returns a last record without a blank line', () => {
     expect(readAll('data: a\n\ndata: b')).to.deep.equal([
       { event: '', data: 'a' },
       { event: '', data: 'b' },
@@ -69,15 +69,15 @@ describe('reading server-sent events', () => {
     expect(readAll('event: a\ndata: 1\n\ndata: 2\n\n')[1]).to.deep.equal({ event: '', data: '2' })
   })
 
-  it('refuses a record that grows beyond the bound', () => {
+  it('throws for a record beyond the limit', () => {
     const reader = createSseReader(100)
     reader.feed(Buffer.from(`data: ${'x'.repeat(90)}`))
     expect(() => reader.feed(Buffer.from('x'.repeat(90))))
-      .to.throw('over 100 characters')
+      .to.throw('more than 100 characters')
       .with.property('code', 'provider_error')
   })
 
-  it('bounds one record, not the stream', () => {
+  it('limits a record, not the stream', () => {
     const reader = createSseReader(100)
     for (let n = 0; n < 50; n++)
       expect(reader.feed(Buffer.from(`data: ${'x'.repeat(80)}\n\n`))).to.have.length(1)

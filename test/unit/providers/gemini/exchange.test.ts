@@ -13,13 +13,13 @@ const tools = ['get_weather', 'get_time'].map((name) => ({
   function: { name, parameters },
 }))
 
-describe('Gemini, from our call to our reply', () => {
+describe('an exchange with the Gemini sandbox', () => {
   let sandbox: Sandbox
-  let connection: ProviderClient
+  let client: ProviderClient
 
   before(async () => {
     sandbox = await startSandbox()
-    connection = createProviderClient({
+    client = createProviderClient({
       id: 'gemini',
       adapter: gemini,
       baseUrl: `${sandbox.url}/gemini`,
@@ -29,13 +29,13 @@ describe('Gemini, from our call to our reply', () => {
   })
 
   after(async () => {
-    await connection.close()
+    await client.close()
     await sandbox.close()
   })
 
   for (const stream of [false, true]) {
     describe(stream ? 'streamed' : 'whole', () => {
-      it('answers with text, thoughts and usage to a request that sets everything', async () => {
+      it('returns text, reasoning and usage for a request with all parameters', async () => {
         const parts = await send({
           stream,
           messages: [
@@ -63,40 +63,40 @@ describe('Gemini, from our call to our reply', () => {
       })
 
       for (const to of [argon, old]) {
-        it(`carries parallel tool calls there and back (${to.model})`, async () => {
+        it(`returns parallel tool calls, and accepts their results (${to.model})`, async () => {
           const user: Message = { role: 'user', content: 'Use tools in parallel' }
           const parts = await send({ stream, messages: [user], tools }, to)
           expect(parts.at(-2)).to.deep.equal({ type: 'finish', reason: 'tool_calls' })
-          const said = messageOf(parts)
-          expect(said.tool_calls).to.have.length(2)
-          const results = said.tool_calls?.map(
+          const message = messageOf(parts)
+          expect(message.tool_calls).to.have.length(2)
+          const results = message.tool_calls?.map(
             ({ id, function: { name } }): Message => ({
               role: 'tool',
               tool_call_id: id,
               content: `${name}!`,
             }),
           )
-          const messages = [user, said, ...(results ?? []).reverse()]
-          const answer = await send({ stream, messages, tools }, to)
-          expect(textOf(answer, 'text')).to.match(
+          const messages = [user, message, ...(results ?? []).reverse()]
+          const reply = await send({ stream, messages, tools }, to)
+          expect(textOf(reply, 'text')).to.match(
             /^The tool answered: "get_weather!". The tool answered: "get_time!"./,
           )
         })
       }
 
-      it('refuses', async () => {
+      it('returns a refusal', async () => {
         const parts = await send({ stream, messages: [{ role: 'user', content: '[[sandbox:refuse]]' }] })
         expect(parts[1]).to.deep.equal({ type: 'refusal', text: 'blocked: PROHIBITED_CONTENT' })
         expect(parts.at(-2)).to.deep.equal({ type: 'finish', reason: 'content_filter' })
       })
 
-      it('answers in JSON of a schema', async () => {
+      it('returns JSON for a schema', async () => {
         const json_schema = { name: 'it', schema: { ...parameters, $schema: 'x' } }
         const parts = await send({ stream, response_format: { type: 'json_schema', json_schema } })
         expect(JSON.parse(textOf(parts, 'text'))).to.deep.equal({ city: 'Bern' })
       })
 
-      for (const [fault, code] of [
+      for (const [failure, code] of [
         ['status=400', 'provider_refused'],
         ['status=400 code=API_KEY_INVALID', 'provider_authentication_error'],
         ['status=402', 'provider_quota_exceeded'],
@@ -116,8 +116,8 @@ describe('Gemini, from our call to our reply', () => {
             ] as const)
           : []),
       ] as const) {
-        it(`fails with ${code} for ${fault}`, async () => {
-          const messages: Message[] = [{ role: 'user', content: `[[sandbox:${fault}]]` }]
+        it(`throws ${code} for ${failure}`, async () => {
+          const messages: Message[] = [{ role: 'user', content: `[[sandbox:${failure}]]` }]
           const error = await send({ stream, messages }).catch((failure: GatewayError) => failure)
           expect(error).to.include({ code })
         })
@@ -125,18 +125,18 @@ describe('Gemini, from our call to our reply', () => {
     })
   }
 
-  it('reads a stream with comments', async () => {
+  it('accepts comments in a stream', async () => {
     const messages: Message[] = [{ role: 'user', content: '[[sandbox:comments]]' }]
     expect(textOf(await send({ stream: true, messages }), 'text')).to.contain('You said')
   })
 
-  it('says which model it asked', async () => {
+  it('returns the model name', async () => {
     const parts = await send({}, target('gemini-3.8-flash'))
     expect(textOf(parts, 'text')).to.contain('answering as gemini-3.8-flash')
   })
 
   async function send(fields: Partial<ChatRequest>, to = argon): Promise<ReplyPart[]> {
-    const { reply } = await connection.send({ ...request, ...fields }, to, staying)
+    const { reply } = await client.send({ ...request, ...fields }, to, staying)
     if (reply.type === 'whole') return [...reply.event.parts]
     const parts: ReplyPart[] = []
     for await (const batch of reply.batches) parts.push(...batch.flatMap((event) => event.parts))
@@ -148,7 +148,7 @@ function textOf(parts: readonly ReplyPart[], type: 'text' | 'reasoning'): string
   return parts.map((part) => (part.type === type ? part.text : '')).join('')
 }
 
-/** What a client gives back. */
+/** The reply as a client sends it back. */
 function messageOf(parts: readonly ReplyPart[]): Message {
   const starts = parts.filter((part) => part.type === 'tool-start')
   const tool_calls = starts.map(({ index, id, name, extra_content }) => ({

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { findPattern } from '../../../../providers/shared/repeated-record.ts'
+import { buildRecordPattern } from '../../../../providers/shared/record-pattern.ts'
 
 const chunk = (content: unknown, more: object = {}) =>
   JSON.stringify({ id: 'a', choices: [{ index: 0, delta: { content }, finish_reason: null }], ...more })
 
 describe('the pattern of a record', () => {
-  it('reads the text of records that repeat it', () => {
-    const pattern = findPattern(chunk('Hello'), 'content', 'obfuscation')
+  it('reads the text of matching records', () => {
+    const pattern = buildRecordPattern(chunk('Hello'), 'content', 'obfuscation')
     for (const text of [
       '',
       ' world',
@@ -21,8 +21,8 @@ describe('the pattern of a record', () => {
     expect(pattern?.read(chunk('x').replace('"x"', '"\\u0041\\/"'))).to.equal('A/')
   })
 
-  it('lets padding differ as well', () => {
-    const pattern = findPattern(chunk('Hello', { obfuscation: 'xyz' }), 'content', 'obfuscation')
+  it('ignores the value of the padding', () => {
+    const pattern = buildRecordPattern(chunk('Hello', { obfuscation: 'xyz' }), 'content', 'obfuscation')
     expect(pattern?.read(chunk('you', { obfuscation: '' }))).to.equal('you')
     expect(pattern?.read(chunk('you', { obfuscation: '0123456789' }))).to.equal('you')
     expect(pattern?.read(chunk('you'))).to.equal(undefined)
@@ -45,13 +45,13 @@ describe('the pattern of a record', () => {
   }
   for (const [name, record] of Object.entries(others)) {
     it(`does not read a record with ${name}`, () => {
-      expect(findPattern(chunk('Hi'), 'content', 'obfuscation')?.read(record)).to.equal(undefined)
+      expect(buildRecordPattern(chunk('Hi'), 'content', 'obfuscation')?.read(record)).to.equal(undefined)
     })
   }
 
-  it('reads nothing into a record that JSON reads in another way, whatever is changed', () => {
+  it('never reads a record differently than a JSON parser, whatever is changed', () => {
     const original = chunk('Hi "you"\\', { obfuscation: 'ab', created: 12 })
-    const pattern = findPattern(original, 'content', 'obfuscation')
+    const pattern = buildRecordPattern(original, 'content', 'obfuscation')
     let repeats = 0
     for (let at = 0; at < original.length; at++) {
       for (const change of ['', '"', '\\', '\\"', ',', '}', ':', '1', '\n', '"content":"', '\\u004']) {
@@ -77,8 +77,8 @@ describe('the pattern of a record', () => {
     'the padding is in front of it': '{"obfuscation":"x","content":"y"}',
   }
   for (const [name, record] of Object.entries(unclear)) {
-    it(`is not looked for when ${name}`, () => {
-      expect(findPattern(record, 'content', 'obfuscation')).to.equal(undefined)
+    it(`is not built if ${name}`, () => {
+      expect(buildRecordPattern(record, 'content', 'obfuscation')).to.equal(undefined)
     })
   }
 })

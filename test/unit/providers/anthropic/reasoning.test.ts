@@ -4,14 +4,14 @@ import { bodyOf, type Fields, user, write } from './target.ts'
 const adaptive = { type: 'adaptive', display: 'summarized' }
 const tools = [{ type: 'function', function: { name: 'ring' } }]
 
-describe('writing reasoning_effort to Anthropic', () => {
-  it('says nothing where the request says nothing', () => {
+describe('converting reasoning_effort for Anthropic', () => {
+  it('sends nothing if the request has none', () => {
     for (const model of ['claude-opus-5-5', 'claude-sonnet-4-5', 'claude-next']) {
       expect(bodyOf({ reasoning_effort: null }, model)).not.to.have.any.keys('thinking', 'output_config')
     }
   })
 
-  const efforts: [model: string, asked: string, written: string][] = [
+  const efforts: [model: string, requested: string, sent: string][] = [
     ['claude-opus-5-5', 'minimal', 'low'],
     ['claude-opus-5-5', 'low', 'low'],
     ['claude-opus-5-5', 'medium', 'medium'],
@@ -22,14 +22,14 @@ describe('writing reasoning_effort to Anthropic', () => {
     ['claude-opus-4-6', 'max', 'max'],
     ['claude-next', 'high', 'high'],
   ]
-  for (const [model, asked, written] of efforts) {
-    it(`asks ${model} for ${written} where the request says ${asked}`, () => {
-      const body = bodyOf({ reasoning_effort: asked }, model)
-      expect(body).to.deep.include({ thinking: adaptive, output_config: { effort: written } })
+  for (const [model, requested, sent] of efforts) {
+    it(`sends ${sent} to ${model} for ${requested}`, () => {
+      const body = bodyOf({ reasoning_effort: requested }, model)
+      expect(body).to.deep.include({ thinking: adaptive, output_config: { effort: sent } })
     })
   }
 
-  const none: [model: string, written: object][] = [
+  const none: [model: string, sent: object][] = [
     ['claude-haiku-5-5', { thinking: { type: 'disabled' } }],
     ['claude-opus-4-6', { thinking: { type: 'disabled' } }],
     ['claude-sonnet-5-5', { thinking: { type: 'between_tools' } }],
@@ -38,14 +38,14 @@ describe('writing reasoning_effort to Anthropic', () => {
     ['claude-next', { output_config: { effort: 'low' } }],
     ['claude-sonnet-4-5', {}],
   ]
-  for (const [model, written] of none) {
-    it(`asks ${model} for no thoughts with ${JSON.stringify(written)}`, () => {
+  for (const [model, sent] of none) {
+    it(`disables the thinking of ${model} with ${JSON.stringify(sent)}`, () => {
       const { thinking, output_config } = bodyOf({ reasoning_effort: 'none' }, model)
-      expect(JSON.parse(JSON.stringify({ thinking, output_config }))).to.deep.equal(written)
+      expect(JSON.parse(JSON.stringify({ thinking, output_config }))).to.deep.equal(sent)
     })
   }
 
-  const budgets: [asked: string, limit: number | null, budget: number, max: number][] = [
+  const budgets: [requested: string, limit: number | null, budget: number, max: number][] = [
     ['low', 100, 2048, 2148],
     ['medium', 100, 8192, 8292],
     ['high', null, 16_384, 64_000],
@@ -53,15 +53,15 @@ describe('writing reasoning_effort to Anthropic', () => {
     ['max', 100, 63_000, 63_100],
     ['max', null, 63_000, 64_000],
   ]
-  for (const [asked, limit, budget_tokens, max_tokens] of budgets) {
-    it(`gives claude-sonnet-4-5 a budget of ${budget_tokens} for ${asked}, beside the ${limit} of the answer`, () => {
-      const body = bodyOf({ reasoning_effort: asked, max_tokens: limit }, 'claude-sonnet-4-5')
+  for (const [requested, limit, budget_tokens, max_tokens] of budgets) {
+    it(`adds a budget of ${budget_tokens} to a limit of ${limit} for ${requested} (sonnet-4-5)`, () => {
+      const body = bodyOf({ reasoning_effort: requested, max_tokens: limit }, 'claude-sonnet-4-5')
       expect(body).to.deep.include({ thinking: { type: 'enabled', budget_tokens }, max_tokens })
       expect(body).not.to.have.property('output_config')
     })
   }
 
-  it('leaves sampling out beside thoughts', () => {
+  it('omits and reports sampling parameters while thinking', () => {
     for (const model of ['claude-sonnet-4-6', 'claude-sonnet-4-5']) {
       const call = write({ reasoning_effort: 'high', temperature: 0.5, top_p: 0.5 }, model)
       expect(JSON.parse(call.body)).not.to.have.any.keys('temperature', 'top_p')
@@ -70,7 +70,7 @@ describe('writing reasoning_effort to Anthropic', () => {
     expect(bodyOf({ reasoning_effort: 'none', temperature: 0.5 })).to.include({ temperature: 0.5 })
   })
 
-  it('gives up thoughts for a tool call that is forced', () => {
+  it('does not think if a tool call is forced', () => {
     const forced = { reasoning_effort: 'high', tools, tool_choice: 'required' }
     const adaptive = write(forced)
     expect(JSON.parse(adaptive.body)).to.deep.include({ output_config: { effort: 'high' } })
@@ -81,23 +81,23 @@ describe('writing reasoning_effort to Anthropic', () => {
     expect(budget.omitted).to.deep.equal(['reasoning_effort'])
   })
 
-  it('gives up a budget where the history ends in a tool call whose thoughts are gone', () => {
+  it('sends no budget if the last reply has tool calls', () => {
     const call = { id: 'a', type: 'function', function: { name: 'ring', arguments: '{}' } }
-    const past: NonNullable<Fields['messages']> = [
+    const history: NonNullable<Fields['messages']> = [
       user,
       { role: 'assistant', tool_calls: [call] },
       { role: 'tool', tool_call_id: 'a', content: 'done' },
     ]
-    const fields = { reasoning_effort: 'high', tools, messages: past }
+    const fields = { reasoning_effort: 'high', tools, messages: history }
     const budget = write(fields, 'claude-haiku-4-5')
     expect(JSON.parse(budget.body)).not.to.have.property('thinking')
     expect(budget.omitted).to.deep.equal(['reasoning_effort'])
     expect(bodyOf(fields, 'claude-opus-4-6')).to.deep.include({ thinking: adaptive })
-    const later = [...past, { role: 'assistant' as const, content: 'Rung.' }, user]
+    const later = [...history, { role: 'assistant' as const, content: 'Rung.' }, user]
     expect(bodyOf({ ...fields, messages: later }, 'claude-haiku-4-5')).to.have.property('thinking')
   })
 
-  it('refuses an effort that does not exist', () => {
+  it('rejects an unknown effort', () => {
     expect(() => bodyOf({ reasoning_effort: 'utmost' }))
       .to.throw('reasoning_effort must be one of: none, minimal, low, medium, high, xhigh, max.')
       .that.deep.includes({ code: 'invalid_value', details: { param: 'reasoning_effort' } })

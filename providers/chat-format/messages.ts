@@ -1,0 +1,26 @@
+import type { Message } from '../../core/contract/chat.ts'
+import { GatewayError } from '../../core/contract/errors.ts'
+import { asString } from '../shared/fields.ts'
+
+/** The text of a message. The texts and refusals of a list of parts are joined by line breaks. */
+export function joinText(content: Message['content']): string {
+  if (typeof content === 'string') return content
+  const texts = (content ?? []).map((part) => asString(part.text) || asString(part.refusal))
+  return texts.filter((text) => text !== '').join('\n')
+}
+
+/**
+ * Prepends an instruction unless a message already mentions JSON. JSON mode requires the word in the prompt:
+ * without it, providers answer 400 or endless white space
+ * (docs/providers.md, "Mistral requests" and "DeepSeek requests").
+ */
+export function withJsonInstruction(messages: readonly Message[]): readonly Message[] {
+  const isMentioned = messages.some(({ content }) => /json/i.test(joinText(content)))
+  return isMentioned ? messages : [{ role: 'system', content: 'Answer in JSON.' }, ...messages]
+}
+
+/** The error for message content that a provider does not support; leaving it out would change the reply. */
+export function unsupportedContentError(provider: string, content: string): GatewayError {
+  const message = `${provider} does not support ${content}. Remove this content or choose another provider.`
+  return new GatewayError('unsupported_parameter', message, { param: 'messages' })
+}

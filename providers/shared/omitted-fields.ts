@@ -1,0 +1,45 @@
+import type { ChatRequest } from '../../core/contract/chat.ts'
+
+/**
+ * Names the fields of a request that ask for something but are not sent, so that the caller can be warned.
+ * Fields that do not affect the reply, and values that are the default anyway, are not reported.
+ */
+export function findOmittedFields(
+  request: ChatRequest,
+  isSent: (field: string) => boolean,
+): readonly string[] {
+  return Object.keys(request).filter(
+    (field) => !UNRELATED_FIELDS.has(field) && !isDefault(field, request[field]) && !isSent(field),
+  )
+}
+
+/** The names of a request field in a provider's body, for fields that are named differently there. */
+export type RenamedFields = Readonly<Record<string, readonly string[]>>
+
+/** Creates the `isSent` of `findOmittedFields` for a body. */
+export function isSentIn(body: object, renamed: RenamedFields = {}): (field: string) => boolean {
+  const sent = new Set(Object.entries(body).flatMap(([name, value]) => (value === undefined ? [] : [name])))
+  // A prediction only speeds up the reply.
+  return (field) => field === 'prediction' || (renamed[field] ?? [field]).some((name) => sent.has(name))
+}
+
+/** Fields about delivery, storage, accounting and caching. */
+const UNRELATED_FIELDS = new Set(
+  `model messages stream stream_options user safety_identifier metadata store service_tier prompt_cache_key
+  prompt_cache_retention`.split(/\s+/),
+)
+
+const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
+  n: [1],
+  logprobs: [false],
+  presence_penalty: [0],
+  frequency_penalty: [0],
+  parallel_tool_calls: [true],
+  tool_choice: ['auto', 'none'],
+  reasoning_effort: ['none'],
+}
+
+function isDefault(field: string, value: unknown): boolean {
+  if (value == null || (Array.isArray(value) && value.length === 0)) return true
+  return DEFAULTS[field]?.includes(value) ?? false
+}

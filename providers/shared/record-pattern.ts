@@ -1,0 +1,101 @@
+import type { RecordPattern, ReplyPart } from '../../core/contract/chat.ts'
+
+/**
+ * Most records of a stream are equal except for a few characters of text. Recognizes those and extracts their
+ * text without parsing JSON. Stateful: create one per stream.
+ */
+export class TextRecordMatcher {
+  /** The pattern of the latest learned record; undefined before the first one. */
+  pattern: RecordPattern | undefined
+  readonly #field: string
+  readonly #paddingField: string | undefined
+
+  /**
+   * `field` is the name of the field with the text, `paddingField` that of a field whose value is ignored.
+   */
+  constructor(field: string, paddingField?: string) {
+    this.#field = field
+    this.#paddingField = paddingField
+  }
+
+  /** Returns the text of a matching record. Undefined for others, which must be parsed and learned. */
+  match(record: string): string | undefined {
+    return this.pattern?.read(record)
+  }
+
+  /** Learns the pattern of a record that holds nothing but text. `parts` is the parsed record. */
+  learn(record: string, parts: readonly ReplyPart[]): void {
+    if (parts.length === 1 && parts[0]?.type === 'text')
+      this.pattern = buildRecordPattern(record, this.#field, this.#paddingField)
+  }
+}
+
+/**
+ * Builds the pattern of a JSON record, in which the values of `field`, and of `paddingField` if the record
+ * has it, may be any strings. Returns undefined unless the positions of these values in the text are certain.
+ */
+export function buildRecordPattern(
+  record: string,
+  field: string,
+  paddingField?: string,
+): RecordPattern | undefined {
+  const names = paddingField === undefined ? [field] : [field, paddingField]
+  const ranges = names.map((name) => findValue(record, name)).filter((range) => range !== undefined)
+  const [first, second] = ranges
+  if (first === undefined || first.field !== field) return undefined
+  if (second !== undefined && second.start < first.end) return undefined
+  const before = record.slice(0, first.start)
+  const between = second && record.slice(first.end, second.start)
+  const after = record.slice((second ?? first).end)
+
+  return {
+    before,
+    after,
+    read(other) {
+      if (!hasTextAt(other, 0, before)) return undefined
+      const textEnd = endOfString(other, before.length)
+      let end = textEnd
+      if (between !== undefined) {
+        if (!hasTextAt(other, textEnd, between)) return undefined
+        end = endOfString(other, textEnd + between.length)
+      }
+      if (other.length !== end + after.length || !hasTextAt(other, end, after)) return undefined
+      const text = other.slice(before.length, textEnd)
+      return text.includes('\\') ? JSON.parse(`"${text}"`) : text
+    },
+  }
+}
+
+/** The range of a string value, without its quotation marks. */
+interface ValueRange {
+  readonly field: string
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Finds the value of a string field. Quotation marks within strings are escaped, so a quoted name that occurs
+ * once cannot be part of a value.
+ */
+function findValue(record: string, field: string): ValueRange | undefined {
+  const name = `"${field}"`
+  const index = record.indexOf(name)
+  if (index === -1 || index !== record.lastIndexOf(name)) return undefined
+  const start = index + name.length + 2
+  if (record.slice(start - 2, start) !== ':"') return undefined
+  return { field, start, end: endOfString(record, start) }
+}
+
+/** Like `startsWith`, which compares character by character and takes ten times as long for long texts. */
+function hasTextAt(record: string, index: number, text: string): boolean {
+  return record.slice(index, index + text.length) === text
+}
+
+/** The inside of a JSON string: no control characters, and only the escape sequences of JSON. */
+const STRING_CONTENT = /(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/uy
+
+function endOfString(text: string, start: number): number {
+  STRING_CONTENT.lastIndex = start
+  STRING_CONTENT.test(text)
+  return STRING_CONTENT.lastIndex
+}

@@ -1,0 +1,87 @@
+import type { ReplyEvent, ReplyPart } from '../../core/contract/chat.ts'
+import type { StreamReader } from '../../core/contract/provider.ts'
+import type { CallDeadline } from './call-deadline.ts'
+import { type ProviderCall, toNetworkError } from './http.ts'
+import { createSseReader } from './sse.ts'
+
+/** Time for a provider to close a complete stream, so that its connection can be reused, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 500
+
+const READER_STOPPED = new Error('The reader stopped.')
+
+/**
+ * Reads a provider's stream at the pace of the consumer. Each batch holds the events of one network read.
+ * Bytes that complete no event, such as comments, yield no batch, but they extend the deadline by `idleMs`:
+ * always after the first event, and before it for up to `queueMs`. Errors of the connection after a complete
+ * reply are ignored.
+ */
+export async function* readBatches(
+  provider: string,
+  call: ProviderCall,
+  reader: StreamReader,
+  deadline: CallDeadline,
+  idleMs: number,
+  queueMs: number,
+): AsyncGenerator<readonly ReplyEvent[]> {
+  const sse = createSseReader()
+  const startedAt = performance.now()
+  let hasStarted = false
+  let batch: ReplyEvent[] = []
+  try {
+    for (let chunks = await call.read(); chunks !== undefined; chunks = await call.read()) {
+      // Concatenated, because fast streams arrive in a hundred small chunks.
+      const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+      for (const event of sse.feed(bytes)) batch.push(...reader.read(event))
+      if (batch.length > 0) {
+        deadline.pause()
+        hasStarted = true
+        yield batch
+        batch = []
+      }
+      if (reader.isDone?.()) deadline.extend(CLOSE_TIMEOUT_MS)
+      else if (hasStarted || performance.now() - startedAt < queueMs) deadline.extend(idleMs)
+    }
+    for (const event of sse.end()) batch.push(...reader.read(event))
+    batch.push(...reader.end())
+    deadline.end()
+    if (batch.length > 0) yield batch
+  } catch (error) {
+    const networkError = toNetworkError(error, provider, deadline.aborted)
+    deadline.end()
+    // Events before the error are delivered, except in the first batch: then another target can still answer.
+    if (hasStarted && batch.length > 0) yield batch
+    if (!reader.isDone?.()) throw networkError
+  } finally {
+    deadline.end()
+    // Takes effect only if the consumer stopped before the end.
+    call.abort(READER_STOPPED)
+  }
+}
+
+/** Wraps the parts of one record in an event. Returns no event if there are no parts. */
+export function toReplyEvents(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
+  return parts.length === 0 ? [] : [{ parts }]
+}
+
+/**
+ * Awaits the first item, then returns an iterable of all items, the first included, which can be iterated
+ * once. Resolves to undefined if there are no items. Rejects if the source fails first. Stopping the
+ * iteration early stops the source.
+ */
+export async function peekFirst<T>(source: AsyncGenerator<T>): Promise<AsyncIterable<T> | undefined> {
+  const first = await source.next()
+  return first.done ? undefined : { [Symbol.asyncIterator]: () => prepend(first, source) }
+}
+
+/** Not a generator function: a generator that was not started would not pass `return` on to the source. */
+function prepend<T>(first: IteratorResult<T>, source: AsyncGenerator<T>): AsyncIterator<T> {
+  let isFirst = true
+  return {
+    async next() {
+      if (!isFirst) return source.next()
+      isFirst = false
+      return first
+    },
+    return: () => source.return(undefined),
+  }
+}
