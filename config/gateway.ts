@@ -71,7 +71,7 @@ export async function startGateway(
       operators,
       metrics,
       openEvents: (plugins: readonly Plugin[]) =>
-        openPluginEventStores(plugins, { ...state, logger, patiently }),
+        openPluginEventStores(plugins, { ...state, logger, retry: patiently }),
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
@@ -84,12 +84,15 @@ export async function startGateway(
       cors: settings.cors,
       logger,
       whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
-      logState: state.live.state,
+      logState: state.subscription.state,
     }
     await colleagues?.register({
       async reach(position) {
-        if (state.live.position() < position) state.log.poll?.()
-        await state.live.until(() => state.live.position() >= position, RPC_TIMEOUTS_MS.catchUp)
+        if (state.subscription.position() < position) state.log.poll?.()
+        await state.subscription.until(
+          () => state.subscription.position() >= position,
+          RPC_TIMEOUTS_MS.catchUp,
+        )
       },
       metrics: () => metrics.getMetricsAsJSON(),
     })

@@ -23,7 +23,7 @@ export interface PastEvent {
 /** A user as they were: undefined before there was one. `book` holds their rules and is the caller's to change. */
 interface UserAt {
   readonly user: User | undefined
-  readonly book: UserRules
+  readonly rules: UserRules
 }
 
 /** What has been, read from the log when it is asked for. */
@@ -43,13 +43,13 @@ export function createHistory(
     const events = await readEvents(log, userId)
     if (moment === undefined) return events
     refuseFuture(moment, live.position(), milliseconds(), events)
-    return upTo(events, moment)
+    return eventsUpTo(events, moment)
   }
 
   return {
     eventsOf,
     async rulesOf(userId, moment) {
-      return rulesAt(userId, foldUser(userId, await eventsOf(userId, moment)).book)
+      return toPastRuleSet(userId, foldUser(userId, await eventsOf(userId, moment)).rules)
     },
   }
 }
@@ -63,16 +63,16 @@ export function foldUser(userId: number, events: readonly PastEvent[]): UserAt {
     if (isRuleEvent(event)) evolveUserRules(book, event, record)
     else accounts.apply(event, record)
   }
-  return { user: accounts.user(userId), book }
+  return { user: accounts.user(userId), rules: book }
 }
 
 /** A past book as a set of rules. */
-export function rulesAt(userId: number, book: UserRules): RuleSet {
+export function toPastRuleSet(userId: number, book: UserRules): RuleSet {
   return { ...toRuleSet(userId, book), transient: true }
 }
 
 /** The events up to a moment; for a time that is up to the last one that is not later. */
-export function upTo(events: readonly PastEvent[], moment: AsOf): readonly PastEvent[] {
+export function eventsUpTo(events: readonly PastEvent[], moment: AsOf): readonly PastEvent[] {
   return events.slice(0, 1 + events.findLastIndex(({ record }) => isReached(record, moment)))
 }
 

@@ -1,5 +1,5 @@
 import type { EventMetadata, FirewallRule, Position, RoutingRule, RuleSet } from '../core/contract/index.ts'
-import type { Reviving, RuleEvent } from '../core/events/domain-events.ts'
+import type { RestoreFields, RuleEvent } from '../core/events/domain-events.ts'
 
 /** What a book takes from a record besides the event. */
 export interface EventEntry {
@@ -105,7 +105,7 @@ type Content<Rule> = Omit<Rule, 'id' | 'user_id' | 'created_at' | 'updated_at' |
 
 function create<Rule extends RoutingRule | FirewallRule>(
   rules: Map<number, Rule>,
-  created: { userId: number; ruleId: number; content: Content<Rule> } & Reviving,
+  created: { userId: number; ruleId: number; content: Content<Rule> } & RestoreFields,
   record: EventEntry,
 ): void {
   const { time } = record.metadata

@@ -17,12 +17,12 @@ export type RoutingContent = Omit<RoutingRule, ServerFields>
 export type FirewallContent = Omit<FirewallRule, ServerFields>
 
 /** On an event that brings an old state of the rule back: the revision that had it. */
-export type Reverting = {
+export type RevertFields = {
   readonly revertedTo?: number
 }
 
 /** On one that brings a deleted rule back: the rule goes on where it ended. */
-export type Reviving = Reverting & {
+export type RestoreFields = RevertFields & {
   readonly revision?: number
   readonly createdAt?: string
 }
@@ -37,11 +37,11 @@ type Concerned = {
  * so it happens whole or not at all on every log, and one revision guards it.
  */
 export type RuleEvent =
-  | { type: 'RoutingRuleCreated'; data: Concerned & Reviving & { content: RoutingContent } }
-  | { type: 'RoutingRuleUpdated'; data: Concerned & Reverting & { changes: Partial<RoutingContent> } }
+  | { type: 'RoutingRuleCreated'; data: Concerned & RestoreFields & { content: RoutingContent } }
+  | { type: 'RoutingRuleUpdated'; data: Concerned & RevertFields & { changes: Partial<RoutingContent> } }
   | { type: 'RoutingRuleDeleted'; data: Concerned }
-  | { type: 'FirewallRuleCreated'; data: Concerned & Reviving & { content: FirewallContent } }
-  | { type: 'FirewallRuleUpdated'; data: Concerned & Reverting & { changes: Partial<FirewallContent> } }
+  | { type: 'FirewallRuleCreated'; data: Concerned & RestoreFields & { content: FirewallContent } }
+  | { type: 'FirewallRuleUpdated'; data: Concerned & RevertFields & { changes: Partial<FirewallContent> } }
   | { type: 'FirewallRuleDeleted'; data: Concerned }
 
 export const rulesStream = (userId: number): string => `rules-${userId}`

@@ -18,7 +18,7 @@ export interface PluginCodec {
   /** Undefined for other plugins' events, and for a type or version that this version of the plugin does not know. */
   decode(record: RecordedEvent): PluginEvent | undefined
   /** What is wrong with the event, as the end of a sentence; undefined when nothing is. */
-  faultOf(event: NewEvent): string | undefined
+  findIssue(event: NewEvent): string | undefined
   streamOf(subject: string): string
 }
 
@@ -41,7 +41,7 @@ export function createPluginCodec(plugin: string, declared: EventDeclaration): P
 
   return {
     version,
-    faultOf,
+    findIssue: faultOf,
     encode(event) {
       const fault = faultOf(event)
       if (fault !== undefined) throw new Error(`the event "${event.type}" of plugin "${plugin}" ${fault}`)
@@ -49,7 +49,7 @@ export function createPluginCodec(plugin: string, declared: EventDeclaration): P
     },
     decode({ stream, type, data, revision, position, metadata }) {
       const subject = subjectIn(plugin, stream)
-      const own = pluginPart(plugin, type)
+      const own = withoutPluginPrefix(plugin, type)
       const { schema, actor, time, requestId } = metadata
       if (subject === undefined || own === undefined || schema > version) return undefined
       const event = upcast({ type: own, data }, schema, version, upcasts)
@@ -74,7 +74,7 @@ function compileType(type: string, schema: EventDeclaration['types'][string]) {
 }
 
 /** How the names of all streams begin that plugins write to. */
-export const PLUGIN_STREAMS = 'plugin-'
+export const PLUGIN_STREAM_PREFIX = 'plugin-'
 
 /** npm's names of packages, and so nothing that could be mistaken for what follows it in a stream. */
 const PLUGIN_NAME = /^(@[a-z0-9][a-z0-9._~-]*\/)?[a-z0-9][a-z0-9._~-]*$/
@@ -85,11 +85,11 @@ const TYPE_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/
 const SEPARATOR = ':'
 
 export function isPluginStream(stream: string): boolean {
-  return stream.startsWith(PLUGIN_STREAMS)
+  return stream.startsWith(PLUGIN_STREAM_PREFIX)
 }
 
 function pluginStream(plugin: string, subject: string): string {
-  return `${PLUGIN_STREAMS}${plugin}${SEPARATOR}${subject}`
+  return `${PLUGIN_STREAM_PREFIX}${plugin}${SEPARATOR}${subject}`
 }
 
 /** The type as it stands in the log. */
@@ -98,19 +98,21 @@ function pluginType(plugin: string, type: string): string {
 }
 
 /** What comes after the plugin's name; undefined when it is another plugin's, or nobody's. */
-export function pluginPart(plugin: string, name: string): string | undefined {
+export function withoutPluginPrefix(plugin: string, name: string): string | undefined {
   return name.startsWith(plugin + SEPARATOR) ? name.slice(plugin.length + SEPARATOR.length) : undefined
 }
 
 /** The subject of a stream of the plugin. */
 function subjectIn(plugin: string, stream: string): string | undefined {
-  return isPluginStream(stream) ? pluginPart(plugin, stream.slice(PLUGIN_STREAMS.length)) : undefined
+  return isPluginStream(stream)
+    ? withoutPluginPrefix(plugin, stream.slice(PLUGIN_STREAM_PREFIX.length))
+    : undefined
 }
 
 /** The plugin whose stream it is; undefined when it is nobody's. */
-export function pluginOf(stream: string): string | undefined {
+export function pluginOfStream(stream: string): string | undefined {
   const end = stream.indexOf(SEPARATOR)
-  return isPluginStream(stream) && end !== -1 ? stream.slice(PLUGIN_STREAMS.length, end) : undefined
+  return isPluginStream(stream) && end !== -1 ? stream.slice(PLUGIN_STREAM_PREFIX.length, end) : undefined
 }
 
 /** Whether a plugin of that name can have events. */

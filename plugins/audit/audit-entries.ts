@@ -11,9 +11,9 @@ import type { RuleServices } from '../rules/rule-commands.ts'
 import type { RuleKinds } from './diff-rules.ts'
 
 /** What can change. */
-export const SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
+export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
 
-type SubjectKind = (typeof SUBJECTS)[number]
+type SubjectKind = (typeof AUDIT_SUBJECTS)[number]
 
 /** One change, with what it was made to. */
 export interface AuditEntry {
@@ -49,7 +49,7 @@ const WORDS: Readonly<Record<KnownEvent['type'], readonly [SubjectKind, string]>
 }
 
 /** Describes a user's events one by one, oldest first; all of them are needed from the first on. */
-export function readAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): readonly AuditEntry[] {
+export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): readonly AuditEntry[] {
   const book = emptyUserRules()
   const accounts = createAccounts()
   const revisions = new Map<number | string, number>()
@@ -125,10 +125,10 @@ function showKey({ id, createdAt, revokedAt }: Key): JsonObject {
 
 /** What the audit plugin works with. */
 export interface AuditServices extends RuleServices {
-  readonly past: History
-  readonly live: Subscription
+  readonly history: History
+  readonly subscription: Subscription
   readonly kinds: RuleKinds
-  readonly desks: RuleCommandSet
+  readonly commands: RuleCommandSet
   /** The caller's account and rules as a request that comes now would have them. */
-  pin(account: Account): CallerSnapshot
+  snapshotCaller(account: Account): CallerSnapshot
 }

@@ -9,38 +9,38 @@ import { isRuleEvent } from '../../core/events/codec.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
-import { foldUser, type PastEvent, rulesAt } from '../../projections/history.ts'
+import { foldUser, type PastEvent, toPastRuleSet } from '../../projections/history.ts'
 import { parseIfMatch, parseRuleId, type RuleContext, requestAuthor, sendRule } from '../rules/endpoints.ts'
 import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { AuditServices } from './audit-entries.ts'
-import { type AuditEntry, readAuditEntries } from './audit-entries.ts'
+import { type AuditEntry, toAuditEntries } from './audit-entries.ts'
 import { diffRules } from './diff-rules.ts'
-import { findEntries, readAuditQuery, readQuery, showEntry } from './find-entries.ts'
+import { findAuditEntries, parseAuditQuery, parseQuery, showAuditEntry } from './find-entries.ts'
 import { HistoryChangedError, revertRule } from './revert.ts'
 
 /** `GET /v1/audit`: everything that happened to the caller's rules, keys and plan, newest first. */
-export function addAuditRoute(router: GatewayRouter, { past, kinds }: AuditServices): void {
+export function addAuditRoute(router: GatewayRouter, { history: past, kinds }: AuditServices): void {
   router.get('/v1/audit', async (ctx) => {
-    const query = readAuditQuery(ctx)
-    const trail = readAuditEntries(await past.eventsOf(ctx.account.userId), kinds)
-    const { entries, next } = findEntries(trail, query)
-    ctx.body = { data: entries.map(showEntry), next_cursor: next }
+    const query = parseAuditQuery(ctx)
+    const trail = toAuditEntries(await past.eventsOf(ctx.account.userId), kinds)
+    const { entries, next } = findAuditEntries(trail, query)
+    ctx.body = { data: entries.map(showAuditEntry), next_cursor: next }
   })
 }
 
 /** `GET /v1/rules/diff`: what became of the caller's rules from one moment to another, or to now. */
-export function addDiffRoute(router: GatewayRouter, { past, kinds }: AuditServices): void {
+export function addDiffRoute(router: GatewayRouter, { history: past, kinds }: AuditServices): void {
   /** The rules, and the position of the last event that they and the plan come from. */
   async function lookAt(userId: number, moment: AsOf | undefined) {
     const events = await past.eventsOf(userId, moment)
     const position = events.at(-1)?.record.position ?? 0
-    return { position, rules: rulesAt(userId, foldUser(userId, events).book) }
+    return { position, rules: toPastRuleSet(userId, foldUser(userId, events).rules) }
   }
 
   router.get('/v1/rules/diff', async (ctx) => {
     const { userId } = ctx.account
-    const query = readQuery(ctx, ['from', 'to'])
+    const query = parseQuery(ctx, ['from', 'to'])
     if (query.from === undefined) {
       throw new GatewayError('missing_parameter', 'from is required.', { param: 'from' })
     }
@@ -74,9 +74,9 @@ export function addHistoryRoutes<Rule extends RoutingRule | FirewallRule, Conten
   services: AuditServices,
 ): void {
   async function readHistory(ctx: RuleContext) {
-    const events = await services.past.eventsOf(ctx.account.userId)
+    const events = await services.history.eventsOf(ctx.account.userId)
     const ruleId = parseRuleId(ctx)
-    const history = readAuditEntries(events, services.kinds).filter((entry) => isAbout(entry, kind, ruleId))
+    const history = toAuditEntries(events, services.kinds).filter((entry) => isAbout(entry, kind, ruleId))
     if (history.length === 0) throw ruleNotFoundError(kind.name)
     return { ruleId, history, readAt: lastRulePosition(events) }
   }
@@ -84,16 +84,16 @@ export function addHistoryRoutes<Rule extends RoutingRule | FirewallRule, Conten
   async function revert(ctx: RuleContext, revision: number): Promise<readonly RuleChangeResult[]> {
     const { userId } = ctx.account
     const rules = () => services.rules.of(userId)
-    const desk = services.desks[kind.name](userId)
+    const desk = services.commands[kind.name](userId)
     const scene = { kind, desk, userId, rules, ...(await readHistory(ctx)) }
-    await services.live.until(() => rules().position >= scene.readAt, PATIENCE)
+    await services.subscription.until(() => rules().position >= scene.readAt, PATIENCE)
     const change = revertRule(scene, revision, parseIfMatch(ctx))
     return executeRuleChanges([change], services, userId, requestAuthor(ctx))
   }
 
   router.get(`${path}/:id/history`, async (ctx) => {
     const { history } = await readHistory(ctx)
-    ctx.body = { data: history.map(showEntry) }
+    ctx.body = { data: history.map(showAuditEntry) }
   })
   router.post(`${path}/:id/revert`, async (ctx) => {
     const { revision } = readRevert(jsonBody(ctx))

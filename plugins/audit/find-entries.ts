@@ -1,7 +1,7 @@
 import type { GatewayContext, JsonObject } from '../../core/contract/index.ts'
 import { GatewayError } from '../../core/contract/index.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
-import { type AuditEntry, SUBJECTS } from './audit-entries.ts'
+import { AUDIT_SUBJECTS, type AuditEntry } from './audit-entries.ts'
 
 /** What the caller wants to see of the trail. */
 interface AuditQuery {
@@ -24,8 +24,8 @@ interface AuditPage {
 const LIMIT = { usual: 50, most: 500 }
 
 /** Reads `?since&until&actor&kind&limit&cursor`; 400 names the parameter at fault. */
-export function readAuditQuery(ctx: GatewayContext): AuditQuery {
-  const { since, until, actor, kind, limit, cursor } = readQuery(ctx, [
+export function parseAuditQuery(ctx: GatewayContext): AuditQuery {
+  const { since, until, actor, kind, limit, cursor } = parseQuery(ctx, [
     'since',
     'until',
     'actor',
@@ -33,8 +33,8 @@ export function readAuditQuery(ctx: GatewayContext): AuditQuery {
     'limit',
     'cursor',
   ])
-  if (kind !== undefined && !(SUBJECTS as readonly string[]).includes(kind)) {
-    throw badParameter('kind', `kind must be one of ${SUBJECTS.join(', ')}.`)
+  if (kind !== undefined && !(AUDIT_SUBJECTS as readonly string[]).includes(kind)) {
+    throw invalidParameterError('kind', `kind must be one of ${AUDIT_SUBJECTS.join(', ')}.`)
   }
   return {
     since: since === undefined ? undefined : parseAsOf(since, 'since'),
@@ -47,7 +47,7 @@ export function readAuditQuery(ctx: GatewayContext): AuditQuery {
 }
 
 /** A page of the trail. What is added meanwhile is newer than any cursor, so pages never shift. */
-export function findEntries(trail: readonly AuditEntry[], query: AuditQuery): AuditPage {
+export function findAuditEntries(trail: readonly AuditEntry[], query: AuditQuery): AuditPage {
   const found = trail.filter((entry) => matches(entry, query)).toReversed()
   const entries = found.slice(0, query.limit)
   const last = entries.at(-1)
@@ -74,7 +74,7 @@ function compare({ position, metadata }: AuditEntry['record'], moment: AsOf): nu
 function readLimit(text: string): number {
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
   if (limit >= 1 && limit <= LIMIT.most) return limit
-  throw badParameter('limit', `limit must be a whole number from 1 to ${LIMIT.most}.`)
+  throw invalidParameterError('limit', `limit must be a whole number from 1 to ${LIMIT.most}.`)
 }
 
 /** Opaque to callers, so that what is in it may change. */
@@ -85,11 +85,11 @@ function writeCursor({ record }: AuditEntry): string {
 function readCursor(cursor: string): number {
   const position = /^below:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1]
   if (position !== undefined) return Number(position)
-  throw badParameter('cursor', 'cursor must be the next_cursor of an earlier answer.')
+  throw invalidParameterError('cursor', 'cursor must be the next_cursor of an earlier answer.')
 }
 
 /** A change as history and audit show it. */
-export function showEntry(entry: AuditEntry): JsonObject {
+export function showAuditEntry(entry: AuditEntry): JsonObject {
   const { position, metadata } = entry.record
   return {
     position,
@@ -107,12 +107,12 @@ export function showEntry(entry: AuditEntry): JsonObject {
 }
 
 /** 400 for a parameter that is not what it must be. */
-export function badParameter(param: string, message: string): GatewayError {
+export function invalidParameterError(param: string, message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param })
 }
 
 /** The parameters of a query, each given once at most; 400 for an unknown one, which would narrow nothing when it is misspelt. */
-export function readQuery<Name extends string>(
+export function parseQuery<Name extends string>(
   { query }: GatewayContext,
   names: readonly Name[],
 ): { readonly [name in Name]?: string } {
@@ -120,9 +120,12 @@ export function readQuery<Name extends string>(
   for (const [param, value] of Object.entries(query)) {
     const name = names.find((known) => known === param)
     if (name === undefined) {
-      throw badParameter(param, `There is no parameter ${param} here. Known are ${names.join(', ')}.`)
+      throw invalidParameterError(
+        param,
+        `There is no parameter ${param} here. Known are ${names.join(', ')}.`,
+      )
     }
-    if (typeof value !== 'string') throw badParameter(param, `${param} must be given once.`)
+    if (typeof value !== 'string') throw invalidParameterError(param, `${param} must be given once.`)
     values[name] = value
   }
   return values

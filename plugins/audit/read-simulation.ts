@@ -3,30 +3,30 @@ import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 
 /** Where the request would be sent. */
-export type Endpoint = 'chat' | 'responses' | 'route'
+export type SimulatedEndpoint = 'chat' | 'responses' | 'route'
 
 /** A rule as it would be created; with an `id`, a change to the stored rule that has it. */
-export type Draft = JsonObject & { readonly id?: number }
+export type RuleDraft = JsonObject & { readonly id?: number }
 
-export interface Drafts {
-  readonly routing?: readonly Draft[]
-  readonly firewall?: readonly Draft[]
+export interface RuleDrafts {
+  readonly routing?: readonly RuleDraft[]
+  readonly firewall?: readonly RuleDraft[]
 }
 
 /** What is to be simulated. */
 export interface Simulation {
-  readonly endpoint: Endpoint
+  readonly endpoint: SimulatedEndpoint
   /** The body as the endpoint would get it. */
   readonly request: JsonObject
   /** Undefined for now. */
-  readonly moment: AsOf | undefined
-  readonly drafts: Drafts
+  readonly asOf: AsOf | undefined
+  readonly drafts: RuleDrafts
 }
 
 interface Extras extends JsonObject {
-  readonly endpoint?: Endpoint
+  readonly endpoint?: SimulatedEndpoint
   readonly as_of?: string | number
-  readonly rules?: Drafts
+  readonly rules?: RuleDrafts
 }
 
 const drafts = {
@@ -52,18 +52,18 @@ export const simulationSchema: JsonObject = {
 const readExtras = createLazyParser<Extras>(simulationSchema)
 
 /** Reads the body of `POST /v1/simulate`: that of an inference request, with `endpoint`, `as_of` and `rules` beside its fields. */
-export function readSimulation(body: JsonObject): Simulation {
+export function parseSimulation(body: JsonObject): Simulation {
   const { endpoint, as_of, rules = {}, ...request } = readExtras(body)
   return {
     endpoint: endpoint ?? guessEndpoint(request),
     request,
-    moment: as_of === undefined ? undefined : parseAsOf(as_of, 'as_of'),
+    asOf: as_of === undefined ? undefined : parseAsOf(as_of, 'as_of'),
     drafts: rules,
   }
 }
 
 /** By the field that only one of the endpoints requires. */
-function guessEndpoint(request: JsonObject): Endpoint {
+function guessEndpoint(request: JsonObject): SimulatedEndpoint {
   if (request.messages !== undefined) return 'chat'
   if (request.input !== undefined) return 'responses'
   return request.prompt !== undefined ? 'route' : 'chat'

@@ -7,7 +7,7 @@ import {
 } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { AuditEntry } from './audit-entries.ts'
-import { badParameter } from './find-entries.ts'
+import { invalidParameterError } from './find-entries.ts'
 
 /** What a revert works on. */
 interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
@@ -62,11 +62,14 @@ export class HistoryChangedError extends GatewayError {
 function findContent(history: readonly AuditEntry[], revision: number) {
   const entry = history[revision - 1]
   if (entry === undefined) {
-    throw badParameter('revision', `The rule has the revisions 1 to ${history.length} and no ${revision}.`)
+    throw invalidParameterError(
+      'revision',
+      `The rule has the revisions 1 to ${history.length} and no ${revision}.`,
+    )
   }
   const content = entry.after()
   if (content !== null) return content
-  throw badParameter(
+  throw invalidParameterError(
     'revision',
     `Revision ${revision} is the rule's deletion: there is nothing to go back to.`,
   )

@@ -15,7 +15,7 @@ import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/http/inference.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
-import { foldUser, rulesAt } from '../../projections/history.ts'
+import { foldUser, toPastRuleSet } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { parseResponsesCall } from '../responses/dialect.ts'
@@ -24,13 +24,19 @@ import type { RuleCommandSet } from '../rules/batch.ts'
 import { prefixErrors } from '../rules/endpoints.ts'
 import { describeError } from '../trace/request-record.ts'
 import type { AuditServices } from './audit-entries.ts'
-import { type Draft, type Drafts, type Endpoint, readSimulation, type Simulation } from './read-simulation.ts'
+import {
+  parseSimulation,
+  type RuleDraft,
+  type RuleDrafts,
+  type SimulatedEndpoint,
+  type Simulation,
+} from './read-simulation.ts'
 
 /** `POST /v1/simulate`: what would become of a request, decided by the code that decides about real ones; nothing is sent. */
 export function addSimulationRoute(router: GatewayRouter, services: AuditServices, host: Host): void {
   const readers = createReaders(host.log)
   router.post('/v1/simulate', async (ctx) => {
-    const simulation = readSimulation(jsonBody(ctx))
+    const simulation = parseSimulation(jsonBody(ctx))
     const pinned = await pinFor(simulation, ctx.account, services)
     const exchange = await createExchange(readers[simulation.endpoint], simulation.request, ctx, pinned)
     ctx.body = { data: showDecision(exchange, await decide(exchange, host)) }
@@ -48,7 +54,7 @@ async function decide(exchange: Exchange, host: Host): Promise<GatewayError | un
   }
 }
 
-function createReaders(log: Pick<EventLog, 'read'>): Readonly<Record<Endpoint, RequestParser>> {
+function createReaders(log: Pick<EventLog, 'read'>): Readonly<Record<SimulatedEndpoint, RequestParser>> {
   const responses: RequestParser = {
     async parseRequest(body, { account }) {
       const call = await parseResponsesCall(body, (seed) => findResponse(log, seed, account.userId))
@@ -60,18 +66,18 @@ function createReaders(log: Pick<EventLog, 'read'>): Readonly<Record<Endpoint, R
 
 /** Who asks and by which rules: now or at the moment that the simulation names, with its drafts among the rules. */
 async function pinFor(
-  { moment, drafts }: Simulation,
+  { asOf: moment, drafts }: Simulation,
   account: Account,
-  { past, desks, pin }: AuditServices,
+  { history: past, commands: desks, snapshotCaller: pin }: AuditServices,
 ): Promise<CallerSnapshot> {
   const hasDrafts = Object.values(drafts).some((list) => list.length > 0)
   if (moment === undefined && !hasDrafts) return pin(account)
   const { userId } = account
-  const { user, book } = foldUser(userId, await past.eventsOf(userId, moment))
+  const { user, rules: book } = foldUser(userId, await past.eventsOf(userId, moment))
   return {
     // Before there was a user there was no plan: today's says what the drafts would do.
     account: { ...account, plan: user?.plan ?? account.plan, position: user?.position ?? 0 },
-    rules: hasDrafts ? addDrafts(userId, book, drafts, desks) : rulesAt(userId, book),
+    rules: hasDrafts ? addDrafts(userId, book, drafts, desks) : toPastRuleSet(userId, book),
   }
 }
 
@@ -85,12 +91,12 @@ const DRAFT_TIME = new Date(0).toISOString()
  * A book's rules after the drafts were made real: checked, and applied as the events that they would be. A draft with an id changes the
  * rule that has it, one without is new and gets the id -1, -2, … in the order given.
  */
-function addDrafts(userId: number, book: UserRules, drafts: Drafts, desks: RuleCommandSet): RuleSet {
+function addDrafts(userId: number, book: UserRules, drafts: RuleDrafts, desks: RuleCommandSet): RuleSet {
   let next = FIRST
   const entry = { revision: book.revision, position: book.position, metadata: { time: DRAFT_TIME } }
 
-  function add(kind: RuleKindName, { id, ...body }: Draft): void {
-    const desk = desks[kind](userId, () => rulesAt(userId, book))
+  function add(kind: RuleKindName, { id, ...body }: RuleDraft): void {
+    const desk = desks[kind](userId, () => toPastRuleSet(userId, book))
     const change = id === undefined ? desk.create(body) : desk.update(id, body, 'any')
     for (const event of change.decide(change.ruleId ?? next++)) evolveUserRules(book, event, entry)
   }
@@ -100,7 +106,7 @@ function addDrafts(userId: number, book: UserRules, drafts: Drafts, desks: RuleC
       prefixErrors(`rules.${kind}[${place}]`, () => add(kind, draft))
     }
   }
-  const rules = rulesAt(userId, book)
+  const rules = toPastRuleSet(userId, book)
   return { ...rules, routing: rules.routing.map(renumber), firewall: rules.firewall.map(renumber) }
 }
 

@@ -1,6 +1,6 @@
 import type { EventDeclaration, EventLog, Plugin, RecordedEvent } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { PLUGIN_STREAMS } from '../../core/events/plugin-events.ts'
+import { PLUGIN_STREAM_PREFIX } from '../../core/events/plugin-events.ts'
 import { errorSummary } from '../../core/util/error-message.ts'
 import {
   createPluginEventStore,
@@ -11,9 +11,9 @@ import type { Subscription } from './subscribe.ts'
 
 interface PluginEventStoresServices extends PluginEventStoreServices {
   readonly log: Pick<EventLog, 'read' | 'subscribe'>
-  readonly live: Subscription
+  readonly subscription: Subscription
   /** Runs it, and again while the log is away. */
-  patiently(run: () => Promise<void>): Promise<void>
+  retry(run: () => Promise<void>): Promise<void>
 }
 
 /**
@@ -24,7 +24,7 @@ export async function openPluginEventStores(
   plugins: readonly Plugin[],
   services: PluginEventStoresServices,
 ): Promise<ReadonlyMap<string, PluginEventStore>> {
-  const { log, live, patiently } = services
+  const { log, subscription: live, retry } = services
   const ledgers = new Map<string, PluginEventStore>()
   for (const { name, events } of plugins)
     if (events !== undefined) ledgers.set(name, openLedger(name, events, services))
@@ -38,8 +38,8 @@ export async function openPluginEventStores(
   live.onPluginEvent((record) => take(record))
 
   let past = 0
-  await patiently(async () => {
-    for await (const record of readToEnd(log, past, PLUGIN_STREAMS)) {
+  await retry(async () => {
+    for await (const record of readToEnd(log, past, PLUGIN_STREAM_PREFIX)) {
       if (record.position > present) return
       apply(record)
       past = record.position

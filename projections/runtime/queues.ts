@@ -58,7 +58,7 @@ export class ConditionWaiters {
   }
 
   /** Looks at every condition again. */
-  look(): void {
+  check(): void {
     for (const waiter of this.#waiting) {
       if (!waiter.condition()) continue
       this.#waiting.delete(waiter)

@@ -12,7 +12,7 @@ import type { Projection } from '../projection.ts'
 import { ConditionWaiters } from './queues.ts'
 
 /** `catching-up` until what was in the log at the start is applied; then `following`, or `away` while the log is. */
-type LiveState = 'catching-up' | 'following' | 'away'
+type SubscriptionState = 'catching-up' | 'following' | 'away'
 
 /** Hears of an applied event, and of the time from its metadata's `time` until then. */
 type AppliedListener = (record: RecordedEvent, delayMs: number) => void
@@ -26,7 +26,7 @@ export interface Subscription {
   readonly caughtUp: Promise<void>
   /** Rejects when an event cannot be applied: the process must not go on with half a state. Never resolves before `close`. */
   readonly ended: Promise<void>
-  state(): LiveState
+  state(): SubscriptionState
   position(): Position
   /** The newest event that was applied or skipped here; undefined before the first since the start. */
   newest(): RecordedEvent | undefined
@@ -60,7 +60,7 @@ export function subscribeProjections(
   const listeners: AppliedListener[] = []
   let applyPluginEvent: PluginEventListener = () => true
   const counts = { taken: 0, skipped: 0 }
-  let state: LiveState = 'catching-up'
+  let state: SubscriptionState = 'catching-up'
   let isCaughtUp = false
   let newest: RecordedEvent | undefined
 
@@ -70,7 +70,7 @@ export function subscribeProjections(
     counts.taken += 1
     newest = record
     if (isApplied && isCaughtUp) tell(record)
-    waiters.look()
+    waiters.check()
   }
 
   function apply(record: RecordedEvent): boolean {

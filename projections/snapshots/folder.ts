@@ -8,7 +8,7 @@ interface SnapshotFile {
   readonly path: string
   readonly position: Position
   /** Whether this code could have written it. */
-  readonly isOurs: boolean
+  readonly isCurrent: boolean
 }
 
 const NAME = /^(\d{1,16})-([0-9a-f]{16})\.snapshot$/
@@ -23,7 +23,7 @@ export async function listSnapshots(folder: string): Promise<readonly SnapshotFi
   const files = names.flatMap((name) => {
     const [, position, shape] = NAME.exec(name) ?? []
     if (position === undefined) return []
-    return { path: join(folder, name), position: Number(position), isOurs: shape === stateShape() }
+    return { path: join(folder, name), position: Number(position), isCurrent: shape === stateShape() }
   })
   return files.sort((a, b) => b.position - a.position)
 }

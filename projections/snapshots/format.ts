@@ -47,7 +47,7 @@ export function hashEvent({ stream, revision, type, data, metadata }: RecordedEv
 }
 
 /** Everything after the first line, line by line; the same for the same state. */
-export function* linesOf({ parts }: Pick<Snapshot, 'parts'>): Generator<string | Buffer> {
+export function* snapshotLines({ parts }: Pick<Snapshot, 'parts'>): Generator<string | Buffer> {
   for (const { name, lines } of parts) {
     yield `#${name}`
     yield* lines

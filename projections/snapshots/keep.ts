@@ -7,7 +7,7 @@ import { syncFolder } from '../../core/util/sync-folder.ts'
 import type { SavedProjection } from '../projection.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
 import { listSnapshots, snapshotName, sweepSnapshots } from './folder.ts'
-import { linesOf, type Snapshot, takeSnapshot } from './format.ts'
+import { type Snapshot, snapshotLines, takeSnapshot } from './format.ts'
 
 interface SnapshotOptions {
   readonly folder: string
@@ -17,17 +17,17 @@ interface SnapshotOptions {
 }
 
 /** Takes snapshots in the background. */
-interface SnapshotKeeper {
+interface SnapshotScheduler {
   /** Takes the last one, unless nothing has happened since. Comes after the end of following. */
   close(): Promise<void>
 }
 
 /** Takes a snapshot whenever so many events have come since the last, and at the end. Processes on one folder share theirs. */
-export function keepSnapshots(
+export function scheduleSnapshots(
   live: Subscription,
   projections: readonly SavedProjection[],
   { folder, everyEvents, logger }: SnapshotOptions,
-): SnapshotKeeper {
+): SnapshotScheduler {
   let covered = 0
   let running: Promise<void> | undefined
 
@@ -37,7 +37,8 @@ export function keepSnapshots(
     const newest = live.newest()
     covered = live.received()
     if (newest === undefined) return
-    if (others.some(({ isOurs, position }) => isOurs && isNear(position, newest.position, enough))) return
+    if (others.some(({ isCurrent, position }) => isCurrent && isNear(position, newest.position, enough)))
+      return
     const started = performance.now()
     const snapshot = await writeSnapshot(folder, takeSnapshot(newest, projections))
     await sweepSnapshots(folder)
@@ -126,7 +127,7 @@ async function writeLines(file: FileHandle, snapshot: Snapshot): Promise<void> {
   }
 
   await add(JSON.stringify(snapshot.header))
-  for (const line of linesOf(snapshot)) {
+  for (const line of snapshotLines(snapshot)) {
     await add(line)
     if (slice.isDue()) await slice.yieldNow()
   }

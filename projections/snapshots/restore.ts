@@ -17,9 +17,9 @@ interface Restored {
  * One that cannot be used is never trusted in part: it is logged, and the one before it is tried.
  */
 export async function restoreProjections(folder: string, log: EventLog, logger: Logger): Promise<Restored> {
-  for (const { path, isOurs } of await listSnapshots(folder)) {
+  for (const { path, isCurrent } of await listSnapshots(folder)) {
     try {
-      if (!isOurs) throw new Error('another version of the program wrote it')
+      if (!isCurrent) throw new Error('another version of the program wrote it')
       const snapshot = await readSnapshot(path)
       await checkLog(log, snapshot.header)
       return { projections: loadProjections(snapshot), position: snapshot.header.position }

@@ -17,16 +17,16 @@ import {
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
 import type { EventStoreServer } from './client.ts'
-import { inTime, isPassing, mayHaveArrived, toUnavailable } from './errors.ts'
-import { readPosition } from './record.ts'
-import { pull } from './subscribe.ts'
+import { isTransientError, mayHaveReachedServer, toUnavailableError, withTimeout } from './errors.ts'
+import { toPosition } from './record.ts'
+import { iterateSource } from './subscribe.ts'
 
 /**
  * Appends, and tries a second time when the answer to the first stays out: the events keep their ids, and the server answers
  * events that it holds already at the expected revision as if it had just written them. When the second fails too, the error
  * says whether one of the two may have been written.
  */
-export async function appendTo(
+export async function appendEvents(
   server: EventStoreServer,
   stream: string,
   events: readonly NewEvent[],
@@ -40,35 +40,39 @@ export async function appendTo(
     const revision = Number(result.nextExpectedRevision)
     // This is how a failure looks when the connection string says throwOnAppendFailure=false.
     if (!result.success) throw new WrongExpectedRevisionError(stream, Number(expectedRevision), revision)
-    const position = result.position ? readPosition(result.position) : await locate(server, name, revision)
+    const position = result.position ? toPosition(result.position) : await locate(server, name, revision)
     return { revision, position }
   } catch (error) {
     if (WrongExpectedRevisionError.isInstance(error)) throw error
     if (error instanceof WrongExpectedVersionError) throw wrongRevision(stream, expectedRevision, error)
-    throw toUnavailable(error)
+    throw toUnavailableError(error)
   }
 }
 
 /** Comes before the events: should they not follow, a limit without events is left, and never events without a limit. */
-async function limitAge({ client, patience }: EventStoreServer, name: string, maxAge: number): Promise<void> {
-  await inTime(client.setStreamMetadata(name, { maxAge }, { deadline: patience }), patience)
+async function limitAge(
+  { client, timeoutMs }: EventStoreServer,
+  name: string,
+  maxAge: number,
+): Promise<void> {
+  await withTimeout(client.setStreamMetadata(name, { maxAge }, { deadline: timeoutMs }), timeoutMs)
 }
 
 async function sendTwice(
-  { client, patience }: EventStoreServer,
+  { client, timeoutMs }: EventStoreServer,
   name: string,
   events: EventData[],
   expected: ExpectedRevision,
 ): Promise<AppendResult> {
-  const options = { expectedRevision: writeExpected(expected), deadline: patience }
-  const send = () => inTime(client.appendToStream(name, events, options), patience)
+  const options = { expectedRevision: writeExpected(expected), deadline: timeoutMs }
+  const send = () => withTimeout(client.appendToStream(name, events, options), timeoutMs)
   try {
     return await send()
   } catch (first) {
-    if (!isPassing(first)) throw first
+    if (!isTransientError(first)) throw first
     return await send().catch((second) => {
       if (second instanceof WrongExpectedVersionError) throw second
-      throw toUnavailable(second, mayHaveArrived(first) || mayHaveArrived(second))
+      throw toUnavailableError(second, mayHaveReachedServer(first) || mayHaveReachedServer(second))
     })
   }
 }
@@ -89,13 +93,18 @@ function wrongRevision(
 
 /** The position of an event; the protocol lets a server leave it out of its answer to an append. */
 async function locate(
-  { client, patience }: EventStoreServer,
+  { client, timeoutMs }: EventStoreServer,
   name: string,
   revision: number,
 ): Promise<Position> {
   const source = client.readStream(name, { fromRevision: BigInt(revision), maxCount: 1 })
-  for await (const { event } of pull(source, () => source.cancel(), new AbortController().signal, patience)) {
-    if (event?.position) return readPosition(event.position)
+  for await (const { event } of iterateSource(
+    source,
+    () => source.cancel(),
+    new AbortController().signal,
+    timeoutMs,
+  )) {
+    if (event?.position) return toPosition(event.position)
   }
   throw new EventLogUnavailableError(
     `the event log server does not tell the position of event ${revision} of ${name}`,

@@ -14,14 +14,14 @@ interface EventStoreConnection {
 export interface EventStoreServer extends Omit<EventStoreConnection, 'readServerVersion'> {
   readonly streamPrefix: string
   /** How long an answer may take, in milliseconds. */
-  readonly patience: number
+  readonly timeoutMs: number
   /** Whether subscriptions are told when they have caught up. */
-  readonly tellsCaughtUp: boolean
+  readonly reportsCaughtUp: boolean
 }
 
 /** A client for a connection string; connects at the first call. Throws `LogUnavailable` when the string is not valid. */
 export function connectEventStore(connectionString: string): EventStoreConnection {
-  const client = createClient(readConnectionString(connectionString))
+  const client = createClient(parseConnectionString(connectionString))
   // The cast is safe for the version in the lock file: these are members of the class that its types mark as protected.
   const inside = client as unknown as Inside
   appendOneByOne(inside)
@@ -102,7 +102,7 @@ const OPTIONS = new Set([
  * Throws `LogUnavailable` with a sentence that quotes nothing of it but option names: the string may hold a password.
  * The client prints the whole string when it meets an option that it does not know, so such a string never gets there.
  */
-export function readConnectionString(text: string): string {
+export function parseConnectionString(text: string): string {
   const parts = SHAPE.exec(text.trim())?.groups
   if (!parts)
     throw invalid(

@@ -3,7 +3,7 @@ import { EventLogUnavailableError } from '../../contract/event-log.ts'
 import { errorMessage } from '../../util/error-message.ts'
 
 /** Any failure of the client as the port's error, with a sentence for the operator. */
-export function toUnavailable(error: unknown, outcomeUnknown = false): EventLogUnavailableError {
+export function toUnavailableError(error: unknown, outcomeUnknown = false): EventLogUnavailableError {
   if (EventLogUnavailableError.isInstance(error) && (error.outcomeUnknown || !outcomeUnknown)) return error
   const message = EventLogUnavailableError.isInstance(error)
     ? error.message
@@ -11,36 +11,36 @@ export function toUnavailable(error: unknown, outcomeUnknown = false): EventLogU
   return new EventLogUnavailableError(message, {
     cause: error,
     outcomeUnknown: outcomeUnknown,
-    transient: isPassing(error),
+    transient: isTransientError(error),
   })
 }
 
 /** Whether the same append may do better in a moment, and whether it has been done may not be known. */
-export function isPassing(error: unknown): boolean {
+export function isTransientError(error: unknown): boolean {
   const failure = readFailure(error)
-  return error instanceof Late || (failure !== undefined && PASSING.has(failure.type))
+  return error instanceof ServerTimeoutError || (failure !== undefined && PASSING.has(failure.type))
 }
 
 /** Whether the call of a failure may have reached the server. In doubt it may. */
-export function mayHaveArrived(error: unknown): boolean {
+export function mayHaveReachedServer(error: unknown): boolean {
   // What grpc-js says when it had no connection to send the call on.
   const isUnsent =
     error instanceof Error && /No connection established|Name resolution failed/.test(error.message)
-  return isPassing(error) && !isUnsent
+  return isTransientError(error) && !isUnsent
 }
 
 /** The server did not answer in time. */
-export class Late extends EventLogUnavailableError {
+export class ServerTimeoutError extends EventLogUnavailableError {
   constructor() {
     super('the event log server did not answer in time', { transient: true })
   }
 }
 
 /** Rejects with `Late` when the promise does not settle in time; the client has waits of its own that no deadline ends. */
-export async function inTime<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
+export async function withTimeout<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Late()), milliseconds)
+    timer = setTimeout(() => reject(new ServerTimeoutError()), milliseconds)
   })
   try {
     return await Promise.race([promise, late])

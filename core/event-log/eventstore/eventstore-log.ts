@@ -9,11 +9,11 @@ import {
   type RecordedEvent,
 } from '../../contract/event-log.ts'
 import { checkMaxAge, FOLLOWED_STREAMS, isExpiring } from '../../events/streams.ts'
-import { appendTo } from './append.ts'
+import { appendEvents } from './append.ts'
 import { connectEventStore, type EventStoreServer } from './client.ts'
-import { inTime, toUnavailable } from './errors.ts'
-import { readRecord } from './record.ts'
-import { checkAccess, followFrom, pull } from './subscribe.ts'
+import { toUnavailableError, withTimeout } from './errors.ts'
+import { toRecordedEvent } from './record.ts'
+import { checkReadAccess, iterateSource, subscribeToStreams } from './subscribe.ts'
 
 export interface EventStoreLogOptions {
   /** `esdb://` or `kurrentdb://`, single node or cluster, with credentials and TLS; see docs/event-log.md. */
@@ -21,7 +21,7 @@ export interface EventStoreLogOptions {
   /** Stands before the name of every stream, so that several logs can share a server. */
   readonly streamPrefix?: string
   /** How long an answer of the server may take, in milliseconds. */
-  readonly patience?: number
+  readonly timeoutMs?: number
 }
 
 /**
@@ -29,21 +29,21 @@ export interface EventStoreLogOptions {
  * reached, or does not let us read `$all`.
  */
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
-  const { connectionString, streamPrefix = '', patience = 5000 } = options
+  const { connectionString, streamPrefix = '', timeoutMs = 5000 } = options
   const { client, readServerVersion, close } = connectEventStore(connectionString)
   try {
-    const version = await inTime(readServerVersion(), patience)
-    const server = { client, close, streamPrefix, patience, tellsCaughtUp: tellsCaughtUp(version) }
-    await checkAccess(server)
+    const version = await withTimeout(readServerVersion(), timeoutMs)
+    const server = { client, close, streamPrefix, timeoutMs, reportsCaughtUp: reportsCaughtUp(version) }
+    await checkReadAccess(server)
     return new EventStoreLog(server)
   } catch (error) {
     close()
-    throw toUnavailable(error)
+    throw toUnavailableError(error)
   }
 }
 
 /** Servers do since 23.10; an unknown version is an old one. */
-function tellsCaughtUp(version: string): boolean {
+function reportsCaughtUp(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major > 23 || (major === 23 && minor >= 10)
 }
@@ -62,7 +62,7 @@ class EventStoreLog implements EventLog {
     if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
     checkMaxAge(stream, options.maxAge)
     this.#refuseWhenClosed()
-    const append = appendTo(this.#server, stream, events, options)
+    const append = appendEvents(this.#server, stream, events, options)
     this.#appends.add(append)
     try {
       return await append
@@ -73,16 +73,21 @@ class EventStoreLog implements EventLog {
 
   async *read(stream: string, from = 0): AsyncGenerator<RecordedEvent> {
     this.#refuseWhenClosed()
-    const { client, streamPrefix, patience } = this.#server
+    const { client, streamPrefix, timeoutMs } = this.#server
     const source = client.readStream(streamPrefix + stream, { fromRevision: BigInt(from) })
     try {
-      for await (const { event } of pull(source, () => source.cancel(), this.#leaving.signal, patience)) {
-        const record = readRecord(event, streamPrefix)
+      for await (const { event } of iterateSource(
+        source,
+        () => source.cancel(),
+        this.#leaving.signal,
+        timeoutMs,
+      )) {
+        const record = toRecordedEvent(event, streamPrefix)
         if (record) yield record
       }
     } catch (error) {
       if (isAbsence(error)) return
-      throw toUnavailable(error)
+      throw toUnavailableError(error)
     }
     // Half a stream must not be taken for the whole.
     this.#refuseWhenClosed()
@@ -95,9 +100,14 @@ class EventStoreLog implements EventLog {
   ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     const leaving = AbortSignal.any([signal, this.#leaving.signal])
     try {
-      yield* followFrom(this.#server, from, leaving, streams === undefined ? FOLLOWED_STREAMS : [streams])
+      yield* subscribeToStreams(
+        this.#server,
+        from,
+        leaving,
+        streams === undefined ? FOLLOWED_STREAMS : [streams],
+      )
     } catch (error) {
-      throw toUnavailable(error)
+      throw toUnavailableError(error)
     }
     if (!leaving.aborted)
       throw new EventLogUnavailableError('the event log server has ended the subscription')
@@ -106,11 +116,11 @@ class EventStoreLog implements EventLog {
   async deleteStream(stream: string): Promise<void> {
     if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
     this.#refuseWhenClosed()
-    const { client, streamPrefix, patience } = this.#server
+    const { client, streamPrefix, timeoutMs } = this.#server
     try {
-      await inTime(client.deleteStream(streamPrefix + stream, { deadline: patience }), patience)
+      await withTimeout(client.deleteStream(streamPrefix + stream, { deadline: timeoutMs }), timeoutMs)
     } catch (error) {
-      if (!isAbsence(error)) throw toUnavailable(error)
+      if (!isAbsence(error)) throw toUnavailableError(error)
     }
   }
 

@@ -17,17 +17,17 @@ interface ServerEvent {
  * The event in a stream whose name begins with `prefix`; undefined for one that was not written by Signalbox.
  * Its position is 0 where the server does not tell, as one before 22.6 when a single stream is read.
  */
-export function readRecord(event: ServerEvent | undefined, prefix: string): RecordedEvent | undefined {
+export function toRecordedEvent(event: ServerEvent | undefined, prefix: string): RecordedEvent | undefined {
   if (!event?.isJson || !event.streamId.startsWith(prefix)) return undefined
   const { type, data, metadata } = event
   if (!isJsonObject(data) || !isEventMetadata(metadata)) return undefined
   const stream = event.streamId.slice(prefix.length)
-  const position = event.position ? readPosition(event.position) : 0
+  const position = event.position ? toPosition(event.position) : 0
   return { stream, revision: Number(event.revision), position, type, data, metadata }
 }
 
 /** The commit position as a number; throws beyond 2^53, which is 8 PiB of log. */
-export function readPosition({ commit }: ServerPosition): Position {
+export function toPosition({ commit }: ServerPosition): Position {
   const position = Number(commit)
   if (!Number.isSafeInteger(position)) throw new Error(`the log position ${commit} is too large for a number`)
   return position
@@ -37,7 +37,7 @@ export function readPosition({ commit }: ServerPosition): Position {
  * Where a subscription after an event starts. Commit and prepare position of an event are one number unless it was written
  * in one of the explicit transactions that only the TCP clients of EventStoreDB 5 had.
  */
-export function writePosition(position: Position): ServerPosition | 'start' {
+export function toServerPosition(position: Position): ServerPosition | 'start' {
   return position === 0 ? 'start' : { commit: BigInt(position), prepare: BigInt(position) }
 }
 

@@ -3,20 +3,20 @@ import { type AllStreamResolvedEvent, BACKWARDS, END, streamNameFilter } from '@
 import type { Position, RecordedEvent } from '../../contract/event-log.ts'
 import { isFollowed } from '../../events/streams.ts'
 import type { EventStoreServer } from './client.ts'
-import { Late } from './errors.ts'
-import { readPosition, readRecord, writePosition } from './record.ts'
+import { ServerTimeoutError } from './errors.ts'
+import { toPosition, toRecordedEvent, toServerPosition } from './record.ts'
 
 /**
  * The events of these streams after a position, and `caught-up` once; ends when the signal aborts or the server says so. A name
  * that ends in `-` stands for its whole category.
  */
-export async function* followFrom(
+export async function* subscribeToStreams(
   server: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
-  const end = server.tellsCaughtUp ? undefined : await findEnd(server, from, signal, names)
+  const end = server.reportsCaughtUp ? undefined : await findEnd(server, from, signal, names)
   if (signal.aborted) return
   if (end === from) yield 'caught-up'
   for await (const item of subscribe(server, from, signal, names)) {
@@ -26,23 +26,23 @@ export async function* followFrom(
 }
 
 /** Throws when the server does not let us read the whole log. */
-export async function checkAccess({ client, patience }: EventStoreServer): Promise<void> {
+export async function checkReadAccess({ client, timeoutMs }: EventStoreServer): Promise<void> {
   const source = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 })
-  const newest = pull(source, () => source.cancel(), new AbortController().signal, patience)
+  const newest = iterateSource(source, () => source.cancel(), new AbortController().signal, timeoutMs)
   while (!(await newest.next()).done);
 }
 
 /** The position of the newest of these events, or `from` when none comes after it. */
 async function findEnd(
-  { client, streamPrefix, patience }: EventStoreServer,
+  { client, streamPrefix, timeoutMs }: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
 ): Promise<Position> {
   const source = client.readAll({ direction: BACKWARDS, fromPosition: END })
-  for await (const { event } of pull(source, () => source.cancel(), signal, patience)) {
+  for await (const { event } of iterateSource(source, () => source.cancel(), signal, timeoutMs)) {
     if (!event) continue
-    if (readPosition(event.position) <= from) break
+    if (toPosition(event.position) <= from) break
     const record = readFollowed(event, streamPrefix, names)
     if (record) return record.position
   }
@@ -50,22 +50,22 @@ async function findEnd(
 }
 
 async function* subscribe(
-  { client, streamPrefix, patience }: EventStoreServer,
+  { client, streamPrefix, timeoutMs }: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
   const prefixes = names.map((name) => streamPrefix + name)
   const source = client.subscribeToAll({
-    fromPosition: writePosition(from),
+    fromPosition: toServerPosition(from),
     filter: streamNameFilter({ prefixes }),
   })
   // Into the line behind the events that came before it and are not yet taken.
   source.once('caughtUp', () => source.push('caught-up'))
-  const late = setTimeout(() => source.destroy(new Late()), patience)
+  const late = setTimeout(() => source.destroy(new ServerTimeoutError()), timeoutMs)
   source.once('confirmation', () => clearTimeout(late))
   try {
-    for await (const item of pull<AllStreamResolvedEvent | 'caught-up'>(
+    for await (const item of iterateSource<AllStreamResolvedEvent | 'caught-up'>(
       source,
       () => source.unsubscribe(),
       signal,
@@ -84,7 +84,7 @@ function readFollowed(
   streamPrefix: string,
   names: readonly string[],
 ): RecordedEvent | undefined {
-  const record = readRecord(event, streamPrefix)
+  const record = toRecordedEvent(event, streamPrefix)
   return record && isFollowed(record.stream, names) ? record : undefined
 }
 
@@ -94,17 +94,17 @@ type Source<Item> = Readable & AsyncIterable<Item>
 /**
  * The items of a read or a subscription, taken one at a time; the next is asked for when the last has been dealt with.
  * Ends when the source does or the signal aborts; throws what the source fails with, and `Late` when an item takes longer
- * to come than `patience`, in milliseconds. `hangUp` ends the call, which the client does not do by itself.
+ * to come than `timeoutMs`, in milliseconds. `hangUp` ends the call, which the client does not do by itself.
  */
-export async function* pull<Item>(
+export async function* iterateSource<Item>(
   source: Source<Item>,
   hangUp: () => Promise<void>,
   signal: AbortSignal,
-  patience?: number,
+  timeoutMs?: number,
 ): AsyncGenerator<Item> {
   let waiting = true
   const stop = () => source.destroy()
-  const timer = patience && setTimeout(() => waiting && source.destroy(new Late()), patience)
+  const timer = timeoutMs && setTimeout(() => waiting && source.destroy(new ServerTimeoutError()), timeoutMs)
   // A failure that comes when nobody reads any more must not end the process.
   source.on('error', ignore)
   signal.addEventListener('abort', stop)

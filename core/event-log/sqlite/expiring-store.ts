@@ -1,17 +1,17 @@
-import { closeFile, type FileLayout, openFile, SqliteDatabase, takePage } from './file.ts'
+import { closeDatabase, type DatabaseLayout, openDatabase, SqliteDatabase, takeEventPage } from './file.ts'
 import type {
-  AppendAsk,
-  AppendedAnswer,
-  OpenAsk,
-  Page,
-  ReadStreamAsk,
-  Row,
-  WrongRevisionAnswer,
+  AppendedResponse,
+  AppendRequest,
+  EventPage,
+  EventRow,
+  OpenRequest,
+  ReadStreamRequest,
+  WrongRevisionResponse,
 } from './protocol.ts'
-import { writeEvents } from './store.ts'
+import { insertEvents } from './store.ts'
 
 /** `expires` is in milliseconds since 1970. Freed pages go back to the disk, which SQLite must know before the first table. */
-const LAYOUT: FileLayout = {
+const LAYOUT: DatabaseLayout = {
   version: 1,
   before: ['auto_vacuum = INCREMENTAL'],
   schema: `
@@ -39,23 +39,23 @@ const TIDY_PAGES = 1000
 /** The file of what expires. Every method blocks until the disk answered, and throws what SQLite throws. */
 export interface ExpiringStore {
   /** Writes in one transaction, so with one sync. */
-  append(asks: readonly AppendAsk[]): (AppendedAnswer | WrongRevisionAnswer)[]
+  append(asks: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
   /** Without what has expired, swept or not. */
-  readStream(ask: ReadStreamAsk): Page
-  remove(stream: string): void
+  readStream(ask: ReadStreamRequest): EventPage
+  deleteStream(stream: string): void
   /** Takes away some of what has expired; true when there may be more. */
   sweep(): boolean
   /**
    * Gives freed room back to the disk, and clears the last copies of what was taken away; true when there is more to do. Where
    * somebody reads meanwhile, the copies are left to the next time.
    */
-  tidy(): boolean
+  vacuum(): boolean
   close(): void
 }
 
 /** Opens the file and creates it where there is none. `now` gives milliseconds since 1970. */
-export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): ExpiringStore {
-  const database = openFile(ask, LAYOUT)
+export function openExpiringStore(ask: OpenRequest, now: () => number = Date.now): ExpiringStore {
+  const database = openDatabase(ask, LAYOUT)
   // What was taken away is overwritten, not only forgotten.
   database.pragma('secure_delete = ON')
   const lastRevision = database
@@ -65,7 +65,7 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
     'INSERT INTO events (stream, revision, type, data, metadata, expires) VALUES (?, ?, ?, ?, ?, ?)',
   )
   const selectStream = database
-    .prepare<[string, number, number], Row>(
+    .prepare<[string, number, number], EventRow>(
       `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? AND expires > ? ORDER BY revision`,
     )
     .raw()
@@ -77,17 +77,17 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
   const freePages = database.prepare<[], number>('PRAGMA freelist_count').pluck()
   let isTidy = false
 
-  const writeBehind = (actual: number, ask: AppendAsk) => {
+  const writeBehind = (actual: number, ask: AppendRequest) => {
     const { stream, metadata, maxAge = 0 } = ask
     const expires = now() + maxAge * 1000
-    return writeEvents(
+    return insertEvents(
       ask,
       actual,
       (revision, type, data) => insert.run(stream, revision, type, data, metadata, expires).lastInsertRowid,
     )
   }
 
-  const write = (ask: AppendAsk) => {
+  const write = (ask: AppendRequest) => {
     if (ask.expectedRevision !== -1) return writeBehind(lastRevision.get(ask.stream) ?? -1, ask)
     // Nearly all. That the stream is not there already is seen when the first of its events is written.
     try {
@@ -98,12 +98,12 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
     }
   }
 
-  const writeAll = database.transaction((asks: readonly AppendAsk[]) => asks.map(write))
+  const writeAll = database.transaction((asks: readonly AppendRequest[]) => asks.map(write))
 
   return {
     append: (asks) => writeAll.immediate(asks),
-    readStream: ({ stream, from }) => takePage(selectStream.iterate(stream, from, now())),
-    remove(stream) {
+    readStream: ({ stream, from }) => takeEventPage(selectStream.iterate(stream, from, now())),
+    deleteStream(stream) {
       if (deleteStream.run(stream).changes > 0) isTidy = false
     },
     sweep() {
@@ -111,14 +111,14 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
       if (changes > 0) isTidy = false
       return changes === SWEEP_ROWS
     },
-    tidy() {
+    vacuum() {
       if (isTidy) return false
       database.pragma(`incremental_vacuum(${TIDY_PAGES})`)
       if (Number(freePages.get()) > 0) return true
       isTidy = clearCopies(database, ask.busyTimeout)
       return false
     },
-    close: () => closeFile(database),
+    close: () => closeDatabase(database),
   }
 }
 

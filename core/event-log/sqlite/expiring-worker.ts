@@ -1,6 +1,6 @@
 import { type ExpiringStore, openExpiringStore } from './expiring-store.ts'
-import type { Answer, StoreAsk } from './protocol.ts'
-import { serveAsks } from './serve-requests.ts'
+import type { StoreRequest, WorkerResponse } from './protocol.ts'
+import { serveRequests } from './serve-requests.ts'
 
 /** The thread that owns the file of what expires, and takes away what has expired while nothing else is asked. */
 
@@ -9,18 +9,18 @@ const SWEEP_MILLISECONDS = 60_000
 let store: ExpiringStore
 let timer: NodeJS.Timeout | undefined
 
-serveAsks((ask) => {
+serveRequests((ask) => {
   store = openExpiringStore(ask)
   timer = setInterval(sweep, SWEEP_MILLISECONDS).unref()
   return { append: store.append, answer, close }
 })
 
-function answer(ask: StoreAsk): Answer {
+function answer(ask: StoreRequest): WorkerResponse {
   switch (ask.type) {
     case 'read-stream':
       return store.readStream(ask)
     case 'remove':
-      store.remove(ask.stream)
+      store.deleteStream(ask.stream)
       return { type: 'done' }
     case 'read-log':
       throw new Error('what expires is not followed')
@@ -37,7 +37,7 @@ function close(): void {
 function sweep(): void {
   if (timer === undefined) return
   try {
-    if (store.sweep() || store.tidy()) setImmediate(sweep)
+    if (store.sweep() || store.vacuum()) setImmediate(sweep)
   } catch {
     // Reads leave out what has expired, swept or not.
   }

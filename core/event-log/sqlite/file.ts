@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
-import type { OpenAsk, Page, Row } from './protocol.ts'
+import type { EventPage, EventRow, OpenRequest } from './protocol.ts'
 
 /** What a store keeps in its file. `version` tells a file of a later program from one that can be read. */
-export interface FileLayout {
+export interface DatabaseLayout {
   readonly version: number
   readonly schema: string
   /** Pragmas that must be set before the first table. */
@@ -11,7 +11,10 @@ export interface FileLayout {
 }
 
 /** Opens the file and creates it where there is none; throws when a newer version of the program wrote it. */
-export function openFile({ file, busyTimeout, maxPages }: OpenAsk, layout: FileLayout): SqliteDatabase {
+export function openDatabase(
+  { file, busyTimeout, maxPages }: OpenRequest,
+  layout: DatabaseLayout,
+): SqliteDatabase {
   const database = new SqliteDatabase(file, { timeout: busyTimeout })
   try {
     const isNew = readVersion(database, layout) < layout.version
@@ -27,7 +30,7 @@ export function openFile({ file, busyTimeout, maxPages }: OpenAsk, layout: FileL
   }
 }
 
-function createSchema(database: SqliteDatabase, layout: FileLayout): void {
+function createSchema(database: SqliteDatabase, layout: DatabaseLayout): void {
   // Another process may have been faster since the version was read.
   if (readVersion(database, layout) === layout.version) return
   database.exec(layout.schema)
@@ -35,7 +38,7 @@ function createSchema(database: SqliteDatabase, layout: FileLayout): void {
 }
 
 /** 0 for a new file. */
-function readVersion(database: SqliteDatabase, layout: FileLayout): number {
+function readVersion(database: SqliteDatabase, layout: DatabaseLayout): number {
   const version = Number(database.pragma('user_version', { simple: true }))
   if (version <= layout.version) return version
   throw new Error(
@@ -44,7 +47,7 @@ function readVersion(database: SqliteDatabase, layout: FileLayout): number {
 }
 
 /** Lets go of the file. */
-export function closeFile(database: SqliteDatabase): void {
+export function closeDatabase(database: SqliteDatabase): void {
   try {
     // Closing the last connection does this too; with other processes at the file it would be left to them.
     database.pragma('wal_checkpoint(PASSIVE)')
@@ -59,8 +62,8 @@ const PAGE_ROWS = 2000
 const PAGE_CHARACTERS = 4 * 1024 * 1024
 
 /** As many rows as fit in one page. */
-export function takePage(found: Iterable<Row>): Page {
-  const rows: Row[] = []
+export function takeEventPage(found: Iterable<EventRow>): EventPage {
+  const rows: EventRow[] = []
   let characters = 0
   for (const row of found) {
     rows.push(row)

@@ -2,44 +2,44 @@ import { parentPort } from 'node:worker_threads'
 import { errorMessage } from '../../util/error-message.ts'
 import { SqliteDatabase } from './file.ts'
 import {
-  type Answer,
-  type AppendAsk,
-  type Ask,
-  type Asked,
-  type Failure,
-  type FromWorker,
-  type OpenAsk,
-  packReply,
-  type StoreAsk,
-  type ToWorker,
-  unpackAsk,
+  type AppendRequest,
+  decodeRequest,
+  encodeResult,
+  type FailedResponse,
+  type OpenRequest,
+  type PendingRequest,
+  type StoreRequest,
+  type WorkerInput,
+  type WorkerOutput,
+  type WorkerRequest,
+  type WorkerResponse,
 } from './protocol.ts'
 
 /** A store behind a worker thread; its methods throw what SQLite throws. */
 interface ServedStore {
-  append(asks: readonly AppendAsk[]): readonly Answer[]
-  answer(ask: StoreAsk): Answer
+  append(asks: readonly AppendRequest[]): readonly WorkerResponse[]
+  answer(ask: StoreRequest): WorkerResponse
   close(): void
 }
 
 interface Waiting {
   readonly id: number
-  readonly ask: AppendAsk
+  readonly ask: AppendRequest
 }
 
 /** Answers what the main thread asks of this worker thread. Appends that arrive together share one commit, so one sync. */
-export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
+export function serveRequests(open: (ask: OpenRequest) => ServedStore): void {
   let store: ServedStore
   let waiting: Waiting[] = []
 
-  parentPort?.on('message', (message: ToWorker) => {
+  parentPort?.on('message', (message: WorkerInput) => {
     if (typeof message === 'string') return
-    for (const asked of message) take(unpackAsk(asked))
+    for (const asked of message) take(decodeRequest(asked))
   })
 
-  function take({ id, ask }: Asked): void {
+  function take({ id, request: ask }: PendingRequest): void {
     if (ask.type !== 'append') {
-      tell([{ id, answer: answer(ask) }])
+      postToMainThread([{ id, response: answer(ask) }])
       return
     }
     waiting.push({ id, ask })
@@ -47,7 +47,7 @@ export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
     if (waiting.length === 1) setImmediate(commitWaiting)
   }
 
-  function answer(ask: Exclude<Ask, AppendAsk>): Answer {
+  function answer(ask: Exclude<WorkerRequest, AppendRequest>): WorkerResponse {
     try {
       switch (ask.type) {
         case 'open':
@@ -72,7 +72,7 @@ export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
   }
 
   function commit(appends: readonly Waiting[]): void {
-    let answers: readonly Answer[]
+    let answers: readonly WorkerResponse[]
     try {
       answers = store.append(appends.map(({ ask }) => ask))
     } catch (error) {
@@ -83,17 +83,17 @@ export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
       }
       answers = appends.map(() => describeFailure(error))
     }
-    tell(
+    postToMainThread(
       appends.flatMap(({ id }, index) => {
         const answer = answers[index]
-        return answer ? [packReply({ id, answer })] : []
+        return answer ? [encodeResult({ id, response: answer })] : []
       }),
     )
   }
 }
 
 /** Sends a message to the main thread. */
-export function tell(message: FromWorker): void {
+export function postToMainThread(message: WorkerOutput): void {
   parentPort?.postMessage(message)
 }
 
@@ -101,7 +101,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof SqliteDatabase.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
-function describeFailure(error: unknown): Failure {
+function describeFailure(error: unknown): FailedResponse {
   return {
     type: 'failed',
     message: errorMessage(error),

@@ -14,8 +14,8 @@ import {
 import { checkMaxAge, isExpiring } from '../../events/streams.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
-import type { AppendAsk, Page, Row } from './protocol.ts'
-import { LaterThread, SqliteThread } from './thread.ts'
+import type { AppendRequest, EventPage, EventRow } from './protocol.ts'
+import { LazyThread, SqliteThread } from './thread.ts'
 
 export interface SqliteLogOptions {
   /** Holds the files `events.db` and, for what expires, `responses.db`, which comes with the first of that; created when it is missing. */
@@ -33,7 +33,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   const open = async (script: ConstructorParameters<typeof SqliteThread>[0], file: string) => {
     const thread = new SqliteThread(script)
     try {
-      await thread.ask({ type: 'open', file: join(directory, file), busyTimeout, maxPages })
+      await thread.request({ type: 'open', file: join(directory, file), busyTimeout, maxPages })
       return thread
     } catch (error) {
       await thread.terminate()
@@ -47,7 +47,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   ] as const
   try {
     const [history, expiring] = await Promise.all(opening)
-    return new SqliteLog(history, new LaterThread(openExpiring, expiring))
+    return new SqliteLog(history, new LazyThread(openExpiring, expiring))
   } catch (error) {
     for (const opened of await Promise.allSettled(opening))
       if (opened.status === 'fulfilled') await opened.value?.terminate()
@@ -73,10 +73,10 @@ async function createDirectory(directory: string): Promise<void> {
  */
 class SqliteLog implements EventLog {
   readonly #history: SqliteThread
-  readonly #expiring: LaterThread
+  readonly #expiring: LazyThread
   #closed: Promise<unknown> | undefined
 
-  constructor(history: SqliteThread, expiring: LaterThread) {
+  constructor(history: SqliteThread, expiring: LazyThread) {
     this.#history = history
     this.#expiring = expiring
   }
@@ -88,7 +88,7 @@ class SqliteLog implements EventLog {
   ): Promise<Appended> {
     if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
     checkMaxAge(stream, maxAge)
-    const ask: AppendAsk = {
+    const ask: AppendRequest = {
       type: 'append',
       stream,
       expectedRevision,
@@ -97,7 +97,7 @@ class SqliteLog implements EventLog {
       maxAge,
     }
     // Asked at once where the thread is there: whoever closes the log next waits for it.
-    const answer = await chain(this.#threadOf(stream), (thread) => thread.ask(ask))
+    const answer = await chain(this.#threadOf(stream), (thread) => thread.request(ask))
     if (answer.type === 'wrong-revision')
       throw new WrongExpectedRevisionError(stream, Number(expectedRevision), answer.actual)
     return { revision: answer.revision, position: answer.position }
@@ -106,9 +106,9 @@ class SqliteLog implements EventLog {
   async *read(stream: string, from = 0): AsyncGenerator<RecordedEvent> {
     const thread = await this.#threadOf(stream)
     let next = from
-    let page: Page
+    let page: EventPage
     do {
-      page = await thread.ask({ type: 'read-stream', stream, from: next })
+      page = await thread.request({ type: 'read-stream', stream, from: next })
       for (const row of page.rows) {
         const event = readRow(row)
         yield event
@@ -128,7 +128,7 @@ class SqliteLog implements EventLog {
     const wake = () => bell.set()
     const ended = () => signal.aborted || this.#closed !== undefined
     signal.addEventListener('abort', wake)
-    this.#history.follow(bell)
+    this.#history.addSubscriber(bell)
     try {
       let next = this.#readLog(position, streams)
       while (!ended()) {
@@ -149,17 +149,17 @@ class SqliteLog implements EventLog {
       }
     } finally {
       signal.removeEventListener('abort', wake)
-      this.#history.unfollow(bell)
+      this.#history.removeSubscriber(bell)
     }
   }
 
   poll(): void {
-    this.#history.ringAll()
+    this.#history.wakeSubscribers()
   }
 
   async deleteStream(stream: string): Promise<void> {
     if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
-    await chain(this.#threadOf(stream), (thread) => thread.ask({ type: 'remove', stream }))
+    await chain(this.#threadOf(stream), (thread) => thread.request({ type: 'remove', stream }))
   }
 
   async close(): Promise<void> {
@@ -167,8 +167,8 @@ class SqliteLog implements EventLog {
     await this.#closed
   }
 
-  #readLog(after: Position, streams: string | undefined): Promise<Page> {
-    const page = this.#history.ask({ type: 'read-log', after, streams })
+  #readLog(after: Position, streams: string | undefined): Promise<EventPage> {
+    const page = this.#history.request({ type: 'read-log', after, streams })
     // Whoever leaves early does not want to know.
     page.catch(() => undefined)
     return page
@@ -179,7 +179,7 @@ class SqliteLog implements EventLog {
   }
 }
 
-function readRow([position, stream, revision, type, data, metadata]: Row): RecordedEvent {
+function readRow([position, stream, revision, type, data, metadata]: EventRow): RecordedEvent {
   // Both texts were written by `append` from values of these types.
   return { position, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
 }

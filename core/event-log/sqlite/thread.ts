@@ -4,20 +4,20 @@ import { startThread } from '../../process/start-thread.ts'
 import type { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import type { MaybePromise } from '../../util/maybe-promise.ts'
 import {
-  type Answer,
-  type Answers,
-  type Ask,
-  type Failure,
-  type FromWorker,
-  type PackedAsk,
-  packAsk,
-  type Reply,
-  type ToWorker,
-  unpackReply,
+  decodeResult,
+  type EncodedRequest,
+  encodeRequest,
+  type FailedResponse,
+  type RequestResult,
+  type ResponsesByType,
+  type WorkerInput,
+  type WorkerOutput,
+  type WorkerRequest,
+  type WorkerResponse,
 } from './protocol.ts'
 
 interface Pending {
-  resolve(answer: Answer): void
+  resolve(answer: WorkerResponse): void
   reject(error: EventLogUnavailableError): void
 }
 
@@ -30,46 +30,46 @@ export class SqliteThread {
   readonly #pending = new Map<number, Pending>()
   readonly #followers = new Set<AutoResetEvent>()
   /** In this turn of the event loop. */
-  #asked: PackedAsk[] = []
+  #asked: EncodedRequest[] = []
   #lastId = 0
   #ended: EventLogUnavailableError | undefined
 
   /** `script` is the module of the worker, beside this one. */
   constructor(script: './worker' | './expiring-worker') {
     this.#worker = startThread(script, import.meta.url, { name: script.slice(2) })
-    this.#worker.on('message', (message: FromWorker) => this.#receive(message))
+    this.#worker.on('message', (message: WorkerOutput) => this.#receive(message))
     this.#worker.on('error', (cause) => this.#die(cause))
     this.#worker.on('exit', () => this.#die())
   }
 
   /** Resolves with the worker's answer; rejects with `LogUnavailable` when the ask failed or the worker is gone. */
-  ask<Kind extends Ask>(ask: Kind): Promise<Answers[Kind['type']]> {
+  request<Kind extends WorkerRequest>(ask: Kind): Promise<ResponsesByType[Kind['type']]> {
     if (this.#ended) return Promise.reject(this.#ended)
-    const answered = new Promise<Answer>((resolve, reject) => {
+    const answered = new Promise<WorkerResponse>((resolve, reject) => {
       this.#lastId += 1
       this.#pending.set(this.#lastId, { resolve, reject })
-      this.#asked.push(packAsk({ id: this.#lastId, ask }))
+      this.#asked.push(encodeRequest({ id: this.#lastId, request: ask }))
       if (this.#asked.length === 1) setImmediate(() => this.#sendAsked())
       else if (this.#asked.length === MOST_TOGETHER) this.#sendAsked()
     })
     this.#holdProcess()
     // The id ties the answer to the ask, and the worker answers each ask with its own kind.
-    return answered as Promise<Answers[Kind['type']]>
+    return answered as Promise<ResponsesByType[Kind['type']]>
   }
 
   /** Rings at every commit, by this process or another, and when the thread ends; until `unfollow`. */
-  follow(bell: AutoResetEvent): void {
+  addSubscriber(bell: AutoResetEvent): void {
     this.#followers.add(bell)
     if (this.#followers.size === 1) this.#send('watch')
     this.#holdProcess()
   }
 
   /** Wakes all followers. */
-  ringAll(): void {
+  wakeSubscribers(): void {
     for (const bell of this.#followers) bell.set()
   }
 
-  unfollow(bell: AutoResetEvent): void {
+  removeSubscriber(bell: AutoResetEvent): void {
     this.#followers.delete(bell)
     if (this.#followers.size === 0) this.#send('unwatch')
     this.#holdProcess()
@@ -78,9 +78,9 @@ export class SqliteThread {
   /** Waits for what was asked before, then ends the worker. */
   async close(): Promise<void> {
     if (this.#ended) return
-    const closed = this.ask({ type: 'close' })
+    const closed = this.request({ type: 'close' })
     this.#ended = new EventLogUnavailableError('the event log is closed')
-    this.ringAll()
+    this.wakeSubscribers()
     try {
       await closed
     } finally {
@@ -99,18 +99,19 @@ export class SqliteThread {
     if (asked.length > 0) this.#send(asked)
   }
 
-  #send(message: ToWorker): void {
+  #send(message: WorkerInput): void {
     this.#worker.postMessage(message)
   }
 
-  #receive(message: FromWorker): void {
-    const replies = message === 'changed' ? [] : message.map(unpackReply)
+  #receive(message: WorkerOutput): void {
+    const replies = message === 'changed' ? [] : message.map(decodeResult)
     for (const reply of replies) this.#settle(reply)
     this.#holdProcess()
-    if (message === 'changed' || replies.some(({ answer }) => answer.type === 'appended')) this.ringAll()
+    if (message === 'changed' || replies.some(({ response: answer }) => answer.type === 'appended'))
+      this.wakeSubscribers()
   }
 
-  #settle({ id, answer }: Reply): void {
+  #settle({ id, response: answer }: RequestResult): void {
     const pending = this.#pending.get(id)
     this.#pending.delete(id)
     if (answer.type === 'failed') pending?.reject(unavailable(answer))
@@ -123,7 +124,7 @@ export class SqliteThread {
     for (const { reject } of this.#pending.values())
       reject(new EventLogUnavailableError(message, { cause, outcomeUnknown: true }))
     this.#pending.clear()
-    this.ringAll()
+    this.wakeSubscribers()
   }
 
   #holdProcess(): void {
@@ -132,7 +133,7 @@ export class SqliteThread {
   }
 }
 
-function unavailable({ message, code }: Failure): EventLogUnavailableError {
+function unavailable({ message, code }: FailedResponse): EventLogUnavailableError {
   return new EventLogUnavailableError(`the event log failed: ${message}`, {
     cause: code === undefined ? undefined : Object.assign(new Error(message), { code }),
     diskFull: code === 'SQLITE_FULL',
@@ -140,7 +141,7 @@ function unavailable({ message, code }: Failure): EventLogUnavailableError {
 }
 
 /** A thread that starts when it is first needed. */
-export class LaterThread {
+export class LazyThread {
   readonly #start: () => Promise<SqliteThread>
   #thread: MaybePromise<SqliteThread> | undefined
   #isClosed = false

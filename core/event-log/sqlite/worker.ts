@@ -1,26 +1,26 @@
 import { parentPort } from 'node:worker_threads'
-import type { StoreAsk, ToWorker } from './protocol.ts'
-import { serveAsks, tell } from './serve-requests.ts'
-import { openSqliteStore, type SqliteStore } from './store.ts'
+import type { StoreRequest, WorkerInput } from './protocol.ts'
+import { postToMainThread, serveRequests } from './serve-requests.ts'
+import { type HistoryStore, openHistoryStore } from './store.ts'
 
 /** The thread that owns the history's file: disk syncs and lock waits happen here, never on the main event loop. */
 
 const POLL_MILLISECONDS = 5
 
-let store: SqliteStore
+let store: HistoryStore
 let poll: NodeJS.Timeout | undefined
 
-serveAsks((ask) => {
-  store = openSqliteStore(ask)
+serveRequests((ask) => {
+  store = openHistoryStore(ask)
   return { append: store.append, answer, close }
 })
 
-parentPort?.on('message', (message: ToWorker) => {
+parentPort?.on('message', (message: WorkerInput) => {
   if (message === 'watch') watch()
   else if (message === 'unwatch') clearInterval(poll)
 })
 
-function answer(ask: StoreAsk) {
+function answer(ask: StoreRequest) {
   switch (ask.type) {
     case 'read-stream':
       return store.readStream(ask)
@@ -42,7 +42,7 @@ function watch(): void {
     const version = currentVersion()
     if (version === seen) return
     seen = version
-    tell('changed')
+    postToMainThread('changed')
   }, POLL_MILLISECONDS).unref()
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../../core/contract/index.ts'
 import { parseAsOf } from '../../../core/util/as-of.ts'
-import { createHistory, foldUser, type PastEvent, upTo } from '../../../projections/history.ts'
+import { createHistory, eventsUpTo, foldUser, type PastEvent } from '../../../projections/history.ts'
 import type { Subscription } from '../../../projections/runtime/subscribe.ts'
 import {
   created,
@@ -33,7 +33,7 @@ describe('the past', () => {
       ['2026-11-21', [10, 20, 30]],
     ] as const) {
       it(`${moment} there is ${expected.length === 0 ? 'nothing' : expected.join(', ')}`, () => {
-        expect(positions(upTo(events, at(moment)))).to.deep.equal(expected)
+        expect(positions(eventsUpTo(events, at(moment)))).to.deep.equal(expected)
       })
     }
 
@@ -45,13 +45,13 @@ describe('the past', () => {
         { ...third, metadata: second?.metadata },
       ]
       const past = skewed.map((record) => ({ event: undefined, record: record as RecordedEvent }))
-      expect(positions(upTo(past, at(minute(2))))).to.deep.equal([10, 20, 30])
+      expect(positions(eventsUpTo(past, at(minute(2))))).to.deep.equal([10, 20, 30])
     })
   })
 
   describe('folded', () => {
     it('is the user and the rules that the events make', () => {
-      const { user, book } = foldUser(
+      const { user, rules: book } = foldUser(
         1,
         given(
           userCreated,
@@ -71,13 +71,13 @@ describe('the past', () => {
     it('passes over what only a newer node knows', () => {
       const [first, unknown] = given(created(5), created(6))
       const events = [first, { ...unknown, event: undefined }] as PastEvent[]
-      expect([...foldUser(1, events).book.routing.keys()]).to.deep.equal([5])
+      expect([...foldUser(1, events).rules.routing.keys()]).to.deep.equal([5])
     })
 
     it('goes on with a rule that was deleted and brought back', () => {
       const back = created(5)
       Object.assign(back.data, { revertedTo: 1, revision: 3, createdAt: minute(1) })
-      const { book } = foldUser(1, given(created(5), deleted(5), back, updated(5, { priority: 1 })))
+      const { rules: book } = foldUser(1, given(created(5), deleted(5), back, updated(5, { priority: 1 })))
       expect(book.routing.get(5)).to.include({ revision: 4, created_at: minute(1), updated_at: minute(4) })
     })
   })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { EVENT_TYPES } from '../../../../core/events/codec.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
-import { readAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
-import { showEntry } from '../../../../plugins/audit/find-entries.ts'
+import { toAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
+import { showAuditEntry } from '../../../../plugins/audit/find-entries.ts'
 import { firewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import type { PastEvent } from '../../../../projections/history.ts'
@@ -20,7 +20,7 @@ import {
 } from '../../../support/past-events.ts'
 
 const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
-const trailOf = (events: readonly PastEvent[]) => readAuditEntries(events, kinds).map(showEntry)
+const trailOf = (events: readonly PastEvent[]) => toAuditEntries(events, kinds).map(showAuditEntry)
 
 describe('the trail', () => {
   it('shows each change with who, when, and the state on both sides of it', () => {
@@ -105,7 +105,7 @@ describe('the trail', () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
     const types = EVENT_TYPES.filter((type) => type !== 'IdsReserved')
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
-    for (const [place, { kind }] of readAuditEntries(given(...(events as never[])), kinds).entries()) {
+    for (const [place, { kind }] of toAuditEntries(given(...(events as never[])), kinds).entries()) {
       expect(kind, types[place]).not.to.equal('unknown')
     }
   })

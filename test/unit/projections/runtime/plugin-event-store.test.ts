@@ -59,7 +59,13 @@ describe('the events of a plugin', () => {
     await live.caughtUp
     const writer = createEventWriter(on, live, createClock(), { timeoutMs: 1000 })
     const plugins = Object.entries(declared).map(([name, events]) => ({ name, events, setup: () => ({}) }))
-    const ledgers = await openPluginEventStores(plugins, { log: on, live, writer, logger, patiently })
+    const ledgers = await openPluginEventStores(plugins, {
+      log: on,
+      subscription: live,
+      writer,
+      logger,
+      retry: patiently,
+    })
     return {
       live,
       ledger(name) {

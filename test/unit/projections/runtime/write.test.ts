@@ -83,7 +83,13 @@ describe('a writer', () => {
     const errors = await Promise.all(Array.from({ length: 5 }, () => rejection(write('user-1'))))
 
     expect(appends).to.equal(1)
-    expect(errors.map(({ outcomeUnknown }) => outcomeUnknown)).to.deep.equal([true, false, false, false, false])
+    expect(errors.map(({ outcomeUnknown }) => outcomeUnknown)).to.deep.equal([
+      true,
+      false,
+      false,
+      false,
+      false,
+    ])
   })
 
   it('tries everybody when the disk is full: what is smaller may fit', async () => {

@@ -7,7 +7,7 @@ import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
 import { decodeEvent } from '../../../../core/events/codec.ts'
 import { createProjections, listProjections, type Projections } from '../../../../projections/projections.ts'
 import { sweepSnapshots } from '../../../../projections/snapshots/folder.ts'
-import { linesOf, STATE_SHAPE, takeSnapshot } from '../../../../projections/snapshots/format.ts'
+import { STATE_SHAPE, snapshotLines, takeSnapshot } from '../../../../projections/snapshots/format.ts'
 import { writeSnapshot } from '../../../../projections/snapshots/keep.ts'
 import { readSnapshot, restoreProjections } from '../../../../projections/snapshots/restore.ts'
 import { makeFolder } from '../../../support/gateway.ts'
@@ -188,7 +188,7 @@ function fold(events: readonly RecordedEvent[]): Projections {
 
 function describeState(projections: Projections): string[] {
   const parts = listProjections(projections).map(({ name, save }) => ({ name, lines: save() }))
-  return [...linesOf({ parts })].map(String)
+  return [...snapshotLines({ parts })].map(String)
 }
 
 function* breakAfter(line: string): Generator<string> {

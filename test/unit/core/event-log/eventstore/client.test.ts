@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError } from '../../../../../core/contract/event-log.ts'
-import { readConnectionString } from '../../../../../core/event-log/eventstore/client.ts'
+import { parseConnectionString } from '../../../../../core/event-log/eventstore/client.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
@@ -20,7 +20,7 @@ describe('the EventStoreDB log, opening', () => {
   })
 
   async function open(connectionString: string, patience = 2000): Promise<EventLog> {
-    const log = await openEventStoreLog({ connectionString, patience })
+    const log = await openEventStoreLog({ connectionString, timeoutMs: patience })
     logs.push(log)
     return log
   }
@@ -121,6 +121,6 @@ describe('the EventStoreDB log, opening', () => {
   it('leaves what it accepts as it is', () => {
     const string = 'esdb+discover://u%40:p%3A@a:1,b:2?tls=true&tlsCAFile=%2Fca.pem&keep_alive_interval=10000'
 
-    expect(readConnectionString(string)).to.equal(string)
+    expect(parseConnectionString(string)).to.equal(string)
   })
 })

@@ -31,7 +31,7 @@ describe('the EventStoreDB log, when its server', () => {
     process.on('unhandledRejection', note)
     directory = await mkdtemp(join(tmpdir(), 'signalbox-eventstore-'))
     server = await startEventStore({ file: join(directory, 'events.db') })
-    log = await openEventStoreLog({ connectionString: server.connectionString, patience: PATIENCE })
+    log = await openEventStoreLog({ connectionString: server.connectionString, timeoutMs: PATIENCE })
   })
 
   afterEach(async () => {
@@ -131,7 +131,7 @@ describe('the EventStoreDB log, when its server', () => {
 
     it('goes on where the connection string names a cluster, after every node was away', async () => {
       const connectionString = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=2`
-      const clustered = await openEventStoreLog({ connectionString, patience: PATIENCE })
+      const clustered = await openEventStoreLog({ connectionString, timeoutMs: PATIENCE })
       const write = () => clustered.append('user-1', [change], { expectedRevision: 'any', metadata })
       await write()
       const followed = rejection(collect(clustered.subscribe(0, new AbortController().signal)))
@@ -155,7 +155,7 @@ describe('the EventStoreDB log, when its server', () => {
   describe('breaks connections', () => {
     it('outlives that a connection breaks while no node of the cluster is ready', async () => {
       const connectionString = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1`
-      const clustered = await openEventStoreLog({ connectionString, patience: PATIENCE })
+      const clustered = await openEventStoreLog({ connectionString, timeoutMs: PATIENCE })
       const items = clustered.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
       await items.next()
       const followed = rejection(items.next())

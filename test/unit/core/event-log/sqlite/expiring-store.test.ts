@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { type ExpiringStore, openExpiringStore } from '../../../../../core/event-log/sqlite/expiring-store.ts'
 import { SqliteDatabase } from '../../../../../core/event-log/sqlite/file.ts'
-import type { AppendAsk } from '../../../../../core/event-log/sqlite/protocol.ts'
+import type { AppendRequest } from '../../../../../core/event-log/sqlite/protocol.ts'
 
 describe('the file of what expires', () => {
   let directory: string
@@ -25,7 +25,7 @@ describe('the file of what expires', () => {
     await rm(directory, { recursive: true })
   })
 
-  const append = (stream: string, maxAge: number, text = 'x'): AppendAsk => ({
+  const append = (stream: string, maxAge: number, text = 'x'): AppendRequest => ({
     type: 'append',
     stream,
     expectedRevision: -1,
@@ -37,7 +37,7 @@ describe('the file of what expires', () => {
     store.readStream({ type: 'read-stream', stream, from: 0 }).rows.length > 0
   const sweepAll = () => {
     while (store.sweep());
-    while (store.tidy());
+    while (store.vacuum());
   }
 
   it('does not read what has expired, swept or not', () => {
@@ -70,7 +70,7 @@ describe('the file of what expires', () => {
     now += 1000
     sweepAll()
     const full = size()
-    store.remove('response-1')
+    store.deleteStream('response-1')
     sweepAll()
     const bytes = Buffer.concat([await readFile(file), await readFile(`${file}-wal`)])
     expect(bytes.includes('a very private sentence')).to.equal(false)
