@@ -11,8 +11,8 @@ import { listProjections } from '../projections/projections.ts'
 import type { Rules } from '../projections/rules.ts'
 import { type Subscription, subscribeProjections } from '../projections/runtime/subscribe.ts'
 import { createEventWriter, type EventWriter, type EventWriterOptions } from '../projections/runtime/write.ts'
-import { scheduleSnapshots } from '../projections/snapshots/keep.ts'
 import { restoreProjections } from '../projections/snapshots/restore.ts'
+import { scheduleSnapshots } from '../projections/snapshots/schedule.ts'
 import type { Settings } from './settings/settings.ts'
 
 /** The event log and everything that is rebuilt from it: what the gateway and the command line both work on. */

@@ -30,7 +30,7 @@ import {
   type RuleDrafts,
   type SimulatedEndpoint,
   type Simulation,
-} from './read-simulation.ts'
+} from './parse-simulation.ts'
 
 /** `POST /v1/simulate`: what would become of a request, decided by the code that decides about real ones; nothing is sent. */
 export function addSimulationRoute(router: GatewayRouter, services: AuditServices, host: Host): void {

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { cp, open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { SqliteDatabase } from '../../core/event-log/sqlite/file.ts'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { makeFolder, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
 

@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorMessage } from '../../util/error-message.ts'
 import { syncFolder } from '../../util/sync-folder.ts'
-import { SqliteDatabase } from './file.ts'
+import { SqliteDatabase } from './database.ts'
 
 /** One file of a backup: how many events are in it, and the newest one's position, 0 for none. */
 export interface FileBackup {

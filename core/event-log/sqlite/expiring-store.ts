@@ -1,4 +1,11 @@
-import { closeDatabase, type DatabaseLayout, openDatabase, SqliteDatabase, takeEventPage } from './file.ts'
+import {
+  closeDatabase,
+  type DatabaseLayout,
+  openDatabase,
+  SqliteDatabase,
+  takeEventPage,
+} from './database.ts'
+import { insertEvents } from './history-store.ts'
 import type {
   AppendedResponse,
   AppendRequest,
@@ -7,8 +14,7 @@ import type {
   OpenRequest,
   ReadStreamRequest,
   WrongRevisionResponse,
-} from './protocol.ts'
-import { insertEvents } from './store.ts'
+} from './worker-protocol.ts'
 
 /** `expires` is in milliseconds since 1970. Freed pages go back to the disk, which SQLite must know before the first table. */
 const LAYOUT: DatabaseLayout = {

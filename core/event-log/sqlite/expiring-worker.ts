@@ -1,6 +1,6 @@
 import { type ExpiringStore, openExpiringStore } from './expiring-store.ts'
-import type { StoreRequest, WorkerResponse } from './protocol.ts'
 import { serveRequests } from './serve-requests.ts'
+import type { StoreRequest, WorkerResponse } from './worker-protocol.ts'
 
 /** The thread that owns the file of what expires, and takes away what has expired while nothing else is asked. */
 

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { errorMessage } from '../../util/error-message.ts'
-import { SqliteDatabase } from './file.ts'
+import { SqliteDatabase } from './database.ts'
 import {
   type AppendRequest,
   decodeRequest,
@@ -13,7 +13,7 @@ import {
   type WorkerOutput,
   type WorkerRequest,
   type WorkerResponse,
-} from './protocol.ts'
+} from './worker-protocol.ts'
 
 /** A store behind a worker thread; its methods throw what SQLite throws. */
 interface ServedStore {

@@ -14,8 +14,8 @@ import {
 import { checkMaxAge, isExpiring } from '../../events/streams.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
-import type { AppendRequest, EventPage, EventRow } from './protocol.ts'
 import { LazyThread, SqliteThread } from './thread.ts'
+import type { AppendRequest, EventPage, EventRow } from './worker-protocol.ts'
 
 export interface SqliteLogOptions {
   /** Holds the files `events.db` and, for what expires, `responses.db`, which comes with the first of that; created when it is missing. */
@@ -42,7 +42,7 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   }
   const openExpiring = () => open('./expiring-worker', EXPIRING)
   const opening = [
-    open('./worker', 'events.db'),
+    open('./history-worker', 'events.db'),
     existsSync(join(directory, EXPIRING)) ? openExpiring() : undefined,
   ] as const
   try {

@@ -14,7 +14,7 @@ import {
   type WorkerOutput,
   type WorkerRequest,
   type WorkerResponse,
-} from './protocol.ts'
+} from './worker-protocol.ts'
 
 interface Pending {
   resolve(answer: WorkerResponse): void
@@ -35,7 +35,7 @@ export class SqliteThread {
   #ended: EventLogUnavailableError | undefined
 
   /** `script` is the module of the worker, beside this one. */
-  constructor(script: './worker' | './expiring-worker') {
+  constructor(script: './history-worker' | './expiring-worker') {
     this.#worker = startThread(script, import.meta.url, { name: script.slice(2) })
     this.#worker.on('message', (message: WorkerOutput) => this.#receive(message))
     this.#worker.on('error', (cause) => this.#die(cause))

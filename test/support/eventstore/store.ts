@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import { SqliteDatabase } from '../../../core/event-log/sqlite/file.ts'
+import { SqliteDatabase } from '../../../core/event-log/sqlite/database.ts'
 
 /** An event as the server holds it. Positions grow by the size of what is written, as in the real log. */
 export interface StoredEvent {

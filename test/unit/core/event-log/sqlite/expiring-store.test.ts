@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
 import { type ExpiringStore, openExpiringStore } from '../../../../../core/event-log/sqlite/expiring-store.ts'
-import { SqliteDatabase } from '../../../../../core/event-log/sqlite/file.ts'
-import type { AppendRequest } from '../../../../../core/event-log/sqlite/protocol.ts'
+import type { AppendRequest } from '../../../../../core/event-log/sqlite/worker-protocol.ts'
 
 describe('the file of what expires', () => {
   let directory: string

@@ -14,7 +14,7 @@ import {
   EventLogUnavailableError,
   type RecordedEvent,
 } from '../../../../../core/contract/event-log.ts'
-import { SqliteDatabase } from '../../../../../core/event-log/sqlite/file.ts'
+import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../../../../core/event-log/sqlite/sqlite-log.ts'
 import {
   collect,

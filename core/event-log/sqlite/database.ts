@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
-import type { EventPage, EventRow, OpenRequest } from './protocol.ts'
+import type { EventPage, EventRow, OpenRequest } from './worker-protocol.ts'
 
 /** What a store keeps in its file. `version` tells a file of a later program from one that can be read. */
 export interface DatabaseLayout {

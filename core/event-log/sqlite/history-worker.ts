@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import type { StoreRequest, WorkerInput } from './protocol.ts'
+import { type HistoryStore, openHistoryStore } from './history-store.ts'
 import { postToMainThread, serveRequests } from './serve-requests.ts'
-import { type HistoryStore, openHistoryStore } from './store.ts'
+import type { StoreRequest, WorkerInput } from './worker-protocol.ts'
 
 /** The thread that owns the history's file: disk syncs and lock waits happen here, never on the main event loop. */
 

@@ -1,4 +1,4 @@
-import { closeDatabase, type DatabaseLayout, openDatabase, takeEventPage } from './file.ts'
+import { closeDatabase, type DatabaseLayout, openDatabase, takeEventPage } from './database.ts'
 import type {
   AppendedResponse,
   AppendRequest,
@@ -8,7 +8,7 @@ import type {
   ReadLogRequest,
   ReadStreamRequest,
   WrongRevisionResponse,
-} from './protocol.ts'
+} from './worker-protocol.ts'
 
 const LAYOUT: DatabaseLayout = {
   version: 1,
