@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Plugin } from '../core/contract/index.ts'
 import { withAppendMetrics } from '../core/event-log/instrument-log.ts'
+import { EXPIRING_STREAMS } from '../core/events/streams.ts'
 import { listSecurityHeaders } from '../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../core/http/server/hardened-server.ts'
 import { listen } from '../core/http/server/listen.ts'
@@ -53,7 +54,7 @@ export async function startGateway(
     const loading = loadRest()
     const state = await openLongRunningState(settings, logger, {
       signal,
-      decorateLog: withAppendMetrics(metrics),
+      decorateLog: withAppendMetrics(metrics, EXPIRING_STREAMS),
       takesSnapshots: colleagues?.takesSnapshots ?? true,
       broadcastPosition: colleagues?.broadcastPosition,
     })

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { EventLog } from '../core/contract/index.ts'
 import { openSqliteLog } from '../core/event-log/sqlite/sqlite-log.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../core/events/streams.ts'
 import { retryWhileUnavailable, unlessAborted } from '../core/process/retry.ts'
 import { createClock } from '../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../plugins/auth/account-commands.ts'
@@ -88,8 +89,12 @@ export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
 /** Opens the log that the settings name. Rejects with `LogUnavailable`. */
 export async function openLog({ data_dir, eventstore_url }: LogSettings): Promise<EventLog> {
-  if (!eventstore_url) return openSqliteLog({ directory: data_dir })
+  if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
   // Its client is a third of all that a start would load.
   const { openEventStoreLog } = await import('../core/event-log/eventstore/eventstore-log.ts')
-  return openEventStoreLog({ connectionString: eventstore_url })
+  return openEventStoreLog({
+    connectionString: eventstore_url,
+    followedStreams: FOLLOWED_STREAMS,
+    expiringStreams: EXPIRING_STREAMS,
+  })
 }

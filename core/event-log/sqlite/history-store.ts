@@ -26,20 +26,20 @@ const LAYOUT: DatabaseLayout = {
 
 const COLUMNS = 'position, stream, revision, type, data, metadata'
 
-/** The history's file. Every method blocks until the disk answered, and throws what SQLite throws. */
+/** The file of all permanent events. Every method is synchronous and throws SQLite's errors. */
 export interface HistoryStore {
-  /** Writes in one transaction, so with one sync; an append at the wrong revision is left out and its neighbours are not. */
-  append(asks: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
-  readStream(ask: ReadStreamRequest): EventPage
-  readLog(ask: ReadLogRequest): EventPage
+  /** Writes in one transaction with one sync. An append with a wrong revision does not affect the others. */
+  append(requests: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
+  readStream(request: ReadStreamRequest): EventPage
+  readLog(request: ReadLogRequest): EventPage
   /** A number that changes when another connection commits. */
-  version(): unknown
+  dataVersion(): unknown
   close(): void
 }
 
-/** Opens the file and creates it where there is none; throws when a newer version of the program wrote it. */
-export function openHistoryStore(ask: OpenRequest): HistoryStore {
-  const database = openDatabase(ask, LAYOUT)
+/** Opens the file, creating it if it is missing. Throws if a newer version of the program wrote it. */
+export function openHistoryStore(request: OpenRequest): HistoryStore {
+  const database = openDatabase(request, LAYOUT)
   const lastRevision = database
     .prepare<[string], number | null>('SELECT max(revision) FROM events WHERE stream = ?')
     .pluck()
@@ -54,8 +54,9 @@ export function openHistoryStore(ask: OpenRequest): HistoryStore {
   const selectLog = database
     .prepare<[number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position`)
     .raw()
-  // By position: the index on streams would sort all that is left for every page.
-  const selectSome = database
+  // NOT INDEXED scans by position. With the index on streams, SQLite would sort all remaining events for each
+  // page.
+  const selectCategory = database
     .prepare<[number, string, string], EventRow>(
       `SELECT ${COLUMNS} FROM events NOT INDEXED
         WHERE position > ? AND substr(stream, 1, length(?)) = ? ORDER BY position`,
@@ -63,32 +64,32 @@ export function openHistoryStore(ask: OpenRequest): HistoryStore {
     .raw()
   const dataVersion = database.prepare('PRAGMA data_version').pluck()
 
-  const write = (ask: AppendRequest) => {
-    const { stream, metadata } = ask
+  const appendOne = (request: AppendRequest) => {
+    const { stream, metadata } = request
     return insertEvents(
-      ask,
+      request,
       lastRevision.get(stream) ?? -1,
       (revision, type, data) => insert.run(stream, revision, type, data, metadata).lastInsertRowid,
     )
   }
 
-  const writeAll = database.transaction((asks: readonly AppendRequest[]) => asks.map(write))
+  const appendAll = database.transaction((requests: readonly AppendRequest[]) => requests.map(appendOne))
 
   return {
-    append: (asks) => writeAll.immediate(asks),
+    append: (requests) => appendAll.immediate(requests),
     readStream: ({ stream, from }) => takeEventPage(selectStream.iterate(stream, from)),
     readLog: ({ after, streams }) =>
       takeEventPage(
-        streams === undefined ? selectLog.iterate(after) : selectSome.iterate(after, streams, streams),
+        streams === undefined ? selectLog.iterate(after) : selectCategory.iterate(after, streams, streams),
       ),
-    version: () => dataVersion.get(),
+    dataVersion: () => dataVersion.get(),
     close: () => closeDatabase(database),
   }
 }
 
 /**
- * Writes the events of one append behind revision `actual`, or says that the stream is not where the append expects it.
- * `insert` writes one event and gives its position.
+ * Inserts the events of one append after revision `actual`, unless the append expects another revision.
+ * `insert` writes one event and returns its position.
  */
 export function insertEvents(
   { expectedRevision, events }: AppendRequest,

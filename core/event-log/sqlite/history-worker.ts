@@ -1,18 +1,18 @@
 import { parentPort } from 'node:worker_threads'
 import { type HistoryStore, openHistoryStore } from './history-store.ts'
 import { postToMainThread, serveRequests } from './serve-requests.ts'
-import type { StoreRequest, WorkerInput } from './worker-protocol.ts'
+import type { StoreRequest, WorkerInput, WorkerResponse } from './worker-protocol.ts'
 
-/** The thread that owns the history's file: disk syncs and lock waits happen here, never on the main event loop. */
+/** Worker thread that owns `events.db`, so that disk syncs and lock waits never block the main event loop. */
 
-const POLL_MILLISECONDS = 5
+const POLL_MS = 5
 
 let store: HistoryStore
 let poll: NodeJS.Timeout | undefined
 
-serveRequests((ask) => {
-  store = openHistoryStore(ask)
-  return { append: store.append, answer, close }
+serveRequests((request) => {
+  store = openHistoryStore(request)
+  return { append: store.append, respond, close }
 })
 
 parentPort?.on('message', (message: WorkerInput) => {
@@ -20,14 +20,14 @@ parentPort?.on('message', (message: WorkerInput) => {
   else if (message === 'unwatch') clearInterval(poll)
 })
 
-function answer(ask: StoreRequest) {
-  switch (ask.type) {
+function respond(request: StoreRequest): WorkerResponse {
+  switch (request.type) {
     case 'read-stream':
-      return store.readStream(ask)
+      return store.readStream(request)
     case 'read-log':
-      return store.readLog(ask)
-    case 'remove':
-      throw new Error(`${ask.stream} is kept for ever`)
+      return store.readLog(request)
+    case 'delete-stream':
+      throw new Error(`stream ${request.stream} does not expire and cannot be deleted`)
   }
 }
 
@@ -37,19 +37,21 @@ function close(): void {
 }
 
 function watch(): void {
-  let seen = currentVersion()
+  let lastVersion = readDataVersion()
   poll = setInterval(() => {
-    const version = currentVersion()
-    if (version === seen) return
-    seen = version
+    const version = readDataVersion()
+    if (version === lastVersion) return
+    lastVersion = version
     postToMainThread('changed')
-  }, POLL_MILLISECONDS).unref()
+  }, POLL_MS).unref()
 }
 
-/** `undefined` when the file cannot be read: that counts as a change, and the followers' own reading tells them why. */
-function currentVersion(): unknown {
+/**
+ * Returns undefined on error. That counts as a change: subscribers then read the log and receive the error.
+ */
+function readDataVersion(): unknown {
   try {
-    return store.version()
+    return store.dataVersion()
   } catch {
     return undefined
   }

@@ -15,84 +15,87 @@ import {
   type WorkerResponse,
 } from './worker-protocol.ts'
 
-/** A store behind a worker thread; its methods throw what SQLite throws. */
+/** A store in a worker thread. Its methods throw SQLite's errors. */
 interface ServedStore {
-  append(asks: readonly AppendRequest[]): readonly WorkerResponse[]
-  answer(ask: StoreRequest): WorkerResponse
+  append(requests: readonly AppendRequest[]): readonly WorkerResponse[]
+  respond(request: StoreRequest): WorkerResponse
   close(): void
 }
 
-interface Waiting {
+interface PendingAppend {
   readonly id: number
-  readonly ask: AppendRequest
+  readonly request: AppendRequest
 }
 
-/** Answers what the main thread asks of this worker thread. Appends that arrive together share one commit, so one sync. */
-export function serveRequests(open: (ask: OpenRequest) => ServedStore): void {
+/**
+ * Serves the main thread's requests in this worker thread. Appends that arrive together share a commit and
+ * its sync.
+ */
+export function serveRequests(open: (request: OpenRequest) => ServedStore): void {
   let store: ServedStore
-  let waiting: Waiting[] = []
+  let pendingAppends: PendingAppend[] = []
 
   parentPort?.on('message', (message: WorkerInput) => {
     if (typeof message === 'string') return
-    for (const asked of message) take(decodeRequest(asked))
+    for (const encoded of message) receive(decodeRequest(encoded))
   })
 
-  function take({ id, request: ask }: PendingRequest): void {
-    if (ask.type !== 'append') {
-      postToMainThread([{ id, response: answer(ask) }])
+  function receive({ id, request }: PendingRequest): void {
+    if (request.type !== 'append') {
+      postToMainThread([{ id, response: respond(request) }])
       return
     }
-    waiting.push({ id, ask })
-    // By then every message that arrived meanwhile is in the queue, and shares the commit.
-    if (waiting.length === 1) setImmediate(commitWaiting)
+    pendingAppends.push({ id, request })
+    // Deferred, so that messages that have already arrived join the same commit.
+    if (pendingAppends.length === 1) setImmediate(commitPending)
   }
 
-  function answer(ask: Exclude<WorkerRequest, AppendRequest>): WorkerResponse {
+  function respond(request: Exclude<WorkerRequest, AppendRequest>): WorkerResponse {
     try {
-      switch (ask.type) {
+      switch (request.type) {
         case 'open':
-          store = open(ask)
+          store = open(request)
           return { type: 'done' }
         case 'close':
-          commitWaiting()
+          commitPending()
           store.close()
           return { type: 'done' }
         default:
-          return store.answer(ask)
+          return store.respond(request)
       }
     } catch (error) {
-      return describeFailure(error)
+      return toFailedResponse(error)
     }
   }
 
-  function commitWaiting(): void {
-    const appends = waiting
-    waiting = []
+  function commitPending(): void {
+    const appends = pendingAppends
+    pendingAppends = []
     if (appends.length > 0) commit(appends)
   }
 
-  function commit(appends: readonly Waiting[]): void {
-    let answers: readonly WorkerResponse[]
+  function commit(appends: readonly PendingAppend[]): void {
+    let responses: readonly WorkerResponse[]
     try {
-      answers = store.append(appends.map(({ ask }) => ask))
+      responses = store.append(appends.map(({ request }) => request))
     } catch (error) {
-      // One that is too large for the room left must not fail its neighbours; a lock that others hold fails all alike.
+      // An append that is too large for the remaining space must not fail the others in its batch. A lock
+      // held by another process fails them all, so they are not retried one by one.
       if (appends.length > 1 && !isBusy(error)) {
         for (const append of appends) commit([append])
         return
       }
-      answers = appends.map(() => describeFailure(error))
+      responses = appends.map(() => toFailedResponse(error))
     }
     postToMainThread(
       appends.flatMap(({ id }, index) => {
-        const answer = answers[index]
-        return answer ? [encodeResult({ id, response: answer })] : []
+        const response = responses[index]
+        return response ? [encodeResult({ id, response })] : []
       }),
     )
   }
 }
 
-/** Sends a message to the main thread. */
 export function postToMainThread(message: WorkerOutput): void {
   parentPort?.postMessage(message)
 }
@@ -101,7 +104,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof SqliteDatabase.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
-function describeFailure(error: unknown): FailedResponse {
+function toFailedResponse(error: unknown): FailedResponse {
   return {
     type: 'failed',
     message: errorMessage(error),

@@ -1,18 +1,21 @@
 import type { ExpectedRevision, Position } from '../../contract/event-log.ts'
 
 /**
- * What the log asks of a worker thread, `open` first. Events travel as JSON text: the worker never parses them. Only the
- * history is asked for `read-log`, and only the expiring store to `remove`.
+ * Requests from the main thread to a worker thread, `open` first. Events are transferred as JSON text, which
+ * the worker never parses. Only the history store receives `read-log`, only the expiring store
+ * `delete-stream`.
  */
 export type WorkerRequest = OpenRequest | AppendRequest | StoreRequest | CloseRequest
 
-/** What the store itself answers. */
+/** Requests that the store handles itself. */
 export type StoreRequest = ReadStreamRequest | ReadLogRequest | DeleteStreamRequest
 
 export interface OpenRequest {
   readonly type: 'open'
   readonly file: string
+  /** Milliseconds. */
   readonly busyTimeout: number
+  /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages: number | undefined
 }
 
@@ -22,18 +25,18 @@ export interface AppendRequest {
   readonly expectedRevision: ExpectedRevision
   readonly events: readonly (readonly [type: string, data: string])[]
   readonly metadata: string
-  /** Seconds; only on the expiring store. */
+  /** Seconds; set for the expiring store only. */
   readonly maxAge: number | undefined
 }
 
-/** The events of one stream from a revision on. */
+/** Reads the events of one stream, starting with a revision. */
 export interface ReadStreamRequest {
   readonly type: 'read-stream'
   readonly stream: string
   readonly from: number
 }
 
-/** The events after a position, of all streams or of those whose names begin with `streams`. */
+/** Reads the events after a position, of all streams or of those whose names begin with `streams`. */
 export interface ReadLogRequest {
   readonly type: 'read-log'
   readonly after: Position
@@ -41,22 +44,22 @@ export interface ReadLogRequest {
 }
 
 interface DeleteStreamRequest {
-  readonly type: 'remove'
+  readonly type: 'delete-stream'
   readonly stream: string
 }
 
-/** Commits the appends that came before it, then lets go of the file. */
+/** Commits all earlier appends, then closes the file. */
 interface CloseRequest {
   readonly type: 'close'
 }
 
-/** The answer that each kind of ask gets when it does not fail. */
+/** The response to each type of request that succeeds. */
 export interface ResponsesByType {
   open: DoneResponse
   append: AppendedResponse | WrongRevisionResponse
   'read-stream': EventPage
   'read-log': EventPage
-  remove: DoneResponse
+  'delete-stream': DoneResponse
   close: DoneResponse
 }
 
@@ -75,7 +78,7 @@ export interface WrongRevisionResponse {
   readonly actual: number
 }
 
-/** As many rows as fit in one page; `more` when the next page may not be empty. */
+/** As many rows as fit into one page. If `more` is true, the next page may contain rows. */
 export interface EventPage {
   readonly type: 'page'
   readonly rows: readonly EventRow[]
@@ -91,7 +94,7 @@ export type EventRow = readonly [
   metadata: string,
 ]
 
-/** `code` is SQLite's, such as `SQLITE_FULL`, where it was SQLite that failed. */
+/** `code` is SQLite's, such as `SQLITE_FULL`; undefined if the error is not SQLite's. */
 export interface FailedResponse {
   readonly type: 'failed'
   readonly message: string
@@ -111,8 +114,8 @@ export interface RequestResult {
 }
 
 /**
- * Appends, which come by the thousand, cross between threads as lists: of an object every name would be written and read again. Types and data
- * of the events come by turns.
+ * Appends are by far the most frequent requests, so they are encoded as arrays: structured cloning of an
+ * object would serialize its property names with every message. In `events`, types and data alternate.
  */
 export type EncodedRequest = PendingRequest | EncodedAppend
 
@@ -125,48 +128,50 @@ type EncodedAppend = readonly [
   ...events: string[],
 ]
 
-/** So does what became of them, when they were written. */
+/** Results of successful appends are encoded as arrays for the same reason. */
 type EncodedResult = RequestResult | EncodedAppended
 
 type EncodedAppended = readonly [id: number, revision: number, position: Position]
 
 /**
- * What is asked in one turn of the event loop travels together, and so does what became of one commit: a message costs more than what is
- * in it. `watch`: look out for commits of other processes, until `unwatch`.
+ * All requests of one turn of the event loop share a message, and so do the results of one commit, because a
+ * message costs more than its content. `watch` reports commits of other processes until `unwatch`.
  */
 export type WorkerInput = readonly EncodedRequest[] | 'watch' | 'unwatch'
 
 /** `changed`: another process has committed. */
 export type WorkerOutput = readonly EncodedResult[] | 'changed'
 
-export function encodeRequest(asked: PendingRequest): EncodedRequest {
-  const { id, request: ask } = asked
-  if (ask.type !== 'append') return asked
-  return [id, ask.stream, ask.expectedRevision, ask.metadata, ask.maxAge, ...ask.events.flat()]
+export function encodeRequest(pending: PendingRequest): EncodedRequest {
+  const { id, request } = pending
+  if (request.type !== 'append') return pending
+  const { stream, expectedRevision, metadata, maxAge, events } = request
+  return [id, stream, expectedRevision, metadata, maxAge, ...events.flat()]
 }
 
-export function decodeRequest(packed: EncodedRequest): PendingRequest {
-  if (!isList(packed)) return packed
-  const [id, stream, expectedRevision, metadata, maxAge, ...texts] = packed
+export function decodeRequest(encoded: EncodedRequest): PendingRequest {
+  if (!isEncoded(encoded)) return encoded
+  const [id, stream, expectedRevision, metadata, maxAge, ...texts] = encoded
   const events: [type: string, data: string][] = []
-  for (let at = 0; at < texts.length; at += 2) events.push([texts[at] ?? '', texts[at + 1] ?? ''])
+  for (let index = 0; index < texts.length; index += 2)
+    events.push([texts[index] ?? '', texts[index + 1] ?? ''])
   return { id, request: { type: 'append', stream, expectedRevision, events, metadata, maxAge } }
 }
 
-export function encodeResult(reply: RequestResult): EncodedResult {
-  const { id, response: answer } = reply
-  return answer.type === 'appended' ? [id, answer.revision, answer.position] : reply
+export function encodeResult(result: RequestResult): EncodedResult {
+  const { id, response } = result
+  return response.type === 'appended' ? [id, response.revision, response.position] : result
 }
 
-export function decodeResult(packed: EncodedResult): RequestResult {
-  if (!isList(packed)) return packed
-  const [id, revision, position] = packed
+export function decodeResult(encoded: EncodedResult): RequestResult {
+  if (!isEncoded(encoded)) return encoded
+  const [id, revision, position] = encoded
   return { id, response: { type: 'appended', revision, position } }
 }
 
-/** `Array.isArray` does not tell lists that may not be changed. */
-function isList<Packed extends EncodedRequest | EncodedResult>(
-  packed: Packed,
-): packed is Exclude<Packed, PendingRequest | RequestResult> {
-  return Array.isArray(packed)
+/** `Array.isArray` alone does not narrow readonly arrays. */
+function isEncoded<Encoded extends EncodedRequest | EncodedResult>(
+  encoded: Encoded,
+): encoded is Exclude<Encoded, PendingRequest | RequestResult> {
+  return Array.isArray(encoded)
 }

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError } from '../../../../../core/contract/event-log.ts'
 import { parseConnectionString } from '../../../../../core/event-log/eventstore/client.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 
@@ -20,7 +21,11 @@ describe('the EventStoreDB log, opening', () => {
   })
 
   async function open(connectionString: string, patience = 2000): Promise<EventLog> {
-    const log = await openEventStoreLog({ connectionString, timeoutMs: patience })
+    const log = await openEventStoreLog({
+      connectionString,
+      timeoutMs: patience,
+      followedStreams: FOLLOWED_STREAMS,
+    })
     logs.push(log)
     return log
   }
@@ -79,7 +84,7 @@ describe('the EventStoreDB log, opening', () => {
     const error = await rejection(open(server.connectionString, 100))
 
     expect(error).to.be.instanceOf(EventLogUnavailableError)
-    expect(error).to.have.property('message', 'the event log server did not answer in time')
+    expect(error).to.have.property('message', 'the event log server did not respond in time')
     expect(performance.now() - started).to.be.within(90, 1000)
   })
 
@@ -89,7 +94,7 @@ describe('the EventStoreDB log, opening', () => {
     const error = await rejection(open(server.connectionString))
 
     expect(error).to.be.instanceOf(EventLogUnavailableError)
-    expect(error).to.have.property('message').that.includes('denies access: check user and password')
+    expect(error).to.have.property('message').that.includes('denied access: check the user name and password')
   })
 
   describe('refuses a connection string', () => {

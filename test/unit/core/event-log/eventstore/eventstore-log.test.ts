@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { eventLogContract, type OpenedLog } from '../../../../support/event-log-suite.ts'
 import { startEventStore } from '../../../../support/eventstore/server.ts'
 
@@ -24,7 +25,13 @@ async function opened(
   streamPrefix: string,
   stop: () => Promise<void>,
 ): Promise<OpenedLog> {
-  const open = () => openEventStoreLog({ connectionString, streamPrefix })
+  const open = () =>
+    openEventStoreLog({
+      connectionString,
+      streamPrefix,
+      followedStreams: FOLLOWED_STREAMS,
+      expiringStreams: EXPIRING_STREAMS,
+    })
   let log = await open()
   return {
     log,

@@ -11,6 +11,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { type Subscription, subscribeProjections } from '../../../../../projections/runtime/subscribe.ts'
 import { collect, metadata, rejection, revisions } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
@@ -31,7 +32,11 @@ describe('the EventStoreDB log, when its server', () => {
     process.on('unhandledRejection', note)
     directory = await mkdtemp(join(tmpdir(), 'signalbox-eventstore-'))
     server = await startEventStore({ file: join(directory, 'events.db') })
-    log = await openEventStoreLog({ connectionString: server.connectionString, timeoutMs: PATIENCE })
+    log = await openEventStoreLog({
+      connectionString: server.connectionString,
+      timeoutMs: PATIENCE,
+      followedStreams: FOLLOWED_STREAMS,
+    })
   })
 
   afterEach(async () => {
@@ -131,7 +136,11 @@ describe('the EventStoreDB log, when its server', () => {
 
     it('goes on where the connection string names a cluster, after every node was away', async () => {
       const connectionString = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=2`
-      const clustered = await openEventStoreLog({ connectionString, timeoutMs: PATIENCE })
+      const clustered = await openEventStoreLog({
+        connectionString,
+        timeoutMs: PATIENCE,
+        followedStreams: FOLLOWED_STREAMS,
+      })
       const write = () => clustered.append('user-1', [change], { expectedRevision: 'any', metadata })
       await write()
       const followed = rejection(collect(clustered.subscribe(0, new AbortController().signal)))
@@ -155,7 +164,11 @@ describe('the EventStoreDB log, when its server', () => {
   describe('breaks connections', () => {
     it('outlives that a connection breaks while no node of the cluster is ready', async () => {
       const connectionString = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1`
-      const clustered = await openEventStoreLog({ connectionString, timeoutMs: PATIENCE })
+      const clustered = await openEventStoreLog({
+        connectionString,
+        timeoutMs: PATIENCE,
+        followedStreams: FOLLOWED_STREAMS,
+      })
       const items = clustered.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
       await items.next()
       const followed = rejection(items.next())
@@ -296,7 +309,10 @@ describe('the EventStoreDB log, when its server', () => {
       const error = await rejection(log.append('user-1', [large], { expectedRevision: -1, metadata }))
 
       expect(error).to.be.instanceOf(EventLogUnavailableError)
-      expect(error).to.have.property('message', 'the event log server takes no append of this size')
+      expect(error).to.have.property(
+        'message',
+        'the event log server rejected the append because it exceeds the maximum append size',
+      )
     })
   })
 

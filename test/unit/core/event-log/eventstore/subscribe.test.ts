@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { metadata, numbered } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 
@@ -20,7 +21,11 @@ for (const version of ['24.10.0', '22.10.5']) {
     })
 
     async function open(streamPrefix = ''): Promise<EventLog> {
-      const log = await openEventStoreLog({ connectionString: server.connectionString, streamPrefix })
+      const log = await openEventStoreLog({
+        connectionString: server.connectionString,
+        streamPrefix,
+        followedStreams: FOLLOWED_STREAMS,
+      })
       logs.push(log)
       return log
     }
