@@ -5,17 +5,17 @@ import { eventLogContract, type OpenedLog } from '../../../../support/event-log-
 import { startEventStore } from '../../../../support/eventstore/server.ts'
 
 eventLogContract('the EventStoreDB log', () => openAtTestServer('24.10.0'))
-eventLogContract('the EventStoreDB log at a server before 23.10', () => openAtTestServer('22.10.5'))
+eventLogContract('the EventStoreDB log on a server before 23.10', () => openAtTestServer('22.10.5'))
 
 const url = process.env.EVENTSTORE_URL
-if (url) eventLogContract('the EventStoreDB log at EVENTSTORE_URL', () => openAtRealServer(url))
+if (url) eventLogContract('the EventStoreDB log on EVENTSTORE_URL', () => openAtRealServer(url))
 
 async function openAtTestServer(version: string): Promise<OpenedLog> {
   const server = await startEventStore({ version })
   return opened(server.connectionString, '', () => server.stop())
 }
 
-/** The streams of each test have a name of their own, and stay. */
+/** Each test uses its own stream prefix. The streams are not deleted. */
 function openAtRealServer(connectionString: string): Promise<OpenedLog> {
   return opened(connectionString, `signalbox-test-${randomUUID()}-`, async () => undefined)
 }
