@@ -102,7 +102,7 @@ export function createPluginChecker(plugins: readonly Plugin[]): PluginChecker {
     facts: () => [...unread].map(([why, count]) => `${count} events ${why}.`),
     faults: () =>
       [...known]
-        .filter(([, { first, second }]) => !isDeepStrictEqual(first.now(), second.now()))
+        .filter(([, { first, second }]) => !isDeepStrictEqual(first.current(), second.current()))
         .map(([name]) => `Two rebuilds of plugin "${name}" led to different states.`),
   }
 }

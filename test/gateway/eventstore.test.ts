@@ -205,7 +205,7 @@ describe('a gateway on EventStoreDB, when the server is away', () => {
     const dataDir = await makeFolder()
     const first = await startGateway(environment, { dataDir, demoKey: gateway.demoKey })
     await first.stop()
-    expect(first.stderr()).to.contain('a snapshot is taken')
+    expect(first.stderr()).to.contain('snapshot written')
     const { status } = await gateway.call('POST', '/v1/firewall-rules', rule('came-after', 'block'))
     expect(status).to.equal(201)
     const second = await startGateway(environment, { dataDir, demoKey: gateway.demoKey })
