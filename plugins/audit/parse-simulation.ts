@@ -2,10 +2,10 @@ import type { JsonObject } from '../../core/contract/index.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 
-/** Where the request would be sent. */
+/** The endpoint that the simulated request would be sent to. */
 export type SimulatedEndpoint = 'chat' | 'responses' | 'route'
 
-/** A rule as it would be created; with an `id`, a change to the stored rule that has it. */
+/** A new rule as it would be created. With an `id`, a change to the stored rule with that id. */
 export type RuleDraft = JsonObject & { readonly id?: number }
 
 export interface RuleDrafts {
@@ -13,29 +13,29 @@ export interface RuleDrafts {
   readonly firewall?: readonly RuleDraft[]
 }
 
-/** What is to be simulated. */
+/** A parsed body of `POST /v1/simulate`. */
 export interface Simulation {
   readonly endpoint: SimulatedEndpoint
-  /** The body as the endpoint would get it. */
+  /** The body that the endpoint would receive. */
   readonly request: JsonObject
-  /** Undefined for now. */
+  /** Undefined for the current rules and plan. */
   readonly asOf: AsOf | undefined
   readonly drafts: RuleDrafts
 }
 
-interface Extras extends JsonObject {
+interface SimulationFields extends JsonObject {
   readonly endpoint?: SimulatedEndpoint
   readonly as_of?: string | number
   readonly rules?: RuleDrafts
 }
 
-const drafts = {
+const draftsSchema = {
   type: 'array',
   maxItems: 1000,
   items: { type: 'object', properties: { id: { type: 'integer', minimum: 1 } } },
 }
 
-/** What the body of `POST /v1/simulate` holds besides that of the request. */
+/** The fields of `POST /v1/simulate` besides those of the request. */
 export const simulationSchema: JsonObject = {
   type: 'object',
   properties: {
@@ -44,26 +44,29 @@ export const simulationSchema: JsonObject = {
     rules: {
       type: 'object',
       additionalProperties: false,
-      properties: { routing: drafts, firewall: drafts },
+      properties: { routing: draftsSchema, firewall: draftsSchema },
     },
   },
 }
 
-const readExtras = createLazyParser<Extras>(simulationSchema)
+const parseFields = createLazyParser<SimulationFields>(simulationSchema)
 
-/** Reads the body of `POST /v1/simulate`: that of an inference request, with `endpoint`, `as_of` and `rules` beside its fields. */
+/**
+ * Parses the body of `POST /v1/simulate`: the body of an inference request with the additional fields
+ * `endpoint`, `as_of` and `rules`. Throws 400 naming the invalid field.
+ */
 export function parseSimulation(body: JsonObject): Simulation {
-  const { endpoint, as_of, rules = {}, ...request } = readExtras(body)
+  const { endpoint, as_of, rules = {}, ...request } = parseFields(body)
   return {
-    endpoint: endpoint ?? guessEndpoint(request),
+    endpoint: endpoint ?? detectEndpoint(request),
     request,
     asOf: as_of === undefined ? undefined : parseAsOf(as_of, 'as_of'),
     drafts: rules,
   }
 }
 
-/** By the field that only one of the endpoints requires. */
-function guessEndpoint(request: JsonObject): SimulatedEndpoint {
+/** Detects the endpoint by the field that only one of them requires. */
+function detectEndpoint(request: JsonObject): SimulatedEndpoint {
   if (request.messages !== undefined) return 'chat'
   if (request.input !== undefined) return 'responses'
   return request.prompt !== undefined ? 'route' : 'chat'
