@@ -4,14 +4,14 @@ import type { DomainEvent } from '../../../core/events/codec.ts'
 import { createAccounts } from '../../../projections/accounts.ts'
 import { createCallerSnapshots } from '../../../projections/history.ts'
 import { createRulesProjection } from '../../../projections/rules.ts'
-import { created, given, planChanged, userCreated } from '../../support/past-events.ts'
+import { created, pastEvents, planChanged, userCreated } from '../../support/past-events.ts'
 
 const caller: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'key_a', position: 10 }
 
 describe('createCallerSnapshots', () => {
   function snapshotAfter(...events: readonly DomainEvent[]) {
     const [accounts, rules] = [createAccounts(), createRulesProjection()]
-    for (const { event, record } of given(...events)) {
+    for (const { event, record } of pastEvents(...events)) {
       if (event === undefined) continue
       accounts.apply(event, record)
       rules.apply(event, record)

@@ -5,9 +5,9 @@ import { createHistory, eventsUpTo, foldUser, type PastEvent } from '../../../pr
 import {
   created,
   deleted,
-  given,
   keyIssued,
   minute,
+  pastEvents,
   planChanged,
   updated,
   userCreated,
@@ -18,7 +18,7 @@ const positions = (events: readonly PastEvent[]) => events.map(({ record }) => r
 
 describe('history', () => {
   describe('eventsUpTo', () => {
-    const events = given(userCreated, created(5), updated(5, { priority: 1 }))
+    const events = pastEvents(userCreated, created(5), updated(5, { priority: 1 }))
 
     for (const [value, expected] of [
       [0, []],
@@ -52,7 +52,7 @@ describe('history', () => {
     it('folds the user and the rules', () => {
       const { user, rules: book } = foldUser(
         1,
-        given(
+        pastEvents(
           userCreated,
           created(5),
           created(6),
@@ -68,7 +68,7 @@ describe('history', () => {
     })
 
     it('skips events of newer versions', () => {
-      const [first, unknown] = given(created(5), created(6))
+      const [first, unknown] = pastEvents(created(5), created(6))
       const events = [first, { ...unknown, event: undefined }] as PastEvent[]
       expect([...foldUser(1, events).rules.routing.keys()]).to.deep.equal([5])
     })
@@ -78,7 +78,7 @@ describe('history', () => {
       Object.assign(restored.data, { revertedTo: 1, revision: 3, createdAt: minute(1) })
       const { rules: book } = foldUser(
         1,
-        given(created(5), deleted(5), restored, updated(5, { priority: 1 })),
+        pastEvents(created(5), deleted(5), restored, updated(5, { priority: 1 })),
       )
       expect(book.routing.get(5)).to.include({ revision: 4, created_at: minute(1), updated_at: minute(4) })
     })
@@ -86,7 +86,7 @@ describe('history', () => {
 
   describe('eventsOf', () => {
     const NOW = Date.parse('2026-11-20T10:03:30Z')
-    const events = given(userCreated, created(5), keyIssued('key_a'), updated(5, { priority: 1 }))
+    const events = pastEvents(userCreated, created(5), keyIssued('key_a'), updated(5, { priority: 1 }))
 
     function createHistoryAt(position: number) {
       const log = {

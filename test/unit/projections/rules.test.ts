@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { decodeEvent } from '../../../core/events/codec.ts'
 import { createRulesProjection, type Rules } from '../../../projections/rules.ts'
-import { inventHistory, recordAll } from '../../support/histories.ts'
+import { buildHistory, recordAll } from '../../support/histories.ts'
 
 const USERS = 3
 
@@ -11,7 +11,7 @@ const [SHORT, LONG] = [4, 250]
 describe('the rules projection', () => {
   for (const turns of [SHORT, LONG]) {
     describe(`after ${turns} turns`, () => {
-      const records = recordAll(inventHistory(USERS, turns))
+      const records = recordAll(buildHistory(USERS, turns))
 
       it('returns the same rules whether it is queried after every event or only at the end', () => {
         const [queried, unqueried] = [createRulesProjection(), createRulesProjection()]
@@ -85,7 +85,7 @@ describe('the rules projection', () => {
 
   it('does not modify a rule set that it returned', () => {
     const rules = createRulesProjection()
-    const records = recordAll(inventHistory(1, 2))
+    const records = recordAll(buildHistory(1, 2))
     for (const record of records.slice(0, -1)) apply(rules, record)
     const before = rules.of(1)
     const text = JSON.stringify(before)

@@ -11,9 +11,9 @@ import { STATE_SHAPE, snapshotLines, takeSnapshot } from '../../../../projection
 import { readSnapshot, restoreProjections } from '../../../../projections/snapshots/restore.ts'
 import { writeSnapshot } from '../../../../projections/snapshots/write.ts'
 import { makeFolder } from '../../../support/gateway.ts'
-import { inventHistory, recordAll } from '../../../support/histories.ts'
+import { buildHistory, recordAll } from '../../../support/histories.ts'
 
-const records = recordAll(inventHistory(10, 5))
+const records = recordAll(buildHistory(10, 5))
 const HALF = Math.floor(records.length / 2)
 
 describe('snapshots', () => {
@@ -156,7 +156,7 @@ describe('snapshots', () => {
 
   /** If this fails, the folded or saved state has changed: increase STATE_SHAPE and update state.json. */
   it('have the state that belongs to STATE_SHAPE', async () => {
-    const few = recordAll(inventHistory(3, 3))
+    const few = recordAll(buildHistory(3, 3))
     const file = await writeSnapshot(folder, takeSnapshot(few.at(-1)!, listProjections(fold(few))))
     const { parts } = await readSnapshot(file)
     const lines = parts.map(({ name, lines }) => [name, [...lines].map((line) => JSON.parse(String(line)))])

@@ -184,11 +184,11 @@ describe('the EventStoreDB log', () => {
     })
 
     it('writes no event twice if the response to an append is lost', async () => {
-      server.loseAnswers(1)
+      server.loseResponses(1)
       expect(await append('user-1', -1)).to.include({ revision: 0 })
-      server.loseAnswers(1)
+      server.loseResponses(1)
       const { position } = await append('user-1', 0)
-      server.loseAnswers(1)
+      server.loseResponses(1)
       await append('user-2', 'any')
 
       const written = await collect(log.read('user-1'))
@@ -198,7 +198,7 @@ describe('the EventStoreDB log', () => {
     })
 
     it('rejects if the response to the retry is lost as well', async () => {
-      server.loseAnswers(2)
+      server.loseResponses(2)
 
       expect(await rejection(append('user-1', -1))).to.be.instanceOf(EventLogUnavailableError)
       expect(await collect(log.read('user-1'))).to.have.length(1)
