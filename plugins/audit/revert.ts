@@ -23,7 +23,7 @@ interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
 }
 
 /**
- * Builds a change that gives a rule the content of an earlier revision. A deleted rule is restored with its
+ * Builds a change that restores the content of an earlier revision. A deleted rule is restored with its
  * id. Throws 400 if the revision does not exist, is a deletion, or has content that is no longer valid.
  */
 export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(

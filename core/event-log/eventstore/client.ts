@@ -15,7 +15,7 @@ export interface EventStoreServer extends Omit<EventStoreConnection, 'readServer
   readonly streamPrefix: string
   /** Maximum time to wait for a response. */
   readonly timeoutMs: number
-  /** Whether the server tells subscriptions when they have caught up. */
+  /** Whether the server notifies subscriptions when they have caught up. */
   readonly reportsCaughtUp: boolean
 }
 

@@ -2,7 +2,10 @@ import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 import type { EventPage, EventRow, OpenRequest } from './worker-protocol.ts'
 
-/** The schema of a database file. `version` is stored in the file and tells files of newer programs apart. */
+/**
+ * The schema of a database file. `version` is stored in the file, to detect files of newer versions of
+ * Signalbox.
+ */
 export interface DatabaseLayout {
   readonly version: number
   readonly schema: string

@@ -39,7 +39,7 @@ const LAYOUT: DatabaseLayout = {
 
 const COLUMNS = 'position, stream, revision, type, data, metadata'
 
-/** Events deleted per sweep. Bounds how long appends that arrive meanwhile have to wait. */
+/** Events deleted per sweep. Bounds how long concurrent appends have to wait. */
 const SWEEP_ROWS = 50
 
 /** Pages of 4 KiB that one vacuum returns to the file system. */

@@ -17,7 +17,7 @@ export interface EventStoreOptions {
   readonly port?: number
   /** The database file; in memory by default. */
   readonly file?: string
-  /** The version that it reports. Before 23.10, subscriptions are not told when they have caught up. */
+  /** The version that it reports. Before 23.10, subscriptions are not notified when they have caught up. */
   readonly version?: string
 }
 

@@ -50,7 +50,7 @@ describe('history', () => {
 
   describe('foldUser', () => {
     it('folds the user and the rules', () => {
-      const { user, rules: book } = foldUser(
+      const { user, rules } = foldUser(
         1,
         pastEvents(
           userCreated,
@@ -62,9 +62,9 @@ describe('history', () => {
         ),
       )
       expect(user).to.include({ plan: 'free', position: 50 })
-      expect([...book.routing.keys()]).to.deep.equal([5])
-      expect(book.routing.get(5)).to.include({ priority: 9, revision: 2, updated_at: minute(4) })
-      expect(book.position).to.equal(60)
+      expect([...rules.routing.keys()]).to.deep.equal([5])
+      expect(rules.routing.get(5)).to.include({ priority: 9, revision: 2, updated_at: minute(4) })
+      expect(rules.position).to.equal(60)
     })
 
     it('skips events of newer versions', () => {
@@ -76,11 +76,8 @@ describe('history', () => {
     it('continues the revisions of a rule that was deleted and restored', () => {
       const restored = created(5)
       Object.assign(restored.data, { revertedTo: 1, revision: 3, createdAt: minute(1) })
-      const { rules: book } = foldUser(
-        1,
-        pastEvents(created(5), deleted(5), restored, updated(5, { priority: 1 })),
-      )
-      expect(book.routing.get(5)).to.include({ revision: 4, created_at: minute(1), updated_at: minute(4) })
+      const { rules } = foldUser(1, pastEvents(created(5), deleted(5), restored, updated(5, { priority: 1 })))
+      expect(rules.routing.get(5)).to.include({ revision: 4, created_at: minute(1), updated_at: minute(4) })
     })
   })
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { RecordedEvent, Upcasts } from '../../../../core/contract/index.ts'
 import { decodeEvent, SCHEMA_VERSION } from '../../../../core/events/codec.ts'
 
-/** Two earlier schema versions: in the first, `userId` was called `id`; in both, the type was called `UserAdded`. */
+/** Two earlier schema versions: first `userId` was called `id`, and in both the type was `UserAdded`. */
 const upcasts: Upcasts = {
   [SCHEMA_VERSION - 2]: {
     UserAdded: ({ type, data: { id, ...data } }) => ({ type, data: { ...data, userId: id } }),

@@ -72,14 +72,14 @@ describe(`simulating past requests (${HISTORIES} histories, seed ${SEED})`, func
   /** Makes a request and simulates it immediately. */
   async function makeRequest(user: TestUser, random: Random): Promise<PastRequest> {
     const { endpoint, body } = randomRequest(random)
-    const answer = await send(user, endpoint, body)
-    const { data } = (await user.call('GET', `/v1/requests/${answer.headers.get('x-request-id')}`)).body
+    const response = await send(user, endpoint, body)
+    const { data } = (await user.call('GET', `/v1/requests/${response.headers.get('x-request-id')}`)).body
     const position: number = data.rules_position
-    if (answer.body.metadata !== undefined) expect(answer.body.metadata.rules_position).to.equal(position)
+    if (response.body.metadata !== undefined) expect(response.body.metadata.rules_position).to.equal(position)
     const simulated = await simulate(user, { endpoint, ...body })
     const decided = { ...decisionIn(data), sent: simulated.sent }
     expect(simulated).to.deep.equal({ ...decided, position })
-    if (answer.status === 200) expect(JSON.stringify(answer.body)).to.contain(simulated.sent)
+    if (response.status === 200) expect(JSON.stringify(response.body)).to.contain(simulated.sent)
     return { body: { endpoint, ...body }, decided, position }
   }
 
@@ -98,8 +98,8 @@ describe(`simulating past requests (${HISTORIES} histories, seed ${SEED})`, func
       drafts.map((data) => ({ kind, op: 'create', data })),
     )
     const batch = await user.call('POST', '/v1/rules/batch', { operations })
-    const answer = await send(user, endpoint, body)
-    const { data } = (await user.call('GET', `/v1/requests/${answer.headers.get('x-request-id')}`)).body
+    const response = await send(user, endpoint, body)
+    const { data } = (await user.call('GET', `/v1/requests/${response.headers.get('x-request-id')}`)).body
     const ids: number[] = batch.body.data.map(({ id }: { id: number }) => id)
     const renumbered = JSON.stringify(simulated).replaceAll(
       /"rule_id":-(\d+)/g,
@@ -107,13 +107,13 @@ describe(`simulating past requests (${HISTORIES} histories, seed ${SEED})`, func
     )
     const { position: _, sent, ...decided } = JSON.parse(renumbered)
     expect(decided).to.deep.equal(decisionIn(data))
-    if (answer.status === 200) expect(JSON.stringify(answer.body)).to.contain(sent)
+    if (response.status === 200) expect(JSON.stringify(response.body)).to.contain(sent)
   }
 
   async function simulate(user: TestUser, body: object) {
-    const { status, body: answer } = await user.call('POST', '/v1/simulate', body)
-    expect(status, JSON.stringify(answer)).to.equal(200)
-    const { data } = answer
+    const { status, body: response } = await user.call('POST', '/v1/simulate', body)
+    expect(status, JSON.stringify(response)).to.equal(200)
+    const { data } = response
     const record = { ...data, ...data.targets[0] }
     return { ...decisionIn(record), position: data.rules_position, sent: lastText(data.request) }
   }

@@ -193,7 +193,7 @@ describe('the events of a plugin', () => {
         for await (const item of log.subscribe(from, signal, streams)) {
           yield item
           if (streams !== undefined && outages-- > 0)
-            throw new EventLogUnavailableError('away', { transient: true })
+            throw new EventLogUnavailableError('unavailable', { transient: true })
         }
       },
     }
