@@ -12,7 +12,7 @@ import { AutoResetEvent } from '../util/auto-reset-event.ts'
 import { createCooperativeYield } from '../util/cooperative-yield.ts'
 import { checkDeletable, checkMaxAge, matchesStream } from './streams.ts'
 
-export interface MemoryLogOptions {
+interface MemoryLogOptions {
   /**
    * Streams whose events are deleted after their `maxAge`; a name that ends in `-` is a category. None by
    * default.
