@@ -47,7 +47,7 @@ export function createBuiltInPlugins(
     routing: (userId, rules) => createRuleCommands(kinds.routing, rules ?? rulesNow(userId), userId),
     firewall: (userId, rules) => createRuleCommands(kinds.firewall, rules ?? rulesNow(userId), userId),
   }
-  const past = createHistory(state.log, state.live)
+  const past = createHistory(state.log, state.subscription)
   const health = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
   const market: RoutingCatalog = {
@@ -78,9 +78,15 @@ export function createBuiltInPlugins(
     createRules(desks, state),
     createResponses(state.log, settings.responses.keep_days),
     createModels(market),
-    createAudit({ ...state, past, desks, kinds, pin: createCallerSnapshots(state.accounts, state.rules) }),
+    createAudit({
+      ...state,
+      history: past,
+      commands: desks,
+      kinds,
+      snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
+    }),
     createMetrics({
-      live: state.live,
+      live: state.subscription,
       health,
       providers: providers.known,
       adminGuard,

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Plugin } from '../core/contract/index.ts'
 import { withAppendMetrics } from '../core/event-log/instrument-log.ts'
+import { EXPIRING_STREAMS } from '../core/events/streams.ts'
 import { buildSecurityHeaders } from '../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../core/http/server/hardened-server.ts'
 import { listen } from '../core/http/server/listen.ts'
@@ -53,7 +54,7 @@ export async function startGateway(
     const loading = loadRest()
     const state = await openLongRunningState(settings, logger, {
       signal,
-      decorateLog: withAppendMetrics(metrics),
+      decorateLog: withAppendMetrics(metrics, EXPIRING_STREAMS),
       takesSnapshots: colleagues?.takesSnapshots ?? true,
       broadcastPosition: colleagues?.broadcastPosition,
     })
@@ -71,7 +72,7 @@ export async function startGateway(
       operators,
       metrics,
       openEvents: (plugins: readonly Plugin[]) =>
-        openPluginEventStores(plugins, { ...state, logger, patiently }),
+        openPluginEventStores(plugins, { ...state, logger, retry: patiently }),
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
@@ -84,12 +85,15 @@ export async function startGateway(
       cors: settings.cors,
       logger,
       whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
-      logState: state.live.state,
+      logState: state.subscription.state,
     }
     await colleagues?.register({
       async reach(position) {
-        if (state.live.position() < position) state.log.poll?.()
-        await state.live.until(() => state.live.position() >= position, RPC_TIMEOUTS_MS.catchUp)
+        if (state.subscription.position() < position) state.log.poll?.()
+        await state.subscription.until(
+          () => state.subscription.position() >= position,
+          RPC_TIMEOUTS_MS.catchUp,
+        )
       },
       metrics: () => metrics.getMetricsAsJSON(),
     })

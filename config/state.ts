@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { EventLog } from '../core/contract/index.ts'
 import { openSqliteLog } from '../core/event-log/sqlite/sqlite-log.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../core/events/streams.ts'
 import { retryWhileUnavailable, unlessAborted } from '../core/process/retry.ts'
 import { createClock } from '../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../plugins/auth/account-commands.ts'
@@ -11,14 +12,14 @@ import { listProjections } from '../projections/projections.ts'
 import type { Rules } from '../projections/rules.ts'
 import { type Subscription, subscribeProjections } from '../projections/runtime/subscribe.ts'
 import { createEventWriter, type EventWriter, type EventWriterOptions } from '../projections/runtime/write.ts'
-import { keepSnapshots } from '../projections/snapshots/keep.ts'
 import { restoreProjections } from '../projections/snapshots/restore.ts'
+import { scheduleSnapshots } from '../projections/snapshots/schedule.ts'
 import type { Settings } from './settings/settings.ts'
 
 /** The event log and everything that is rebuilt from it: what the gateway and the command line both work on. */
 export interface State {
   readonly log: EventLog
-  readonly live: Subscription
+  readonly subscription: Subscription
   readonly accounts: Accounts
   readonly rules: Rules
   readonly ids: IdSource
@@ -62,22 +63,22 @@ async function open(settings: StateSettings, logger: Logger, lasting?: LongRunni
   try {
     const { projections, position } = await restoreProjections(folder, log, logger)
     const list = listProjections(projections)
-    const live = subscribeProjections(log, list, logger, position)
-    opened.push(live)
-    await unlessAborted(live.caughtUp, lasting?.signal)
+    const subscription = subscribeProjections(log, list, logger, position)
+    opened.push(subscription)
+    await unlessAborted(subscription.caughtUp, lasting?.signal)
     if (lasting?.takesSnapshots) {
       const everyEvents = settings.snapshots.every_events
-      const keeper = keepSnapshots(live, list, { folder, everyEvents, logger })
+      const keeper = scheduleSnapshots(subscription, list, { folder, everyEvents, logger })
       // The last snapshot is taken when nothing is applied any more.
       opened.splice(1, 0, keeper)
     }
     const { accounts, rules } = projections
-    const writer = createEventWriter(log, live, createClock(), {
+    const writer = createEventWriter(log, subscription, createClock(), {
       broadcastPosition: lasting?.broadcastPosition,
     })
     const ids = createIdSource(projections.ids, writer)
     const accountCommands = createAccountCommands(accounts, ids, writer)
-    return { log, live, accounts, rules, ids, writer, accountCommands, close }
+    return { log, subscription, accounts, rules, ids, writer, accountCommands, close }
   } catch (error) {
     await close()
     throw error
@@ -88,8 +89,12 @@ export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
 /** Opens the log that the settings name. Rejects with `LogUnavailable`. */
 export async function openLog({ data_dir, eventstore_url }: LogSettings): Promise<EventLog> {
-  if (!eventstore_url) return openSqliteLog({ directory: data_dir })
+  if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
   // Its client is a third of all that a start would load.
   const { openEventStoreLog } = await import('../core/event-log/eventstore/eventstore-log.ts')
-  return openEventStoreLog({ connectionString: eventstore_url })
+  return openEventStoreLog({
+    connectionString: eventstore_url,
+    followedStreams: FOLLOWED_STREAMS,
+    expiringStreams: EXPIRING_STREAMS,
+  })
 }

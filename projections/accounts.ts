@@ -23,11 +23,11 @@ export interface Key {
 
 /** All users and keys, in memory. */
 export interface Accounts extends SavedProjection {
-  /** The account behind a key's SHA-256 (hex); undefined for an unknown or revoked key. */
+  /** The account of a key, by the key's SHA-256 in hex; undefined for an unknown or revoked key. */
   byKeyHash(hash: string): Account | undefined
   user(id: number): User | undefined
   ownerOfKey(keyId: string): User | undefined
-  /** By id, ascending. */
+  /** Sorted by id. */
   users(): readonly User[]
 }
 
@@ -40,7 +40,7 @@ export function createAccounts(): Accounts {
     users.set(user.id, user)
     for (const key of user.keys) {
       ownersByKey.set(key.id, user.id)
-      if (key.revokedAt === null) accountsByHash.set(key.hash, accountOf(user, key))
+      if (key.revokedAt === null) accountsByHash.set(key.hash, toAccount(user, key))
       else accountsByHash.delete(key.hash)
     }
   }
@@ -49,32 +49,32 @@ export function createAccounts(): Accounts {
     name: 'accounts',
     apply(event, record) {
       if (isRuleEvent(event)) return
-      const user = evolveUser(users.get(subjectOf(event)), event, record)
+      const user = evolveUser(users.get(userIdOf(event)), event, record)
       if (user !== undefined) put(user)
     },
     byKeyHash: (hash) => accountsByHash.get(hash),
     user: (id) => users.get(id),
     ownerOfKey: (keyId) => users.get(ownersByKey.get(keyId) ?? 0),
     users: () => [...users.values()].sort((a, b) => a.id - b.id),
-    save: () => writeUsers([...users.values()]),
+    save: () => serializeUsers([...users.values()]),
     load(lines) {
       for (const line of lines) put(JSON.parse(line.toString()))
     },
   }
 }
 
-/** Users are never changed, only replaced, so the list is the state at one moment. */
-function* writeUsers(users: readonly User[]): Generator<string> {
+/** Users are replaced, never modified, so the list is a snapshot of the state. */
+function* serializeUsers(users: readonly User[]): Generator<string> {
   for (const user of users) yield JSON.stringify(user)
 }
 
-/** The user after the event; undefined when the event is not about a known user. */
+/** Returns the user after the event, undefined if the event does not concern a known user. */
 function evolveUser(user: User | undefined, event: DomainEvent, record: RecordedEvent): User | undefined {
   const { revision, position } = record
-  const at = record.metadata.time
+  const { time } = record.metadata
   if (event.type === 'UserCreated') {
     const { userId, name, plan } = event.data
-    return { id: userId, name, plan, createdAt: at, keys: [], revision, position }
+    return { id: userId, name, plan, createdAt: time, keys: [], revision, position }
   }
   if (user === undefined) return undefined
   switch (event.type) {
@@ -82,19 +82,15 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
       return { ...user, revision, position, plan: event.data.plan }
     case 'RequestLimitChanged': {
       const { requestsPerMinute: _, ...rest } = user
-      return { ...rest, revision, position, ...limitIn(event.data) }
+      return { ...rest, revision, position, ...pickRequestLimit(event.data) }
     }
     case 'KeyIssued': {
       const { keyId, hash } = event.data
-      return {
-        ...user,
-        revision,
-        position,
-        keys: [...user.keys, { id: keyId, hash, createdAt: at, revokedAt: null }],
-      }
+      const key = { id: keyId, hash, createdAt: time, revokedAt: null }
+      return { ...user, revision, position, keys: [...user.keys, key] }
     }
     case 'KeyRevoked': {
-      const keys = user.keys.map((key) => (key.id === event.data.keyId ? { ...key, revokedAt: at } : key))
+      const keys = user.keys.map((key) => (key.id === event.data.keyId ? { ...key, revokedAt: time } : key))
       return { ...user, revision, position, keys }
     }
     default:
@@ -102,16 +98,17 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
   }
 }
 
-function subjectOf(event: DomainEvent): number {
+/** Returns 0, which is no user's id, for events that are not about a user. */
+function userIdOf(event: DomainEvent): number {
   return 'userId' in event.data ? event.data.userId : 0
 }
 
-function accountOf(user: User, key: Key): Account {
+function toAccount(user: User, key: Key): Account {
   const { id: userId, name, plan, position } = user
-  return { userId, name, plan, keyId: key.id, position, ...limitIn(user) }
+  return { userId, name, plan, keyId: key.id, position, ...pickRequestLimit(user) }
 }
 
-/** The user's own limit, where there is one. */
-function limitIn({ requestsPerMinute }: { requestsPerMinute?: RequestLimit }) {
+/** Omits the property if the user has no limit of their own. */
+function pickRequestLimit({ requestsPerMinute }: { requestsPerMinute?: RequestLimit }) {
   return requestsPerMinute === undefined ? {} : { requestsPerMinute }
 }

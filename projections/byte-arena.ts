@@ -1,70 +1,78 @@
-/** Where a note stands on a shelf. */
+/** Identifies an entry in an arena. */
 export type ArenaOffset = number
 
 /**
- * Notes in chains, in memory but out of sight of the garbage collector: millions of small things that are seldom looked at would
- * otherwise cost their size again in every collection. Notes are never changed and never removed.
+ * Append-only storage for chains of byte strings, outside of the garbage-collected heap. Millions of small,
+ * rarely read objects would otherwise be traversed by every garbage collection. Entries are never modified or
+ * removed.
  */
 export class ByteArena {
-  readonly #boards: Buffer[] = []
-  #used = BOARD_BYTES
+  readonly #chunks: Buffer[] = []
+  /** Bytes used in the last chunk. */
+  #used = CHUNK_BYTES
 
-  /** Puts a note on the shelf, as the next in the chain that ends at `before`, or as the first of one. */
-  add(note: string | Buffer, before?: ArenaOffset): ArenaOffset {
-    const board = this.#makeRoom(
-      HEADER_BYTES + note.length * (typeof note === 'string' ? MOST_BYTES_PER_UNIT : 1),
-    )
-    const at = this.#used
-    const start = at + HEADER_BYTES
-    const length = typeof note === 'string' ? board.write(note, start) : note.copy(board, start)
-    board.writeDoubleLE(before ?? NOTHING, at)
-    board.writeUInt32LE(length, at + 8)
-    board.writeUInt32LE(before === undefined ? 1 : this.count(before) + 1, at + 12)
+  /**
+   * Appends an entry to the chain that ends at `previous`, or starts a new chain. Returns the entry's offset.
+   */
+  add(entry: string | Buffer, previous?: ArenaOffset): ArenaOffset {
+    const maxLength = entry.length * (typeof entry === 'string' ? MAX_UTF8_BYTES_PER_UNIT : 1)
+    const chunk = this.#reserve(HEADER_BYTES + maxLength)
+    const header = this.#used
+    const start = header + HEADER_BYTES
+    const length = typeof entry === 'string' ? chunk.write(entry, start) : entry.copy(chunk, start)
+    chunk.writeDoubleLE(previous ?? NO_OFFSET, header)
+    chunk.writeUInt32LE(length, header + LENGTH_FIELD)
+    chunk.writeUInt32LE(previous === undefined ? 1 : this.count(previous) + 1, header + COUNT_FIELD)
     this.#used = start + length
-    return (this.#boards.length - 1) * BOARD_BYTES + at
+    return (this.#chunks.length - 1) * CHUNK_BYTES + header
   }
 
-  /** How many notes are in the chain that ends here. */
-  count(place: ArenaOffset): number {
-    const { board, at } = this.#find(place)
-    return board.readUInt32LE(at + 12)
+  /** Number of entries in the chain that ends at `offset`. */
+  count(offset: ArenaOffset): number {
+    const { chunk, header } = this.#locate(offset)
+    return chunk.readUInt32LE(header + COUNT_FIELD)
   }
 
-  /** The notes of the chain that ends here, oldest first. */
-  read(place: ArenaOffset): readonly string[] {
-    const notes: string[] = []
-    for (let next = place; next !== NOTHING; ) {
-      const { board, at } = this.#find(next)
-      const start = at + HEADER_BYTES
-      notes.push(board.toString('utf8', start, start + board.readUInt32LE(at + 8)))
-      next = board.readDoubleLE(at)
+  /** The entries of the chain that ends at `offset`, oldest first. */
+  read(offset: ArenaOffset): readonly string[] {
+    const entries: string[] = []
+    for (let next = offset; next !== NO_OFFSET; ) {
+      const { chunk, header } = this.#locate(next)
+      const start = header + HEADER_BYTES
+      entries.push(chunk.toString('utf8', start, start + chunk.readUInt32LE(header + LENGTH_FIELD)))
+      next = chunk.readDoubleLE(header)
     }
-    return notes.reverse()
+    return entries.reverse()
   }
 
-  #makeRoom(bytes: number): Buffer {
-    const last = this.#boards.at(-1)
-    if (last && this.#used < BOARD_BYTES && last.length - this.#used >= bytes) return last
-    const board = Buffer.allocUnsafeSlow(Math.max(BOARD_BYTES, bytes))
-    this.#boards.push(board)
+  /**
+   * Returns a chunk with room for `bytes` after `#used`. Entries larger than a chunk get a chunk of their own
+   * size.
+   */
+  #reserve(bytes: number): Buffer {
+    const last = this.#chunks.at(-1)
+    if (last && this.#used < CHUNK_BYTES && last.length - this.#used >= bytes) return last
+    const chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, bytes))
+    this.#chunks.push(chunk)
     this.#used = 0
-    return board
+    return chunk
   }
 
-  /** A note always begins within the first `BOARD_BYTES` of its board, however long that is. */
-  #find(place: ArenaOffset): { board: Buffer; at: number } {
-    const board = this.#boards[Math.floor(place / BOARD_BYTES)]
-    if (board === undefined) throw new Error(`there is no place ${place} on the shelf`)
-    return { board, at: place % BOARD_BYTES }
+  /** Every entry starts within the first `CHUNK_BYTES` of its chunk, even in a chunk that is larger. */
+  #locate(offset: ArenaOffset): { chunk: Buffer; header: number } {
+    const chunk = this.#chunks[Math.floor(offset / CHUNK_BYTES)]
+    if (chunk === undefined) throw new Error(`offset ${offset} is outside of the arena`)
+    return { chunk, header: offset % CHUNK_BYTES }
   }
 }
 
-const BOARD_BYTES = 1024 * 1024
+const CHUNK_BYTES = 1024 * 1024
 
-/** The note before, the length of this one, and how many there are up to it. */
+/** The previous entry's offset (8 bytes), this entry's length (4) and its number in the chain (4). */
 const HEADER_BYTES = 16
+const LENGTH_FIELD = 8
+const COUNT_FIELD = 12
 
-const NOTHING = -1
+const NO_OFFSET = -1
 
-/** UTF-8 of one UTF-16 code unit. */
-const MOST_BYTES_PER_UNIT = 3
+const MAX_UTF8_BYTES_PER_UNIT = 3

@@ -14,73 +14,78 @@ import type { Rules } from './rules.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
 
-/** What happened; `event` is undefined for a type or shape that only a newer node knows. */
+/**
+ * A recorded event; `event` is undefined for a type or shape that only a newer version of Signalbox can
+ * decode.
+ */
 export interface PastEvent {
   readonly record: RecordedEvent
   readonly event: DomainEvent | undefined
 }
 
-/** A user as they were: undefined before there was one. `book` holds their rules and is the caller's to change. */
+/** A user's past state. `user` is undefined before the user was created. The caller may modify `rules`. */
 interface UserAt {
   readonly user: User | undefined
-  readonly book: UserRules
+  readonly rules: UserRules
 }
 
-/** What has been, read from the log when it is asked for. */
+/** Past states of users, read from the log on demand. */
 export interface History {
-  /** Everything that happened to a user, their keys and their rules, in log order; up to a moment where one is given. */
-  eventsOf(userId: number, moment?: AsOf): Promise<readonly PastEvent[]>
-  /** Throws 400 for a moment that has not come. */
-  rulesOf(userId: number, moment: AsOf): Promise<RuleSet>
+  /** All events about a user, their keys and their rules, in log order, optionally up to a point in time. */
+  eventsOf(userId: number, asOf?: AsOf): Promise<readonly PastEvent[]>
+  /** Throws 400 if `asOf` is in the future. */
+  rulesOf(userId: number, asOf: AsOf): Promise<RuleSet>
 }
 
 export function createHistory(
   log: EventLog,
-  live: Subscription,
-  milliseconds: () => number = Date.now,
+  subscription: Pick<Subscription, 'position'>,
+  now: () => number = Date.now,
 ): History {
-  async function eventsOf(userId: number, moment?: AsOf): Promise<readonly PastEvent[]> {
-    const events = await readEvents(log, userId)
-    if (moment === undefined) return events
-    refuseFuture(moment, live.position(), milliseconds(), events)
-    return upTo(events, moment)
+  async function eventsOf(userId: number, asOf?: AsOf): Promise<readonly PastEvent[]> {
+    const events = await readUserEvents(log, userId)
+    if (asOf === undefined) return events
+    checkNotInFuture(asOf, subscription.position(), now(), events)
+    return eventsUpTo(events, asOf)
   }
 
   return {
     eventsOf,
-    async rulesOf(userId, moment) {
-      return rulesAt(userId, foldUser(userId, await eventsOf(userId, moment)).book)
+    async rulesOf(userId, asOf) {
+      return toPastRuleSet(userId, foldUser(userId, await eventsOf(userId, asOf)).rules)
     },
   }
 }
 
-/** The user that the events make, by the same steps as those of the running gateway. */
+/** Folds events with the same functions as the live projections. */
 export function foldUser(userId: number, events: readonly PastEvent[]): UserAt {
   const accounts = createAccounts()
-  const book = emptyUserRules()
+  const rules = emptyUserRules()
   for (const { event, record } of events) {
     if (event === undefined) continue
-    if (isRuleEvent(event)) evolveUserRules(book, event, record)
+    if (isRuleEvent(event)) evolveUserRules(rules, event, record)
     else accounts.apply(event, record)
   }
-  return { user: accounts.user(userId), book }
+  return { user: accounts.user(userId), rules }
 }
 
-/** A past book as a set of rules. */
-export function rulesAt(userId: number, book: UserRules): RuleSet {
-  return { ...toRuleSet(userId, book), transient: true }
+/**
+ * Returns past rules as a rule set that is marked transient, so that what is compiled from it is not cached.
+ */
+export function toPastRuleSet(userId: number, rules: UserRules): RuleSet {
+  return { ...toRuleSet(userId, rules), transient: true }
 }
 
-/** The events up to a moment; for a time that is up to the last one that is not later. */
-export function upTo(events: readonly PastEvent[], moment: AsOf): readonly PastEvent[] {
-  return events.slice(0, 1 + events.findLastIndex(({ record }) => isReached(record, moment)))
+/** The events up to `asOf`. For a time, that is up to the last event whose time is not later. */
+export function eventsUpTo(events: readonly PastEvent[], asOf: AsOf): readonly PastEvent[] {
+  return events.slice(0, 1 + events.findLastIndex(({ record }) => isNotAfter(record, asOf)))
 }
 
-function isReached({ position, metadata }: RecordedEvent, moment: AsOf): boolean {
-  return moment.type === 'position' ? position <= moment.position : metadata.time <= moment.time
+function isNotAfter({ position, metadata }: RecordedEvent, asOf: AsOf): boolean {
+  return asOf.type === 'position' ? position <= asOf.position : metadata.time <= asOf.time
 }
 
-async function readEvents(log: EventLog, userId: number): Promise<readonly PastEvent[]> {
+async function readUserEvents(log: EventLog, userId: number): Promise<readonly PastEvent[]> {
   const events: PastEvent[] = []
   for (const stream of [userStream(userId), rulesStream(userId)]) {
     for await (const record of log.read(stream)) events.push({ record, event: decodeEvent(record) })
@@ -89,34 +94,30 @@ async function readEvents(log: EventLog, userId: number): Promise<readonly PastE
 }
 
 /**
- * What is in the log has come, even where this node's projections or its clock are behind. A clock of milliseconds is behind
- * by up to one.
+ * Throws 400 if `asOf` is in the future. Events in the log are never in the future, even if this node's
+ * projections or its clock are behind; a clock with a resolution of milliseconds is always up to one
+ * millisecond behind.
  */
-function refuseFuture(
-  moment: AsOf,
-  position: Position,
-  milliseconds: number,
-  events: readonly PastEvent[],
-): void {
-  if (moment.type === 'position') {
-    if (moment.position <= Math.max(position, ...events.slice(-1).map(({ record }) => record.position)))
-      return
+function checkNotInFuture(asOf: AsOf, position: Position, now: number, events: readonly PastEvent[]): void {
+  if (asOf.type === 'position') {
+    const lastPosition = Math.max(position, ...events.slice(-1).map(({ record }) => record.position))
+    if (asOf.position <= lastPosition) return
   } else {
-    if (moment.time <= new Date(milliseconds + 1).toISOString().replace('Z', '000Z')) return
-    if (events.some(({ record }) => moment.time <= record.metadata.time)) return
+    if (asOf.time <= new Date(now + 1).toISOString().replace('Z', '000Z')) return
+    if (events.some(({ record }) => asOf.time <= record.metadata.time)) return
   }
-  const message = `${moment.param} has not come yet: give a position or a time of the past.`
-  throw new GatewayError('invalid_value', message, { param: moment.param })
+  const message = `${asOf.param} must not be in the future: use a past log position or time.`
+  throw new GatewayError('invalid_value', message, { param: asOf.param })
 }
 
 /**
- * The caller's account and rules as they are now, both of one moment: since the caller was recognised, a slow body may have
- * come in, and the plan may have changed meanwhile.
+ * Returns a function that snapshots the caller's current account and rules together. The caller was
+ * authenticated before the body arrived, and the plan may have changed in the meantime.
  */
 export function createCallerSnapshots(accounts: Accounts, rules: Rules) {
   return (account: Account): { account: Account; rules: RuleSet } => {
     const user = accounts.user(account.userId)
-    const present = user ? { ...account, plan: user.plan, position: user.position } : account
-    return { account: present, rules: rules.of(account.userId) }
+    const current = user ? { ...account, plan: user.plan, position: user.position } : account
+    return { account: current, rules: rules.of(account.userId) }
   }
 }

@@ -3,11 +3,11 @@ import { IDS_STREAM } from '../core/events/domain-events.ts'
 import type { SavedProjection } from './projection.ts'
 import type { EventWriter } from './runtime/write.ts'
 
-/** Which numbers are taken for users and rules. */
+/** The ids that have been reserved for users and rules. */
 export interface Ids extends SavedProjection {
-  /** The lowest number that was never handed out. */
+  /** The lowest id that has not been reserved. */
   next(): number
-  /** Revision of the stream `ids`; -1 before the first number. */
+  /** Revision of the stream `ids`; -1 before the first reservation. */
   revision(): number
 }
 
@@ -30,47 +30,50 @@ export function createIds(): Ids {
   }
 }
 
-/** Hands out numbers that no node ever hands out again. */
+/** Reserves ids that are unique across all nodes. */
 export interface IdSource {
-  /** The first of `count` consecutive numbers. */
+  /** Resolves with the first of `count` consecutive ids. */
   reserve(count: number, author: Author): Promise<number>
 }
 
-/** Requests that arrive while a reservation is on its way to the log share the next one. */
+/** Reservations requested while another one is being written are combined into the next one. */
 export function createIdSource(ids: Ids, writer: EventWriter): IdSource {
-  let waiting: { count: number; first: Promise<number> } | undefined
+  let pending: { count: number; first: Promise<number> } | undefined
   let running: Promise<unknown> = Promise.resolve()
 
-  async function reserveAll(group: { count: number }, author: Author): Promise<number> {
+  async function reserveBatch(batch: { count: number }, author: Author): Promise<number> {
     await running
-    waiting = undefined
+    pending = undefined
     let first = 0
     const decide = () => {
       first = ids.next()
-      return [{ type: 'IdsReserved' as const, data: { first, count: group.count } }]
+      return [{ type: 'IdsReserved' as const, data: { first, count: batch.count } }]
     }
     const command = { stream: IDS_STREAM, revision: ids.revision, decide, isInternal: true }
     const written = writer.write(command, author)
     running = written.catch(() => undefined)
-    await written.catch(forgive)
+    await written.catch(rethrowWithoutOutcome)
     return first
   }
 
   return {
     async reserve(count, author) {
-      if (waiting === undefined) {
-        const group = { count: 0 }
-        waiting = Object.assign(group, { first: reserveAll(group, author) })
+      if (pending === undefined) {
+        const batch = { count: 0 }
+        pending = Object.assign(batch, { first: reserveBatch(batch, author) })
       }
-      const offset = waiting.count
-      waiting.count += count
-      return (await waiting.first) + offset
+      const offset = pending.count
+      pending.count += count
+      return (await pending.first) + offset
     },
   }
 }
 
-/** Numbers that were taken and are not used are not seen: for the caller nothing was changed either way. */
-function forgive(error: unknown): never {
+/**
+ * Clears `outcomeUnknown`. Ids that were reserved but not used have no effect, so for the caller nothing has
+ * changed either way.
+ */
+function rethrowWithoutOutcome(error: unknown): never {
   if (!EventLogUnavailableError.isInstance(error) || !error.outcomeUnknown) throw error
   throw new EventLogUnavailableError(error.message, { cause: error, transient: error.transient })
 }

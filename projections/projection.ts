@@ -3,16 +3,22 @@ import type { DomainEvent } from '../core/events/codec.ts'
 
 /** A state that is folded from events. */
 export interface Projection {
-  /** Applies one event; events about something else are passed over. */
+  /** Applies one event. Ignores events that do not concern the projection. */
   apply(event: DomainEvent, record: RecordedEvent): void
 }
 
-/** A projection whose state can be written down and read back. */
+/** A projection that can be saved in a snapshot and loaded from it. */
 export interface SavedProjection extends Projection {
-  /** What its part of a snapshot is called. */
+  /** Identifies the projection's part of a snapshot. */
   readonly name: string
-  /** The state at the moment of the call as lines of JSON, made while they are taken. Events that come meanwhile do not show. */
+  /**
+   * Yields the state at the time of the call as lines of JSON. Events applied during iteration do not affect
+   * them.
+   */
   save(): Iterable<string>
-  /** Takes over the state in these lines; only before the first event. The lines may be kept: nobody may change them. */
+  /**
+   * Loads a saved state. Must be called before the first event. The lines may be retained and must not be
+   * modified.
+   */
   load(lines: Iterable<Buffer>): void
 }

@@ -1,21 +1,21 @@
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createIds, type Ids } from './ids.ts'
 import type { SavedProjection } from './projection.ts'
-import { createRules, type Rules } from './rules.ts'
+import { createRulesProjection, type Rules } from './rules.ts'
 
-/** Everything that is rebuilt from the event log. */
+/** All state that is rebuilt from the event log, except that of plugins. */
 export interface Projections {
   readonly accounts: Accounts
   readonly rules: Rules
   readonly ids: Ids
 }
 
-/** The state before the first event. */
+/** Creates the state before the first event. */
 export function createProjections(): Projections {
-  return { accounts: createAccounts(), rules: createRules(), ids: createIds() }
+  return { accounts: createAccounts(), rules: createRulesProjection(), ids: createIds() }
 }
 
-/** All of them, in the order in which they hear of an event and stand in a snapshot. */
+/** All projections, in the order in which they receive events and are saved in snapshots. */
 export function listProjections({ accounts, rules, ids }: Projections): readonly SavedProjection[] {
   return [accounts, rules, ids]
 }

@@ -19,43 +19,48 @@ export type RuleKindName = 'routing' | 'firewall'
 
 /** Every user's rules, in memory. */
 export interface Rules extends SavedProjection {
-  /** The user's rules now, in evaluation order. The same object until the user's next rule event, once there was one. */
+  /**
+   * The user's current rules, in evaluation order. Returns the same object until the user's next rule event,
+   * except for users without rule events.
+   */
   of(userId: number): RuleSet
   /** Revision of the user's rule stream; -1 before the first rule. */
   revision(userId: number): number
 }
 
-/** A user's book, or the notes on the shelf from which it is made when somebody asks for it. */
+/**
+ * A user's folded rules, or the offset of the pending events from which they are folded at the first look-up.
+ */
 type RulesEntry = UserRules | ArenaOffset
 
-/** A user to whom more happens than this has a book, asked for or not. To fold so many takes a few milliseconds. */
+/** Further events of a user are folded immediately. Folding this many takes a few milliseconds. */
 const MAX_PENDING_EVENTS = 1000
 
 /**
- * Most users are not asked for between one start and the next, or not on this node. Until a user is, the events are noted and
- * not folded: that takes less time and much less memory.
+ * Folds a user's events at the first look-up. Most users' rules are not needed between two starts, or not on
+ * this node, and storing their events unfolded takes less time and much less memory.
  */
-export function createRules(): Rules {
-  const pages = new Map<number, RulesEntry>()
-  const shelf = new ByteArena()
-  /** Books that no save is reading, so that they may be changed in place. */
-  let own = new Set<UserRules>()
+export function createRulesProjection(): Rules {
+  const entries = new Map<number, RulesEntry>()
+  const arena = new ByteArena()
+  /** Rules that no `save` is reading and that may therefore be modified in place. */
+  let mutableRules = new Set<UserRules>()
 
-  function open(userId: number): UserRules | undefined {
-    const page = pages.get(userId)
-    if (typeof page !== 'number') return page
-    const book = foldPendingEvents(shelf.read(page))
-    pages.set(userId, book)
-    own.add(book)
-    return book
+  function find(userId: number): UserRules | undefined {
+    const entry = entries.get(userId)
+    if (typeof entry !== 'number') return entry
+    const rules = foldPendingEvents(arena.read(entry))
+    entries.set(userId, rules)
+    mutableRules.add(rules)
+    return rules
   }
 
-  function openToChange(userId: number): UserRules {
-    const book = open(userId) ?? emptyUserRules()
-    if (own.has(book)) return book
-    const copy = copyUserRules(book)
-    own.add(copy)
-    pages.set(userId, copy)
+  function findMutable(userId: number): UserRules {
+    const rules = find(userId) ?? emptyUserRules()
+    if (mutableRules.has(rules)) return rules
+    const copy = copyUserRules(rules)
+    mutableRules.add(copy)
+    entries.set(userId, copy)
     return copy
   }
 
@@ -64,76 +69,75 @@ export function createRules(): Rules {
     apply(event, record) {
       if (!isRuleEvent(event)) return
       const { userId } = event.data
-      const page = pages.get(userId)
-      const mayNote =
-        page === undefined || (typeof page === 'number' && shelf.count(page) < MAX_PENDING_EVENTS)
-      if (mayNote) pages.set(userId, shelf.add(serializeEvent(event, record), page))
-      else evolveUserRules(openToChange(userId), event, record)
+      const entry = entries.get(userId)
+      const isDeferred =
+        entry === undefined || (typeof entry === 'number' && arena.count(entry) < MAX_PENDING_EVENTS)
+      if (isDeferred) entries.set(userId, arena.add(serializeEvent(event, record), entry))
+      else evolveUserRules(findMutable(userId), event, record)
     },
     of(userId) {
-      const book = open(userId)
-      if (book === undefined) return emptyRuleSet(userId)
-      book.sorted ??= toRuleSet(userId, book)
-      return book.sorted
+      const rules = find(userId)
+      if (rules === undefined) return emptyRuleSet(userId)
+      rules.sorted ??= toRuleSet(userId, rules)
+      return rules.sorted
     },
-    revision: (userId) => open(userId)?.revision ?? -1,
+    revision: (userId) => find(userId)?.revision ?? -1,
     save() {
-      own = new Set()
-      return writePages(new Map(pages), shelf)
+      mutableRules = new Set()
+      return serializeEntries(new Map(entries), arena)
     },
     load(lines) {
-      for (const line of lines) pages.set(parseUserId(line), shelf.add(line))
+      for (const line of lines) entries.set(parseUserId(line), arena.add(line))
     },
   }
 }
 
-/** A set without rules, for a user who has none or may not use them. */
+/** The rule set of a user who has no rules or may not use them. */
 export function emptyRuleSet(userId: number): RuleSet {
   return { userId, position: 0, routing: [], firewall: [] }
 }
 
-function* writePages(pages: ReadonlyMap<number, RulesEntry>, shelf: ByteArena): Generator<string> {
-  for (const [userId, page] of pages) {
-    if (typeof page !== 'number') yield serializeUserRules(userId, page)
-    else yield serializePendingEvents(userId, shelf.read(page))
+function* serializeEntries(entries: ReadonlyMap<number, RulesEntry>, arena: ByteArena): Generator<string> {
+  for (const [userId, entry] of entries) {
+    if (typeof entry !== 'number') yield serializeUserRules(userId, entry)
+    else yield serializePendingEvents(userId, arena.read(entry))
   }
 }
 
-/** An event, as much of it as a book needs. */
-interface Note {
+/** An event that has not been folded yet. */
+interface PendingEvent {
   readonly event: RuleEvent
   readonly record: EventEntry
 }
 
-/** Notes an event for later. */
 function serializeEvent(event: RuleEvent, { revision, position, metadata: { time } }: EventEntry): string {
-  const note: Note = { event, record: { revision, position, metadata: { time } } }
-  return JSON.stringify(note)
+  const pending: PendingEvent = { event, record: { revision, position, metadata: { time } } }
+  return JSON.stringify(pending)
 }
 
-/** The book that notes lead to. The first may be a whole book, as it stands in a snapshot. */
-function foldPendingEvents(notes: readonly string[]): UserRules {
-  const [first, ...rest] = notes
-  if (first === undefined || !isBook(first)) return fold(emptyUserRules(), notes)
-  return fold(parseUserRules(first), rest)
+/** Folds a chain of serialized events. The first element may be a user's serialized rules from a snapshot. */
+function foldPendingEvents(lines: readonly string[]): UserRules {
+  const [first, ...rest] = lines
+  if (first === undefined || !isSerializedRules(first)) return foldEvents(emptyUserRules(), lines)
+  return foldEvents(parseUserRules(first), rest)
 }
 
-/** The same book as a line of JSON. */
-function serializePendingEvents(userId: number, notes: readonly string[]): string {
-  const [first] = notes
-  if (first !== undefined && isBook(first) && notes.length === 1) return first
-  return serializeUserRules(userId, foldPendingEvents(notes))
+/** Serializes the rules that a chain of events folds to. */
+function serializePendingEvents(userId: number, lines: readonly string[]): string {
+  const [first] = lines
+  if (first !== undefined && isSerializedRules(first) && lines.length === 1) return first
+  return serializeUserRules(userId, foldPendingEvents(lines))
 }
 
-function fold(book: UserRules, notes: readonly string[]): UserRules {
-  for (const text of notes) {
-    const { event, record }: Note = JSON.parse(text)
-    evolveUserRules(book, event, record)
+function foldEvents(rules: UserRules, lines: readonly string[]): UserRules {
+  for (const line of lines) {
+    const { event, record }: PendingEvent = JSON.parse(line)
+    evolveUserRules(rules, event, record)
   }
-  return book
+  return rules
 }
 
-/** A book is an array and a note an object. */
-function isBook(text: string): boolean {
-  return text.startsWith('[')
+/** Rules are serialized as an array, events as an object. */
+function isSerializedRules(line: string): boolean {
+  return line.startsWith('[')
 }

@@ -23,7 +23,7 @@ export async function runAlone(settings: Settings): Promise<void> {
   process.stdout.write(writeReadyLine(gateway))
 
   try {
-    await Promise.race([stopped, gateway.state.live.ended])
+    await Promise.race([stopped, gateway.state.subscription.ended])
     logger.info('stopping: running requests may end')
   } finally {
     await gateway.stop()

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { EventLog, Plugin, RecordedEvent } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { decodeEvent } from '../../core/events/codec.ts'
-import { createPluginCodec, pluginOf, pluginPart } from '../../core/events/plugin-events.ts'
+import { createPluginCodec, pluginOfStream, withoutPluginPrefix } from '../../core/events/plugin-events.ts'
 import { createProjections, listProjections, type Projections } from '../../projections/projections.ts'
 import { createPluginState } from '../../projections/runtime/plugin-event-store.ts'
 import { createChecker } from './verify-records.ts'
@@ -82,19 +82,19 @@ export function createPluginChecker(plugins: readonly Plugin[]): PluginChecker {
 
   return {
     faultOf(record) {
-      const owner = pluginOf(record.stream)
-      if (owner === undefined || pluginPart(owner, record.type) === undefined)
+      const owner = pluginOfStream(record.stream)
+      if (owner === undefined || withoutPluginPrefix(owner, record.type) === undefined)
         return 'is in the stream of another plugin'
       const plugin = known.get(owner)
       if (plugin === undefined) return count(record, 'are of plugins that are not listed')
       const event = plugin.codec.decode(record)
       if (event === undefined) return count(record, 'only another version of the plugin can read')
       plugin.first.apply(record)
-      return plugin.codec.faultOf(event)
+      return plugin.codec.findIssue(event)
     },
     repeat(record) {
       try {
-        known.get(pluginOf(record.stream) ?? '')?.second.apply(record)
+        known.get(pluginOfStream(record.stream) ?? '')?.second.apply(record)
       } catch {
         // The first reading has said so.
       }
@@ -102,7 +102,7 @@ export function createPluginChecker(plugins: readonly Plugin[]): PluginChecker {
     facts: () => [...unread].map(([why, count]) => `${count} events ${why}.`),
     faults: () =>
       [...known]
-        .filter(([, { first, second }]) => !isDeepStrictEqual(first.now(), second.now()))
+        .filter(([, { first, second }]) => !isDeepStrictEqual(first.current(), second.current()))
         .map(([name]) => `Two rebuilds of plugin "${name}" led to different states.`),
   }
 }

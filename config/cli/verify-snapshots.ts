@@ -7,7 +7,7 @@ import type { Projections } from '../../projections/projections.ts'
 import { listProjections } from '../../projections/projections.ts'
 import { listSnapshots } from '../../projections/snapshots/folder.ts'
 import type { Snapshot } from '../../projections/snapshots/format.ts'
-import { hashEvent, linesOf, type SnapshotHeader } from '../../projections/snapshots/format.ts'
+import { hashEvent, type SnapshotHeader, snapshotLines } from '../../projections/snapshots/format.ts'
 import { readSnapshot } from '../../projections/snapshots/restore.ts'
 
 /** Compares snapshots with what the events lead to. */
@@ -29,9 +29,9 @@ export async function checkSnapshots(folder: string): Promise<SnapshotChecker> {
   const waiting = new Map<Position, Saved>()
   const facts: string[] = []
   const faults: string[] = []
-  for (const { path, isOurs } of await listSnapshots(folder)) {
+  for (const { path, isCurrent } of await listSnapshots(folder)) {
     const name = basename(path)
-    if (!isOurs) {
+    if (!isCurrent) {
       facts.push(`Snapshot ${name} is of another version and was not compared.`)
       continue
     }
@@ -74,7 +74,7 @@ export function digestOf(projections: Projections): Promise<string> {
 async function digestOfParts(parts: Snapshot['parts']): Promise<string> {
   const hash = createHash('sha256')
   const slice = createCooperativeYield()
-  for (const line of linesOf({ parts })) {
+  for (const line of snapshotLines({ parts })) {
     hash.update(line).update('\n')
     if (slice.isDue()) await slice.yieldNow()
   }

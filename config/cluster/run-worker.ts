@@ -66,7 +66,7 @@ async function serve(
   signal: AbortSignal,
 ): Promise<number> {
   const stopped = signal.aborted ? Promise.resolve() : once(signal, 'abort')
-  const failure = await Promise.race([stopped, ties.retired, gateway.state.live.ended]).then(
+  const failure = await Promise.race([stopped, ties.retired, gateway.state.subscription.ended]).then(
     () => undefined,
     (error: unknown) => error,
   )

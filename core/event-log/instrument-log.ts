@@ -1,30 +1,37 @@
 import type { Registry } from 'prom-client'
 import { type EventLog, WrongExpectedRevisionError } from '../contract/event-log.ts'
-import { isExpiring } from '../events/streams.ts'
 import { createHistogram } from '../util/metrics.ts'
+import { matchesStream } from './streams.ts'
 
-/** Makes of a log one that acts the same, and tells the metrics how long appends take and what becomes of them. */
-export function withAppendMetrics(metrics: Registry): (log: EventLog) => EventLog {
+/**
+ * Returns a decorator that records the duration and outcome of every append. Appends to `expiringStreams`
+ * have the label `streams="responses"`, all others `streams="history"`.
+ */
+export function withAppendMetrics(
+  metrics: Registry,
+  expiringStreams: readonly string[],
+): (log: EventLog) => EventLog {
   const duration = createHistogram(metrics, {
     name: 'signalbox_event_log_append_duration_seconds',
-    help: 'Appends to the event log until they are on disk, by what became of them.',
+    help: 'Duration of appends to the event log until the events are on disk, by outcome.',
     labelNames: ['streams', 'outcome'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
   })
   return (log) => ({
     append(stream, events, options) {
       const startedAt = performance.now()
-      const note = (outcome: string) => {
+      const observe = (outcome: string) => {
         const seconds = (performance.now() - startedAt) / 1000
-        duration(isExpiring(stream) ? 'responses' : 'history', outcome).observe(seconds)
+        const streams = matchesStream(expiringStreams, stream) ? 'responses' : 'history'
+        duration(streams, outcome).observe(seconds)
       }
       return log.append(stream, events, options).then(
         (appended) => {
-          note('written')
+          observe('written')
           return appended
         },
         (error) => {
-          note(WrongExpectedRevisionError.isInstance(error) ? 'conflict' : 'failed')
+          observe(WrongExpectedRevisionError.isInstance(error) ? 'conflict' : 'failed')
           throw error
         },
       )

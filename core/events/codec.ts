@@ -1,10 +1,10 @@
 import type { EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
 import type { IdEvent, RuleEvent, UserEvent } from './domain-events.ts'
 
-/** Everything that can happen, as one union by `type`. */
+/** Every domain event, discriminated by `type`. */
 export type DomainEvent = UserEvent | RuleEvent | IdEvent
 
-/** Version of the event shapes that this code writes. A reader of another version upcasts or skips. */
+/** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
 
 const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
@@ -22,12 +22,15 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   IdsReserved: true,
 }
 
-/** A domain event as the log takes it. */
+/** The types of all events that this code can decode. */
+export const EVENT_TYPES: readonly string[] = Object.keys(TYPES)
+
+/** Converts a domain event to the form that the log stores. */
 export function encodeEvent(event: DomainEvent): NewEvent {
   return { type: event.type, data: event.data }
 }
 
-/** Metadata of a write by `actor` at `time`, of events in the shapes of a version. */
+/** Builds the metadata of events that `actor` writes at `time`, in shapes of version `schema`. */
 export function createMetadata(
   actor: string,
   time: string,
@@ -37,31 +40,33 @@ export function createMetadata(
   return { actor, time, schema, ...(requestId !== undefined && { requestId }) }
 }
 
-/** What a record says; undefined for a type or shape that only a newer node knows. Old shapes are read as today's. */
+/**
+ * Decodes a recorded event and upcasts old shapes. Returns undefined for a type or schema version that only a
+ * newer version of Signalbox knows.
+ */
 export function decodeEvent(record: RecordedEvent, upcasts: Upcasts = UPCASTS): DomainEvent | undefined {
   const { schema } = record.metadata
   if (schema > SCHEMA_VERSION) return undefined
   const { type, data } = schema < SCHEMA_VERSION ? upcast(record, schema, SCHEMA_VERSION, upcasts) : record
   if (!Object.hasOwn(TYPES, type)) return undefined
-  // The cast is safe: only encodeEvent writes these types, and the schema version says in which shape.
+  // Safe: only encodeEvent writes these types, and the schema version identifies their shape.
   return { type, data } as unknown as DomainEvent
 }
 
-/** Every type of event that this code reads. */
-export const EVENT_TYPES: readonly string[] = Object.keys(TYPES)
-
-/** True for what happens to rules: it is in a user's `rules-` stream, everything else about the user in the `user-` stream. */
+/**
+ * Whether the event is in a user's `rules-` stream. All other events about a user are in the `user-` stream.
+ */
 export function isRuleEvent(event: DomainEvent): event is RuleEvent {
   return 'ruleId' in event.data
 }
 
 /**
- * The shapes that events once had. A change to a shape makes a new schema version in the codec and a function here,
- * with a test that reads an event as the old version wrote it. Events in the log are never rewritten.
+ * Conversions of earlier event shapes. To change a shape, increase `SCHEMA_VERSION` and add a conversion
+ * here, with a test that decodes an event as the old version wrote it. Events in the log are never rewritten.
  */
 const UPCASTS: Upcasts = {}
 
-/** The event as the version `to` would have written it. */
+/** Converts an event of schema version `from` to the shape of version `to`. */
 export function upcast(event: NewEvent, from: number, to: number, upcasts: Upcasts): NewEvent {
   let current = event
   for (let version = from; version < to; version++) {

@@ -1,6 +1,6 @@
 import type { FirewallRule, JsonObject, Message, Plan, RequestLimit, RoutingRule } from '../contract/index.ts'
 
-/** What happens to a user and to the user's keys; stream `user-{id}`. Of a key only the SHA-256 is ever written. */
+/** Changes to a user and the user's keys, in stream `user-{id}`. Keys are stored as SHA-256 only. */
 export type UserEvent =
   | { type: 'UserCreated'; data: { userId: number; name: string; plan: Plan } }
   | { type: 'PlanChanged'; data: { userId: number; plan: Plan } }
@@ -12,67 +12,81 @@ export const userStream = (userId: number): string => `user-${userId}`
 
 type ServerFields = 'id' | 'user_id' | 'created_at' | 'updated_at' | 'revision'
 
-/** What the owner decides about a rule. */
+/** The fields of a rule that its owner sets. */
 export type RoutingContent = Omit<RoutingRule, ServerFields>
 export type FirewallContent = Omit<FirewallRule, ServerFields>
 
-/** On an event that brings an old state of the rule back: the revision that had it. */
-export type Reverting = {
+/** Set on events that revert a rule: the revision whose content was restored. */
+export type RevertFields = {
   readonly revertedTo?: number
 }
 
-/** On one that brings a deleted rule back: the rule goes on where it ended. */
-export type Reviving = Reverting & {
+/** Set on events that restore a deleted rule, which keeps its creation time and continues its revisions. */
+export type RestoreFields = RevertFields & {
   readonly revision?: number
   readonly createdAt?: string
 }
 
-type Concerned = {
+type RuleReference = {
   readonly userId: number
   readonly ruleId: number
 }
 
 /**
- * What happens to a user's rules. Both kinds share the stream `rules-{userId}`: a batch over both kinds is one append,
- * so it happens whole or not at all on every log, and one revision guards it.
+ * Changes to a user's rules. Both kinds share the stream `rules-{userId}`, so that a batch of changes to both
+ * kinds is one append: atomic on every log, and checked against one revision.
  */
 export type RuleEvent =
-  | { type: 'RoutingRuleCreated'; data: Concerned & Reviving & { content: RoutingContent } }
-  | { type: 'RoutingRuleUpdated'; data: Concerned & Reverting & { changes: Partial<RoutingContent> } }
-  | { type: 'RoutingRuleDeleted'; data: Concerned }
-  | { type: 'FirewallRuleCreated'; data: Concerned & Reviving & { content: FirewallContent } }
-  | { type: 'FirewallRuleUpdated'; data: Concerned & Reverting & { changes: Partial<FirewallContent> } }
-  | { type: 'FirewallRuleDeleted'; data: Concerned }
+  | { type: 'RoutingRuleCreated'; data: RuleReference & RestoreFields & { content: RoutingContent } }
+  | { type: 'RoutingRuleUpdated'; data: RuleReference & RevertFields & { changes: Partial<RoutingContent> } }
+  | { type: 'RoutingRuleDeleted'; data: RuleReference }
+  | { type: 'FirewallRuleCreated'; data: RuleReference & RestoreFields & { content: FirewallContent } }
+  | {
+      type: 'FirewallRuleUpdated'
+      data: RuleReference & RevertFields & { changes: Partial<FirewallContent> }
+    }
+  | { type: 'FirewallRuleDeleted'; data: RuleReference }
 
 export const rulesStream = (userId: number): string => `rules-${userId}`
 
-/** What became of a call of the Responses API; stream `response-{id}`, of one event, that expires. Not followed: read when asked for. */
+/**
+ * The result of a call of the Responses API: the only event of the expiring stream `response-{id}`. Not
+ * delivered to subscribers; read on demand.
+ */
 export type ResponseEvent =
   | { type: 'ResponseCompleted'; data: StoredResponse }
   | { type: 'ResponseFailed'; data: StoredResponse }
 
 export interface StoredResponse {
   readonly userId: number
-  /** The form in which the response was answered. */
+  /** The form in which the response was sent. */
   readonly form: ResponseForm
-  /** What the call itself said, as it went to the model: masked where the firewall masks. */
+  /** The call's own input as it was sent to the model, after firewall masking. */
   readonly input: readonly Message[]
   /** The response in OpenAI's form. */
   readonly response: JsonObject
-  /** In which pieces it was streamed; not there when it was not. */
+  /** How the response was split into stream events; undefined if it was not streamed. */
   readonly pace?: ChunkLengths
 }
 
-/** Text parts of the type `text`, as in the interface, or `output_text`, as OpenAI's clients need it. */
+/**
+ * Selects the type of text parts: `text` for `interface`; `output_text` for `openai`, as OpenAI's clients
+ * require.
+ */
 export type ResponseForm = 'interface' | 'openai'
 
-/** Runs of pieces of one output item: its place in the output, then the length of each piece. 0 is the beginning of a tool call. */
+/**
+ * Runs of chunks of one output item: the item's index in the output, then the length of each chunk. A length
+ * of 0 is the start of a tool call.
+ */
 export type ChunkLengths = readonly (readonly number[])[]
 
-/** The stream of a response; `seed` are the 24 characters that its id shares with the call's request id. */
-export const responseStream = (seed: string): string => `response-${seed}`
+/**
+ * The stream of a response. `responseKey` is the 24 characters that its id shares with the call's request id.
+ */
+export const responseStream = (responseKey: string): string => `response-${responseKey}`
 
-/** Numbers taken for users and rules: `count` of them from `first` on; stream `ids`. */
+/** A reservation of `count` numbers for users and rules, starting at `first`; stream `ids`. */
 export type IdEvent = { type: 'IdsReserved'; data: { first: number; count: number } }
 
 export const IDS_STREAM = 'ids'

@@ -1,40 +1,38 @@
-import type { Account, JsonObject, RecordedEvent } from '../../core/contract/index.ts'
+import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../../core/events/codec.ts'
 import type { RuleEvent, UserEvent } from '../../core/events/domain-events.ts'
-import type { CallerSnapshot } from '../../core/http/inference.ts'
 import { type Accounts, createAccounts, type Key, type User } from '../../projections/accounts.ts'
-import type { History, PastEvent } from '../../projections/history.ts'
-import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { PastEvent } from '../../projections/history.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
-import type { RuleCommandSet } from '../rules/batch.ts'
-import type { RuleServices } from '../rules/rule-commands.ts'
 import type { RuleKinds } from './diff-rules.ts'
 
-/** What can change. */
-export const SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
+/** The kinds of subjects whose changes are audited. */
+export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
 
-type SubjectKind = (typeof SUBJECTS)[number]
+type SubjectKind = (typeof AUDIT_SUBJECTS)[number]
 
-/** One change, with what it was made to. */
+/** One change to one subject. */
 export interface AuditEntry {
   readonly record: RecordedEvent
-  /** `unknown` for what only a newer node can read. */
+  /** `unknown` for an event that only a newer version can decode. */
   readonly kind: SubjectKind | 'unknown'
   readonly id: number | string | null
-  /** What happened, as a word; the event's type when it is unknown. */
+  /** The kind of change; for an unknown event, its type. */
   readonly event: string
-  /** Counts the subject's own events from 1. */
+  /** Number of this event among those of the subject, starting at 1. */
   readonly revision: number
   readonly revertedTo: number | undefined
-  /** The subject as the API shows it; null where there is none. */
+  /** The subject before the change, as the API shows it; null if it did not exist. */
   before(): JsonObject | null
   after(): JsonObject | null
 }
 
-type KnownEvent = RuleEvent | UserEvent
+type AuditedEvent = RuleEvent | UserEvent
 
-/** Every event of a user has its line here, or this does not compile: what is missing would not be audited. */
-const WORDS: Readonly<Record<KnownEvent['type'], readonly [SubjectKind, string]>> = {
+/**
+ * Lists every type of event about a user. A missing type is a compile error, so no change can go unaudited.
+ */
+const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
   UserCreated: ['user', 'created'],
   PlanChanged: ['user', 'plan_changed'],
   RequestLimitChanged: ['user', 'limit_changed'],
@@ -48,58 +46,69 @@ const WORDS: Readonly<Record<KnownEvent['type'], readonly [SubjectKind, string]>
   FirewallRuleDeleted: ['firewall', 'deleted'],
 }
 
-/** Describes a user's events one by one, oldest first; all of them are needed from the first on. */
-export function readAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): readonly AuditEntry[] {
-  const book = emptyUserRules()
+/**
+ * Converts a user's events to audit entries, oldest first. Requires all of the user's events, from the first
+ * one on.
+ */
+export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): readonly AuditEntry[] {
+  const rules = emptyUserRules()
   const accounts = createAccounts()
   const revisions = new Map<number | string, number>()
 
   return events.map(({ event, record }) => {
-    if (event === undefined || !isKnown(event)) return describeUnknown(record)
-    const [kind, word] = WORDS[event.type]
-    const id = subjectOf(event)
-    const before = look(event, book, accounts, kinds)
-    if (isRuleEvent(event)) evolveUserRules(book, event, record)
+    if (event === undefined || !isAudited(event)) return toUnknownEntry(record)
+    const [kind, change] = CHANGES[event.type]
+    const id = subjectIdOf(event)
+    const before = captureSubject(event, rules, accounts, kinds)
+    if (isRuleEvent(event)) evolveUserRules(rules, event, record)
     else accounts.apply(event, record)
-    const after = look(event, book, accounts, kinds)
+    const after = captureSubject(event, rules, accounts, kinds)
     const revision = (revisions.get(id) ?? 0) + 1
     revisions.set(id, revision)
     const revertedTo = 'revertedTo' in event.data ? event.data.revertedTo : undefined
-    return { record, kind, id, event: revertedTo ? 'reverted' : word, revision, revertedTo, before, after }
+    return { record, kind, id, event: revertedTo ? 'reverted' : change, revision, revertedTo, before, after }
   })
 }
 
-function isKnown(event: DomainEvent): event is KnownEvent {
-  return Object.hasOwn(WORDS, event.type)
+function isAudited(event: DomainEvent): event is AuditedEvent {
+  return Object.hasOwn(CHANGES, event.type)
 }
 
-/** Ids are unique over rules and users, and keys have theirs of another form. */
-function subjectOf({ data }: KnownEvent): number | string {
+/**
+ * Ids of rules and users are numbers from the same sequence, ids of keys are strings: no two subjects share
+ * an id.
+ */
+function subjectIdOf({ data }: AuditedEvent): number | string {
   if ('ruleId' in data) return data.ruleId
   return 'keyId' in data ? data.keyId : data.userId
 }
 
-/** The event's subject as it is now, shown when somebody asks: that costs more than finding it. */
-function look({ type, data }: KnownEvent, book: UserRules, accounts: Accounts, kinds: RuleKinds) {
+/**
+ * Captures the current state of the event's subject. The returned function formats it, which costs more than
+ * the look-up and is done for displayed entries only.
+ */
+function captureSubject(
+  { type, data }: AuditedEvent,
+  rules: UserRules,
+  accounts: Accounts,
+  kinds: RuleKinds,
+): () => JsonObject | null {
   if ('ruleId' in data) {
-    return WORDS[type][0] === 'routing'
-      ? showing(book.routing.get(data.ruleId), kinds.routing.show)
-      : showing(book.firewall.get(data.ruleId), kinds.firewall.show)
+    return CHANGES[type][0] === 'routing'
+      ? formatLater(rules.routing.get(data.ruleId), kinds.routing.show)
+      : formatLater(rules.firewall.get(data.ruleId), kinds.firewall.show)
   }
   const user = accounts.user(data.userId)
-  if (!('keyId' in data)) return showing(user, showUser)
-  return showing(
-    user?.keys.find((key) => key.id === data.keyId),
-    showKey,
-  )
+  if (!('keyId' in data)) return formatLater(user, formatUser)
+  const key = user?.keys.find(({ id }) => id === data.keyId)
+  return formatLater(key, formatKey)
 }
 
-function showing<Subject>(subject: Subject | undefined, show: (subject: Subject) => JsonObject) {
-  return () => (subject === undefined ? null : show(subject))
+function formatLater<Subject>(subject: Subject | undefined, format: (subject: Subject) => JsonObject) {
+  return () => (subject === undefined ? null : format(subject))
 }
 
-function describeUnknown(record: RecordedEvent): AuditEntry {
-  const nothing = () => null
+function toUnknownEntry(record: RecordedEvent): AuditEntry {
   return {
     record,
     kind: 'unknown',
@@ -107,28 +116,18 @@ function describeUnknown(record: RecordedEvent): AuditEntry {
     event: record.type,
     revision: record.revision + 1,
     revertedTo: undefined,
-    before: nothing,
-    after: nothing,
+    before: () => null,
+    after: () => null,
   }
 }
 
-/** A user without the keys, which are shown by themselves. */
-function showUser({ id, name, plan, requestsPerMinute, createdAt }: User): JsonObject {
+/** Omits the user's keys, which have entries of their own. */
+function formatUser({ id, name, plan, requestsPerMinute, createdAt }: User): JsonObject {
   const limit = requestsPerMinute === undefined ? {} : { requests_per_minute: requestsPerMinute }
   return { id, name, plan, ...limit, created_at: createdAt }
 }
 
-/** A key without anything that could be used in its place. */
-function showKey({ id, createdAt, revokedAt }: Key): JsonObject {
+/** Omits the key's hash. */
+function formatKey({ id, createdAt, revokedAt }: Key): JsonObject {
   return { id, created_at: createdAt, revoked_at: revokedAt }
-}
-
-/** What the audit plugin works with. */
-export interface AuditServices extends RuleServices {
-  readonly past: History
-  readonly live: Subscription
-  readonly kinds: RuleKinds
-  readonly desks: RuleCommandSet
-  /** The caller's account and rules as a request that comes now would have them. */
-  pin(account: Account): CallerSnapshot
 }

@@ -3,10 +3,18 @@ import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/
 import type { FirewallContent, RoutingContent } from '../../core/events/domain-events.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 
-/** What the server sets says nothing about what a rule does. */
+/** Both kinds of rules. */
+export interface RuleKinds {
+  readonly routing: RuleKind<RoutingRule, RoutingContent>
+  readonly firewall: RuleKind<FirewallRule, FirewallContent>
+}
+
+/** Fields that the server sets. They do not affect what a rule does and are not compared. */
 const SERVER_FIELDS = ['id', 'user_id', 'created_at', 'updated_at', 'revision']
 
-/** Rules added, changed (field by field) and removed on the way from one state to the other, for both kinds. */
+/**
+ * Lists the rules that were added, changed (with each changed field) and removed between two states, by kind.
+ */
 export function diffRules(from: RuleSet, to: RuleSet, kinds: RuleKinds): JsonObject {
   return {
     routing: diffKind(from.routing, to.routing, kinds.routing),
@@ -20,7 +28,7 @@ function diffKind<Rule extends RoutingRule | FirewallRule, Content>(
   { show }: RuleKind<Rule, Content>,
 ): JsonObject {
   const earlier = new Map(from.map((rule) => [rule.id, rule]))
-  const later = new Set(to.map(({ id }) => id))
+  const laterIds = new Set(to.map(({ id }) => id))
   return {
     added: to.filter(({ id }) => !earlier.has(id)).map(show),
     changed: to.flatMap((rule) => {
@@ -28,7 +36,7 @@ function diffKind<Rule extends RoutingRule | FirewallRule, Content>(
       const isChanged = earlier.has(rule.id) && Object.keys(changes).length > 0
       return isChanged ? [{ id: rule.id, name: rule.name, changes }] : []
     }),
-    removed: from.filter(({ id }) => !later.has(id)).map(show),
+    removed: from.filter(({ id }) => !laterIds.has(id)).map(show),
   }
 }
 
@@ -36,10 +44,4 @@ function diffFields(from: JsonObject, to: JsonObject): JsonObject {
   const fields = Object.keys({ ...from, ...to }).filter((field) => !SERVER_FIELDS.includes(field))
   const changed = fields.filter((field) => !isDeepStrictEqual(from[field], to[field]))
   return Object.fromEntries(changed.map((field) => [field, { from: from[field], to: to[field] }]))
-}
-
-/** Both kinds of rules. */
-export interface RuleKinds {
-  readonly routing: RuleKind<RoutingRule, RoutingContent>
-  readonly firewall: RuleKind<FirewallRule, FirewallContent>
 }

@@ -1,31 +1,31 @@
-import type { GatewayContext, JsonObject } from '../../core/contract/index.ts'
-import { GatewayError } from '../../core/contract/index.ts'
+import { type GatewayContext, GatewayError, type JsonObject } from '../../core/contract/index.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
-import { type AuditEntry, SUBJECTS } from './audit-entries.ts'
+import { AUDIT_SUBJECTS, type AuditEntry } from './audit-entries.ts'
 
-/** What the caller wants to see of the trail. */
+/** The filters and the page of `GET /v1/audit`. */
 interface AuditQuery {
-  /** Both ends are included. */
+  /** Inclusive, like `until`. */
   readonly since: AsOf | undefined
   readonly until: AsOf | undefined
   readonly actor: string | undefined
   readonly kind: string | undefined
   readonly limit: number
-  /** Only what is older than this position. */
+  /** Only entries before this position. */
   readonly below: number
 }
 
 interface AuditPage {
   /** Newest first. */
   readonly entries: readonly AuditEntry[]
+  /** Cursor of the next page; null for the last page. */
   readonly next: string | null
 }
 
-const LIMIT = { usual: 50, most: 500 }
+const LIMIT = { default: 50, max: 500 }
 
-/** Reads `?since&until&actor&kind&limit&cursor`; 400 names the parameter at fault. */
-export function readAuditQuery(ctx: GatewayContext): AuditQuery {
-  const { since, until, actor, kind, limit, cursor } = readQuery(ctx, [
+/** Parses the query of `GET /v1/audit`. Throws 400 naming the invalid parameter. */
+export function parseAuditQuery(ctx: GatewayContext): AuditQuery {
+  const { since, until, actor, kind, limit, cursor } = parseQuery(ctx, [
     'since',
     'until',
     'actor',
@@ -33,63 +33,93 @@ export function readAuditQuery(ctx: GatewayContext): AuditQuery {
     'limit',
     'cursor',
   ])
-  if (kind !== undefined && !(SUBJECTS as readonly string[]).includes(kind)) {
-    throw badParameter('kind', `kind must be one of ${SUBJECTS.join(', ')}.`)
+  if (kind !== undefined && !(AUDIT_SUBJECTS as readonly string[]).includes(kind)) {
+    throw invalidParameterError('kind', `kind must be one of ${AUDIT_SUBJECTS.join(', ')}.`)
   }
   return {
     since: since === undefined ? undefined : parseAsOf(since, 'since'),
     until: until === undefined ? undefined : parseAsOf(until, 'until'),
     actor,
     kind,
-    limit: limit === undefined ? LIMIT.usual : readLimit(limit),
-    below: cursor === undefined ? Number.POSITIVE_INFINITY : readCursor(cursor),
+    limit: limit === undefined ? LIMIT.default : parseLimit(limit),
+    below: cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor(cursor),
   }
 }
 
-/** A page of the trail. What is added meanwhile is newer than any cursor, so pages never shift. */
-export function findEntries(trail: readonly AuditEntry[], query: AuditQuery): AuditPage {
-  const found = trail.filter((entry) => matches(entry, query)).toReversed()
-  const entries = found.slice(0, query.limit)
-  const last = entries.at(-1)
-  return { entries, next: last && found.length > entries.length ? writeCursor(last) : null }
+/**
+ * Parses a query string. Throws 400 for a repeated parameter, and for an unknown one, which may be a
+ * misspelled filter.
+ */
+export function parseQuery<Name extends string>(
+  { query }: GatewayContext,
+  names: readonly Name[],
+): { readonly [name in Name]?: string } {
+  const values: { [name in Name]?: string } = {}
+  for (const [param, value] of Object.entries(query)) {
+    const name = names.find((known) => known === param)
+    if (name === undefined) {
+      const message = `${param} is not a query parameter of this endpoint. Use ${names.join(', ')}.`
+      throw invalidParameterError(param, message)
+    }
+    if (typeof value !== 'string')
+      throw invalidParameterError(param, `${param} must not be given more than once.`)
+    values[name] = value
+  }
+  return values
 }
 
-function matches({ record, kind }: AuditEntry, query: AuditQuery): boolean {
+function parseLimit(text: string): number {
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (limit >= 1 && limit <= LIMIT.max) return limit
+  throw invalidParameterError('limit', `limit must be an integer from 1 to ${LIMIT.max}.`)
+}
+
+/** The 400 for an invalid parameter. */
+export function invalidParameterError(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', message, { param })
+}
+
+/**
+ * Returns one page of the entries that match. New entries do not shift pages, because a cursor points to a
+ * position.
+ */
+export function findAuditEntries(entries: readonly AuditEntry[], query: AuditQuery): AuditPage {
+  const matching = entries.filter((entry) => matchesQuery(entry, query)).toReversed()
+  const page = matching.slice(0, query.limit)
+  const last = page.at(-1)
+  return { entries: page, next: last && matching.length > page.length ? encodeCursor(last) : null }
+}
+
+function matchesQuery({ record, kind }: AuditEntry, query: AuditQuery): boolean {
   const { position, metadata } = record
   return (
     position < query.below &&
     (query.kind === undefined || kind === query.kind) &&
     (query.actor === undefined || metadata.actor === query.actor) &&
-    (query.since === undefined || compare(record, query.since) >= 0) &&
-    (query.until === undefined || compare(record, query.until) <= 0)
+    (query.since === undefined || compareToAsOf(record, query.since) >= 0) &&
+    (query.until === undefined || compareToAsOf(record, query.until) <= 0)
   )
 }
 
-/** Below 0 when the event is earlier than the moment, above when it is later. */
-function compare({ position, metadata }: AuditEntry['record'], moment: AsOf): number {
-  if (moment.type === 'position') return position - moment.position
-  return Number(metadata.time > moment.time) - Number(metadata.time < moment.time)
+/** Negative if the event is earlier than `asOf`, positive if it is later. */
+function compareToAsOf({ position, metadata }: AuditEntry['record'], asOf: AsOf): number {
+  if (asOf.type === 'position') return position - asOf.position
+  return Number(metadata.time > asOf.time) - Number(metadata.time < asOf.time)
 }
 
-function readLimit(text: string): number {
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (limit >= 1 && limit <= LIMIT.most) return limit
-  throw badParameter('limit', `limit must be a whole number from 1 to ${LIMIT.most}.`)
-}
-
-/** Opaque to callers, so that what is in it may change. */
-function writeCursor({ record }: AuditEntry): string {
+/** Cursors are opaque to clients, so that their content may change. */
+function encodeCursor({ record }: AuditEntry): string {
   return Buffer.from(`below:${record.position}`).toString('base64url')
 }
 
-function readCursor(cursor: string): number {
+function decodeCursor(cursor: string): number {
   const position = /^below:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1]
   if (position !== undefined) return Number(position)
-  throw badParameter('cursor', 'cursor must be the next_cursor of an earlier answer.')
+  throw invalidParameterError('cursor', 'cursor must be the next_cursor of an earlier response.')
 }
 
-/** A change as history and audit show it. */
-export function showEntry(entry: AuditEntry): JsonObject {
+/** Formats an entry as `/v1/audit` and the history endpoints return it. */
+export function showAuditEntry(entry: AuditEntry): JsonObject {
   const { position, metadata } = entry.record
   return {
     position,
@@ -104,26 +134,4 @@ export function showEntry(entry: AuditEntry): JsonObject {
     before: entry.before(),
     after: entry.after(),
   }
-}
-
-/** 400 for a parameter that is not what it must be. */
-export function badParameter(param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param })
-}
-
-/** The parameters of a query, each given once at most; 400 for an unknown one, which would narrow nothing when it is misspelt. */
-export function readQuery<Name extends string>(
-  { query }: GatewayContext,
-  names: readonly Name[],
-): { readonly [name in Name]?: string } {
-  const values: { [name in Name]?: string } = {}
-  for (const [param, value] of Object.entries(query)) {
-    const name = names.find((known) => known === param)
-    if (name === undefined) {
-      throw badParameter(param, `There is no parameter ${param} here. Known are ${names.join(', ')}.`)
-    }
-    if (typeof value !== 'string') throw badParameter(param, `${param} must be given once.`)
-    values[name] = value
-  }
-  return values
 }

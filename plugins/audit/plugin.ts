@@ -1,10 +1,13 @@
 import type { GatewayError, JsonObject, Plugin } from '../../core/contract/index.ts'
 import { auditPaths } from '../openapi/audit.ts'
-import type { AuditServices } from './audit-entries.ts'
 import { addAuditRoute, addDiffRoute, addHistoryRoutes } from './endpoints.ts'
+import type { AuditServices } from './services.ts'
 import { addSimulationRoute } from './simulation.ts'
 
-/** The event log for users: history, audit, diff, revert, simulate (docs/api.md, "History and audit"). */
+/**
+ * Gives users access to their event history: audit, diff, revert and simulate (docs/api.md, "History and
+ * audit").
+ */
 export function createAudit(services: AuditServices): Plugin {
   return {
     name: 'audit',
@@ -19,13 +22,13 @@ export function createAudit(services: AuditServices): Plugin {
         addSimulationRoute(router, services, host)
       },
       openapi: auditPaths,
-      errorBody,
+      errorBody: auditErrorBody,
     }),
   }
 }
 
-/** The general envelope, with the parameter at fault where there is one. */
-function errorBody({ message, type, status, details }: GatewayError): JsonObject {
+/** The general error envelope plus `param`, the invalid parameter, and `errors`, the issues by field. */
+function auditErrorBody({ message, type, status, details }: GatewayError): JsonObject {
   const { param, errors } = details
   return { error: { message, type, http_status: status, ...(param && { param }), ...(errors && { errors }) } }
 }

@@ -7,67 +7,70 @@ import {
 } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { AuditEntry } from './audit-entries.ts'
-import { badParameter } from './find-entries.ts'
+import { invalidParameterError } from './find-entries.ts'
 
-/** What a revert works on. */
 interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
   readonly kind: RuleKind<Rule, Content>
-  readonly desk: RuleCommands
+  readonly commands: RuleCommands
   readonly userId: number
   readonly ruleId: number
   /** The rule's history, not empty. */
-  readonly history: readonly AuditEntry[]
+  readonly entries: readonly AuditEntry[]
   /** Position of the user's last rule event when the history was read. */
   readonly readAt: number
-  /** The user's rules when the change is decided on. */
+  /** The user's current rules. */
   rules(): RuleSet
 }
 
-/** Prepares a new event with the content of an old revision; a deleted rule comes back under its own id. */
+/**
+ * Builds a change that restores the content of an earlier revision. A deleted rule is restored with its
+ * id. Throws 400 if the revision does not exist, is a deletion, or has content that is no longer valid.
+ */
 export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
-  scene: RevertContext<Rule, Content>,
+  context: RevertContext<Rule, Content>,
   revertedTo: number,
   expected: ExpectedRuleRevision,
 ): RuleChange {
-  const { kind, desk, userId, ruleId, history } = scene
-  // Checked as a new rule is: what was allowed then may not be any more.
-  const content = kind.readNew(findContent(history, revertedTo))
+  const { kind, commands, userId, ruleId, entries } = context
+  // Validated like a new rule: content that was valid then may not be valid any more.
+  const content = kind.readNew(findContent(entries, revertedTo))
   return {
     ruleId,
     decide() {
-      const present = scene.rules()[kind.name].find(({ id }) => id === ruleId)
-      if (present !== undefined) {
-        checkRevision(present.revision, expected)
+      const current = context.rules()[kind.name].find(({ id }) => id === ruleId)
+      if (current !== undefined) {
+        checkRevision(current.revision, expected)
         return [kind.updated(userId, ruleId, content, { revertedTo })]
       }
-      if (scene.rules().position !== scene.readAt) throw new HistoryChangedError()
-      checkRevision(history.length, expected)
-      const revision = history.length + 1
-      const createdAt = history[0]?.record.metadata.time
+      if (context.rules().position !== context.readAt) throw new HistoryChangedError()
+      checkRevision(entries.length, expected)
+      const revision = entries.length + 1
+      const createdAt = entries[0]?.record.metadata.time
       return [
         kind.created(userId, ruleId, content, { revertedTo, revision, ...(createdAt && { createdAt }) }),
       ]
     },
-    outcome: () => desk.show(ruleId),
+    outcome: () => commands.show(ruleId),
   }
 }
 
-/** The rules changed between reading the history and deciding: read it again. */
+/** The rules changed between reading the history and deciding. The history must be read again. */
 export class HistoryChangedError extends GatewayError {
   constructor() {
-    super('conflict', 'The rules were changed at the same moment. Try again.')
+    super('conflict', 'The rules were changed by another request at the same time. Try again.')
   }
 }
 
-function findContent(history: readonly AuditEntry[], revision: number) {
-  const entry = history[revision - 1]
+function findContent(entries: readonly AuditEntry[], revision: number) {
+  const entry = entries[revision - 1]
   if (entry === undefined) {
-    throw badParameter('revision', `The rule has the revisions 1 to ${history.length} and no ${revision}.`)
+    const message = `revision must be from 1 to ${entries.length}: the rule has no revision ${revision}.`
+    throw invalidParameterError('revision', message)
   }
   const content = entry.after()
   if (content !== null) return content
-  throw badParameter(
+  throw invalidParameterError(
     'revision',
-    `Revision ${revision} is the rule's deletion: there is nothing to go back to.`,
+    `revision ${revision} deleted the rule and has no content to restore. Choose another revision.`,
   )
 }

@@ -15,7 +15,7 @@ import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/http/inference.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
-import { foldUser, rulesAt } from '../../projections/history.ts'
+import { foldUser, toPastRuleSet } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { parseResponsesCall } from '../responses/dialect.ts'
@@ -23,22 +23,31 @@ import { findResponse } from '../responses/store.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import { prefixErrors } from '../rules/endpoints.ts'
 import { describeError } from '../trace/request-record.ts'
-import type { AuditServices } from './audit-entries.ts'
-import { type Draft, type Drafts, type Endpoint, readSimulation, type Simulation } from './read-simulation.ts'
+import {
+  parseSimulation,
+  type RuleDraft,
+  type RuleDrafts,
+  type SimulatedEndpoint,
+  type Simulation,
+} from './parse-simulation.ts'
+import type { AuditServices } from './services.ts'
 
-/** `POST /v1/simulate`: what would become of a request, decided by the code that decides about real ones; nothing is sent. */
+/**
+ * `POST /v1/simulate`: shows how a request would be handled. Uses the code that decides about real requests,
+ * and sends nothing to a provider.
+ */
 export function addSimulationRoute(router: GatewayRouter, services: AuditServices, host: Host): void {
-  const readers = createReaders(host.log)
+  const parsers = createRequestParsers(host.log)
   router.post('/v1/simulate', async (ctx) => {
-    const simulation = readSimulation(jsonBody(ctx))
-    const pinned = await pinFor(simulation, ctx.account, services)
-    const exchange = await createExchange(readers[simulation.endpoint], simulation.request, ctx, pinned)
-    ctx.body = { data: showDecision(exchange, await decide(exchange, host)) }
+    const simulation = parseSimulation(jsonBody(ctx))
+    const caller = await snapshotSimulatedCaller(simulation, ctx.account, services)
+    const exchange = await createExchange(parsers[simulation.endpoint], simulation.request, ctx, caller)
+    ctx.body = { data: showDecision(exchange, await decideExchange(exchange, host)) }
   })
 }
 
-/** Resolves with why the request would be refused; undefined when it would not. */
-async function decide(exchange: Exchange, host: Host): Promise<GatewayError | undefined> {
+/** Resolves with the error that would refuse the request, undefined if it would be allowed. */
+async function decideExchange(exchange: Exchange, host: Host): Promise<GatewayError | undefined> {
   try {
     await host.decide(exchange)
     return undefined
@@ -48,73 +57,88 @@ async function decide(exchange: Exchange, host: Host): Promise<GatewayError | un
   }
 }
 
-function createReaders(log: Pick<EventLog, 'read'>): Readonly<Record<Endpoint, RequestParser>> {
+function createRequestParsers(
+  log: Pick<EventLog, 'read'>,
+): Readonly<Record<SimulatedEndpoint, RequestParser>> {
   const responses: RequestParser = {
     async parseRequest(body, { account }) {
-      const call = await parseResponsesCall(body, (seed) => findResponse(log, seed, account.userId))
+      const findOwnResponse = (responseKey: string) => findResponse(log, responseKey, account.userId)
+      const call = await parseResponsesCall(body, findOwnResponse)
       return call.request
     },
   }
   return { chat: chatDialect, responses, route: routeDialect }
 }
 
-/** Who asks and by which rules: now or at the moment that the simulation names, with its drafts among the rules. */
-async function pinFor(
-  { moment, drafts }: Simulation,
+/**
+ * The caller's account and rules, now or as of the simulation's point in time, with its drafts added to the
+ * rules.
+ */
+async function snapshotSimulatedCaller(
+  { asOf, drafts }: Simulation,
   account: Account,
-  { past, desks, pin }: AuditServices,
+  { history, commands, snapshotCaller }: AuditServices,
 ): Promise<CallerSnapshot> {
   const hasDrafts = Object.values(drafts).some((list) => list.length > 0)
-  if (moment === undefined && !hasDrafts) return pin(account)
+  if (asOf === undefined && !hasDrafts) return snapshotCaller(account)
   const { userId } = account
-  const { user, book } = foldUser(userId, await past.eventsOf(userId, moment))
+  const { user, rules } = foldUser(userId, await history.eventsOf(userId, asOf))
   return {
-    // Before there was a user there was no plan: today's says what the drafts would do.
+    // Before the user existed there was no plan: the current one shows what the drafts would do.
     account: { ...account, plan: user?.plan ?? account.plan, position: user?.position ?? 0 },
-    rules: hasDrafts ? addDrafts(userId, book, drafts, desks) : rulesAt(userId, book),
+    rules: hasDrafts ? addDrafts(userId, rules, drafts, commands) : toPastRuleSet(userId, rules),
   }
 }
 
-/** New drafts are numbered from here on, so that they come after all others of their priority, as new rules do. */
-const FIRST = 2 ** 52
+/**
+ * Higher than every real id, so that new drafts sort after all rules of the same priority, as new rules do.
+ */
+const FIRST_DRAFT_ID = 2 ** 52
 
-/** Nothing decides by it. */
+/** Arbitrary: no decision depends on the time of a rule. */
 const DRAFT_TIME = new Date(0).toISOString()
 
 /**
- * A book's rules after the drafts were made real: checked, and applied as the events that they would be. A draft with an id changes the
- * rule that has it, one without is new and gets the id -1, -2, … in the order given.
+ * Adds drafts to a user's rules by validating them and applying the events that they would cause. A draft
+ * with an id changes the stored rule with that id. A draft without an id is a new rule; in the result, new
+ * rules have the ids -1, -2, … in the order of the drafts.
  */
-function addDrafts(userId: number, book: UserRules, drafts: Drafts, desks: RuleCommandSet): RuleSet {
-  let next = FIRST
-  const entry = { revision: book.revision, position: book.position, metadata: { time: DRAFT_TIME } }
+function addDrafts(
+  userId: number,
+  userRules: UserRules,
+  drafts: RuleDrafts,
+  commandSet: RuleCommandSet,
+): RuleSet {
+  let nextId = FIRST_DRAFT_ID
+  const { revision, position } = userRules
+  const record = { revision, position, metadata: { time: DRAFT_TIME } }
 
-  function add(kind: RuleKindName, { id, ...body }: Draft): void {
-    const desk = desks[kind](userId, () => rulesAt(userId, book))
-    const change = id === undefined ? desk.create(body) : desk.update(id, body, 'any')
-    for (const event of change.decide(change.ruleId ?? next++)) evolveUserRules(book, event, entry)
+  function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft): void {
+    const commands = commandSet[kind](userId, () => toPastRuleSet(userId, userRules))
+    const change = id === undefined ? commands.create(body) : commands.update(id, body, 'any')
+    for (const event of change.decide(change.ruleId ?? nextId++)) evolveUserRules(userRules, event, record)
   }
 
   for (const kind of ['routing', 'firewall'] as const) {
-    for (const [place, draft] of (drafts[kind] ?? []).entries()) {
-      prefixErrors(`rules.${kind}[${place}]`, () => add(kind, draft))
+    for (const [index, draft] of (drafts[kind] ?? []).entries()) {
+      prefixErrors(`rules.${kind}[${index}]`, () => addDraft(kind, draft))
     }
   }
-  const rules = rulesAt(userId, book)
-  return { ...rules, routing: rules.routing.map(renumber), firewall: rules.firewall.map(renumber) }
+  const rules = toPastRuleSet(userId, userRules)
+  return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
 }
 
-function renumber<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {
-  return rule.id < FIRST ? rule : { ...rule, id: FIRST - rule.id - 1 }
+function renumberDraft<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {
+  return rule.id < FIRST_DRAFT_ID ? rule : { ...rule, id: FIRST_DRAFT_ID - rule.id - 1 }
 }
 
-/** What became of a simulated request, in the words of real answers and of the records of requests. */
-function showDecision(exchange: Exchange, refusal: GatewayError | undefined): JsonObject {
+/** Formats the decision with the fields of real responses and request records. */
+function showDecision(exchange: Exchange, error: GatewayError | undefined): JsonObject {
   return {
-    outcome: refusal === undefined ? 'allowed' : 'refused',
-    blocked_by: findBlock(exchange),
-    ...(refusal && { error: describeError(refusal) }),
-    request: refusal === undefined ? exchange.request : null,
+    outcome: error === undefined ? 'allowed' : 'refused',
+    blocked_by: findBlockingRule(exchange),
+    ...(error && { error: describeError(error) }),
+    request: error === undefined ? exchange.request : null,
     warnings: exchange.warnings,
     rule_trace: exchange.trace,
     ...showRoute(exchange.route),
@@ -122,7 +146,7 @@ function showDecision(exchange: Exchange, refusal: GatewayError | undefined): Js
   }
 }
 
-function findBlock({ trace }: Exchange): JsonObject | null {
+function findBlockingRule({ trace }: Exchange): JsonObject | null {
   const entry = trace.find(({ kind, action }) => kind === 'firewall' && action === 'block')
   return entry === undefined ? null : { rule_id: entry.rule_id, name: entry.name }
 }

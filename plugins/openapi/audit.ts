@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { SUBJECTS } from '../audit/audit-entries.ts'
+import { AUDIT_SUBJECTS } from '../audit/audit-entries.ts'
 import { revertSchema } from '../audit/endpoints.ts'
 import { userErrors } from './errors.ts'
 import { describeOperation } from './operation.ts'
@@ -22,7 +22,7 @@ export const auditPaths: JsonObject = {
         momentIn('since', '2026-03-01T09:30:00Z', 'Not before'),
         momentIn('until', '2026-03-02T09:30:00Z', 'Not after'),
         inQuery('actor', text, 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'Who made the change.'),
-        inQuery('kind', oneOf(...SUBJECTS), 'routing', 'What was changed.'),
+        inQuery('kind', oneOf(...AUDIT_SUBJECTS), 'routing', 'What was changed.'),
         inQuery(
           'limit',
           { type: 'integer', minimum: 1, maximum: 500 },
@@ -93,7 +93,7 @@ export const auditSchemas: JsonObject = {
     time,
     actor: text,
     request_id: orNull(text),
-    kind: oneOf(...SUBJECTS, 'unknown'),
+    kind: oneOf(...AUDIT_SUBJECTS, 'unknown'),
     id: { type: ['integer', 'string', 'null'] },
     revision: integer,
     event: text,

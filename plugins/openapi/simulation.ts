@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { simulationSchema } from '../audit/read-simulation.ts'
+import { simulationSchema } from '../audit/parse-simulation.ts'
 import { userErrors } from './errors.ts'
 import { describeOperation } from './operation.ts'
 import { closed, data, integer, list, number, object, oneOf, orNull, ref, text } from './schema.ts'

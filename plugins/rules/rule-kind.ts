@@ -1,5 +1,5 @@
 import type { FirewallRule, JsonObject, RoutingRule, Warning } from '../../core/contract/index.ts'
-import type { Reverting, Reviving, RuleEvent } from '../../core/events/domain-events.ts'
+import type { RestoreFields, RevertFields, RuleEvent } from '../../core/events/domain-events.ts'
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 
@@ -13,8 +13,8 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   /** Only the given fields. */
   readChanges(body: JsonObject): Partial<Content>
   /** `reviving` when the rule was deleted and comes back. */
-  created(userId: number, ruleId: number, content: Content, reviving?: Reviving): RuleEvent
-  updated(userId: number, ruleId: number, changes: Partial<Content>, reverting?: Reverting): RuleEvent
+  created(userId: number, ruleId: number, content: Content, reviving?: RestoreFields): RuleEvent
+  updated(userId: number, ruleId: number, changes: Partial<Content>, reverting?: RevertFields): RuleEvent
   deleted(userId: number, ruleId: number): RuleEvent
   /** The rule as the API shows it. */
   show(rule: Rule): JsonObject

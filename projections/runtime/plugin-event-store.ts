@@ -4,61 +4,61 @@ import { createPluginCodec, type PluginCodec } from '../../core/events/plugin-ev
 import { errorSummary } from '../../core/util/error-message.ts'
 import type { EventWriter } from './write.ts'
 
-/** What a plugin's ledger works with. */
 export interface PluginEventStoreServices {
   readonly log: Pick<EventLog, 'read'>
   readonly writer: EventWriter
   readonly logger: Logger
 }
 
-/** A plugin's events and the state that they lead to. */
+/** A plugin's events and the state that is folded from them. */
 export interface PluginEventStore extends PluginEvents {
-  /** Applies one event. False for one that is another plugin's, or that only another version of this one can read. */
+  /** Applies an event. Returns false if it belongs to another plugin or cannot be decoded by this version. */
   apply(record: RecordedEvent): boolean
 }
 
 /**
- * The ledger before the first event; throws a sentence when the declaration cannot work. A plugin that cannot apply an event has no
- * state any more: whatever asks for that fails, and the rest of the gateway goes on.
+ * Creates the store before the first event; throws if the declaration is not valid. If the plugin fails to
+ * apply an event, its state is lost: from then on, `state` and `append` throw that error. The rest of the
+ * gateway is not affected.
  */
 export function createPluginEventStore(
   plugin: string,
-  declared: EventDeclaration,
+  declaration: EventDeclaration,
   { log, writer, logger }: PluginEventStoreServices,
 ): PluginEventStore {
-  const codec = createPluginCodec(plugin, declared)
-  const state = createPluginState(plugin, declared, codec)
-  let fault: unknown
+  const codec = createPluginCodec(plugin, declaration)
+  const state = createPluginState(plugin, declaration, codec)
+  let applyError: unknown
 
-  function current(): unknown {
-    if (fault !== undefined) throw fault
-    return state.now()
+  function currentState(): unknown {
+    if (applyError !== undefined) throw applyError
+    return state.current()
   }
 
   return {
     apply(record) {
-      if (fault !== undefined) return false
+      if (applyError !== undefined) return false
       try {
         return state.apply(record)
       } catch (error) {
-        fault = error
-        logger.error({ err: error }, 'a plugin has lost its state: what needs it fails from now on')
+        applyError = error
+        logger.error({ err: error }, 'plugin state lost; requests that need it fail')
         return false
       }
     },
-    state: current,
+    state: currentState,
     async append(subject, events, author) {
-      current()
+      currentState()
       const stream = codec.streamOf(subject)
       const command =
         typeof events === 'function'
           ? {
               revision: () => state.revisionOf(stream),
-              decide: () => events(current()).map(codec.encode),
+              decide: () => events(currentState()).map(codec.encode),
             }
           : { decide: () => events.map(codec.encode) }
       const appended = await writer.write({ stream, schema: codec.version, ...command }, author)
-      current()
+      currentState()
       return appended
     },
     async *read(subject) {
@@ -70,32 +70,33 @@ export function createPluginEventStore(
   }
 }
 
-/** What a plugin's events lead to. */
+/** The state that is folded from a plugin's events. */
 interface PluginState {
   /**
-   * Applies one event; false for one that is another plugin's, or that only another version of this one can read. Throws a sentence
-   * when the plugin cannot apply it: there is no state any more then.
+   * Applies an event. Returns false if it belongs to another plugin or cannot be decoded by this version.
+   * Throws an error with a message for the operator if the plugin's `evolve` fails; the state must not be
+   * used afterwards.
    */
   apply(record: RecordedEvent): boolean
-  now(): unknown
-  /** Of the newest event that was applied in a stream; -1 when there was none. */
+  current(): unknown
+  /** Revision of the newest applied event of a stream; -1 if there is none. */
   revisionOf(stream: string): number
 }
 
-/** The state before the first event. */
+/** Creates the state before the first event. */
 export function createPluginState(
   plugin: string,
-  declared: EventDeclaration,
+  declaration: EventDeclaration,
   codec: PluginCodec,
 ): PluginState {
   const revisions = new Map<string, number>()
-  let state = declared.initial()
+  let state = declaration.initial()
 
   function evolve(record: RecordedEvent): boolean {
     const event = codec.decode(record)
     if (event === undefined) return false
-    state = declared.evolve(state, event)
-    if (state === undefined) throw new Error('its evolve returned no state')
+    state = declaration.evolve(state, event)
+    if (state === undefined) throw new Error('evolve returned undefined')
     revisions.set(record.stream, record.revision)
     return true
   }
@@ -106,13 +107,13 @@ export function createPluginState(
         return evolve(record)
       } catch (cause) {
         throw new Error(
-          `plugin "${plugin}" cannot apply the event "${record.type}" at position ${record.position} of the log: ` +
-            `${errorSummary(cause)}. Install a version that can, or take it off the list.`,
+          `plugin "${plugin}" cannot apply event "${record.type}" at log position ${record.position}: ` +
+            `${errorSummary(cause)}. Install a version that can, or remove the plugin from the list.`,
           { cause },
         )
       }
     },
-    now: () => state,
+    current: () => state,
     revisionOf: (stream) => revisions.get(stream) ?? -1,
   }
 }

@@ -1,6 +1,6 @@
 import type { EventDeclaration, EventLog, Plugin, RecordedEvent } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { PLUGIN_STREAMS } from '../../core/events/plugin-events.ts'
+import { PLUGIN_STREAM_PREFIX } from '../../core/events/plugin-events.ts'
 import { errorSummary } from '../../core/util/error-message.ts'
 import {
   createPluginEventStore,
@@ -11,54 +11,56 @@ import type { Subscription } from './subscribe.ts'
 
 interface PluginEventStoresServices extends PluginEventStoreServices {
   readonly log: Pick<EventLog, 'read' | 'subscribe'>
-  readonly live: Subscription
-  /** Runs it, and again while the log is away. */
-  patiently(run: () => Promise<void>): Promise<void>
+  readonly subscription: Subscription
+  /** Runs a function, and again for as long as the event log is unavailable. */
+  retry(run: () => Promise<void>): Promise<void>
 }
 
 /**
- * The ledgers of all plugins that declare events, by plugin, once they have caught up with the log. They are made from the log's
- * beginning at every start, apart from snapshots: a plugin that was just installed, or folds in another way than before, misses nothing.
+ * Opens an event store for every plugin that declares events, and resolves once the stores have caught up
+ * with the log. They are rebuilt from the whole log at every start, not from snapshots, so that a plugin that
+ * was just installed or that folds its events differently receives all of them.
  */
 export async function openPluginEventStores(
   plugins: readonly Plugin[],
   services: PluginEventStoresServices,
 ): Promise<ReadonlyMap<string, PluginEventStore>> {
-  const { log, live, patiently } = services
-  const ledgers = new Map<string, PluginEventStore>()
+  const { log, subscription, retry } = services
+  const stores = new Map<string, PluginEventStore>()
   for (const { name, events } of plugins)
-    if (events !== undefined) ledgers.set(name, openLedger(name, events, services))
-  if (ledgers.size === 0) return ledgers
+    if (events !== undefined) stores.set(name, createStore(name, events, services))
+  if (stores.size === 0) return stores
 
-  const apply = (record: RecordedEvent) => [...ledgers.values()].some((ledger) => ledger.apply(record))
-  // What comes while the past is read waits for its turn.
-  const waiting: RecordedEvent[] = []
-  let take = (record: RecordedEvent) => waiting.push(record) > 0
-  const present = live.position()
-  live.onPluginEvent((record) => take(record))
+  const apply = (record: RecordedEvent) => [...stores.values()].some((store) => store.apply(record))
+  // Events that arrive while earlier ones are read are buffered, to be applied in order.
+  const buffered: RecordedEvent[] = []
+  let receive = (record: RecordedEvent) => buffered.push(record) > 0
+  const startPosition = subscription.position()
+  subscription.onPluginEvent((record) => receive(record))
 
-  let past = 0
-  await patiently(async () => {
-    for await (const record of readToEnd(log, past, PLUGIN_STREAMS)) {
-      if (record.position > present) return
+  let appliedPosition = 0
+  await retry(async () => {
+    for await (const record of readToEnd(log, appliedPosition, PLUGIN_STREAM_PREFIX)) {
+      if (record.position > startPosition) return
       apply(record)
-      past = record.position
+      appliedPosition = record.position
     }
   })
-  for (const record of waiting) apply(record)
-  take = apply
-  for (const ledger of ledgers.values()) ledger.state()
-  return ledgers
+  for (const record of buffered) apply(record)
+  receive = apply
+  // Throws if a plugin failed to apply an event.
+  for (const store of stores.values()) store.state()
+  return stores
 }
 
-function openLedger(
+function createStore(
   plugin: string,
-  declared: EventDeclaration,
+  declaration: EventDeclaration,
   services: PluginEventStoreServices,
 ): PluginEventStore {
   try {
-    return createPluginEventStore(plugin, declared, services)
+    return createPluginEventStore(plugin, declaration, services)
   } catch (cause) {
-    throw new Error(`the events of plugin "${plugin}" cannot be used: ${errorSummary(cause)}.`, { cause })
+    throw new Error(`the events of plugin "${plugin}" are not valid: ${errorSummary(cause)}.`, { cause })
   }
 }

@@ -1,28 +1,37 @@
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
 
-/** Tasks that wait for each other when they have a name in common. */
+/** Runs tasks with the same key one after the other. */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** Runs the task when those before it have ended. */
-  run<Result>(name: string, task: () => Promise<Result>): Promise<Result> {
-    const result = this.#run(this.#last.get(name), task)
-    this.#last.set(name, result)
-    const leave = () => {
-      if (this.#last.get(name) === result) this.#last.delete(name)
+  /**
+   * Runs the task after all earlier tasks with the same key have settled. Rejects without running it if the
+   * previous task found the event log unavailable.
+   */
+  run<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
+    const result = this.#runAfter(this.#last.get(key), task)
+    this.#last.set(key, result)
+    const release = () => {
+      if (this.#last.get(key) === result) this.#last.delete(key)
     }
-    result.then(leave, leave)
+    result.then(release, release)
     return result
   }
 
-  async #run<Result>(before: Promise<unknown> | undefined, task: () => Promise<Result>): Promise<Result> {
-    await before?.catch(failAlike)
+  async #runAfter<Result>(
+    previous: Promise<unknown> | undefined,
+    task: () => Promise<Result>,
+  ): Promise<Result> {
+    await previous?.catch(rethrowIfUnavailable)
     return task()
   }
 }
 
-/** While the log is away, each waiting for an answer of its own would add up to no bound at all. */
-function failAlike(error: unknown): void {
+/**
+ * While the event log is unavailable, queued tasks fail together: if each one waited for its own timeout, the
+ * total would be unbounded. A full disk is different, because a smaller write may still fit.
+ */
+function rethrowIfUnavailable(error: unknown): void {
   if (!EventLogUnavailableError.isInstance(error) || error.diskFull) return
   throw new EventLogUnavailableError(error.message, { cause: error, transient: true })
 }
@@ -32,36 +41,38 @@ interface Waiter {
   readonly resolve: () => void
 }
 
-/** Those who wait until the projections show something. */
+/** Promises that resolve when the projections satisfy a condition. */
 export class ConditionWaiters {
-  readonly #waiting = new Set<Waiter>()
+  readonly #waiters = new Set<Waiter>()
 
-  /** Resolves when the condition holds; rejects with `LogUnavailable` after `patience` milliseconds, if there is a limit. */
-  async wait(condition: () => boolean, patience?: number): Promise<void> {
+  /**
+   * Resolves when the condition holds. Rejects with `EventLogUnavailableError` after `timeoutMs`, if given.
+   */
+  async wait(condition: () => boolean, timeoutMs?: number): Promise<void> {
     if (condition()) return
     let timer: NodeJS.Timeout | undefined
     let waiter: Waiter | undefined
     try {
       await new Promise<void>((resolve, reject) => {
         waiter = { condition, resolve }
-        this.#waiting.add(waiter)
-        if (patience === undefined) return
+        this.#waiters.add(waiter)
+        if (timeoutMs === undefined) return
         timer = setTimeout(
-          () => reject(new EventLogUnavailableError('the event log is slow to be followed')),
-          patience,
+          () => reject(new EventLogUnavailableError('new events were not applied in time')),
+          timeoutMs,
         )
       })
     } finally {
       clearTimeout(timer)
-      if (waiter) this.#waiting.delete(waiter)
+      if (waiter) this.#waiters.delete(waiter)
     }
   }
 
-  /** Looks at every condition again. */
-  look(): void {
-    for (const waiter of this.#waiting) {
+  /** Evaluates all conditions again. */
+  check(): void {
+    for (const waiter of this.#waiters) {
       if (!waiter.condition()) continue
-      this.#waiting.delete(waiter)
+      this.#waiters.delete(waiter)
       waiter.resolve()
     }
   }

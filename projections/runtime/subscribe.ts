@@ -11,66 +11,77 @@ import { isPluginStream } from '../../core/events/plugin-events.ts'
 import type { Projection } from '../projection.ts'
 import { ConditionWaiters } from './queues.ts'
 
-/** `catching-up` until what was in the log at the start is applied; then `following`, or `away` while the log is. */
-type LiveState = 'catching-up' | 'following' | 'away'
+/**
+ * `catching-up` until all events that were in the log at the start have been applied; then `following`, or
+ * `away` while the log is unavailable. Clients read these values in `/readyz`.
+ */
+type SubscriptionState = 'catching-up' | 'following' | 'away'
 
-/** Hears of an applied event, and of the time from its metadata's `time` until then. */
+/** Receives an applied event, and the milliseconds since its metadata's `time`. */
 type AppliedListener = (record: RecordedEvent, delayMs: number) => void
 
-/** Hears of an event in a plugin's stream; false when nobody could read it. */
+/** Receives an event of a plugin's stream. Returns false if no plugin could decode it. */
 type PluginEventListener = (record: RecordedEvent) => boolean
 
-/** Projections that follow the log. */
+/** Keeps projections up to date with the event log. */
 export interface Subscription {
-  /** Resolves when everything that was in the log at the start is applied. */
+  /** Resolves when all events that were in the log at the start have been applied. */
   readonly caughtUp: Promise<void>
-  /** Rejects when an event cannot be applied: the process must not go on with half a state. Never resolves before `close`. */
+  /**
+   * Rejects if an event cannot be applied; the process must then exit, because its state is incomplete.
+   * Resolves only after `close`.
+   */
   readonly ended: Promise<void>
-  state(): LiveState
+  state(): SubscriptionState
   position(): Position
-  /** The newest event that was applied or skipped here; undefined before the first since the start. */
+  /** The newest event that was applied or skipped; undefined before the first one since the start. */
   newest(): RecordedEvent | undefined
-  /** Events taken from the log since the start. */
+  /** Number of events received since the start. */
   received(): number
-  /** Those of them that only a newer node can read; events of plugins that are not listed here are none. */
+  /**
+   * Number of received events that only a newer version can decode. Events of unlisted plugins do not count.
+   */
   skipped(): number
-  /** Calls the listener for every event that is applied from now on, but not for those that were in the log at the start. */
+  /** Calls the listener for every event that is applied after catching up. */
   onApplied(listener: AppliedListener): void
-  /** Calls this listener, and no other, for every event in a plugin's stream from now on. */
+  /** Calls the listener for every further event of a plugin's stream. Replaces the previous listener. */
   onPluginEvent(listener: PluginEventListener): void
   /**
-   * Resolves when the condition holds, looking again after every event. Rejects with `LogUnavailable` when that takes longer
-   * than `patience`, in milliseconds.
+   * Resolves when the condition holds, which is checked after every event. Rejects with
+   * `EventLogUnavailableError` after `timeoutMs`, if given.
    */
-  until(condition: () => boolean, patience?: number): Promise<void>
+  until(condition: () => boolean, timeoutMs?: number): Promise<void>
   close(): Promise<void>
 }
 
-const RETRY_MS = { first: 100, most: 5000 }
+const RETRY_MS = { first: 100, max: 5000 }
 
-/** Applies every event after `from` to the projections, one after the other, and comes back when the log was away. */
+/**
+ * Applies every event after `from` to the projections, in log order. While the log is unavailable, retries
+ * with exponential backoff and continues after the last applied event.
+ */
 export function subscribeProjections(
   log: EventLog,
   projections: readonly Projection[],
   logger: Logger,
   from: Position = 0,
 ): Subscription {
-  const stop = new AbortController()
+  const abort = new AbortController()
   const waiters = new ConditionWaiters()
   const listeners: AppliedListener[] = []
   let applyPluginEvent: PluginEventListener = () => true
-  const counts = { taken: 0, skipped: 0 }
-  let state: LiveState = 'catching-up'
+  const counts = { received: 0, skipped: 0 }
+  let state: SubscriptionState = 'catching-up'
   let isCaughtUp = false
   let newest: RecordedEvent | undefined
 
-  function take(record: RecordedEvent): void {
+  function receive(record: RecordedEvent): void {
     const isApplied = isPluginStream(record.stream) ? applyPluginEvent(record) : apply(record)
     if (!isApplied) counts.skipped += 1
-    counts.taken += 1
+    counts.received += 1
     newest = record
-    if (isApplied && isCaughtUp) tell(record)
-    waiters.look()
+    if (isApplied && isCaughtUp) notifyListeners(record)
+    waiters.check()
   }
 
   function apply(record: RecordedEvent): boolean {
@@ -80,40 +91,40 @@ export function subscribeProjections(
     return true
   }
 
-  function tell(record: RecordedEvent): void {
-    // Clocks of other machines may be ahead of ours.
-    const delay = Math.max(0, Date.now() - Date.parse(record.metadata.time))
-    for (const listener of listeners) listener(record, delay)
+  function notifyListeners(record: RecordedEvent): void {
+    // Never negative, even if the clock of the machine that wrote the event is ahead of this one.
+    const delayMs = Math.max(0, Date.now() - Date.parse(record.metadata.time))
+    for (const listener of listeners) listener(record, delayMs)
   }
 
-  async function follow(markCaughtUp: () => void): Promise<void> {
-    let delay = RETRY_MS.first
-    while (!stop.signal.aborted) {
+  async function run(resolveCaughtUp: () => void): Promise<void> {
+    let delayMs = RETRY_MS.first
+    while (!abort.signal.aborted) {
       try {
-        for await (const item of log.subscribe(newest?.position ?? from, stop.signal)) {
-          delay = RETRY_MS.first
-          if (item !== 'caught-up') take(item)
+        for await (const item of log.subscribe(newest?.position ?? from, abort.signal)) {
+          delayMs = RETRY_MS.first
+          if (item !== 'caught-up') receive(item)
           else {
-            if (state === 'away') logger.info('the event log is back')
+            if (state === 'away') logger.info('event log available again')
             state = 'following'
             isCaughtUp = true
-            markCaughtUp()
+            resolveCaughtUp()
           }
         }
-        if (!stop.signal.aborted) throw new EventLogUnavailableError('the event log has ended')
+        if (!abort.signal.aborted) throw new EventLogUnavailableError('the event log ended the subscription')
       } catch (error) {
         if (!EventLogUnavailableError.isInstance(error)) throw error
         state = 'away'
-        logger.warn({ err: error }, 'the event log is away; following it again soon')
-        await sleep(delay, undefined, { signal: stop.signal }).catch(() => undefined)
-        delay = Math.min(delay * 2, RETRY_MS.most)
+        logger.warn({ err: error }, 'event log unavailable; retrying')
+        await sleep(delayMs, undefined, { signal: abort.signal }).catch(() => undefined)
+        delayMs = Math.min(delayMs * 2, RETRY_MS.max)
       }
     }
   }
 
   let ended: Promise<void> = Promise.resolve()
   const caughtUp = new Promise<void>((resolve, reject) => {
-    ended = follow(resolve)
+    ended = run(resolve)
     ended.catch(reject)
   })
 
@@ -123,15 +134,15 @@ export function subscribeProjections(
     state: () => state,
     position: () => newest?.position ?? from,
     newest: () => newest,
-    received: () => counts.taken,
+    received: () => counts.received,
     skipped: () => counts.skipped,
     onApplied: (listener) => listeners.push(listener),
     onPluginEvent(listener) {
       applyPluginEvent = listener
     },
-    until: (condition, patience) => waiters.wait(condition, patience),
+    until: (condition, timeoutMs) => waiters.wait(condition, timeoutMs),
     async close() {
-      stop.abort()
+      abort.abort()
       await ended
     },
   }

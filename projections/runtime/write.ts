@@ -15,28 +15,32 @@ import type { Subscription } from './subscribe.ts'
 
 interface Command {
   readonly stream: string
-  /** The stream's revision as the projection knows it now. */
+  /** The stream's revision in the current state of the projection. */
   revision(): number
-  /** Decides on the projection's present state; throws a `GatewayError` to refuse. No events: nothing to do. */
+  /**
+   * Decides on the current state. Returns no events if there is nothing to do; throws a `GatewayError` to
+   * refuse.
+   */
   decide(): readonly DomainEvent[]
-  /** Nobody else has to know of it before the answer. */
+  /** If true, `write` does not wait until the other processes of this node have applied the events. */
   readonly isInternal?: boolean
 }
 
-/** What a plugin writes: events in shapes of its own. */
+/** A command of a plugin, whose events have shapes of their own. */
 interface PluginCommand {
   readonly stream: string
-  /** The version of the shapes. */
+  /** Version of the event shapes. */
   readonly schema: number
-  /** As of a `Command`; left out, the events are appended whatever else was written. */
+  /** As in `Command`. Without it, the events are appended at any revision. */
   revision?(): number
   decide(): readonly NewEvent[]
 }
 
 export interface EventWriter {
   /**
-   * Decides, appends at the revision decided on, and resolves when the projections of this node show the change, in all its processes.
-   * When somebody else was quicker, it decides again on the new state. Rejects with `LogUnavailable` while the log is away.
+   * Decides, appends at the revision that the decision was based on, and resolves when the projections of all
+   * processes of this node have applied the events. If another writer appended first, decides again on the
+   * new state. Resolves with undefined if there was nothing to do. Rejects with `EventLogUnavailableError`.
    */
   write(command: Command | PluginCommand, author: Author): Promise<Appended | undefined>
 }
@@ -46,60 +50,63 @@ const MAX_ATTEMPTS = 50
 const DEFAULT_TIMEOUT_MS = 5000
 
 export interface EventWriterOptions {
-  /** How long this node may take to see what is in the log already, in milliseconds. */
+  /** Maximum time to wait until this node has applied events that are in the log. */
   readonly timeoutMs?: number
-  /** Resolves when the other processes of this node show what is in the log up to the position. */
+  /** Resolves when the other processes of this node have applied all events up to the position. */
   readonly broadcastPosition?: ((position: Position) => Promise<void>) | undefined
 }
 
 export function createEventWriter(
   log: Pick<EventLog, 'append' | 'poll'>,
-  live: Subscription,
+  subscription: Subscription,
   clock: Clock,
   { timeoutMs = DEFAULT_TIMEOUT_MS, broadcastPosition = async () => undefined }: EventWriterOptions = {},
 ): EventWriter {
-  /** Writes to one stream queue up here, so that writers on this node never run into each other. */
+  /**
+   * Serializes writes to the same stream, so that writers in this process do not conflict with each other.
+   */
   const queues = new KeyedQueue()
 
-  async function attempt(command: Command | PluginCommand, author: Author): Promise<Appended | undefined> {
+  async function writeWithRetry(
+    command: Command | PluginCommand,
+    author: Author,
+  ): Promise<Appended | undefined> {
     const schema = 'schema' in command ? command.schema : SCHEMA_VERSION
-    for (let tries = 1; ; tries++) {
-      if (live.state() === 'away')
-        throw new EventLogUnavailableError('the event log is away', { transient: true })
+    for (let attempt = 1; ; attempt++) {
+      if (subscription.state() === 'away')
+        throw new EventLogUnavailableError('the event log is unavailable', { transient: true })
       const expectedRevision = command.revision?.() ?? 'any'
       const events: readonly NewEvent[] = command.decide()
       if (events.length === 0) return undefined
       const metadata = createMetadata(author.actor, clock(), author.requestId, schema)
       try {
-        const appended = await log.append(command.stream, events, {
-          expectedRevision: expectedRevision,
-          metadata,
-        })
-        await show(appended, command)
+        const appended = await log.append(command.stream, events, { expectedRevision, metadata })
+        await waitUntilApplied(appended, command)
         return appended
       } catch (error) {
         if (!WrongExpectedRevisionError.isInstance(error)) throw error
-        if (tries === MAX_ATTEMPTS) throw new GatewayError('conflict', 'Too many changes at once. Try again.')
+        if (attempt === MAX_ATTEMPTS)
+          throw new GatewayError('conflict', 'Too many concurrent changes. Try again.')
         log.poll?.()
-        await live.until(() => (command.revision?.() ?? error.actual) >= error.actual, timeoutMs)
+        await subscription.until(() => (command.revision?.() ?? error.actual) >= error.actual, timeoutMs)
       }
     }
   }
 
-  async function show({ position }: Appended, command: Command | PluginCommand): Promise<void> {
+  async function waitUntilApplied({ position }: Appended, command: Command | PluginCommand): Promise<void> {
     const isInternal = 'isInternal' in command && command.isInternal
-    const here = live.until(() => live.position() >= position, timeoutMs)
+    const appliedHere = subscription.until(() => subscription.position() >= position, timeoutMs)
     try {
-      await (isInternal ? here : Promise.all([here, broadcastPosition(position)]))
+      await (isInternal ? appliedHere : Promise.all([appliedHere, broadcastPosition(position)]))
     } catch (cause) {
-      const message = 'the change is in the event log, and not all of this node saw it there in time'
+      const message = 'the change is in the event log, but not all processes of this node applied it in time'
       throw new EventLogUnavailableError(message, { cause, outcomeUnknown: true })
     }
   }
 
   return {
     write(command, author) {
-      const write = () => attempt(command, author)
+      const write = () => writeWithRetry(command, author)
       return command.revision === undefined ? write() : queues.run(command.stream, write)
     },
   }

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import type { Position } from '../../core/contract/index.ts'
 import { stateShape } from './format.ts'
 
-/** A snapshot by its name, `{position}-{shape}.snapshot`. */
+/** A snapshot file, described by its name, `{position}-{shape}.snapshot`. */
 interface SnapshotFile {
   readonly path: string
   readonly position: Position
-  /** Whether this code could have written it. */
-  readonly isOurs: boolean
+  /** Whether its state has the shape of this version's projections. */
+  readonly isCurrent: boolean
 }
 
 const NAME = /^(\d{1,16})-([0-9a-f]{16})\.snapshot$/
@@ -17,37 +17,41 @@ export function snapshotName(position: Position, shape: string): string {
   return `${position}-${shape}.snapshot`
 }
 
-/** The snapshots in the folder, newest first; none when there is no folder. */
+/**
+ * Lists the snapshots in the folder, highest position first. Returns an empty list if the folder does not
+ * exist.
+ */
 export async function listSnapshots(folder: string): Promise<readonly SnapshotFile[]> {
   const names = await readdir(folder).catch(() => [])
   const files = names.flatMap((name) => {
     const [, position, shape] = NAME.exec(name) ?? []
     if (position === undefined) return []
-    return { path: join(folder, name), position: Number(position), isOurs: shape === stateShape() }
+    return { path: join(folder, name), position: Number(position), isCurrent: shape === stateShape() }
   })
   return files.sort((a, b) => b.position - a.position)
 }
 
-/** The newest can turn out to be damaged. */
-const KEPT = 2
+/** Two, because the newest may turn out to be damaged. */
+const KEPT_SNAPSHOTS = 2
 
-/** What a process that was killed while writing left behind; nothing takes that long to write. */
+/** Age after which an unfinished file must be left over from a killed process: no write takes this long. */
 const ABANDONED_MS = 3_600_000
 
 /**
- * Removes all but the two that were written last, and what was never finished. By time and not by position: where the folder came
- * to another log, the old one's positions mean nothing.
+ * Deletes all snapshots except the two that were written last, and abandoned unfinished files. Sorts by time,
+ * not by position: if the folder was moved to another log, positions of the previous log are meaningless.
  */
 export async function sweepSnapshots(folder: string): Promise<void> {
   const names = (await readdir(folder)).filter((name) => NAME.test(name) || name.endsWith('.tmp'))
   const files = await Promise.all(names.map((name) => readAge(join(folder, name))))
-  const snapshots = files.filter(({ path }) => !path.endsWith('.tmp')).sort((a, b) => a.age - b.age)
-  const abandoned = files.filter(({ path, age }) => path.endsWith('.tmp') && age > ABANDONED_MS)
-  await Promise.all([...snapshots.slice(KEPT), ...abandoned].map(({ path }) => rm(path, { force: true })))
+  const snapshots = files.filter(({ path }) => !path.endsWith('.tmp')).sort((a, b) => a.ageMs - b.ageMs)
+  const abandoned = files.filter(({ path, ageMs }) => path.endsWith('.tmp') && ageMs > ABANDONED_MS)
+  const obsolete = [...snapshots.slice(KEPT_SNAPSHOTS), ...abandoned]
+  await Promise.all(obsolete.map(({ path }) => rm(path, { force: true })))
 }
 
-/** Milliseconds since it was written; that of a file which somebody else has removed is 0. */
-async function readAge(path: string) {
-  const found = await stat(path).catch(() => undefined)
-  return { path, age: found ? Date.now() - found.mtimeMs : 0 }
+/** Reads the time since the last write. Returns an age of 0 for a file that another process has deleted. */
+async function readAge(path: string): Promise<{ path: string; ageMs: number }> {
+  const stats = await stat(path).catch(() => undefined)
+  return { path, ageMs: stats ? Date.now() - stats.mtimeMs : 0 }
 }

@@ -3,29 +3,33 @@ import type { Position, RecordedEvent } from '../../core/contract/index.ts'
 import { EVENT_TYPES, SCHEMA_VERSION } from '../../core/events/codec.ts'
 import type { SavedProjection } from '../projection.ts'
 
-/** Counts the ways in which projections were folded and saved. A test tells when a change here or there needs a new one. */
+/**
+ * Version of how projections fold events and save their state. Must be increased when either changes; a test
+ * compares the saved state with a fixture.
+ */
 export const STATE_SHAPE = 1
 
 /**
- * The first line of a snapshot: what its state was folded by, and the newest event in it, which ties it to a log.
- * Each projection follows with a line `#name` and its own lines; the last line is the SHA-256 of all bytes before it.
+ * The first line of a snapshot: the shape of its state, and the newest event, which ties it to a log. It is
+ * followed by a line `#name` and the saved lines for each projection. The last line is the SHA-256 of all
+ * bytes before it.
  */
 export interface SnapshotHeader {
   readonly shape: string
   readonly position: Position
   readonly stream: string
   readonly revision: number
-  /** SHA-256 of the event, hex. */
+  /** SHA-256 of the event, in hex. */
   readonly event: string
 }
 
-/** A state at one position, with lines that are made while they are taken. */
+/** The state at one position. Its lines are produced during iteration. */
 export interface Snapshot {
   readonly header: SnapshotHeader
   readonly parts: readonly { readonly name: string; readonly lines: Iterable<string | Buffer> }[]
 }
 
-/** The state right after `newest` was applied; to be called before anything else is. */
+/** Takes a snapshot of the state after `newest`. Must be called before the next event is applied. */
 export function takeSnapshot(newest: RecordedEvent, projections: readonly SavedProjection[]): Snapshot {
   const { position, stream, revision } = newest
   return {
@@ -34,7 +38,10 @@ export function takeSnapshot(newest: RecordedEvent, projections: readonly SavedP
   }
 }
 
-/** Tells states apart that were folded by other code: a type of event that is new to this code was skipped by the code before. */
+/**
+ * Identifies the code that folded a state. Includes the known event types: code that did not know a type
+ * skipped its events.
+ */
 export function stateShape(): string {
   const facts = JSON.stringify([STATE_SHAPE, SCHEMA_VERSION, EVENT_TYPES.toSorted()])
   return createHash('sha256').update(facts).digest('hex').slice(0, 16)
@@ -46,8 +53,8 @@ export function hashEvent({ stream, revision, type, data, metadata }: RecordedEv
     .digest('hex')
 }
 
-/** Everything after the first line, line by line; the same for the same state. */
-export function* linesOf({ parts }: Pick<Snapshot, 'parts'>): Generator<string | Buffer> {
+/** Yields all lines after the header. Equal states yield equal lines. */
+export function* snapshotLines({ parts }: Pick<Snapshot, 'parts'>): Generator<string | Buffer> {
   for (const { name, lines } of parts) {
     yield `#${name}`
     yield* lines

@@ -8,35 +8,39 @@ import { hashEvent, type Snapshot, type SnapshotHeader } from './format.ts'
 
 interface Restored {
   readonly projections: Projections
-  /** The position that the state stands at: the log is followed from there. */
+  /** Position of the state: subscribe to the log from here. */
   readonly position: Position
 }
 
 /**
- * The state in the newest snapshot that is whole, of this code and of this log; without one, the state before the first event.
- * One that cannot be used is never trusted in part: it is logged, and the one before it is tried.
+ * Restores the state of the newest valid snapshot, or the state before the first event if there is none. A
+ * snapshot is valid if it is complete, was written by this version's code and belongs to this log. Invalid
+ * snapshots are logged and skipped as a whole. Rejects with `EventLogUnavailableError`.
  */
 export async function restoreProjections(folder: string, log: EventLog, logger: Logger): Promise<Restored> {
-  for (const { path, isOurs } of await listSnapshots(folder)) {
+  for (const { path, isCurrent } of await listSnapshots(folder)) {
     try {
-      if (!isOurs) throw new Error('another version of the program wrote it')
+      if (!isCurrent) throw new Error('it was written by another version of Signalbox')
       const snapshot = await readSnapshot(path)
-      await checkLog(log, snapshot.header)
+      await checkBelongsToLog(log, snapshot.header)
       return { projections: loadProjections(snapshot), position: snapshot.header.position }
     } catch (error) {
       if (EventLogUnavailableError.isInstance(error)) throw error
-      logger.warn({ snapshot: path, err: error }, 'a snapshot is not used; the log is read instead')
+      logger.warn(
+        { snapshot: path, err: error },
+        'snapshot skipped; falling back to an older one or the event log',
+      )
     }
   }
   return { projections: createProjections(), position: 0 }
 }
 
-/** Throws unless the newest event in the snapshot is in the log, at the same place. */
-async function checkLog(log: EventLog, header: SnapshotHeader): Promise<void> {
+/** Throws unless the log contains the snapshot's newest event at the same position and revision. */
+async function checkBelongsToLog(log: EventLog, header: SnapshotHeader): Promise<void> {
   for await (const record of log.read(header.stream, header.revision)) {
-    // Some servers do not tell the position when a single stream is read.
-    const isInPlace = record.position === header.position || record.position === 0
-    if (isInPlace && record.revision === header.revision && hashEvent(record) === header.event) return
+    // Some servers do not report positions when a single stream is read.
+    const isSamePosition = record.position === header.position || record.position === 0
+    if (isSamePosition && record.revision === header.revision && hashEvent(record) === header.event) return
     break
   }
   throw new Error('it belongs to another event log')
@@ -52,34 +56,38 @@ function loadProjections({ parts }: SavedSnapshot): Projections {
   return projections
 }
 
-/** A snapshot as it stands in a file. */
+/** A snapshot that was read from a file. */
 interface SavedSnapshot extends Snapshot {
   readonly parts: readonly { readonly name: string; readonly lines: Iterable<Buffer> }[]
 }
 
+/** 64 hex digits and a newline. */
 const HASH_BYTES = 65
 
-/** Reads a snapshot; throws when it is not as it was written. */
+/** Reads a snapshot. Throws if its content does not match its hash. */
 export async function readSnapshot(path: string): Promise<SavedSnapshot> {
-  const bytes = await readWhole(path)
+  const bytes = await readFileInChunks(path)
   const content = bytes.subarray(0, Math.max(0, bytes.length - HASH_BYTES))
   const hash = bytes.subarray(content.length).toString('latin1').trimEnd()
   if (createHash('sha256').update(content).digest('hex') !== hash)
     throw new Error('its content does not match its hash')
   const header: SnapshotHeader = JSON.parse(content.toString('utf8', 0, content.indexOf('\n')))
-  return { header, parts: findParts(content) }
+  return { header, parts: splitParts(content) }
 }
 
-/** `readFile` takes 2 GiB at most. */
-async function readWhole(path: string): Promise<Buffer> {
+const READ_CHUNK_BYTES = 64 * 1024 * 1024
+
+/** Reads a file of any size; `readFile` is limited to 2 GiB. */
+async function readFileInChunks(path: string): Promise<Buffer> {
   const file = await open(path)
   try {
     const { size } = await file.stat()
     const bytes = Buffer.allocUnsafeSlow(size)
-    for (let at = 0; at < size; ) {
-      const { bytesRead } = await file.read(bytes, at, Math.min(size - at, READ_BYTES))
-      if (bytesRead === 0) throw new Error('it became shorter while it was read')
-      at += bytesRead
+    for (let offset = 0; offset < size; ) {
+      const length = Math.min(size - offset, READ_CHUNK_BYTES)
+      const { bytesRead } = await file.read(bytes, offset, length)
+      if (bytesRead === 0) throw new Error('it was truncated while it was read')
+      offset += bytesRead
     }
     return bytes
   } finally {
@@ -87,9 +95,7 @@ async function readWhole(path: string): Promise<Buffer> {
   }
 }
 
-const READ_BYTES = 64 * 1024 * 1024
-
-function findParts(content: Buffer): SavedSnapshot['parts'] {
+function splitParts(content: Buffer): SavedSnapshot['parts'] {
   const parts = []
   for (let start = content.indexOf('\n#'); start !== -1; ) {
     const lines = content.indexOf('\n', start + 1) + 1
@@ -102,9 +108,9 @@ function findParts(content: Buffer): SavedSnapshot['parts'] {
 }
 
 function* splitLines(text: Buffer): Generator<Buffer> {
-  let from = 0
-  for (let to = text.indexOf('\n'); to !== -1; to = text.indexOf('\n', from)) {
-    yield text.subarray(from, to)
-    from = to + 1
+  let start = 0
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+    yield text.subarray(start, end)
+    start = end + 1
   }
 }

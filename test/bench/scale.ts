@@ -14,7 +14,7 @@ const events = await timed(() => generateLog(dataDir, users, eventsPerUser))
 report(`${events.result} events of ${users} users are generated`, events.seconds)
 
 const first = await start('without a snapshot')
-const taken = await timed(() => first.until('a snapshot is taken'))
+const taken = await timed(() => first.until('snapshot written'))
 report('a snapshot is taken in the background after', taken.seconds)
 await first.gateway.stop()
 

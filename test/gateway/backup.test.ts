@@ -2,8 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { cp, open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { SqliteDatabase } from '../../core/event-log/sqlite/file.ts'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { makeFolder, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
 
 /** Copies the data folder of a running gateway into an empty folder, with the commands of docs/operations.md. */
@@ -92,7 +93,7 @@ describe('"log backup"', () => {
   beforeEach(async () => {
     dataDir = await makeFolder()
     await runSignalbox(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: dataDir })
-    const log = await openSqliteLog({ directory: dataDir })
+    const log = await openSqliteLog({ directory: dataDir, expiringStreams: EXPIRING_STREAMS })
     const metadata = { actor: 'system', time: new Date().toISOString(), schema: 1 }
     await log.append('response-1', [{ type: 'Any', data: {} }], {
       expectedRevision: -1,
@@ -128,7 +129,7 @@ describe('"log backup"', () => {
 
     for (const taken of [folder, dataDir]) {
       const { code, stderr } = await backUp([taken])
-      expect(stderr).to.equal(`${taken} is not empty: name a folder for this backup alone\n`)
+      expect(stderr).to.equal(`${taken} is not empty: choose an empty or new folder for the backup\n`)
       expect(code).to.equal(1)
     }
   })
@@ -150,7 +151,7 @@ describe('"log backup"', () => {
     const folder = await within('backup')
 
     const noLog = await backUp([folder], { DATA_DIR: empty })
-    expect(noLog).to.include({ code: 1, stderr: `there is no event log in ${empty}\n` })
+    expect(noLog).to.include({ code: 1, stderr: `no event log found in ${empty}\n` })
     expect(await readdir(empty)).to.deep.equal([])
     expect((await backUp([])).code).to.equal(2)
     const server = await backUp([folder], { EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' })

@@ -103,7 +103,7 @@ const cases: readonly Case[] = [
     what: 'a type of event whose schema is none',
     use: ['x'],
     packages: { x: x('events: { types: { Seen: { type: 3 } }, initial: () => 0, evolve: (n) => n },') },
-    says: ['the events of plugin "x" cannot be used: the schema of its event "Seen" is no JSON schema'],
+    says: ['the events of plugin "x" are not valid: the schema of event "Seen" is not a valid JSON Schema'],
   },
 ]
 

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import { expect } from 'chai'
 import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { FOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import {
   ADMIN_KEY,
@@ -152,7 +153,10 @@ describe('a gateway on EventStoreDB, when the server is away', () => {
 
     /** The rules when the node has seen what the log holds. */
     async function settled(node: RunningGateway): Promise<string[]> {
-      const log = await openEventStoreLog({ connectionString: server.connectionString })
+      const log = await openEventStoreLog({
+        connectionString: server.connectionString,
+        followedStreams: FOLLOWED_STREAMS,
+      })
       let created = 0
       let deleted = 0
       for await (const { type } of readToEnd(log)) {
@@ -167,7 +171,10 @@ describe('a gateway on EventStoreDB, when the server is away', () => {
 
   async function expectGapless(): Promise<void> {
     const next = new Map<string, number>()
-    const log = await openEventStoreLog({ connectionString: server.connectionString })
+    const log = await openEventStoreLog({
+      connectionString: server.connectionString,
+      followedStreams: FOLLOWED_STREAMS,
+    })
     for await (const { stream, revision } of readToEnd(log)) {
       expect(revision).to.equal(next.get(stream) ?? 0)
       next.set(stream, revision + 1)
@@ -198,7 +205,7 @@ describe('a gateway on EventStoreDB, when the server is away', () => {
     const dataDir = await makeFolder()
     const first = await startGateway(environment, { dataDir, demoKey: gateway.demoKey })
     await first.stop()
-    expect(first.stderr()).to.contain('a snapshot is taken')
+    expect(first.stderr()).to.contain('snapshot written')
     const { status } = await gateway.call('POST', '/v1/firewall-rules', rule('came-after', 'block'))
     expect(status).to.equal(201)
     const second = await startGateway(environment, { dataDir, demoKey: gateway.demoKey })

@@ -1,7 +1,7 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { SqliteDatabase } from '../../core/event-log/sqlite/file.ts'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { makeFolder, runSignalbox, startGateway } from '../support/gateway.ts'
 
 describe('the command line', () => {

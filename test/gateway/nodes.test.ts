@@ -3,6 +3,7 @@ import type { EventLog } from '../../core/contract/index.ts'
 import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { FOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
@@ -170,7 +171,7 @@ async function startOnServer(): Promise<Cluster> {
   const second = await startGateway(settings, { dataDir: await makeFolder(), demoKey: first.demoKey })
   return {
     nodes: [first, second],
-    openLog: () => openEventStoreLog({ connectionString }),
+    openLog: () => openEventStoreLog({ connectionString, followedStreams: FOLLOWED_STREAMS }),
     async stop() {
       await Promise.all([first.stop(), second.stop()])
       await server.stop()

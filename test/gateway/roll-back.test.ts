@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { expect } from 'chai'
-import { SqliteDatabase } from '../../core/event-log/sqlite/file.ts'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { ADMIN_KEY, type RunningGateway, runSignalbox, startGateway } from '../support/gateway.ts'
 import { readScrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'

@@ -44,7 +44,7 @@ describe('a gateway that takes snapshots', () => {
     const second = await startGateway({}, { dataDir, demoKey })
     expect(await patternsOf(second)).to.deep.equal(['kept'])
     await second.stop()
-    expect(second.stderr()).to.contain('a snapshot is not used')
+    expect(second.stderr()).to.contain('snapshot skipped')
   })
 
   it('reads only what came after its snapshot', async () => {
@@ -57,7 +57,7 @@ describe('a gateway that takes snapshots', () => {
     expect(await patternsOf(second)).to.deep.equal(['before'])
     await second.stop()
 
-    expect(second.stderr()).not.to.contain('a snapshot is taken')
+    expect(second.stderr()).not.to.contain('snapshot written')
     expect(await snapshotsIn(dataDir)).to.deep.equal(before)
   })
 })

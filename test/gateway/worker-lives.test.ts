@@ -265,7 +265,7 @@ describe('the end of several workers', function () {
         { authorization: `Bearer ${ADMIN_KEY}` },
       )
     await gateway.stop()
-    const taken = readLog(gateway).filter(({ msg }) => msg === 'a snapshot is taken')
+    const taken = readLog(gateway).filter(({ msg }) => msg === 'snapshot written')
     expect(taken).not.to.deep.equal([])
     expect(new Set(taken.map(({ worker }) => worker))).to.deep.equal(new Set([1]))
     const paths = taken.map(({ snapshot }) => snapshot)

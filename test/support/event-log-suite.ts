@@ -8,12 +8,12 @@ import {
   WrongExpectedRevisionError,
 } from '../../core/contract/event-log.ts'
 
-/** A fresh, empty log, and what a test may do with it. */
+/** An empty log in a new store. */
 export interface OpenedLog {
   readonly log: EventLog
   /** Closes the log and opens the same store again. */
   reopen(): Promise<EventLog>
-  /** Closes whatever is open and removes the store. */
+  /** Closes the open log and removes the store. */
   dispose(): Promise<void>
 }
 
@@ -28,9 +28,9 @@ export function numbered(n: number): NewEvent {
   return { type: 'Numbered', data: { n } }
 }
 
-/** The behaviour that every event log has. */
+/** Defines the tests that every event log must pass. */
 export function eventLogContract(name: string, open: () => Promise<OpenedLog>): void {
-  describe(`${name}, as an event log`, () => {
+  describe(`${name}: event log contract`, () => {
     let opened: OpenedLog
     let log: EventLog
 
@@ -45,7 +45,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
       log.append(stream, numbers.map(numbered), { expectedRevision: 'any', metadata })
 
     describe('append', () => {
-      it('gives back what was written, in order, with the metadata of the append', async () => {
+      it('stores events in order, with the metadata of the append', async () => {
         const { position } = await log.append('user-1', [numbered(1), numbered(2)], {
           expectedRevision: -1,
           metadata,
@@ -61,19 +61,20 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(events[1]?.position).to.equal(position)
       })
 
-      it('keeps any Unicode text', async () => {
+      it('preserves any Unicode text', async () => {
         const data = {
           'ключ "1"': 'naïve 🚂 日本語 \u2028 \u0000 \\ \ud800',
           nested: { list: [null, true, -1.5e-7] },
         }
-        await log.append('user-ä🚂', [{ type: 'Überschrift', data }], { expectedRevision: 'any', metadata })
+        const events = [{ type: 'Überschrift', data }]
+        await log.append('user-ä🚂', events, { expectedRevision: 'any', metadata })
 
         const [event] = await collect(log.read('user-ä🚂'))
 
         expect(event).to.deep.include({ stream: 'user-ä🚂', type: 'Überschrift', data })
       })
 
-      it('keeps payloads of half a megabyte', async () => {
+      it('preserves payloads of half a megabyte', async () => {
         const data = { text: 'ü'.repeat(250_000) }
         await log.append('user-1', [{ type: 'Large', data }], { expectedRevision: 'any', metadata })
 
@@ -93,7 +94,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(revisions(await collect(log.read('user-2')))).to.deep.equal([0, 1])
       })
 
-      it('gives positions that grow across streams', async () => {
+      it('assigns positions that increase across streams', async () => {
         const first = await append('user-1', 1)
         const second = await append('user-2', 1)
         const third = await append('user-1', 2)
@@ -103,7 +104,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(third.position).to.be.greaterThan(second.position)
       })
 
-      it('accepts the revision that the stream is at', async () => {
+      it('accepts the current revision of the stream', async () => {
         await append('user-1', 1, 2)
 
         const { revision } = await log.append('user-1', [numbered(3)], { expectedRevision: 1, metadata })
@@ -111,7 +112,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(revision).to.equal(2)
       })
 
-      it('refuses another revision, and tells the actual one', async () => {
+      it('rejects any other expected revision and reports the actual one', async () => {
         await append('user-1', 1, 2, 3)
 
         const error = await rejection(log.append('user-1', [numbered(4)], { expectedRevision: 1, metadata }))
@@ -120,7 +121,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(error).to.include({ stream: 'user-1', expected: 1, actual: 2 })
       })
 
-      it('refuses -1 for a stream that exists', async () => {
+      it('rejects expected revision -1 for a stream that exists', async () => {
         await append('user-1', 1)
 
         const error = await rejection(log.append('user-1', [numbered(2)], { expectedRevision: -1, metadata }))
@@ -129,14 +130,14 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(error).to.include({ expected: -1, actual: 0 })
       })
 
-      it('refuses a revision of a stream that does not exist, and tells -1', async () => {
+      it('rejects an expected revision of a stream that does not exist and reports -1', async () => {
         const error = await rejection(log.append('user-1', [numbered(1)], { expectedRevision: 0, metadata }))
 
         expect(error).to.be.instanceOf(WrongExpectedRevisionError)
         expect(error).to.include({ expected: 0, actual: -1 })
       })
 
-      it('writes nothing when it refuses', async () => {
+      it('writes nothing when it rejects the expected revision', async () => {
         await append('user-1', 1)
 
         await rejection(log.append('user-1', [numbered(2), numbered(3)], { expectedRevision: 5, metadata }))
@@ -144,27 +145,27 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(await collect(log.read('user-1'))).to.have.length(1)
       })
 
-      it('refuses to write no events', async () => {
+      it('rejects an append without events', async () => {
         const error = await rejection(log.append('user-1', [], { expectedRevision: 'any', metadata }))
 
         expect(error).to.have.property('message').that.includes('at least one event')
       })
 
-      it('lets exactly one of 64 concurrent appends with the same expected revision win', async () => {
+      it('accepts exactly one of 64 concurrent appends with the same expected revision', async () => {
         const racing = Array.from({ length: 64 }, (_, n) =>
           log.append('user-1', [numbered(n), numbered(n)], { expectedRevision: -1, metadata }),
         )
-        const outcomes = await Promise.allSettled(racing)
+        const results = await Promise.allSettled(racing)
 
-        const lost = outcomes.filter((outcome) => outcome.status === 'rejected')
+        const lost = results.filter((result) => result.status === 'rejected')
         expect(lost).to.have.length(63)
         for (const { reason } of lost)
           expect(reason).to.be.instanceOf(WrongExpectedRevisionError).and.include({ actual: 1 })
-        const winner = outcomes.findIndex((outcome) => outcome.status === 'fulfilled')
+        const winner = results.findIndex((result) => result.status === 'fulfilled')
         expect(numbers(await collect(log.read('user-1')))).to.deep.equal([winner, winner])
       })
 
-      it('keeps the events of one append together when many write the same stream', async () => {
+      it('keeps the events of an append together among concurrent appends to the same stream', async () => {
         await Promise.all(Array.from({ length: 32 }, (_, n) => append('user-1', n, n, n)))
 
         const written = numbers(await collect(log.read('user-1')))
@@ -175,7 +176,7 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         }
       })
 
-      it('lets concurrent appends to different streams all succeed', async () => {
+      it('accepts all concurrent appends to different streams', async () => {
         const appended = await Promise.all(
           Array.from({ length: 64 }, (_, n) =>
             log.append(`user-${n}`, [numbered(n)], { expectedRevision: -1, metadata }),
@@ -188,25 +189,25 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
     })
 
     describe('read', () => {
-      it('starts at the revision asked for', async () => {
+      it('starts at the requested revision', async () => {
         await append('user-1', 10, 11, 12, 13)
 
         expect(numbers(await collect(log.read('user-1', 2)))).to.deep.equal([12, 13])
       })
 
-      it('gives nothing for a stream that does not exist', async () => {
+      it('yields nothing for a stream that does not exist', async () => {
         await append('user-1', 1)
 
         expect(await collect(log.read('user-2'))).to.deep.equal([])
       })
 
-      it('gives nothing from beyond the end', async () => {
+      it('yields nothing after the end of the stream', async () => {
         await append('user-1', 1)
 
         expect(await collect(log.read('user-1', 1))).to.deep.equal([])
       })
 
-      it('gives a long stream whole and in order', async () => {
+      it('yields a long stream completely and in order', async () => {
         const all = Array.from({ length: 4500 }, (_, n) => n)
         for (let at = 0; at < all.length; at += 500) await append('user-1', ...all.slice(at, at + 500))
 
@@ -214,77 +215,77 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
       })
     })
 
-    describe('follow', () => {
-      let leaving: AbortController
+    describe('subscribe', () => {
+      let abort: AbortController
 
       beforeEach(() => {
-        leaving = new AbortController()
+        abort = new AbortController()
       })
 
-      afterEach(() => leaving.abort())
+      afterEach(() => abort.abort())
 
-      const follow = (from = 0) => new Follower(log.subscribe(from, leaving.signal))
+      const subscribe = (from = 0) => new Subscriber(log.subscribe(from, abort.signal))
 
-      it('gives the events of all streams from the start in log order, then caught-up', async () => {
+      it('yields the events of all streams in log order, then caught-up', async () => {
         await append('user-1', 1)
         await append('user-2', 2, 3)
         await append('user-1', 4)
 
-        expect(await follow().take(5)).to.deep.equal([1, 2, 3, 4, 'caught-up'])
+        expect(await subscribe().take(5)).to.deep.equal([1, 2, 3, 4, 'caught-up'])
       })
 
-      it('starts after the position asked for', async () => {
+      it('starts after the requested position', async () => {
         await append('user-1', 1, 2)
         const { position } = await append('user-2', 3)
         await append('user-1', 4)
 
-        expect(await follow(position).take(2)).to.deep.equal([4, 'caught-up'])
+        expect(await subscribe(position).take(2)).to.deep.equal([4, 'caught-up'])
       })
 
-      it('leaves out all but the streams of one category when it is asked to', async () => {
+      it('yields only the streams of the requested category', async () => {
         await append('plugin-a:1', 1)
         await append('user-1', 2, 3)
         await append('plugin-b:1', 4)
         await append('rules-1', 5)
-        const plugins = new Follower(log.subscribe(0, leaving.signal, 'plugin-'))
+        const plugins = new Subscriber(log.subscribe(0, abort.signal, 'plugin-'))
         expect(await plugins.take(3)).to.deep.equal([1, 4, 'caught-up'])
 
         await append('user-1', 6)
         await append('plugin-a:1', 7)
         expect(await plugins.take(1)).to.deep.equal([7])
-        const users = new Follower(log.subscribe(0, leaving.signal, 'user-'))
+        const users = new Subscriber(log.subscribe(0, abort.signal, 'user-'))
         expect(await users.take(4)).to.deep.equal([2, 3, 6, 'caught-up'])
       })
 
-      it('says caught-up first on an empty log', async () => {
-        expect(await follow().take(1)).to.deep.equal(['caught-up'])
+      it('yields caught-up first on an empty log', async () => {
+        expect(await subscribe().take(1)).to.deep.equal(['caught-up'])
       })
 
-      it('gives live events after caught-up, and says it only once', async () => {
+      it('yields new events after caught-up, and caught-up only once', async () => {
         await append('user-1', 1)
-        const follower = follow()
-        await follower.take(2)
+        const subscriber = subscribe()
+        await subscriber.take(2)
 
         await append('user-1', 2)
-        expect(await follower.take(1)).to.deep.equal([2])
+        expect(await subscriber.take(1)).to.deep.equal([2])
         await append('user-2', 3)
         await append('user-2', 4)
-        expect(await follower.take(2)).to.deep.equal([3, 4])
+        expect(await subscriber.take(2)).to.deep.equal([3, 4])
       })
 
-      it('misses and repeats nothing while others write', async () => {
-        const follower = follow()
+      it('neither misses nor repeats events during concurrent appends', async () => {
+        const subscriber = subscribe()
         const writing = Array.from({ length: 20 }, async (_, writer) => {
           for (let n = 0; n < 25; n++) await append(`user-${writer}`, n)
         })
-        const taken = await follower.take(501)
+        const taken = await subscriber.take(501)
         await Promise.all(writing)
 
         expect(taken.filter((item) => item === 'caught-up')).to.have.length(1)
-        const positions = follower.events.map(({ position }) => position)
+        const positions = subscriber.events.map(({ position }) => position)
         expect(positions).to.deep.equal([...new Set(positions)].sort((a, b) => a - b))
         for (let writer = 0; writer < 20; writer++) {
-          const own = follower.events.filter(({ stream }) => stream === `user-${writer}`)
+          const own = subscriber.events.filter(({ stream }) => stream === `user-${writer}`)
           expect(revisions(own)).to.deep.equal(Array.from({ length: 25 }, (_, n) => n))
         }
       })
@@ -293,21 +294,21 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         const all = Array.from({ length: 4500 }, (_, n) => n)
         for (let at = 0; at < all.length; at += 500) await append(`user-${at}`, ...all.slice(at, at + 500))
 
-        expect(await follow().take(4501)).to.deep.equal([...all, 'caught-up'])
+        expect(await subscribe().take(4501)).to.deep.equal([...all, 'caught-up'])
       })
 
-      it('gives whole events, as read does', async () => {
+      it('yields the same complete events as read', async () => {
         await append('user-1', 1)
-        const follower = follow()
-        await follower.take(2)
+        const subscriber = subscribe()
+        await subscriber.take(2)
 
-        expect(follower.events).to.deep.equal(await collect(log.read('user-1')))
+        expect(subscriber.events).to.deep.equal(await collect(log.read('user-1')))
       })
 
-      it('serves several followers at their own pace', async () => {
+      it('serves several subscribers at their own pace', async () => {
         const { position } = await append('user-1', 1)
-        const fast = follow()
-        const slow = follow(position)
+        const fast = subscribe()
+        const slow = subscribe(position)
         await fast.take(2)
         await append('user-1', 2)
         await append('user-1', 3)
@@ -316,55 +317,55 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(await slow.take(3)).to.deep.equal([2, 3, 'caught-up'])
       })
 
-      it('ends when the signal aborts while it waits', async () => {
-        const follower = follow()
-        await follower.take(1)
-        const waiting = follower.take(1)
-        leaving.abort()
+      it('ends when the signal aborts while waiting for events', async () => {
+        const subscriber = subscribe()
+        await subscriber.take(1)
+        const waiting = subscriber.take(1)
+        abort.abort()
 
         expect(await waiting).to.deep.equal([])
       })
 
-      it('ends when the signal aborts while it catches up', async () => {
+      it('ends when the signal aborts while catching up', async () => {
         await append('user-1', 1, 2, 3)
-        const follower = follow()
-        await follower.take(1)
-        leaving.abort()
+        const subscriber = subscribe()
+        await subscriber.take(1)
+        abort.abort()
 
-        expect(await follower.take(1)).to.deep.equal([])
+        expect(await subscriber.take(1)).to.deep.equal([])
       })
 
-      it('gives nothing when the signal has aborted before', async () => {
+      it('yields nothing if the signal has already aborted', async () => {
         await append('user-1', 1)
-        leaving.abort()
+        abort.abort()
 
-        expect(await follow().take(1)).to.deep.equal([])
+        expect(await subscribe().take(1)).to.deep.equal([])
       })
 
-      it('can be left in the middle', async () => {
+      it('can be stopped early by the consumer', async () => {
         await append('user-1', 1, 2, 3)
-        for await (const item of log.subscribe(0, leaving.signal)) {
+        for await (const item of log.subscribe(0, abort.signal)) {
           if (item !== 'caught-up' && item.data.n === 2) break
         }
 
-        expect(await follow().take(4)).to.deep.equal([1, 2, 3, 'caught-up'])
+        expect(await subscribe().take(4)).to.deep.equal([1, 2, 3, 'caught-up'])
       })
 
       it('ends when the log closes', async () => {
-        const follower = follow()
-        await follower.take(1)
-        const waiting = follower.take(1)
+        const subscriber = subscribe()
+        await subscriber.take(1)
+        const waiting = subscriber.take(1)
         await log.close()
 
         expect(await waiting).to.deep.equal([])
       })
     })
 
-    describe('a stream that expires', () => {
+    describe('an expiring stream', () => {
       const store = (stream: string, maxAge = 3600) =>
         log.append(stream, [numbered(1)], { expectedRevision: -1, metadata, maxAge })
 
-      it('is read like any other, also after the log was closed', async () => {
+      it('can be read, also after the log was reopened', async () => {
         await store('response-1')
         log = await opened.reopen()
 
@@ -373,30 +374,30 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(event).to.deep.include({ stream: 'response-1', revision: 0, data: { n: 1 }, metadata })
       })
 
-      it('lets exactly one of several appends with the same expected revision win', async () => {
-        const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => store('response-1')))
+      it('accepts exactly one of several appends with the same expected revision', async () => {
+        const results = await Promise.allSettled(Array.from({ length: 8 }, () => store('response-1')))
 
-        expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
-        for (const outcome of outcomes)
-          if (outcome.status === 'rejected')
-            expect(outcome.reason)
+        expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
+        for (const result of results)
+          if (result.status === 'rejected')
+            expect(result.reason)
               .to.be.instanceOf(WrongExpectedRevisionError)
               .and.include({ expected: -1, actual: 0 })
         expect(await collect(log.read('response-1'))).to.have.length(1)
       })
 
-      it('is gone after its time', async () => {
+      it('is no longer readable after its maxAge', async () => {
         await store('response-1', 1)
-        const begun = Date.now()
+        const startedAt = Date.now()
 
         while ((await collect(log.read('response-1'))).length > 0) {
-          expect(Date.now() - begun).to.be.lessThan(5000)
+          expect(Date.now() - startedAt).to.be.lessThan(5000)
         }
 
-        expect(Date.now() - begun).to.be.greaterThan(900)
+        expect(Date.now() - startedAt).to.be.greaterThan(900)
       })
 
-      it('can be taken away before, and its neighbours stay', async () => {
+      it('can be deleted early without affecting other streams', async () => {
         await store('response-1')
         await store('response-2')
 
@@ -406,41 +407,41 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(await collect(log.read('response-2'))).to.have.length(1)
       })
 
-      it('can be taken away when it is not there', async () => {
+      it('can be deleted even if it does not exist', async () => {
         await log.deleteStream('response-1')
       })
 
-      it('needs a time, and no other stream may have one', async () => {
-        const forEver = log.append('response-1', [numbered(1)], { expectedRevision: -1, metadata })
-        const passing = log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata, maxAge: 1 })
+      it('requires a maxAge, which other streams must not have', async () => {
+        const permanent = log.append('response-1', [numbered(1)], { expectedRevision: -1, metadata })
+        const expiring = log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata, maxAge: 1 })
 
-        expect(await rejection(forEver))
+        expect(await rejection(permanent))
           .to.have.property('message')
-          .that.includes('needs a maxAge')
-        expect(await rejection(passing))
+          .that.includes('maxAge is required')
+        expect(await rejection(expiring))
           .to.have.property('message')
-          .that.includes('kept for ever')
+          .that.includes('does not expire')
         expect(await rejection(log.deleteStream('user-1')))
           .to.have.property('message')
-          .that.includes('kept for ever')
+          .that.includes('does not expire')
       })
 
-      it('is not followed', async () => {
+      it('is not delivered to subscribers', async () => {
         await store('response-1')
         await append('user-1', 7)
-        const leaving = new AbortController()
-        const follower = new Follower(log.subscribe(0, leaving.signal))
+        const abort = new AbortController()
+        const subscriber = new Subscriber(log.subscribe(0, abort.signal))
 
-        expect(await follower.take(2)).to.deep.equal([7, 'caught-up'])
+        expect(await subscriber.take(2)).to.deep.equal([7, 'caught-up'])
         await store('response-2')
         await append('user-1', 8)
-        expect(await follower.take(1)).to.deep.equal([8])
-        leaving.abort()
+        expect(await subscriber.take(1)).to.deep.equal([8])
+        abort.abort()
       })
     })
 
     describe('close', () => {
-      it('keeps everything for the next time', async () => {
+      it('preserves all events for the next open', async () => {
         const before = await append('user-1', 1, 2)
         log = await opened.reopen()
 
@@ -450,20 +451,20 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
         expect(after.position).to.be.greaterThan(before.position)
       })
 
-      it('waits for the appends under way', async () => {
-        const underWay = Array.from({ length: 50 }, (_, n) => append(`user-${n}`, n))
+      it('waits for appends in flight', async () => {
+        const appends = Array.from({ length: 50 }, (_, n) => append(`user-${n}`, n))
         await log.close()
 
-        expect(await Promise.all(underWay)).to.have.length(50)
+        expect(await Promise.all(appends)).to.have.length(50)
       })
 
-      it('refuses appends from then on', async () => {
+      it('rejects later appends', async () => {
         await log.close()
 
         expect(await rejection(append('user-1', 1))).to.be.instanceOf(EventLogUnavailableError)
       })
 
-      it('may be called again', async () => {
+      it('can be called twice', async () => {
         await log.close()
         await log.close()
       })
@@ -471,16 +472,16 @@ export function eventLogContract(name: string, open: () => Promise<OpenedLog>): 
   })
 }
 
-/** Pulls a followed log item by item, and keeps the events. An item is the event's number, or `caught-up`. */
-class Follower {
+/** Reads a subscription item by item and collects its events. An item is an event's number or `caught-up`. */
+class Subscriber {
   readonly events: RecordedEvent[] = []
   readonly #items: AsyncIterator<RecordedEvent | 'caught-up'>
 
-  constructor(followed: AsyncIterable<RecordedEvent | 'caught-up'>) {
-    this.#items = followed[Symbol.asyncIterator]()
+  constructor(subscription: AsyncIterable<RecordedEvent | 'caught-up'>) {
+    this.#items = subscription[Symbol.asyncIterator]()
   }
 
-  /** The next `count` items, fewer when it ends before. */
+  /** Resolves with the next `count` items, or fewer if the subscription ends. */
   async take(count: number): Promise<unknown[]> {
     const taken: unknown[] = []
     while (taken.length < count) {
@@ -499,7 +500,7 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return collected
 }
 
-/** The error that the promise rejects with; fails when it resolves. */
+/** Resolves with the promise's rejection reason; fails if the promise resolves. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   let resolved: unknown
   try {
@@ -507,7 +508,7 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   } catch (error) {
     return error
   }
-  return expect.fail(`resolved with ${JSON.stringify(resolved)} where a rejection was expected`)
+  return expect.fail(`expected a rejection, resolved with ${JSON.stringify(resolved)}`)
 }
 
 export function revisions(events: readonly RecordedEvent[]): number[] {

@@ -3,7 +3,10 @@ import { createMetadata, type DomainEvent, encodeEvent } from '../../core/events
 import { rulesStream, userStream } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
 
-/** Events as a log of theirs would hold them: each in its stream, with revisions without gaps. The time is always the same. */
+/**
+ * Records events as a log would: each in its stream, with consecutive revisions. Their time is always the
+ * same.
+ */
 export function recordAll(events: readonly DomainEvent[]): readonly RecordedEvent[] {
   const revisions = new Map<string, number>()
   const clock = createClock(() => Date.UTC(2025, 2, 1))
@@ -22,8 +25,8 @@ function streamOf(event: DomainEvent): string {
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }
 
-/** What `users` users might do, so that every type of event comes up and every user has rules that were changed. */
-export function inventHistory(users: number, turns: number): readonly DomainEvent[] {
+/** Builds a history of `users` users that contains every type of event and changed rules of every user. */
+export function buildHistory(users: number, turns: number): readonly DomainEvent[] {
   const events: DomainEvent[] = []
   for (let userId = 1; userId <= users; userId++) {
     events.push({ type: 'IdsReserved', data: { first: userId, count: 1 } })
@@ -36,13 +39,13 @@ export function inventHistory(users: number, turns: number): readonly DomainEven
   }
   for (let turn = 0; turn < turns; turn++) {
     for (let userId = 1; userId <= users; userId++)
-      events.push(...workOnRules(userId, users + turn * users * 2, turn))
+      events.push(...changeRules(userId, users + turn * users * 2, turn))
   }
   return events
 }
 
-function workOnRules(userId: number, taken: number, turn: number): readonly DomainEvent[] {
-  const ruleId = taken + 2 * userId
+function changeRules(userId: number, lastId: number, turn: number): readonly DomainEvent[] {
+  const ruleId = lastId + 2 * userId
   const general = { name: `rule “${ruleId}”`, is_enabled: turn % 2 === 0, priority: turn % 5 }
   const document = { match_json: { contains: ['ü', 'plan'] }, action_json: { set_mode: 'cost' } }
   const pattern = {

@@ -3,9 +3,11 @@ import { type DomainEvent, encodeEvent, isRuleEvent } from '../../core/events/co
 import { rulesStream, userStream } from '../../core/events/domain-events.ts'
 import type { PastEvent } from '../../projections/history.ts'
 
-/** What happened to user 1, at the positions 10, 20, 30, …, one event a minute from 10:01 on, by `key_a`. */
-export function given(...events: readonly DomainEvent[]): readonly PastEvent[] {
-  return events.map((event, index) => ({ event, record: recordOf(event, index + 1) }))
+/**
+ * Records events about user 1 by `key_a`, at positions 10, 20, 30, … and one per minute, starting at 10:01.
+ */
+export function pastEvents(...events: readonly DomainEvent[]): readonly PastEvent[] {
+  return events.map((event, index) => ({ event, record: recordEvent(event, index + 1) }))
 }
 
 /** The time of the nth event. */
@@ -28,13 +30,13 @@ export const deleted = (ruleId: number): DomainEvent => ({
   data: { userId: 1, ruleId },
 })
 
-export const walled = (ruleId: number): DomainEvent => ({
+export const firewallCreated = (ruleId: number): DomainEvent => ({
   type: 'FirewallRuleCreated',
   data: {
     userId: 1,
     ruleId,
     content: {
-      name: 'A wall',
+      name: 'A firewall rule',
       is_enabled: true,
       priority: 0,
       scope: 'prompt',
@@ -68,7 +70,7 @@ export const keyRevoked = (keyId: string): DomainEvent => ({
 
 const CONTENT = { name: 'A route', is_enabled: true, priority: 0, match_json: {}, action_json: {} }
 
-function recordOf(event: DomainEvent, n: number): RecordedEvent {
+function recordEvent(event: DomainEvent, n: number): RecordedEvent {
   return {
     ...encodeEvent(event),
     stream: isRuleEvent(event) ? rulesStream(1) : userStream(1),

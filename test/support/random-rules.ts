@@ -14,8 +14,8 @@ const PROVIDERS = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
 const MODES = ['balance', 'cost', 'quality', 'latency', 'fast']
 
 /**
- * A firewall rule; a few block, many share a priority, some cannot be evaluated. No pattern needs backtracking: what a time budget
- * may cut short on a busy machine is not the same twice.
+ * A firewall rule. A few block, many share a priority, some cannot be evaluated. No pattern needs
+ * backtracking, because on a busy machine a time budget would make its result nondeterministic.
  */
 export function randomFirewallRule(random: Random): object {
   const isRegex = random.chance(0.5)
@@ -35,7 +35,7 @@ export function randomRoutingRule(random: Random): object {
   return { ...randomBase(random), match_json: randomMatch(random), action_json: randomAction(random) }
 }
 
-/** A body for one of the inference endpoints. */
+/** A body for a random inference endpoint. */
 export function randomRequest(random: Random): { endpoint: 'chat' | 'responses' | 'route'; body: object } {
   const endpoint = random.pick(['chat', 'chat', 'responses', 'route'] as const)
   const model = random.pick(MODELS)

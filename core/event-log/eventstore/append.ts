@@ -17,16 +17,17 @@ import {
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
 import type { EventStoreServer } from './client.ts'
-import { inTime, isPassing, mayHaveArrived, toUnavailable } from './errors.ts'
-import { readPosition } from './record.ts'
-import { pull } from './subscribe.ts'
+import { isTransientError, mayHaveReachedServer, toUnavailableError, withTimeout } from './errors.ts'
+import { toPosition } from './record.ts'
+import { iterateSource } from './subscribe.ts'
 
 /**
- * Appends, and tries a second time when the answer to the first stays out: the events keep their ids, and the server answers
- * events that it holds already at the expected revision as if it had just written them. When the second fails too, the error
- * says whether one of the two may have been written.
+ * Appends events, and retries once after a transient error. Retrying is safe because the event ids stay the
+ * same: the server acknowledges events that it already holds at the expected revision as if it had just
+ * written them. If the retry fails, too, the error's `outcomeUnknown` says whether one of the two attempts
+ * may have been written.
  */
-export async function appendTo(
+export async function appendEvents(
   server: EventStoreServer,
   stream: string,
   events: readonly NewEvent[],
@@ -35,50 +36,61 @@ export async function appendTo(
   const name = server.streamPrefix + stream
   const prepared = events.map(({ type, data }) => jsonEvent({ type, data, metadata: { ...metadata } }))
   try {
-    if (maxAge !== undefined) await limitAge(server, name, maxAge)
-    const result = await sendTwice(server, name, prepared, expectedRevision)
+    if (maxAge !== undefined) await setMaxAge(server, name, maxAge)
+    const result = await appendWithRetry(server, name, prepared, expectedRevision)
     const revision = Number(result.nextExpectedRevision)
-    // This is how a failure looks when the connection string says throwOnAppendFailure=false.
+    // With throwOnAppendFailure=false in the connection string, the client returns failures instead of
+    // throwing.
     if (!result.success) throw new WrongExpectedRevisionError(stream, Number(expectedRevision), revision)
-    const position = result.position ? readPosition(result.position) : await locate(server, name, revision)
+    const position = result.position
+      ? toPosition(result.position)
+      : await readPositionOf(server, name, revision)
     return { revision, position }
   } catch (error) {
     if (WrongExpectedRevisionError.isInstance(error)) throw error
-    if (error instanceof WrongExpectedVersionError) throw wrongRevision(stream, expectedRevision, error)
-    throw toUnavailable(error)
+    if (error instanceof WrongExpectedVersionError)
+      throw toWrongRevisionError(stream, expectedRevision, error)
+    throw toUnavailableError(error)
   }
 }
 
-/** Comes before the events: should they not follow, a limit without events is left, and never events without a limit. */
-async function limitAge({ client, patience }: EventStoreServer, name: string, maxAge: number): Promise<void> {
-  await inTime(client.setStreamMetadata(name, { maxAge }, { deadline: patience }), patience)
+/**
+ * Sets the stream's `$maxAge` in seconds. Must come before the events: if the append then fails, a stream
+ * without events is left behind, never events that do not expire.
+ */
+async function setMaxAge(
+  { client, timeoutMs }: EventStoreServer,
+  name: string,
+  maxAge: number,
+): Promise<void> {
+  await withTimeout(client.setStreamMetadata(name, { maxAge }, { deadline: timeoutMs }), timeoutMs)
 }
 
-async function sendTwice(
-  { client, patience }: EventStoreServer,
+async function appendWithRetry(
+  { client, timeoutMs }: EventStoreServer,
   name: string,
   events: EventData[],
   expected: ExpectedRevision,
 ): Promise<AppendResult> {
-  const options = { expectedRevision: writeExpected(expected), deadline: patience }
-  const send = () => inTime(client.appendToStream(name, events, options), patience)
+  const options = { expectedRevision: toServerRevision(expected), deadline: timeoutMs }
+  const append = () => withTimeout(client.appendToStream(name, events, options), timeoutMs)
   try {
-    return await send()
+    return await append()
   } catch (first) {
-    if (!isPassing(first)) throw first
-    return await send().catch((second) => {
+    if (!isTransientError(first)) throw first
+    return await append().catch((second) => {
       if (second instanceof WrongExpectedVersionError) throw second
-      throw toUnavailable(second, mayHaveArrived(first) || mayHaveArrived(second))
+      throw toUnavailableError(second, mayHaveReachedServer(first) || mayHaveReachedServer(second))
     })
   }
 }
 
-function writeExpected(expected: ExpectedRevision): AppendExpectedRevision {
+function toServerRevision(expected: ExpectedRevision): AppendExpectedRevision {
   if (expected === 'any') return ANY
   return expected === -1 ? NO_STREAM : BigInt(expected)
 }
 
-function wrongRevision(
+function toWrongRevisionError(
   stream: string,
   expected: ExpectedRevision,
   { actualVersion }: WrongExpectedVersionError,
@@ -87,17 +99,18 @@ function wrongRevision(
   return new WrongExpectedRevisionError(stream, Number(expected), actual)
 }
 
-/** The position of an event; the protocol lets a server leave it out of its answer to an append. */
-async function locate(
-  { client, patience }: EventStoreServer,
+/** Reads an event's position. The protocol allows a server to omit it from the response to an append. */
+async function readPositionOf(
+  { client, timeoutMs }: EventStoreServer,
   name: string,
   revision: number,
 ): Promise<Position> {
   const source = client.readStream(name, { fromRevision: BigInt(revision), maxCount: 1 })
-  for await (const { event } of pull(source, () => source.cancel(), new AbortController().signal, patience)) {
-    if (event?.position) return readPosition(event.position)
+  const events = iterateSource(source, () => source.cancel(), new AbortController().signal, timeoutMs)
+  for await (const { event } of events) {
+    if (event?.position) return toPosition(event.position)
   }
   throw new EventLogUnavailableError(
-    `the event log server does not tell the position of event ${revision} of ${name}`,
+    `the event log server did not report the position of event ${revision} of ${name}`,
   )
 }

@@ -1,44 +1,48 @@
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { EventLogUnavailableError } from '../../contract/event-log.ts'
 
-/** The official client, and what its public face leaves out. */
+/** The official client, plus functions that its public API lacks. */
 interface EventStoreConnection {
   readonly client: EventStoreDBClient
-  /** The server's version, such as `24.10.0`; `unknown` when it does not tell. */
+  /** Resolves with the server's version, such as `24.10.0`, or `unknown` if the server does not report it. */
   readServerVersion(): Promise<string>
-  /** Ends the calls under way and the connection. */
+  /** Cancels calls in flight and closes the connection. */
   close(): void
 }
 
-/** A server, and how it is used. */
+/** A connection to a server, with the settings of its log. */
 export interface EventStoreServer extends Omit<EventStoreConnection, 'readServerVersion'> {
   readonly streamPrefix: string
-  /** How long an answer may take, in milliseconds. */
-  readonly patience: number
-  /** Whether subscriptions are told when they have caught up. */
-  readonly tellsCaughtUp: boolean
+  /** Maximum time to wait for a response. */
+  readonly timeoutMs: number
+  /** Whether the server notifies subscriptions when they have caught up. */
+  readonly reportsCaughtUp: boolean
 }
 
-/** A client for a connection string; connects at the first call. Throws `LogUnavailable` when the string is not valid. */
+/**
+ * Creates a client for a connection string; it connects on the first call. Throws `EventLogUnavailableError`
+ * if the string is not valid.
+ */
 export function connectEventStore(connectionString: string): EventStoreConnection {
-  const client = createClient(readConnectionString(connectionString))
-  // The cast is safe for the version in the lock file: these are members of the class that its types mark as protected.
-  const inside = client as unknown as Inside
-  appendOneByOne(inside)
-  surviveFailedReconnects(inside)
+  const client = createClient(parseConnectionString(connectionString))
+  // Safe for the version in the lock file: the class has these members, but its types declare them protected.
+  const internals = client as unknown as ClientInternals
+  disableBatchAppend(internals)
+  ignoreFailedReconnects(internals)
   return {
     client,
-    readServerVersion: async () => (await inside.capabilities).serverVersion,
+    readServerVersion: async () => (await internals.capabilities).serverVersion,
     close() {
-      // It ends the calls at once. Its wait for their streams is not shared: it was seen not to end after a read left early.
+      // Cancels calls synchronously. Its promise is not awaited: after a read that was stopped early, it was
+      // seen not to settle.
       void client.dispose()
-      // `dispose` leaves the connection open.
-      inside.getChannel().then((channel) => channel.close(), ignore)
+      // `dispose` leaves the channel open.
+      internals.getChannel().then((channel) => channel.close(), ignore)
     },
   }
 }
 
-interface Inside {
+interface ClientInternals {
   readonly capabilities: Promise<{ readonly serverVersion: string }>
   supports(): Promise<boolean>
   handleError(client: unknown, error: Error): Promise<void>
@@ -49,38 +53,50 @@ function createClient(connectionString: string): EventStoreDBClient {
   try {
     return EventStoreDBClient.connectionString(connectionString)
   } catch (error) {
-    // The client's message and its properties may quote the string.
-    throw invalid(readReason(error))
+    // Without a cause: the client's message and properties may contain the string, and so the password.
+    throw invalidConnectionStringError(describeClientError(error))
   }
 }
 
-function readReason(error: unknown): string {
+function describeClientError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  return 'expected' in error ? `a value should be ${error.expected}` : error.message
+  return 'expected' in error ? `expected ${error.expected}` : error.message
 }
 
 /**
- * Batch append, which the client prefers where the server has it, knows no deadline and keeps the appends of all clients in
- * one table: an answer that comes after a connection broke ends the process (KurrentDB-Client-NodeJS#523, not fixed here).
- * Told that the server does not support it, the client sends every append as a call of its own.
+ * Makes the client send each append as its own call, by reporting that the server does not support batch
+ * append. The client would prefer batch append, but that ignores deadlines and keeps the appends of all
+ * clients in one table: a response that arrives after a connection broke ends the process
+ * (KurrentDB-Client-NodeJS#523, not fixed in this version).
  */
-function appendOneByOne(inside: Inside): void {
-  inside.supports = () => Promise.resolve(false)
+function disableBatchAppend(internals: ClientInternals): void {
+  internals.supports = () => Promise.resolve(false)
 }
 
-/** The client does not wait for this, so a rejection, as when no node of a cluster answers, would end the process. */
-function surviveFailedReconnects(inside: Inside): void {
-  const handleError = inside.handleError
-  inside.handleError = (client, error) => handleError(client, error).catch(ignore)
+/**
+ * The client does not await `handleError`, so a rejection, such as when no node of a cluster responds, would
+ * end the process.
+ */
+function ignoreFailedReconnects(internals: ClientInternals): void {
+  const handleError = internals.handleError
+  internals.handleError = (client, error) => handleError(client, error).catch(ignore)
 }
 
 function ignore(): void {}
 
-const SHAPE =
-  /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?<user>[^:@/?#]+:[^:@/?#]+@)?(?<hosts>[^@/?#]+)\/?(?:\?(?<options>[^?#]*))?$/
+const CONNECTION_STRING = new RegExp(
+  [
+    /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\//,
+    /(?<user>[^:@/?#]+:[^:@/?#]+@)?/,
+    /(?<hosts>[^@/?#]+)\/?/,
+    /(?:\?(?<options>[^?#]*))?$/,
+  ]
+    .map(({ source }) => source)
+    .join(''),
+)
 
-/** The options that the client knows, as it compares them: without regard to case, `_` and `-`. */
-const OPTIONS = new Set([
+/** The client's options, in the form in which it compares them: lower case, without `_` and `-`. */
+const KNOWN_OPTIONS = new Set([
   'connectionname',
   'defaultdeadline',
   'discoveryinterval',
@@ -98,31 +114,35 @@ const OPTIONS = new Set([
 ])
 
 /**
- * Checks a connection string of EventStoreDB or KurrentDB, and gives it in the form that the client takes.
- * Throws `LogUnavailable` with a sentence that quotes nothing of it but option names: the string may hold a password.
- * The client prints the whole string when it meets an option that it does not know, so such a string never gets there.
+ * Validates a connection string of EventStoreDB or KurrentDB and returns it in the form that the client
+ * accepts. Throws `EventLogUnavailableError`; the message contains no part of the string except option names,
+ * because the string may contain a password. Unknown options must be rejected here: the client would print
+ * the whole string.
  */
-export function readConnectionString(text: string): string {
-  const parts = SHAPE.exec(text.trim())?.groups
+export function parseConnectionString(text: string): string {
+  const parts = CONNECTION_STRING.exec(text.trim())?.groups
   if (!parts)
-    throw invalid(
-      'it must look like esdb://user:password@host:2113?tls=true, or esdb+discover:// or kurrentdb://, ' +
-        'with : / ? # @ in user and password percent-encoded',
+    throw invalidConnectionStringError(
+      'expected esdb://user:password@host:2113?tls=true, or the same with esdb+discover:// or ' +
+        'kurrentdb://; percent-encode : / ? # @ in the user name and password',
     )
   const options = (parts.options ?? '').split('&').filter(Boolean)
   for (const option of options) checkOption(option)
-  return `esdb${parts.discover ?? ''}://${parts.user ?? ''}${parts.hosts}${options.length > 0 ? '?' : ''}${options.join('&')}`
+  const query = options.length > 0 ? `?${options.join('&')}` : ''
+  return `esdb${parts.discover ?? ''}://${parts.user ?? ''}${parts.hosts}${query}`
 }
 
 function checkOption(option: string): void {
   const [key = '', value = ''] = option.split('=')
   const name = key.toLowerCase().replace(/[_-]/g, '')
-  if (!OPTIONS.has(name) || value === '') throw invalid(`it has an option that is not known: ${key}`)
+  if (!KNOWN_OPTIONS.has(name)) throw invalidConnectionStringError(`unknown option ${key}`)
+  if (value === '') throw invalidConnectionStringError(`option ${key} has no value`)
   if (name === 'tlsverifycert' && value.toLowerCase() !== 'true')
-    throw invalid('certificates are always verified; give the one of your authority with tlsCAFile')
+    throw invalidConnectionStringError(
+      'certificate verification cannot be disabled; set tlsCAFile to the certificate of your authority',
+    )
 }
 
-/** For use where the client's own message could quote the string. */
-function invalid(reason: string): EventLogUnavailableError {
-  return new EventLogUnavailableError(`the event log's connection string is not valid: ${reason}`)
+function invalidConnectionStringError(reason: string): EventLogUnavailableError {
+  return new EventLogUnavailableError(`the event log connection string is not valid: ${reason}`)
 }

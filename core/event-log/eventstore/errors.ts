@@ -2,54 +2,58 @@ import { type CommandError, convertToCommandError, ErrorType, isCommandError } f
 import { EventLogUnavailableError } from '../../contract/event-log.ts'
 import { errorMessage } from '../../util/error-message.ts'
 
-/** Any failure of the client as the port's error, with a sentence for the operator. */
-export function toUnavailable(error: unknown, outcomeUnknown = false): EventLogUnavailableError {
+/** Converts any error of the client to the port's error, with a message for the operator. */
+export function toUnavailableError(error: unknown, outcomeUnknown = false): EventLogUnavailableError {
   if (EventLogUnavailableError.isInstance(error) && (error.outcomeUnknown || !outcomeUnknown)) return error
   const message = EventLogUnavailableError.isInstance(error)
     ? error.message
-    : `the event log server ${describeFailure(error)}`
+    : `the event log server ${describeServerError(error)}`
   return new EventLogUnavailableError(message, {
     cause: error,
-    outcomeUnknown: outcomeUnknown,
-    transient: isPassing(error),
+    outcomeUnknown,
+    transient: isTransientError(error),
   })
 }
 
-/** Whether the same append may do better in a moment, and whether it has been done may not be known. */
-export function isPassing(error: unknown): boolean {
-  const failure = readFailure(error)
-  return error instanceof Late || (failure !== undefined && PASSING.has(failure.type))
+/** Whether a retry may succeed. After a transient error, the outcome of an append may be unknown. */
+export function isTransientError(error: unknown): boolean {
+  const command = toCommandError(error)
+  return error instanceof ServerTimeoutError || (command !== undefined && TRANSIENT_TYPES.has(command.type))
 }
 
-/** Whether the call of a failure may have reached the server. In doubt it may. */
-export function mayHaveArrived(error: unknown): boolean {
-  // What grpc-js says when it had no connection to send the call on.
+/** Whether a failed call may have reached the server; true in case of doubt. */
+export function mayHaveReachedServer(error: unknown): boolean {
+  // The messages of grpc-js when it had no connection to send the call on.
   const isUnsent =
     error instanceof Error && /No connection established|Name resolution failed/.test(error.message)
-  return isPassing(error) && !isUnsent
+  return isTransientError(error) && !isUnsent
 }
 
-/** The server did not answer in time. */
-export class Late extends EventLogUnavailableError {
+/** The server did not respond in time. */
+export class ServerTimeoutError extends EventLogUnavailableError {
   constructor() {
-    super('the event log server did not answer in time', { transient: true })
+    super('the event log server did not respond in time', { transient: true })
   }
 }
 
-/** Rejects with `Late` when the promise does not settle in time; the client has waits of its own that no deadline ends. */
-export async function inTime<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
+/**
+ * Rejects with `ServerTimeoutError` if the promise does not settle within `timeoutMs`. Needed in addition to
+ * gRPC deadlines: the client also waits internally, for example for a connection, and no deadline ends those
+ * waits.
+ */
+export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Late()), milliseconds)
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new ServerTimeoutError()), timeoutMs)
   })
   try {
-    return await Promise.race([promise, late])
+    return await Promise.race([promise, timeout])
   } finally {
     clearTimeout(timer)
   }
 }
 
-const PASSING: ReadonlySet<string> = new Set([
+const TRANSIENT_TYPES: ReadonlySet<string> = new Set([
   ErrorType.UNAVAILABLE,
   ErrorType.CANCELLED,
   ErrorType.DEADLINE_EXCEEDED,
@@ -58,28 +62,29 @@ const PASSING: ReadonlySet<string> = new Set([
   ErrorType.NOT_LEADER,
 ])
 
-/** Undefined for what is not a failure of a call. */
-function readFailure(error: unknown): CommandError | undefined {
+/** Returns undefined for an error that is not the failure of a call. */
+function toCommandError(error: unknown): CommandError | undefined {
   if (!(error instanceof Error)) return undefined
   const converted = convertToCommandError(error)
   return isCommandError(converted) ? converted : undefined
 }
 
-function describeFailure(error: unknown): string {
+/** Completes the sentence "the event log server …". */
+function describeServerError(error: unknown): string {
   const message = errorMessage(error)
-  switch (readFailure(error)?.type) {
+  switch (toCommandError(error)?.type) {
     case ErrorType.UNAVAILABLE:
     case ErrorType.CANCELLED:
       return `cannot be reached: ${message}`
     case ErrorType.DEADLINE_EXCEEDED:
     case ErrorType.TIMEOUT:
-      return 'did not answer in time'
+      return 'did not respond in time'
     case ErrorType.ACCESS_DENIED:
-      return 'denies access: check user and password, and that the user may read $all'
+      return 'denied access: check the user name and password, and that the user may read $all'
     case ErrorType.NOT_LEADER:
       return 'is not the leader of its cluster'
     case ErrorType.MAXIMUM_APPEND_SIZE_EXCEEDED:
-      return 'takes no append of this size'
+      return 'rejected the append because it exceeds the maximum append size'
     default:
       return `failed: ${message}`
   }

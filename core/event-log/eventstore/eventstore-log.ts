@@ -8,61 +8,74 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../contract/event-log.ts'
-import { checkMaxAge, FOLLOWED_STREAMS, isExpiring } from '../../events/streams.ts'
-import { appendTo } from './append.ts'
+import { checkDeletable, checkMaxAge, matchesStream } from '../streams.ts'
+import { appendEvents } from './append.ts'
 import { connectEventStore, type EventStoreServer } from './client.ts'
-import { inTime, toUnavailable } from './errors.ts'
-import { readRecord } from './record.ts'
-import { checkAccess, followFrom, pull } from './subscribe.ts'
+import { toUnavailableError, withTimeout } from './errors.ts'
+import { toRecordedEvent } from './record.ts'
+import { checkReadAccess, iterateSource, subscribeToStreams } from './subscribe.ts'
 
 export interface EventStoreLogOptions {
   /** `esdb://` or `kurrentdb://`, single node or cluster, with credentials and TLS; see docs/event-log.md. */
   readonly connectionString: string
-  /** Stands before the name of every stream, so that several logs can share a server. */
+  /** Streams that subscribers receive. A name that ends in `-` is a category. */
+  readonly followedStreams: readonly string[]
+  /** Streams whose events are deleted after their `maxAge`. None by default. */
+  readonly expiringStreams?: readonly string[]
+  /** Precedes the name of every stream on the server, so that several logs can share it. */
   readonly streamPrefix?: string
-  /** How long an answer of the server may take, in milliseconds. */
-  readonly patience?: number
+  /** Maximum time to wait for a response, in milliseconds. 5000 by default. */
+  readonly timeoutMs?: number
 }
 
 /**
- * Opens the log on a server or cluster of EventStoreDB or KurrentDB. Rejects with `LogUnavailable` when it cannot be
- * reached, or does not let us read `$all`.
+ * Opens a log on a server or cluster of EventStoreDB or KurrentDB. Rejects with `EventLogUnavailableError` if
+ * the server cannot be reached or the user may not read `$all`.
  */
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
-  const { connectionString, streamPrefix = '', patience = 5000 } = options
+  const { connectionString, streamPrefix = '', timeoutMs = 5000 } = options
+  const { followedStreams, expiringStreams = [] } = options
   const { client, readServerVersion, close } = connectEventStore(connectionString)
   try {
-    const version = await inTime(readServerVersion(), patience)
-    const server = { client, close, streamPrefix, patience, tellsCaughtUp: tellsCaughtUp(version) }
-    await checkAccess(server)
-    return new EventStoreLog(server)
+    const version = await withTimeout(readServerVersion(), timeoutMs)
+    const server = { client, close, streamPrefix, timeoutMs, reportsCaughtUp: reportsCaughtUp(version) }
+    await checkReadAccess(server)
+    return new EventStoreLog(server, followedStreams, expiringStreams)
   } catch (error) {
     close()
-    throw toUnavailable(error)
+    throw toUnavailableError(error)
   }
 }
 
-/** Servers do since 23.10; an unknown version is an old one. */
-function tellsCaughtUp(version: string): boolean {
+/** True from server version 23.10. An unknown version counts as older. */
+function reportsCaughtUp(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major > 23 || (major === 23 && minor >= 10)
 }
 
 class EventStoreLog implements EventLog {
   readonly #server: EventStoreServer
+  readonly #followedStreams: readonly string[]
+  readonly #expiringStreams: readonly string[]
   readonly #appends = new Set<Promise<unknown>>()
-  readonly #leaving = new AbortController()
+  readonly #closing = new AbortController()
   #closed: Promise<void> | undefined
 
-  constructor(server: EventStoreServer) {
+  constructor(
+    server: EventStoreServer,
+    followedStreams: readonly string[],
+    expiringStreams: readonly string[],
+  ) {
     this.#server = server
+    this.#followedStreams = followedStreams
+    this.#expiringStreams = expiringStreams
   }
 
   async append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended> {
     if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
-    checkMaxAge(stream, options.maxAge)
-    this.#refuseWhenClosed()
-    const append = appendTo(this.#server, stream, events, options)
+    checkMaxAge(stream, options.maxAge, this.#isExpiring(stream))
+    this.#checkOpen()
+    const append = appendEvents(this.#server, stream, events, options)
     this.#appends.add(append)
     try {
       return await append
@@ -72,20 +85,21 @@ class EventStoreLog implements EventLog {
   }
 
   async *read(stream: string, from = 0): AsyncGenerator<RecordedEvent> {
-    this.#refuseWhenClosed()
-    const { client, streamPrefix, patience } = this.#server
+    this.#checkOpen()
+    const { client, streamPrefix, timeoutMs } = this.#server
     const source = client.readStream(streamPrefix + stream, { fromRevision: BigInt(from) })
+    const cancel = () => source.cancel()
     try {
-      for await (const { event } of pull(source, () => source.cancel(), this.#leaving.signal, patience)) {
-        const record = readRecord(event, streamPrefix)
+      for await (const { event } of iterateSource(source, cancel, this.#closing.signal, timeoutMs)) {
+        const record = toRecordedEvent(event, streamPrefix)
         if (record) yield record
       }
     } catch (error) {
-      if (isAbsence(error)) return
-      throw toUnavailable(error)
+      if (isStreamAbsent(error)) return
+      throw toUnavailableError(error)
     }
-    // Half a stream must not be taken for the whole.
-    this.#refuseWhenClosed()
+    // Closing the log ends the iteration early; a partial stream must not pass for the whole stream.
+    this.#checkOpen()
   }
 
   async *subscribe(
@@ -93,24 +107,24 @@ class EventStoreLog implements EventLog {
     signal: AbortSignal,
     streams?: string,
   ): AsyncGenerator<RecordedEvent | 'caught-up'> {
-    const leaving = AbortSignal.any([signal, this.#leaving.signal])
+    const abort = AbortSignal.any([signal, this.#closing.signal])
+    const names = streams === undefined ? this.#followedStreams : [streams]
     try {
-      yield* followFrom(this.#server, from, leaving, streams === undefined ? FOLLOWED_STREAMS : [streams])
+      yield* subscribeToStreams(this.#server, from, abort, names)
     } catch (error) {
-      throw toUnavailable(error)
+      throw toUnavailableError(error)
     }
-    if (!leaving.aborted)
-      throw new EventLogUnavailableError('the event log server has ended the subscription')
+    if (!abort.aborted) throw new EventLogUnavailableError('the event log server ended the subscription')
   }
 
   async deleteStream(stream: string): Promise<void> {
-    if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
-    this.#refuseWhenClosed()
-    const { client, streamPrefix, patience } = this.#server
+    checkDeletable(stream, this.#isExpiring(stream))
+    this.#checkOpen()
+    const { client, streamPrefix, timeoutMs } = this.#server
     try {
-      await inTime(client.deleteStream(streamPrefix + stream, { deadline: patience }), patience)
+      await withTimeout(client.deleteStream(streamPrefix + stream, { deadline: timeoutMs }), timeoutMs)
     } catch (error) {
-      if (!isAbsence(error)) throw toUnavailable(error)
+      if (!isStreamAbsent(error)) throw toUnavailableError(error)
     }
   }
 
@@ -121,17 +135,21 @@ class EventStoreLog implements EventLog {
 
   async #close(): Promise<void> {
     await Promise.allSettled(this.#appends)
-    this.#leaving.abort()
+    this.#closing.abort()
     this.#server.close()
   }
 
-  #refuseWhenClosed(): void {
+  #isExpiring(stream: string): boolean {
+    return matchesStream(this.#expiringStreams, stream)
+  }
+
+  #checkOpen(): void {
     if (this.#closed) throw new EventLogUnavailableError('the event log is closed')
   }
 }
 
-/** The stream is not there, or no longer. */
-function isAbsence(error: unknown): boolean {
+/** Whether a read or delete failed because the stream does not exist or was deleted. */
+function isStreamAbsent(error: unknown): boolean {
   return (
     error instanceof StreamNotFoundError ||
     error instanceof StreamDeletedError ||

@@ -1,127 +1,132 @@
 import type { Readable } from 'node:stream'
 import { type AllStreamResolvedEvent, BACKWARDS, END, streamNameFilter } from '@eventstore/db-client'
 import type { Position, RecordedEvent } from '../../contract/event-log.ts'
-import { isFollowed } from '../../events/streams.ts'
+import { matchesStream } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
-import { Late } from './errors.ts'
-import { readPosition, readRecord, writePosition } from './record.ts'
+import { ServerTimeoutError } from './errors.ts'
+import { toPosition, toRecordedEvent, toServerPosition } from './record.ts'
 
 /**
- * The events of these streams after a position, and `caught-up` once; ends when the signal aborts or the server says so. A name
- * that ends in `-` stands for its whole category.
+ * Yields the events of the named streams after a position, and `caught-up` once. Ends when the signal aborts
+ * or the server ends the subscription. A name that ends in `-` is a category.
  */
-export async function* followFrom(
+export async function* subscribeToStreams(
   server: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
-  const end = server.tellsCaughtUp ? undefined : await findEnd(server, from, signal, names)
+  const end = server.reportsCaughtUp ? undefined : await readLastPosition(server, from, signal, names)
   if (signal.aborted) return
   if (end === from) yield 'caught-up'
-  for await (const item of subscribe(server, from, signal, names)) {
+  for await (const item of subscribeToAll(server, from, signal, names)) {
     yield item
     if (item !== 'caught-up' && item.position === end) yield 'caught-up'
   }
 }
 
-/** Throws when the server does not let us read the whole log. */
-export async function checkAccess({ client, patience }: EventStoreServer): Promise<void> {
+/** Throws if the user may not read `$all`. */
+export async function checkReadAccess({ client, timeoutMs }: EventStoreServer): Promise<void> {
   const source = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 })
-  const newest = pull(source, () => source.cancel(), new AbortController().signal, patience)
+  const newest = iterateSource(source, () => source.cancel(), new AbortController().signal, timeoutMs)
   while (!(await newest.next()).done);
 }
 
-/** The position of the newest of these events, or `from` when none comes after it. */
-async function findEnd(
-  { client, streamPrefix, patience }: EventStoreServer,
+/** The position of the newest event of the named streams, or `from` if there is none after it. */
+async function readLastPosition(
+  { client, streamPrefix, timeoutMs }: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
 ): Promise<Position> {
   const source = client.readAll({ direction: BACKWARDS, fromPosition: END })
-  for await (const { event } of pull(source, () => source.cancel(), signal, patience)) {
+  for await (const { event } of iterateSource(source, () => source.cancel(), signal, timeoutMs)) {
     if (!event) continue
-    if (readPosition(event.position) <= from) break
-    const record = readFollowed(event, streamPrefix, names)
+    if (toPosition(event.position) <= from) break
+    const record = toFollowedEvent(event, streamPrefix, names)
     if (record) return record.position
   }
   return from
 }
 
-async function* subscribe(
-  { client, streamPrefix, patience }: EventStoreServer,
+async function* subscribeToAll(
+  { client, streamPrefix, timeoutMs }: EventStoreServer,
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
   const prefixes = names.map((name) => streamPrefix + name)
   const source = client.subscribeToAll({
-    fromPosition: writePosition(from),
+    fromPosition: toServerPosition(from),
     filter: streamNameFilter({ prefixes }),
   })
-  // Into the line behind the events that came before it and are not yet taken.
+  // Pushed into the stream, so that it is delivered after the events that are still buffered.
   source.once('caughtUp', () => source.push('caught-up'))
-  const late = setTimeout(() => source.destroy(new Late()), patience)
-  source.once('confirmation', () => clearTimeout(late))
+  const timer = setTimeout(() => source.destroy(new ServerTimeoutError()), timeoutMs)
+  source.once('confirmation', () => clearTimeout(timer))
   try {
-    for await (const item of pull<AllStreamResolvedEvent | 'caught-up'>(
+    for await (const item of iterateSource<AllStreamResolvedEvent | 'caught-up'>(
       source,
       () => source.unsubscribe(),
       signal,
     )) {
-      const record = item === 'caught-up' ? item : readFollowed(item.event, streamPrefix, names)
+      const record = item === 'caught-up' ? item : toFollowedEvent(item.event, streamPrefix, names)
       if (record) yield record
     }
   } finally {
-    clearTimeout(late)
+    clearTimeout(timer)
   }
 }
 
-/** The server knows prefixes only: `ids` is one of `ids-of-somebody-else`. */
-function readFollowed(
+/**
+ * Matches names again, because the server filters by prefix only: `ids` also matches
+ * `ids-of-another-program`.
+ */
+function toFollowedEvent(
   event: AllStreamResolvedEvent['event'],
   streamPrefix: string,
   names: readonly string[],
 ): RecordedEvent | undefined {
-  const record = readRecord(event, streamPrefix)
-  return record && isFollowed(record.stream, names) ? record : undefined
+  const record = toRecordedEvent(event, streamPrefix)
+  return record && matchesStream(names, record.stream) ? record : undefined
 }
 
-/** What the client gives for a read or a subscription. */
+/** A read or subscription of the client. */
 type Source<Item> = Readable & AsyncIterable<Item>
 
 /**
- * The items of a read or a subscription, taken one at a time; the next is asked for when the last has been dealt with.
- * Ends when the source does or the signal aborts; throws what the source fails with, and `Late` when an item takes longer
- * to come than `patience`, in milliseconds. `hangUp` ends the call, which the client does not do by itself.
+ * Iterates over a read or subscription with backpressure: the next item is requested after the previous one
+ * has been processed. Ends when the source ends or the signal aborts. Throws the source's error, or
+ * `ServerTimeoutError` if the server takes longer than `timeoutMs` to deliver an item. `cancel` ends the gRPC
+ * call, which the client does not do when iteration stops.
  */
-export async function* pull<Item>(
+export async function* iterateSource<Item>(
   source: Source<Item>,
-  hangUp: () => Promise<void>,
+  cancel: () => Promise<void>,
   signal: AbortSignal,
-  patience?: number,
+  timeoutMs?: number,
 ): AsyncGenerator<Item> {
-  let waiting = true
-  const stop = () => source.destroy()
-  const timer = patience && setTimeout(() => waiting && source.destroy(new Late()), patience)
-  // A failure that comes when nobody reads any more must not end the process.
+  let isWaiting = true
+  const destroy = () => source.destroy()
+  const timer =
+    timeoutMs && setTimeout(() => isWaiting && source.destroy(new ServerTimeoutError()), timeoutMs)
+  // An error that is emitted after iteration has stopped must not end the process.
   source.on('error', ignore)
-  signal.addEventListener('abort', stop)
-  if (signal.aborted) stop()
+  signal.addEventListener('abort', destroy)
+  if (signal.aborted) destroy()
   try {
     for await (const item of source) {
-      waiting = false
+      isWaiting = false
       yield item
-      waiting = true
+      isWaiting = true
       if (timer) timer.refresh()
     }
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
     if (timer) clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
-    hangUp().catch(ignore)
+    signal.removeEventListener('abort', destroy)
+    cancel().catch(ignore)
   }
 }
 

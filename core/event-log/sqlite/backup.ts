@@ -3,9 +3,9 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorMessage } from '../../util/error-message.ts'
 import { syncFolder } from '../../util/sync-folder.ts'
-import { SqliteDatabase } from './file.ts'
+import { SqliteDatabase } from './database.ts'
 
-/** One file of a backup: how many events are in it, and the newest one's position, 0 for none. */
+/** One file of a backup: its number of events, and the position of the newest one (0 if there is none). */
 export interface FileBackup {
   readonly file: string
   readonly events: number
@@ -13,27 +13,28 @@ export interface FileBackup {
 }
 
 /**
- * Copies the embedded log's files while others read and write them, each as it is at one moment, into a folder that is empty or not
- * there. `events.db` is the last to get its name: a folder that has it holds a whole backup.
+ * Copies the embedded log's files, each as a consistent snapshot, while other processes read and write them.
+ * The folder must be empty or missing. `events.db` gets its final name last, so a folder that contains it
+ * holds a complete backup.
  */
 export async function backUpSqliteLog(
   directory: string,
   folder: string,
   { historyOnly = false } = {},
 ): Promise<readonly FileBackup[]> {
-  if (!existsSync(join(directory, 'events.db'))) throw new Error(`there is no event log in ${directory}`)
+  if (!existsSync(join(directory, 'events.db'))) throw new Error(`no event log found in ${directory}`)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
-    throw new Error(`${folder} is not empty: name a folder for this backup alone`)
+    throw new Error(`${folder} is not empty: choose an empty or new folder for the backup`)
 
-  // The history comes second, so that it knows every user whose responses are there.
+  // The history is copied second, so that it contains every user whose responses were copied.
   const files = [...(historyOnly ? [] : ['responses.db']), 'events.db']
   const copied: FileBackup[] = []
   try {
     for (const file of files.filter((file) => existsSync(join(directory, file)))) {
       const copy = join(folder, `${file}.partial`)
-      await copyFile(join(directory, file), copy)
-      copied.push({ file, ...checkCopy(copy) })
+      await copyDatabase(join(directory, file), copy)
+      copied.push({ file, ...verifyCopy(copy) })
     }
     for (const { file } of copied) await rename(join(folder, `${file}.partial`), join(folder, file))
     await syncFolder(folder)
@@ -47,8 +48,11 @@ export async function backUpSqliteLog(
 /** More pages than a database can have. */
 const ALL_PAGES = 0x7fffffff
 
-/** In one step: SQLite begins anew when the source has changed between two, and a busy gateway never stops changing it. */
-async function copyFile(source: string, copy: string): Promise<void> {
+/**
+ * Copies in a single step: SQLite restarts a backup if the source changes between two steps, and a busy
+ * gateway never stops changing it.
+ */
+async function copyDatabase(source: string, copy: string): Promise<void> {
   const database = new SqliteDatabase(source, { fileMustExist: true })
   try {
     await database.backup(copy, { progress: () => ALL_PAGES })
@@ -57,12 +61,12 @@ async function copyFile(source: string, copy: string): Promise<void> {
   }
 }
 
-/** Reads the whole copy back; throws when it is damaged. */
-function checkCopy(copy: string): Omit<FileBackup, 'file'> {
+/** Reads the whole copy; throws if it is damaged. */
+function verifyCopy(copy: string): Omit<FileBackup, 'file'> {
   const database = new SqliteDatabase(copy)
   try {
-    const found = database.pragma('integrity_check', { simple: true })
-    if (found !== 'ok') throw new Error(`the copy is damaged: ${found}`)
+    const result = database.pragma('integrity_check', { simple: true })
+    if (result !== 'ok') throw new Error(`the copy is damaged: ${result}`)
     const [events, position] = database
       .prepare<[], [number, number]>('SELECT count(*), ifnull(max(position), 0) FROM events')
       .raw()

@@ -1,19 +1,28 @@
-import { closeFile, type FileLayout, openFile, SqliteDatabase, takePage } from './file.ts'
+import {
+  closeDatabase,
+  type DatabaseLayout,
+  openDatabase,
+  SqliteDatabase,
+  takeEventPage,
+} from './database.ts'
+import { insertEvents } from './history-store.ts'
 import type {
-  AppendAsk,
-  AppendedAnswer,
-  OpenAsk,
-  Page,
-  ReadStreamAsk,
-  Row,
-  WrongRevisionAnswer,
-} from './protocol.ts'
-import { writeEvents } from './store.ts'
+  AppendedResponse,
+  AppendRequest,
+  EventPage,
+  EventRow,
+  OpenRequest,
+  ReadStreamRequest,
+  WrongRevisionResponse,
+} from './worker-protocol.ts'
 
-/** `expires` is in milliseconds since 1970. Freed pages go back to the disk, which SQLite must know before the first table. */
-const LAYOUT: FileLayout = {
+/**
+ * `expires` is in milliseconds since 1970. SQLite accepts `auto_vacuum` only before the first table is
+ * created.
+ */
+const LAYOUT: DatabaseLayout = {
   version: 1,
-  before: ['auto_vacuum = INCREMENTAL'],
+  pragmasBeforeSchema: ['auto_vacuum = INCREMENTAL'],
   schema: `
     CREATE TABLE events (
       position INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -30,33 +39,34 @@ const LAYOUT: FileLayout = {
 
 const COLUMNS = 'position, stream, revision, type, data, metadata'
 
-/** Events that a sweep takes away at a time: appends that arrive meanwhile wait no longer than this takes. */
+/** Events deleted per sweep. Bounds how long concurrent appends have to wait. */
 const SWEEP_ROWS = 50
 
-/** Pages of 4 KiB that go back to the disk at a time. */
-const TIDY_PAGES = 1000
+/** Pages of 4 KiB that one vacuum returns to the file system. */
+const VACUUM_PAGES = 1000
 
-/** The file of what expires. Every method blocks until the disk answered, and throws what SQLite throws. */
+/** The file of expiring streams. Every method is synchronous and throws SQLite's errors. */
 export interface ExpiringStore {
-  /** Writes in one transaction, so with one sync. */
-  append(asks: readonly AppendAsk[]): (AppendedAnswer | WrongRevisionAnswer)[]
-  /** Without what has expired, swept or not. */
-  readStream(ask: ReadStreamAsk): Page
-  remove(stream: string): void
-  /** Takes away some of what has expired; true when there may be more. */
+  /** Writes in one transaction with one sync. */
+  append(requests: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
+  /** Skips expired events, deleted or not. */
+  readStream(request: ReadStreamRequest): EventPage
+  deleteStream(stream: string): void
+  /** Deletes a batch of expired events. Returns true if there may be more. */
   sweep(): boolean
   /**
-   * Gives freed room back to the disk, and clears the last copies of what was taken away; true when there is more to do. Where
-   * somebody reads meanwhile, the copies are left to the next time.
+   * Returns free pages to the file system and removes the last copies of deleted events from the write-ahead
+   * log. Returns true if there is more to do. While another connection reads, the write-ahead log is left for
+   * a later call.
    */
-  tidy(): boolean
+  vacuum(): boolean
   close(): void
 }
 
-/** Opens the file and creates it where there is none. `now` gives milliseconds since 1970. */
-export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): ExpiringStore {
-  const database = openFile(ask, LAYOUT)
-  // What was taken away is overwritten, not only forgotten.
+/** Opens the file, creating it if it is missing. `now` returns milliseconds since 1970. */
+export function openExpiringStore(request: OpenRequest, now: () => number = Date.now): ExpiringStore {
+  const database = openDatabase(request, LAYOUT)
+  // Overwrites deleted content instead of only unlinking it.
   database.pragma('secure_delete = ON')
   const lastRevision = database
     .prepare<[string], number | null>('SELECT max(revision) FROM events WHERE stream = ?')
@@ -65,72 +75,73 @@ export function openExpiringStore(ask: OpenAsk, now: () => number = Date.now): E
     'INSERT INTO events (stream, revision, type, data, metadata, expires) VALUES (?, ?, ?, ?, ?, ?)',
   )
   const selectStream = database
-    .prepare<[string, number, number], Row>(
+    .prepare<[string, number, number], EventRow>(
       `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? AND expires > ? ORDER BY revision`,
     )
     .raw()
   const deleteStream = database.prepare<[string]>('DELETE FROM events WHERE stream = ?')
   const deleteExpired = database.prepare<[number]>(
-    `DELETE FROM events WHERE position IN (SELECT position FROM events WHERE expires <= ? LIMIT ${SWEEP_ROWS})`,
+    `DELETE FROM events
+      WHERE position IN (SELECT position FROM events WHERE expires <= ? LIMIT ${SWEEP_ROWS})`,
   )
-
   const freePages = database.prepare<[], number>('PRAGMA freelist_count').pluck()
-  let isTidy = false
+  let isVacuumed = false
 
-  const writeBehind = (actual: number, ask: AppendAsk) => {
-    const { stream, metadata, maxAge = 0 } = ask
+  const appendAfter = (actual: number, request: AppendRequest) => {
+    const { stream, metadata, maxAge = 0 } = request
     const expires = now() + maxAge * 1000
-    return writeEvents(
-      ask,
+    return insertEvents(
+      request,
       actual,
       (revision, type, data) => insert.run(stream, revision, type, data, metadata, expires).lastInsertRowid,
     )
   }
 
-  const write = (ask: AppendAsk) => {
-    if (ask.expectedRevision !== -1) return writeBehind(lastRevision.get(ask.stream) ?? -1, ask)
-    // Nearly all. That the stream is not there already is seen when the first of its events is written.
+  const appendOne = (request: AppendRequest) => {
+    if (request.expectedRevision !== -1) return appendAfter(lastRevision.get(request.stream) ?? -1, request)
+    // Nearly all appends create a stream. They skip the look-up; the unique index finds an existing stream.
     try {
-      return writeBehind(-1, ask)
+      return appendAfter(-1, request)
     } catch (error) {
-      if (!isTaken(error)) throw error
-      return writeBehind(lastRevision.get(ask.stream) ?? -1, ask)
+      if (!isUniqueViolation(error)) throw error
+      return appendAfter(lastRevision.get(request.stream) ?? -1, request)
     }
   }
 
-  const writeAll = database.transaction((asks: readonly AppendAsk[]) => asks.map(write))
+  const appendAll = database.transaction((requests: readonly AppendRequest[]) => requests.map(appendOne))
 
   return {
-    append: (asks) => writeAll.immediate(asks),
-    readStream: ({ stream, from }) => takePage(selectStream.iterate(stream, from, now())),
-    remove(stream) {
-      if (deleteStream.run(stream).changes > 0) isTidy = false
+    append: (requests) => appendAll.immediate(requests),
+    readStream: ({ stream, from }) => takeEventPage(selectStream.iterate(stream, from, now())),
+    deleteStream(stream) {
+      if (deleteStream.run(stream).changes > 0) isVacuumed = false
     },
     sweep() {
       const { changes } = deleteExpired.run(now())
-      if (changes > 0) isTidy = false
+      if (changes > 0) isVacuumed = false
       return changes === SWEEP_ROWS
     },
-    tidy() {
-      if (isTidy) return false
-      database.pragma(`incremental_vacuum(${TIDY_PAGES})`)
+    vacuum() {
+      if (isVacuumed) return false
+      database.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
       if (Number(freePages.get()) > 0) return true
-      isTidy = clearCopies(database, ask.busyTimeout)
+      isVacuumed = truncateWal(database, request.busyTimeout)
       return false
     },
-    close: () => closeFile(database),
+    close: () => closeDatabase(database),
   }
 }
 
-function isTaken(error: unknown): boolean {
+function isUniqueViolation(error: unknown): boolean {
   return error instanceof SqliteDatabase.SqliteError && error.code === 'SQLITE_CONSTRAINT_UNIQUE'
 }
 
 /**
- * Empties the write-ahead log; false when somebody reads from it. A reader such as a backup may take minutes: appends must not wait
- * for it, so neither does this.
+ * Checkpoints and truncates the write-ahead log. Returns false if another connection is reading from it. Does
+ * not wait for that connection: a reader such as a backup may take minutes, and appends would have to wait as
+ * well.
  */
-function clearCopies(database: SqliteDatabase, busyTimeout: number): boolean {
+function truncateWal(database: SqliteDatabase, busyTimeout: number): boolean {
   database.pragma('busy_timeout = 0')
   try {
     const [result] = database.prepare<[], { busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)').all()

@@ -1,29 +1,29 @@
 import { type ExpiringStore, openExpiringStore } from './expiring-store.ts'
-import type { Answer, StoreAsk } from './protocol.ts'
-import { serveAsks } from './serve-requests.ts'
+import { serveRequests } from './serve-requests.ts'
+import type { StoreRequest, WorkerResponse } from './worker-protocol.ts'
 
-/** The thread that owns the file of what expires, and takes away what has expired while nothing else is asked. */
+/** Worker thread that owns `responses.db` and deletes expired events between requests. */
 
-const SWEEP_MILLISECONDS = 60_000
+const SWEEP_INTERVAL_MS = 60_000
 
 let store: ExpiringStore
 let timer: NodeJS.Timeout | undefined
 
-serveAsks((ask) => {
-  store = openExpiringStore(ask)
-  timer = setInterval(sweep, SWEEP_MILLISECONDS).unref()
-  return { append: store.append, answer, close }
+serveRequests((request) => {
+  store = openExpiringStore(request)
+  timer = setInterval(sweep, SWEEP_INTERVAL_MS).unref()
+  return { append: store.append, respond, close }
 })
 
-function answer(ask: StoreAsk): Answer {
-  switch (ask.type) {
+function respond(request: StoreRequest): WorkerResponse {
+  switch (request.type) {
     case 'read-stream':
-      return store.readStream(ask)
-    case 'remove':
-      store.remove(ask.stream)
+      return store.readStream(request)
+    case 'delete-stream':
+      store.deleteStream(request.stream)
       return { type: 'done' }
     case 'read-log':
-      throw new Error('what expires is not followed')
+      throw new Error('expiring streams cannot be subscribed to')
   }
 }
 
@@ -33,12 +33,15 @@ function close(): void {
   store.close()
 }
 
-/** Piece by piece, so that appends come in between. A failure, such as a lock that others hold, waits for the next round. */
+/**
+ * Works in small batches, so that appends run in between. After an error, such as a lock, the next interval
+ * retries.
+ */
 function sweep(): void {
   if (timer === undefined) return
   try {
-    if (store.sweep() || store.tidy()) setImmediate(sweep)
+    if (store.sweep() || store.vacuum()) setImmediate(sweep)
   } catch {
-    // Reads leave out what has expired, swept or not.
+    // Nothing is lost: reads skip expired events even before they are deleted.
   }
 }

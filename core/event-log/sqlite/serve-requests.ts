@@ -1,99 +1,102 @@
 import { parentPort } from 'node:worker_threads'
 import { errorMessage } from '../../util/error-message.ts'
-import { SqliteDatabase } from './file.ts'
+import { SqliteDatabase } from './database.ts'
 import {
-  type Answer,
-  type AppendAsk,
-  type Ask,
-  type Asked,
-  type Failure,
-  type FromWorker,
-  type OpenAsk,
-  packReply,
-  type StoreAsk,
-  type ToWorker,
-  unpackAsk,
-} from './protocol.ts'
+  type AppendRequest,
+  decodeRequest,
+  encodeResult,
+  type FailedResponse,
+  type OpenRequest,
+  type PendingRequest,
+  type StoreRequest,
+  type WorkerInput,
+  type WorkerOutput,
+  type WorkerRequest,
+  type WorkerResponse,
+} from './worker-protocol.ts'
 
-/** A store behind a worker thread; its methods throw what SQLite throws. */
+/** A store in a worker thread. Its methods throw SQLite's errors. */
 interface ServedStore {
-  append(asks: readonly AppendAsk[]): readonly Answer[]
-  answer(ask: StoreAsk): Answer
+  append(requests: readonly AppendRequest[]): readonly WorkerResponse[]
+  respond(request: StoreRequest): WorkerResponse
   close(): void
 }
 
-interface Waiting {
+interface PendingAppend {
   readonly id: number
-  readonly ask: AppendAsk
+  readonly request: AppendRequest
 }
 
-/** Answers what the main thread asks of this worker thread. Appends that arrive together share one commit, so one sync. */
-export function serveAsks(open: (ask: OpenAsk) => ServedStore): void {
+/**
+ * Serves the main thread's requests in this worker thread. Appends that arrive together share a commit and
+ * its sync.
+ */
+export function serveRequests(open: (request: OpenRequest) => ServedStore): void {
   let store: ServedStore
-  let waiting: Waiting[] = []
+  let pendingAppends: PendingAppend[] = []
 
-  parentPort?.on('message', (message: ToWorker) => {
+  parentPort?.on('message', (message: WorkerInput) => {
     if (typeof message === 'string') return
-    for (const asked of message) take(unpackAsk(asked))
+    for (const encoded of message) receive(decodeRequest(encoded))
   })
 
-  function take({ id, ask }: Asked): void {
-    if (ask.type !== 'append') {
-      tell([{ id, answer: answer(ask) }])
+  function receive({ id, request }: PendingRequest): void {
+    if (request.type !== 'append') {
+      postToMainThread([{ id, response: respond(request) }])
       return
     }
-    waiting.push({ id, ask })
-    // By then every message that arrived meanwhile is in the queue, and shares the commit.
-    if (waiting.length === 1) setImmediate(commitWaiting)
+    pendingAppends.push({ id, request })
+    // Deferred, so that messages that have already arrived join the same commit.
+    if (pendingAppends.length === 1) setImmediate(commitPending)
   }
 
-  function answer(ask: Exclude<Ask, AppendAsk>): Answer {
+  function respond(request: Exclude<WorkerRequest, AppendRequest>): WorkerResponse {
     try {
-      switch (ask.type) {
+      switch (request.type) {
         case 'open':
-          store = open(ask)
+          store = open(request)
           return { type: 'done' }
         case 'close':
-          commitWaiting()
+          commitPending()
           store.close()
           return { type: 'done' }
         default:
-          return store.answer(ask)
+          return store.respond(request)
       }
     } catch (error) {
-      return describeFailure(error)
+      return toFailedResponse(error)
     }
   }
 
-  function commitWaiting(): void {
-    const appends = waiting
-    waiting = []
+  function commitPending(): void {
+    const appends = pendingAppends
+    pendingAppends = []
     if (appends.length > 0) commit(appends)
   }
 
-  function commit(appends: readonly Waiting[]): void {
-    let answers: readonly Answer[]
+  function commit(appends: readonly PendingAppend[]): void {
+    let responses: readonly WorkerResponse[]
     try {
-      answers = store.append(appends.map(({ ask }) => ask))
+      responses = store.append(appends.map(({ request }) => request))
     } catch (error) {
-      // One that is too large for the room left must not fail its neighbours; a lock that others hold fails all alike.
+      // An append that is too large for the remaining space must not fail the others in its batch. A lock
+      // held by another process fails them all, so they are not retried one by one.
       if (appends.length > 1 && !isBusy(error)) {
         for (const append of appends) commit([append])
         return
       }
-      answers = appends.map(() => describeFailure(error))
+      responses = appends.map(() => toFailedResponse(error))
     }
-    tell(
+    postToMainThread(
       appends.flatMap(({ id }, index) => {
-        const answer = answers[index]
-        return answer ? [packReply({ id, answer })] : []
+        const response = responses[index]
+        return response ? [encodeResult({ id, response })] : []
       }),
     )
   }
 }
 
-/** Sends a message to the main thread. */
-export function tell(message: FromWorker): void {
+export function postToMainThread(message: WorkerOutput): void {
   parentPort?.postMessage(message)
 }
 
@@ -101,7 +104,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof SqliteDatabase.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
-function describeFailure(error: unknown): Failure {
+function toFailedResponse(error: unknown): FailedResponse {
   return {
     type: 'failed',
     message: errorMessage(error),

@@ -11,43 +11,54 @@ import {
   type RecordedEvent,
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
-import { checkMaxAge, isExpiring } from '../../events/streams.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
-import type { AppendAsk, Page, Row } from './protocol.ts'
-import { LaterThread, SqliteThread } from './thread.ts'
+import { checkDeletable, checkMaxAge, matchesStream } from '../streams.ts'
+import { LazyThread, SqliteThread } from './thread.ts'
+import type { AppendRequest, EventPage, EventRow } from './worker-protocol.ts'
 
 export interface SqliteLogOptions {
-  /** Holds the files `events.db` and, for what expires, `responses.db`, which comes with the first of that; created when it is missing. */
+  /**
+   * Directory of the log's files, created if it is missing: `events.db` and, from the first append to an
+   * expiring stream on, `responses.db`.
+   */
   readonly directory: string
-  /** How long a write waits for other processes at the same file, in milliseconds. */
+  /**
+   * Streams whose events are deleted after their `maxAge`; a name that ends in `-` is a category. None by
+   * default.
+   */
+  readonly expiringStreams?: readonly string[]
+  /** How long a write waits for locks of other processes, in milliseconds. 5000 by default. */
   readonly busyTimeout?: number
-  /** The size at which the log counts as full, in pages of 4 KiB. Without it the disk decides. */
+  /** Size of a file at which the log counts as full, in pages of 4 KiB. Unlimited by default. */
   readonly maxPages?: number
 }
 
-/** Opens the embedded log. Several processes may have the same directory open. Rejects with `LogUnavailable`. */
+/**
+ * Opens the embedded log. Several processes may open the same directory. Rejects with
+ * `EventLogUnavailableError` if a file cannot be opened.
+ */
 export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog> {
-  const { directory, busyTimeout = 5000, maxPages } = options
+  const { directory, expiringStreams = [], busyTimeout = 5000, maxPages } = options
   await createDirectory(directory)
   const open = async (script: ConstructorParameters<typeof SqliteThread>[0], file: string) => {
     const thread = new SqliteThread(script)
     try {
-      await thread.ask({ type: 'open', file: join(directory, file), busyTimeout, maxPages })
+      await thread.request({ type: 'open', file: join(directory, file), busyTimeout, maxPages })
       return thread
     } catch (error) {
       await thread.terminate()
       throw error
     }
   }
-  const openExpiring = () => open('./expiring-worker', EXPIRING)
+  const openExpiring = () => open('./expiring-worker', EXPIRING_FILE)
   const opening = [
-    open('./worker', 'events.db'),
-    existsSync(join(directory, EXPIRING)) ? openExpiring() : undefined,
+    open('./history-worker', 'events.db'),
+    existsSync(join(directory, EXPIRING_FILE)) ? openExpiring() : undefined,
   ] as const
   try {
     const [history, expiring] = await Promise.all(opening)
-    return new SqliteLog(history, new LaterThread(openExpiring, expiring))
+    return new SqliteLog(history, new LazyThread(openExpiring, expiring), expiringStreams)
   } catch (error) {
     for (const opened of await Promise.allSettled(opening))
       if (opened.status === 'fulfilled') await opened.value?.terminate()
@@ -55,30 +66,30 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   }
 }
 
-const EXPIRING = 'responses.db'
+const EXPIRING_FILE = 'responses.db'
 
 async function createDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { recursive: true })
   } catch (cause) {
-    throw new EventLogUnavailableError(`the event log's directory ${directory} could not be created`, {
-      cause,
-    })
+    throw new EventLogUnavailableError(`cannot create the event log's directory ${directory}`, { cause })
   }
 }
 
 /**
- * What expires has a file and a thread of its own: however much it is, the history is read, synced and copied as without it. Where nothing
- * ever expires there is no need of either.
+ * Expiring streams have their own file and thread, so that their volume does not slow reads, syncs and
+ * backups of the history. Both are created only if something expires.
  */
 class SqliteLog implements EventLog {
   readonly #history: SqliteThread
-  readonly #expiring: LaterThread
+  readonly #expiring: LazyThread
+  readonly #expiringStreams: readonly string[]
   #closed: Promise<unknown> | undefined
 
-  constructor(history: SqliteThread, expiring: LaterThread) {
+  constructor(history: SqliteThread, expiring: LazyThread, expiringStreams: readonly string[]) {
     this.#history = history
     this.#expiring = expiring
+    this.#expiringStreams = expiringStreams
   }
 
   async append(
@@ -87,8 +98,8 @@ class SqliteLog implements EventLog {
     { expectedRevision, metadata, maxAge }: AppendOptions,
   ): Promise<Appended> {
     if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
-    checkMaxAge(stream, maxAge)
-    const ask: AppendAsk = {
+    checkMaxAge(stream, maxAge, this.#isExpiring(stream))
+    const request: AppendRequest = {
       type: 'append',
       stream,
       expectedRevision,
@@ -96,21 +107,21 @@ class SqliteLog implements EventLog {
       metadata: JSON.stringify(metadata),
       maxAge,
     }
-    // Asked at once where the thread is there: whoever closes the log next waits for it.
-    const answer = await chain(this.#threadOf(stream), (thread) => thread.ask(ask))
-    if (answer.type === 'wrong-revision')
-      throw new WrongExpectedRevisionError(stream, Number(expectedRevision), answer.actual)
-    return { revision: answer.revision, position: answer.position }
+    // Requested synchronously if the thread is running, so that a later `close` waits for this append.
+    const response = await chain(this.#threadOf(stream), (thread) => thread.request(request))
+    if (response.type === 'wrong-revision')
+      throw new WrongExpectedRevisionError(stream, Number(expectedRevision), response.actual)
+    return { revision: response.revision, position: response.position }
   }
 
   async *read(stream: string, from = 0): AsyncGenerator<RecordedEvent> {
     const thread = await this.#threadOf(stream)
     let next = from
-    let page: Page
+    let page: EventPage
     do {
-      page = await thread.ask({ type: 'read-stream', stream, from: next })
+      page = await thread.request({ type: 'read-stream', stream, from: next })
       for (const row of page.rows) {
-        const event = readRow(row)
+        const event = toRecordedEvent(row)
         yield event
         next = event.revision + 1
       }
@@ -123,43 +134,43 @@ class SqliteLog implements EventLog {
     streams?: string,
   ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     let position = from
-    let caughtUp = false
-    const bell = new AutoResetEvent()
-    const wake = () => bell.set()
-    const ended = () => signal.aborted || this.#closed !== undefined
+    let isCaughtUp = false
+    const committed = new AutoResetEvent()
+    const wake = () => committed.set()
+    const hasEnded = () => signal.aborted || this.#closed !== undefined
     signal.addEventListener('abort', wake)
-    this.#history.follow(bell)
+    this.#history.addSubscriber(committed)
     try {
       let next = this.#readLog(position, streams)
-      while (!ended()) {
+      while (!hasEnded()) {
         const { rows, more } = await next
-        // The worker fetches while the follower works on what it has.
+        // Prefetched: the worker reads the next page while the subscriber processes this one.
         if (more) next = this.#readLog(rows.at(-1)?.[0] ?? position, streams)
         for (const row of rows) {
-          if (ended()) return
-          const event = readRow(row)
+          if (hasEnded()) return
+          const event = toRecordedEvent(row)
           yield event
           position = event.position
         }
-        if (more || ended()) continue
-        if (!caughtUp) yield 'caught-up'
-        caughtUp = true
-        await bell.wait()
+        if (more || hasEnded()) continue
+        if (!isCaughtUp) yield 'caught-up'
+        isCaughtUp = true
+        await committed.wait()
         next = this.#readLog(position, streams)
       }
     } finally {
       signal.removeEventListener('abort', wake)
-      this.#history.unfollow(bell)
+      this.#history.removeSubscriber(committed)
     }
   }
 
   poll(): void {
-    this.#history.ringAll()
+    this.#history.wakeSubscribers()
   }
 
   async deleteStream(stream: string): Promise<void> {
-    if (!isExpiring(stream)) throw new Error(`${stream} is kept for ever`)
-    await chain(this.#threadOf(stream), (thread) => thread.ask({ type: 'remove', stream }))
+    checkDeletable(stream, this.#isExpiring(stream))
+    await chain(this.#threadOf(stream), (thread) => thread.request({ type: 'delete-stream', stream }))
   }
 
   async close(): Promise<void> {
@@ -167,19 +178,23 @@ class SqliteLog implements EventLog {
     await this.#closed
   }
 
-  #readLog(after: Position, streams: string | undefined): Promise<Page> {
-    const page = this.#history.ask({ type: 'read-log', after, streams })
-    // Whoever leaves early does not want to know.
+  #readLog(after: Position, streams: string | undefined): Promise<EventPage> {
+    const page = this.#history.request({ type: 'read-log', after, streams })
+    // A prefetched page may never be awaited; its rejection must not end the process.
     page.catch(() => undefined)
     return page
   }
 
   #threadOf(stream: string): MaybePromise<SqliteThread> {
-    return isExpiring(stream) ? this.#expiring.get() : this.#history
+    return this.#isExpiring(stream) ? this.#expiring.get() : this.#history
+  }
+
+  #isExpiring(stream: string): boolean {
+    return matchesStream(this.#expiringStreams, stream)
   }
 }
 
-function readRow([position, stream, revision, type, data, metadata]: Row): RecordedEvent {
-  // Both texts were written by `append` from values of these types.
+function toRecordedEvent([position, stream, revision, type, data, metadata]: EventRow): RecordedEvent {
+  // Both texts were serialized by `append` from values of these types.
   return { position, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
 }

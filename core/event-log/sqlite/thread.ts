@@ -4,83 +4,92 @@ import { startThread } from '../../process/start-thread.ts'
 import type { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import type { MaybePromise } from '../../util/maybe-promise.ts'
 import {
-  type Answer,
-  type Answers,
-  type Ask,
-  type Failure,
-  type FromWorker,
-  type PackedAsk,
-  packAsk,
-  type Reply,
-  type ToWorker,
-  unpackReply,
-} from './protocol.ts'
+  decodeResult,
+  type EncodedRequest,
+  encodeRequest,
+  type FailedResponse,
+  type RequestResult,
+  type ResponsesByType,
+  type WorkerInput,
+  type WorkerOutput,
+  type WorkerRequest,
+  type WorkerResponse,
+} from './worker-protocol.ts'
 
-interface Pending {
-  resolve(answer: Answer): void
+interface ResponseHandlers {
+  resolve(response: WorkerResponse): void
   reject(error: EventLogUnavailableError): void
 }
 
-/** What is asked in one turn is not all kept back to its end: the worker writes the first while the main thread makes the next. */
-const MOST_TOGETHER = 16
+/**
+ * Requests of one turn of the event loop are sent in batches of this size, not all at its end: the worker
+ * writes the first batch while the main thread prepares the next.
+ */
+const MAX_BATCH_SIZE = 16
 
-/** The main thread's end of a worker. The process stays alive while something is asked or followed, not longer. */
+/**
+ * The main thread's side of a worker. Keeps the process alive only while requests or subscriptions are
+ * active.
+ */
 export class SqliteThread {
   readonly #worker: Worker
-  readonly #pending = new Map<number, Pending>()
-  readonly #followers = new Set<AutoResetEvent>()
-  /** In this turn of the event loop. */
-  #asked: PackedAsk[] = []
+  readonly #pending = new Map<number, ResponseHandlers>()
+  readonly #subscribers = new Set<AutoResetEvent>()
+  /** Requests of this turn of the event loop that have not been sent yet. */
+  #unsent: EncodedRequest[] = []
   #lastId = 0
-  #ended: EventLogUnavailableError | undefined
+  #closedError: EventLogUnavailableError | undefined
 
-  /** `script` is the module of the worker, beside this one. */
-  constructor(script: './worker' | './expiring-worker') {
+  /** `script` is the worker's module, in the same folder. */
+  constructor(script: './history-worker' | './expiring-worker') {
     this.#worker = startThread(script, import.meta.url, { name: script.slice(2) })
-    this.#worker.on('message', (message: FromWorker) => this.#receive(message))
-    this.#worker.on('error', (cause) => this.#die(cause))
-    this.#worker.on('exit', () => this.#die())
+    this.#worker.on('message', (message: WorkerOutput) => this.#receive(message))
+    this.#worker.on('error', (cause) => this.#fail(cause))
+    this.#worker.on('exit', () => this.#fail())
   }
 
-  /** Resolves with the worker's answer; rejects with `LogUnavailable` when the ask failed or the worker is gone. */
-  ask<Kind extends Ask>(ask: Kind): Promise<Answers[Kind['type']]> {
-    if (this.#ended) return Promise.reject(this.#ended)
-    const answered = new Promise<Answer>((resolve, reject) => {
+  /**
+   * Resolves with the worker's response. Rejects with `EventLogUnavailableError` if the request failed or the
+   * worker has exited.
+   */
+  request<Request extends WorkerRequest>(request: Request): Promise<ResponsesByType[Request['type']]> {
+    if (this.#closedError) return Promise.reject(this.#closedError)
+    const response = new Promise<WorkerResponse>((resolve, reject) => {
       this.#lastId += 1
       this.#pending.set(this.#lastId, { resolve, reject })
-      this.#asked.push(packAsk({ id: this.#lastId, ask }))
-      if (this.#asked.length === 1) setImmediate(() => this.#sendAsked())
-      else if (this.#asked.length === MOST_TOGETHER) this.#sendAsked()
+      this.#unsent.push(encodeRequest({ id: this.#lastId, request }))
+      if (this.#unsent.length === 1) setImmediate(() => this.#sendBatch())
+      else if (this.#unsent.length === MAX_BATCH_SIZE) this.#sendBatch()
     })
-    this.#holdProcess()
-    // The id ties the answer to the ask, and the worker answers each ask with its own kind.
-    return answered as Promise<Answers[Kind['type']]>
+    this.#updateRef()
+    // Safe: the id matches the response to the request, and the worker responds to each request with its own
+    // type.
+    return response as Promise<ResponsesByType[Request['type']]>
   }
 
-  /** Rings at every commit, by this process or another, and when the thread ends; until `unfollow`. */
-  follow(bell: AutoResetEvent): void {
-    this.#followers.add(bell)
-    if (this.#followers.size === 1) this.#send('watch')
-    this.#holdProcess()
+  /** Sets the event at every commit of any process, and when the thread ends, until `removeSubscriber`. */
+  addSubscriber(committed: AutoResetEvent): void {
+    this.#subscribers.add(committed)
+    if (this.#subscribers.size === 1) this.#send('watch')
+    this.#updateRef()
   }
 
-  /** Wakes all followers. */
-  ringAll(): void {
-    for (const bell of this.#followers) bell.set()
+  removeSubscriber(committed: AutoResetEvent): void {
+    this.#subscribers.delete(committed)
+    if (this.#subscribers.size === 0) this.#send('unwatch')
+    this.#updateRef()
   }
 
-  unfollow(bell: AutoResetEvent): void {
-    this.#followers.delete(bell)
-    if (this.#followers.size === 0) this.#send('unwatch')
-    this.#holdProcess()
+  wakeSubscribers(): void {
+    for (const committed of this.#subscribers) committed.set()
   }
 
-  /** Waits for what was asked before, then ends the worker. */
+  /** Waits for all earlier requests, then ends the worker. */
   async close(): Promise<void> {
-    if (this.#ended) return
-    const closed = this.ask({ type: 'close' })
-    this.#ended = new EventLogUnavailableError('the event log is closed')
-    this.ringAll()
+    if (this.#closedError) return
+    const closed = this.request({ type: 'close' })
+    this.#closedError = new EventLogUnavailableError('the event log is closed')
+    this.wakeSubscribers()
     try {
       await closed
     } finally {
@@ -88,83 +97,85 @@ export class SqliteThread {
     }
   }
 
-  /** Ends the worker where it stands. */
+  /** Ends the worker without waiting for requests in flight. */
   async terminate(): Promise<void> {
     await this.#worker.terminate()
   }
 
-  #sendAsked(): void {
-    const asked = this.#asked
-    this.#asked = []
-    if (asked.length > 0) this.#send(asked)
+  #sendBatch(): void {
+    const batch = this.#unsent
+    this.#unsent = []
+    if (batch.length > 0) this.#send(batch)
   }
 
-  #send(message: ToWorker): void {
+  #send(message: WorkerInput): void {
     this.#worker.postMessage(message)
   }
 
-  #receive(message: FromWorker): void {
-    const replies = message === 'changed' ? [] : message.map(unpackReply)
-    for (const reply of replies) this.#settle(reply)
-    this.#holdProcess()
-    if (message === 'changed' || replies.some(({ answer }) => answer.type === 'appended')) this.ringAll()
+  #receive(message: WorkerOutput): void {
+    const results = message === 'changed' ? [] : message.map(decodeResult)
+    for (const result of results) this.#settle(result)
+    this.#updateRef()
+    if (message === 'changed' || results.some(({ response }) => response.type === 'appended'))
+      this.wakeSubscribers()
   }
 
-  #settle({ id, answer }: Reply): void {
+  #settle({ id, response }: RequestResult): void {
     const pending = this.#pending.get(id)
     this.#pending.delete(id)
-    if (answer.type === 'failed') pending?.reject(unavailable(answer))
-    else pending?.resolve(answer)
+    if (response.type === 'failed') pending?.reject(toUnavailableError(response))
+    else pending?.resolve(response)
   }
 
-  #die(cause?: unknown): void {
-    const message = 'the thread of the event log has died'
-    this.#ended ??= new EventLogUnavailableError(message, { cause })
+  #fail(cause?: unknown): void {
+    const message = "the event log's worker thread exited"
+    this.#closedError ??= new EventLogUnavailableError(message, { cause })
     for (const { reject } of this.#pending.values())
       reject(new EventLogUnavailableError(message, { cause, outcomeUnknown: true }))
     this.#pending.clear()
-    this.ringAll()
+    this.wakeSubscribers()
   }
 
-  #holdProcess(): void {
-    if (this.#pending.size + this.#followers.size > 0) this.#worker.ref()
+  #updateRef(): void {
+    if (this.#pending.size + this.#subscribers.size > 0) this.#worker.ref()
     else this.#worker.unref()
   }
 }
 
-function unavailable({ message, code }: Failure): EventLogUnavailableError {
+function toUnavailableError({ message, code }: FailedResponse): EventLogUnavailableError {
   return new EventLogUnavailableError(`the event log failed: ${message}`, {
     cause: code === undefined ? undefined : Object.assign(new Error(message), { code }),
     diskFull: code === 'SQLITE_FULL',
   })
 }
 
-/** A thread that starts when it is first needed. */
-export class LaterThread {
+/** A thread that is started when it is first needed. */
+export class LazyThread {
   readonly #start: () => Promise<SqliteThread>
   #thread: MaybePromise<SqliteThread> | undefined
   #isClosed = false
 
-  /** `started` is one that is there already. */
+  /** `started` is a thread that is already running. */
   constructor(start: () => Promise<SqliteThread>, started?: SqliteThread) {
     this.#start = start
     this.#thread = started
   }
 
-  /** Rejects with `LogUnavailable` when it cannot be had; the next one who needs it tries again. */
+  /** Rejects with `EventLogUnavailableError` if the thread cannot be started; the next call tries again. */
   get(): MaybePromise<SqliteThread> {
-    this.#thread ??= this.#startOnce()
+    this.#thread ??= this.#startThread()
     return this.#thread
   }
 
-  /** Waits for a start under way. What never started starts no more. */
+  /** Waits for a start in progress. A thread that was never started can no longer be started. */
   async close(): Promise<void> {
     this.#isClosed = true
-    const thread = await this.#startedOrNot()
+    const thread = await this.#startedThread()
     await thread?.close()
   }
 
-  async #startedOrNot(): Promise<SqliteThread | undefined> {
+  /** Resolves with undefined if the thread was not started or failed to start. */
+  async #startedThread(): Promise<SqliteThread | undefined> {
     try {
       return await this.#thread
     } catch {
@@ -172,7 +183,7 @@ export class LaterThread {
     }
   }
 
-  async #startOnce(): Promise<SqliteThread> {
+  async #startThread(): Promise<SqliteThread> {
     if (this.#isClosed) throw new EventLogUnavailableError('the event log is closed')
     try {
       this.#thread = await this.#start()

@@ -1,10 +1,10 @@
-/** What a client asks before it works: which node leads, and what the server can do. */
+/** Responses to the client's initial requests: the cluster's leader and the server's features. */
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'
 import features from '@eventstore/db-client/generated/serverfeatures_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 
-/** A cluster of one node, which leads it. */
-export function writeClusterInfo(port: number): InstanceType<typeof gossip.ClusterInfo> {
+/** A cluster of a single node, its leader. */
+export function buildClusterInfo(port: number): InstanceType<typeof gossip.ClusterInfo> {
   const endPoint = new gossip.EndPoint()
   endPoint.setAddress('127.0.0.1')
   endPoint.setPort(port)
@@ -21,8 +21,10 @@ export function writeClusterInfo(port: number): InstanceType<typeof gossip.Clust
   return info
 }
 
-/** `batchappend` is named, as real servers do, and not served: a client that would use it is found out. */
-export function writeSupportedMethods(version: string): InstanceType<typeof features.SupportedMethods> {
+/**
+ * Lists `batchappend`, as real servers do, but does not implement it, so that a client that uses it fails.
+ */
+export function buildSupportedMethods(version: string): InstanceType<typeof features.SupportedMethods> {
   const names = ['read', 'append', 'batchappend']
   const methods = names.map((name) => {
     const method = new features.SupportedMethod()

@@ -1,14 +1,14 @@
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { ServerUnaryCall } from '@grpc/grpc-js'
-import { readStreamName } from './messages.ts'
+import { parseStreamName } from './messages.ts'
 import type { Store } from './store.ts'
 
 type DeleteReq = InstanceType<typeof streams.DeleteReq>
 type DeleteResp = InstanceType<typeof streams.DeleteResp>
 export type DeleteCall = ServerUnaryCall<DeleteReq, DeleteResp>
 
-/** Answers `Streams.Delete`. */
-export function answerDelete(call: DeleteCall, store: Store): DeleteResp {
-  store.delete(readStreamName(call.request.getOptions()?.getStreamIdentifier()))
+/** Handles `Streams.Delete`. */
+export function handleDelete(call: DeleteCall, store: Store): DeleteResp {
+  store.delete(parseStreamName(call.request.getOptions()?.getStreamIdentifier()))
   return new streams.DeleteResp()
 }

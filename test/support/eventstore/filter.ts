@@ -1,9 +1,10 @@
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { StoredEvent } from './store.ts'
 
-/** What a filtered read of `$all` lets pass, and after how many events looked at it reports a checkpoint. */
+/** The filter of a read of `$all`. */
 export interface Filter {
   passes(event: StoredEvent): boolean
+  /** Number of scanned events between two checkpoints. */
   readonly checkpointInterval: number
 }
 
@@ -12,10 +13,10 @@ const DEFAULT_WINDOW = 32
 type FilterOptions = InstanceType<typeof streams.ReadReq.Options.FilterOptions>
 type Expression = InstanceType<typeof streams.ReadReq.Options.FilterOptions.Expression>
 
-export function readFilter(options: FilterOptions | undefined): Filter {
+export function parseFilter(options: FilterOptions | undefined): Filter {
   if (!options) return { passes: () => true, checkpointInterval: Number.POSITIVE_INFINITY }
-  const onStream = readExpression(options.getStreamIdentifier())
-  const onType = readExpression(options.getEventType())
+  const onStream = parseExpression(options.getStreamIdentifier())
+  const onType = parseExpression(options.getEventType())
   const window = options.hasMax() ? options.getMax() : DEFAULT_WINDOW
   return {
     passes: ({ stream, type }) => onStream(stream) && onType(type),
@@ -23,7 +24,7 @@ export function readFilter(options: FilterOptions | undefined): Filter {
   }
 }
 
-function readExpression(expression: Expression | undefined): (text: string) => boolean {
+function parseExpression(expression: Expression | undefined): (text: string) => boolean {
   if (!expression) return () => true
   const prefixes = expression.getPrefixList()
   if (prefixes.length > 0) return (text) => prefixes.some((prefix) => text.startsWith(prefix))

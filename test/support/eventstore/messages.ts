@@ -1,22 +1,26 @@
-/** The protocol's messages, made and read. The generated code is CommonJS, so it comes as a whole. */
+/** Builds and parses the protocol's messages. The generated code is CommonJS and has only default exports. */
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { Expected, ProposedEvent, StoredEvent } from './store.ts'
 
 const TICKS_PER_MILLISECOND = 10_000n
 
-export function readStreamName(identifier: InstanceType<typeof shared.StreamIdentifier> | undefined): string {
+export function parseStreamName(
+  identifier: InstanceType<typeof shared.StreamIdentifier> | undefined,
+): string {
   return Buffer.from(identifier?.getStreamName_asU8() ?? []).toString()
 }
 
-export function readExpected(options: InstanceType<typeof streams.AppendReq.Options>): Expected {
+export function parseExpected(options: InstanceType<typeof streams.AppendReq.Options>): Expected {
   if (options.hasAny()) return 'any'
   if (options.hasNoStream()) return 'no-stream'
   if (options.hasStreamExists()) return 'stream-exists'
   return Number(options.getRevision())
 }
 
-export function readProposed(message: InstanceType<typeof streams.AppendReq.ProposedMessage>): ProposedEvent {
+export function parseProposed(
+  message: InstanceType<typeof streams.AppendReq.ProposedMessage>,
+): ProposedEvent {
   const metadata = message.getMetadataMap()
   return {
     id: message.getId()?.getString() ?? '',
@@ -27,19 +31,19 @@ export function readProposed(message: InstanceType<typeof streams.AppendReq.Prop
   }
 }
 
-export function writeAppended(revision: number, position: number): InstanceType<typeof streams.AppendResp> {
-  const place = new streams.AppendResp.Position()
-  place.setCommitPosition(String(position))
-  place.setPreparePosition(String(position))
+export function buildAppended(revision: number, position: number): InstanceType<typeof streams.AppendResp> {
+  const serverPosition = new streams.AppendResp.Position()
+  serverPosition.setCommitPosition(String(position))
+  serverPosition.setPreparePosition(String(position))
   const success = new streams.AppendResp.Success()
   success.setCurrentRevision(String(revision))
-  success.setPosition(place)
-  const answer = new streams.AppendResp()
-  answer.setSuccess(success)
-  return answer
+  success.setPosition(serverPosition)
+  const response = new streams.AppendResp()
+  response.setSuccess(success)
+  return response
 }
 
-export function writeWrongRevision(
+export function buildWrongRevision(
   expected: Expected,
   actual: number,
 ): InstanceType<typeof streams.AppendResp> {
@@ -50,17 +54,17 @@ export function writeWrongRevision(
   else if (expected === 'no-stream') wrong.setExpectedNoStream(new shared.Empty())
   else if (expected === 'stream-exists') wrong.setExpectedStreamExists(new shared.Empty())
   else wrong.setExpectedRevision(String(expected))
-  const answer = new streams.AppendResp()
-  answer.setWrongExpectedVersion(wrong)
-  return answer
+  const response = new streams.AppendResp()
+  response.setWrongExpectedVersion(wrong)
+  return response
 }
 
-export function writeEvent(event: StoredEvent): InstanceType<typeof streams.ReadResp> {
+export function buildEvent(event: StoredEvent): InstanceType<typeof streams.ReadResp> {
   const recorded = new streams.ReadResp.ReadEvent.RecordedEvent()
   const id = new shared.UUID()
   id.setString(event.id)
   recorded.setId(id)
-  recorded.setStreamIdentifier(writeIdentifier(event.stream))
+  recorded.setStreamIdentifier(buildIdentifier(event.stream))
   recorded.setStreamRevision(String(event.revision))
   recorded.setCommitPosition(String(event.position))
   recorded.setPreparePosition(String(event.position))
@@ -74,43 +78,43 @@ export function writeEvent(event: StoredEvent): InstanceType<typeof streams.Read
   const read = new streams.ReadResp.ReadEvent()
   read.setEvent(recorded)
   read.setCommitPosition(String(event.position))
-  const answer = new streams.ReadResp()
-  answer.setEvent(read)
-  return answer
+  const response = new streams.ReadResp()
+  response.setEvent(read)
+  return response
 }
 
-export function writeStreamNotFound(stream: string): InstanceType<typeof streams.ReadResp> {
+export function buildStreamNotFound(stream: string): InstanceType<typeof streams.ReadResp> {
   const notFound = new streams.ReadResp.StreamNotFound()
-  notFound.setStreamIdentifier(writeIdentifier(stream))
-  const answer = new streams.ReadResp()
-  answer.setStreamNotFound(notFound)
-  return answer
+  notFound.setStreamIdentifier(buildIdentifier(stream))
+  const response = new streams.ReadResp()
+  response.setStreamNotFound(notFound)
+  return response
 }
 
-export function writeConfirmation(id: string): InstanceType<typeof streams.ReadResp> {
+export function buildConfirmation(id: string): InstanceType<typeof streams.ReadResp> {
   const confirmation = new streams.ReadResp.SubscriptionConfirmation()
   confirmation.setSubscriptionId(id)
-  const answer = new streams.ReadResp()
-  answer.setConfirmation(confirmation)
-  return answer
+  const response = new streams.ReadResp()
+  response.setConfirmation(confirmation)
+  return response
 }
 
-export function writeCheckpoint(position: number): InstanceType<typeof streams.ReadResp> {
+export function buildCheckpoint(position: number): InstanceType<typeof streams.ReadResp> {
   const checkpoint = new streams.ReadResp.Checkpoint()
   checkpoint.setCommitPosition(String(position))
   checkpoint.setPreparePosition(String(position))
-  const answer = new streams.ReadResp()
-  answer.setCheckpoint(checkpoint)
-  return answer
+  const response = new streams.ReadResp()
+  response.setCheckpoint(checkpoint)
+  return response
 }
 
-export function writeCaughtUp(): InstanceType<typeof streams.ReadResp> {
-  const answer = new streams.ReadResp()
-  answer.setCaughtUp(new streams.ReadResp.CaughtUp())
-  return answer
+export function buildCaughtUp(): InstanceType<typeof streams.ReadResp> {
+  const response = new streams.ReadResp()
+  response.setCaughtUp(new streams.ReadResp.CaughtUp())
+  return response
 }
 
-function writeIdentifier(stream: string): InstanceType<typeof shared.StreamIdentifier> {
+function buildIdentifier(stream: string): InstanceType<typeof shared.StreamIdentifier> {
   const identifier = new shared.StreamIdentifier()
   identifier.setStreamName(Buffer.from(stream))
   return identifier

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { ServerWritableStream } from '@grpc/grpc-js'
-import { readFilter } from './filter.ts'
+import { parseFilter } from './filter.ts'
 import {
-  readStreamName,
-  writeCaughtUp,
-  writeCheckpoint,
-  writeConfirmation,
-  writeEvent,
-  writeStreamNotFound,
+  buildCaughtUp,
+  buildCheckpoint,
+  buildConfirmation,
+  buildEvent,
+  buildStreamNotFound,
+  parseStreamName,
 } from './messages.ts'
 import type { Store, StoredEvent } from './store.ts'
 
@@ -18,30 +18,31 @@ type ReadResp = InstanceType<typeof streams.ReadResp>
 type Options = InstanceType<typeof streams.ReadReq.Options>
 export type ReadCall = ServerWritableStream<ReadReq, ReadResp>
 
-const PAGE = 100
+const PAGE_SIZE = 100
 const END = Number.MAX_SAFE_INTEGER
 
-/** Answers `Streams.Read`: of a stream or of `$all`, either way, or as a subscription to `$all`. */
-export async function answerRead(call: ReadCall, store: Store, tellsCaughtUp: boolean): Promise<void> {
+/** Handles `Streams.Read`: reads a stream or `$all` in either direction, or subscribes to `$all`. */
+export async function handleRead(call: ReadCall, store: Store, reportsCaughtUp: boolean): Promise<void> {
   const options = call.request.getOptions()
-  if (!options) throw new Error('a read needs options')
-  if (options.hasSubscription()) await send(call, subscribe(call, options, store, tellsCaughtUp))
+  if (!options) throw new Error('Read: options are missing')
+  if (options.hasSubscription()) await send(call, subscribe(call, options, store, reportsCaughtUp))
   else await send(call, options.hasStream() ? readStream(options, store) : readAll(options, store))
   call.end()
 }
 
-/** Waits while the client does not take what was sent. */
-async function send(call: ReadCall, answers: AsyncIterable<ReadResp> | Iterable<ReadResp>): Promise<void> {
-  for await (const answer of answers) {
+/** Sends responses with backpressure. */
+async function send(call: ReadCall, responses: AsyncIterable<ReadResp> | Iterable<ReadResp>): Promise<void> {
+  for await (const response of responses) {
     if (call.cancelled) return
-    if (!call.write(answer)) await first((signal) => [once(call, 'drain', { signal }), left(call, signal)])
+    if (!call.write(response))
+      await race((signal) => [once(call, 'drain', { signal }), cancelled(call, signal)])
   }
 }
 
 function* readStream(options: Options, store: Store): Generator<ReadResp> {
   const request = options.getStream()
-  const stream = readStreamName(request?.getStreamIdentifier())
-  if (!store.exists(stream)) return yield writeStreamNotFound(stream)
+  const stream = parseStreamName(request?.getStreamIdentifier())
+  if (!store.exists(stream)) return yield buildStreamNotFound(stream)
   const forwards = options.getReadDirection() === 0
   const from = request?.hasRevision() ? Number(request.getRevision()) : request?.hasStart() ? 0 : END
   const read = (next: number, count: number) =>
@@ -52,8 +53,8 @@ function* readStream(options: Options, store: Store): Generator<ReadResp> {
 function* readAll(options: Options, store: Store): Generator<ReadResp> {
   const request = options.getAll()
   const forwards = options.getReadDirection() === 0
-  const place = request?.getPosition()
-  const from = place ? Number(place.getCommitPosition()) : request?.hasStart() ? 0 : END
+  const position = request?.getPosition()
+  const from = position ? Number(position.getCommitPosition()) : request?.hasStart() ? 0 : END
   const read = (next: number, count: number) =>
     store.readAll(next, forwards ? 'forwards' : 'backwards', count)
   yield* pages(Number(options.getCount()), from, read, ({ position }) => position + (forwards ? 1 : 0))
@@ -65,16 +66,16 @@ function* pages(
   read: (from: number, count: number) => StoredEvent[],
   after: (event: StoredEvent) => number,
 ): Generator<ReadResp> {
-  let left = count
+  let remaining = count
   let next = from
-  while (left > 0) {
-    const page = read(next, Math.min(PAGE, left))
+  while (remaining > 0) {
+    const page = read(next, Math.min(PAGE_SIZE, remaining))
     for (const event of page) {
-      yield writeEvent(event)
+      yield buildEvent(event)
       next = after(event)
     }
-    if (page.length < PAGE) return
-    left -= page.length
+    if (page.length < PAGE_SIZE) return
+    remaining -= page.length
   }
 }
 
@@ -82,44 +83,44 @@ async function* subscribe(
   call: ReadCall,
   options: Options,
   store: Store,
-  tellsCaughtUp: boolean,
+  reportsCaughtUp: boolean,
 ): AsyncGenerator<ReadResp> {
-  const filter = readFilter(options.getFilter())
-  const place = options.getAll()?.getPosition()
-  let next = place ? Number(place.getCommitPosition()) + 1 : 0
-  let looked = 0
-  let caughtUp = false
-  yield writeConfirmation(randomUUID())
+  const filter = parseFilter(options.getFilter())
+  const position = options.getAll()?.getPosition()
+  let next = position ? Number(position.getCommitPosition()) + 1 : 0
+  let scanned = 0
+  let isCaughtUp = false
+  yield buildConfirmation(randomUUID())
   while (!call.cancelled) {
-    const page = store.readAll(next, 'forwards', PAGE)
+    const page = store.readAll(next, 'forwards', PAGE_SIZE)
     for (const event of page) {
-      if (filter.passes(event)) yield writeEvent(event)
+      if (filter.passes(event)) yield buildEvent(event)
       next = event.position + 1
-      looked += 1
-      if (looked % filter.checkpointInterval === 0) yield writeCheckpoint(event.position)
+      scanned += 1
+      if (scanned % filter.checkpointInterval === 0) yield buildCheckpoint(event.position)
     }
     if (page.length > 0) continue
-    if (!caughtUp && tellsCaughtUp) yield writeCaughtUp()
-    caughtUp = true
-    await written(call, store, next)
+    if (!isCaughtUp && reportsCaughtUp) yield buildCaughtUp()
+    isCaughtUp = true
+    await waitForEvent(call, store, next)
   }
 }
 
-/** Resolves when there may be something at the position, or the client has left. */
-async function written(call: ReadCall, store: Store, next: number): Promise<void> {
-  if (store.readAll(next, 'forwards', 1).length > 0) return
-  await first((signal) => [once(store, 'written', { signal }), left(call, signal)])
+/** Resolves when there may be an event at or after `position`, or the call was cancelled. */
+async function waitForEvent(call: ReadCall, store: Store, position: number): Promise<void> {
+  if (store.readAll(position, 'forwards', 1).length > 0) return
+  await race((signal) => [once(store, 'written', { signal }), cancelled(call, signal)])
 }
 
-async function left(call: ReadCall, signal: AbortSignal): Promise<unknown> {
+async function cancelled(call: ReadCall, signal: AbortSignal): Promise<unknown> {
   return call.cancelled || once(call, 'cancelled', { signal })
 }
 
-/** Resolves with the first of several waits, and ends the others. */
-async function first(waits: (signal: AbortSignal) => Promise<unknown>[]): Promise<void> {
-  const done = new AbortController()
-  const all = waits(done.signal)
+/** Resolves when the first of several waits does, and aborts the others. */
+async function race(waits: (signal: AbortSignal) => Promise<unknown>[]): Promise<void> {
+  const abort = new AbortController()
+  const all = waits(abort.signal)
   await Promise.race(all)
-  done.abort()
+  abort.abort()
   await Promise.allSettled(all)
 }

@@ -5,94 +5,94 @@ import gossip from '@eventstore/db-client/generated/gossip_grpc_pb.js'
 import features from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js'
 import streams from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import { Server, ServerCredentials, type ServiceError, type sendUnaryData } from '@grpc/grpc-js'
-import { type AppendCall, answerAppend } from './append.ts'
-import { writeClusterInfo, writeSupportedMethods } from './cluster.ts'
-import { answerDelete, type DeleteCall } from './delete.ts'
-import { internalError, type Refusal, refusal } from './faults.ts'
-import { answerRead, type ReadCall } from './read.ts'
+import { type AppendCall, handleAppend } from './append.ts'
+import { buildClusterInfo, buildSupportedMethods } from './cluster.ts'
+import { type DeleteCall, handleDelete } from './delete.ts'
+import { type ServerError, toInternalError, toServiceError } from './errors.ts'
+import { handleRead, type ReadCall } from './read.ts'
 import { Store } from './store.ts'
 
 export interface EventStoreOptions {
-  /** 0, the default, picks a free one. */
+  /** 0, the default, picks a free port. */
   readonly port?: number
-  /** Where the events live; in memory by default. */
+  /** The database file; in memory by default. */
   readonly file?: string
-  /** The version it says it has. One before 23.10 does not tell subscriptions when they have caught up. */
+  /** The version that it reports. Before 23.10, subscriptions are not notified when they have caught up. */
   readonly version?: string
 }
 
-/** A server that speaks EventStoreDB's protocol on a loopback port, and can misbehave. */
+/** A test server that implements EventStoreDB's protocol on a loopback port and can inject faults. */
 export interface EventStore {
   readonly port: number
   readonly connectionString: string
-  /** What it holds, for events that no client of a test writes. */
+  /** The server's events. Allows tests to write events of other programs. */
   readonly store: Store
-  /** Lets every call from now on wait, in milliseconds. */
+  /** Delays every further call, in milliseconds. */
   delay(milliseconds: number): void
-  /** Breaks every open connection. */
+  /** Breaks all open connections. */
   dropConnections(): void
-  /** Writes the next appends as asked, and breaks their connections instead of answering. */
-  loseAnswers(count: number): void
-  /** Refuses every call from now on, until it is `accept`ed again. */
-  refuse(reason: Refusal, details?: Readonly<Record<string, string>>): void
+  /** Executes the next `count` appends, but breaks the connections instead of responding. */
+  loseResponses(count: number): void
+  /** Fails every further call until `accept` is called. */
+  refuse(error: ServerError, details?: Readonly<Record<string, string>>): void
   accept(): void
-  /** What has been sent over the connections that are open. */
+  /** Bytes sent over the open connections. */
   bytesSent(): number
   stop(): Promise<void>
 }
 
-/** Starts the server; the events of an earlier one at the same file are there again. */
+/** Starts a server. A server with the same file as an earlier one has its events. */
 export async function startEventStore(options: EventStoreOptions = {}): Promise<EventStore> {
   const { version = '24.10.0', file = ':memory:' } = options
   const store = new Store(file)
-  const faults = { delay: 0, answersToLose: 0, refused: undefined as Partial<ServiceError> | undefined }
+  const faults = { delayMs: 0, responsesToLose: 0, error: undefined as Partial<ServiceError> | undefined }
   const sockets = new Set<Socket>()
   const dropConnections = () => {
     for (const socket of sockets) socket.destroy()
   }
 
   async function beforeEachCall(): Promise<void> {
-    if (faults.delay > 0) await sleep(faults.delay, undefined, { ref: false })
-    if (faults.refused) throw faults.refused
+    if (faults.delayMs > 0) await sleep(faults.delayMs, undefined, { ref: false })
+    if (faults.error) throw faults.error
   }
 
   const grpc = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 })
   grpc.addService(streams.StreamsService, {
-    async append(call: AppendCall, answer: sendUnaryData<unknown>) {
+    async append(call: AppendCall, respond: sendUnaryData<unknown>) {
       try {
         await beforeEachCall()
-        const appended = await answerAppend(call, store)
-        if (faults.answersToLose === 0) return answer(null, appended)
-        faults.answersToLose -= 1
+        const appended = await handleAppend(call, store)
+        if (faults.responsesToLose === 0) return respond(null, appended)
+        faults.responsesToLose -= 1
         dropConnections()
       } catch (error) {
-        answer(internalError(error))
+        respond(toInternalError(error))
       }
     },
-    async delete(call: DeleteCall, answer: sendUnaryData<unknown>) {
-      await beforeEachCall().then(() => answer(null, answerDelete(call, store)), answer)
+    async delete(call: DeleteCall, respond: sendUnaryData<unknown>) {
+      await beforeEachCall().then(() => respond(null, handleDelete(call, store)), respond)
     },
     async read(call: ReadCall) {
       try {
         await beforeEachCall()
-        await answerRead(call, store, tellsCaughtUp(version))
+        await handleRead(call, store, reportsCaughtUp(version))
       } catch (error) {
-        call.emit('error', internalError(error))
+        call.emit('error', toInternalError(error))
       }
     },
   })
   grpc.addService(features.ServerFeaturesService, {
-    async getSupportedMethods(_call: unknown, answer: sendUnaryData<unknown>) {
-      await beforeEachCall().then(() => answer(null, writeSupportedMethods(version)), answer)
+    async getSupportedMethods(_call: unknown, respond: sendUnaryData<unknown>) {
+      await beforeEachCall().then(() => respond(null, buildSupportedMethods(version)), respond)
     },
   })
   grpc.addService(gossip.GossipService, {
-    async read(_call: unknown, answer: sendUnaryData<unknown>) {
-      await beforeEachCall().then(() => answer(null, writeClusterInfo(port)), answer)
+    async read(_call: unknown, respond: sendUnaryData<unknown>) {
+      await beforeEachCall().then(() => respond(null, buildClusterInfo(port)), respond)
     },
   })
 
-  // The connections are accepted here, so that they can be broken here.
+  // Accepts connections itself, to be able to break them.
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure())
   const listener = createServer((socket) => {
     sockets.add(socket)
@@ -108,17 +108,17 @@ export async function startEventStore(options: EventStoreOptions = {}): Promise<
     connectionString: `esdb://127.0.0.1:${port}?tls=false`,
     store,
     delay(milliseconds) {
-      faults.delay = milliseconds
+      faults.delayMs = milliseconds
     },
     dropConnections,
-    loseAnswers(count) {
-      faults.answersToLose = count
+    loseResponses(count) {
+      faults.responsesToLose = count
     },
-    refuse(reason, details) {
-      faults.refused = refusal(reason, details)
+    refuse(error, details) {
+      faults.error = toServiceError(error, details)
     },
     accept() {
-      faults.refused = undefined
+      faults.error = undefined
     },
     bytesSent: () => [...sockets].reduce((sum, socket) => sum + socket.bytesWritten, 0),
     async stop() {
@@ -132,7 +132,7 @@ export async function startEventStore(options: EventStoreOptions = {}): Promise<
   }
 }
 
-function tellsCaughtUp(version: string): boolean {
+function reportsCaughtUp(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major > 23 || (major === 23 && minor >= 10)
 }

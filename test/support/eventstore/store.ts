@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import { SqliteDatabase } from '../../../core/event-log/sqlite/file.ts'
+import { SqliteDatabase } from '../../../core/event-log/sqlite/database.ts'
 
-/** An event as the server holds it. Positions grow by the size of what is written, as in the real log. */
+/** A stored event. Positions increase by the size of events, as on a real server. */
 export interface StoredEvent {
   readonly position: number
   readonly stream: string
@@ -17,7 +17,7 @@ export interface StoredEvent {
 
 export type ProposedEvent = Pick<StoredEvent, 'id' | 'type' | 'contentType' | 'data' | 'metadata'>
 
-/** What a writer expects of the stream: its last revision, or one of these. */
+/** The revision that a writer expects the stream to have. */
 export type Expected = number | 'any' | 'no-stream' | 'stream-exists'
 
 export type WriteResult =
@@ -39,10 +39,10 @@ const SCHEMA = `
   );
   CREATE INDEX IF NOT EXISTS ids ON events (stream, id)`
 
-/** The size of a record besides its content. */
+/** Size of a record without its content. */
 const RECORD_BYTES = 90
 
-/** All streams, in SQLite. Emits `written` after each write. */
+/** Stores all streams in SQLite. Emits `written` after each write. */
 export class Store extends EventEmitter {
   readonly #database: SqliteDatabase
   #next: number
@@ -59,10 +59,10 @@ export class Store extends EventEmitter {
   }
 
   append(stream: string, expected: Expected, events: readonly ProposedEvent[]): WriteResult {
-    const again = this.#findSame(stream, expected, events)
-    if (again) return again
+    const repeated = this.#findRepeated(stream, expected, events)
+    if (repeated) return repeated
     const actual = this.#lastRevision(stream)
-    if (!isAsExpected(expected, actual)) return { type: 'wrong-revision', actual }
+    if (!matchesExpected(expected, actual)) return { type: 'wrong-revision', actual }
     const write = this.#database.transaction(() => {
       let position = 0
       events.forEach((event, index) => {
@@ -77,7 +77,7 @@ export class Store extends EventEmitter {
     return { type: 'written', revision: actual + events.length, position }
   }
 
-  /** Forwards from the revision on, or backwards from it; at most `count`. */
+  /** Reads at most `count` events of a stream in the given direction, starting with revision `from`. */
   readStream(
     stream: string,
     from: number,
@@ -86,21 +86,25 @@ export class Store extends EventEmitter {
   ): StoredEvent[] {
     const [compare, order] = direction === 'forwards' ? ['>=', 'ASC'] : ['<=', 'DESC']
     const { oldest, first } = this.#limits(stream)
-    const sql = `SELECT * FROM events WHERE stream = ? AND revision ${compare} ? AND revision >= ? AND created >= ?
+    const sql = `SELECT * FROM events
+      WHERE stream = ? AND revision ${compare} ? AND revision >= ? AND created >= ?
       ORDER BY revision ${order} LIMIT ?`
     return this.#database
       .prepare<unknown[], StoredEvent>(sql)
       .all(stream, from, Math.min(first, Number.MAX_SAFE_INTEGER), oldest, count)
   }
 
-  /** As the server's soft delete does it: what was written so far is not read any more. */
+  /** Hides all events that the stream has, as a server's soft delete does. */
   delete(stream: string): void {
     const data = Buffer.from(JSON.stringify({ $tb: Number.MAX_SAFE_INTEGER }))
     const event = { id: randomUUID(), type: '$metadata', contentType: 'application/json', data }
     this.append(`$$${stream}`, 'any', [{ ...event, metadata: new Uint8Array() }])
   }
 
-  /** Forwards from the position on, or backwards from before it; at most `count`. */
+  /**
+   * Reads at most `count` events: forwards from position `from` (inclusive), or backwards from it
+   * (exclusive).
+   */
   readAll(from: number, direction: 'forwards' | 'backwards', count: number): StoredEvent[] {
     const [compare, order] = direction === 'forwards' ? ['>=', 'ASC'] : ['<', 'DESC']
     const sql = `SELECT * FROM events WHERE position ${compare} ? ORDER BY position ${order} LIMIT ?`
@@ -129,7 +133,10 @@ export class Store extends EventEmitter {
     return this.#database.prepare<unknown[], number | null>(sql).pluck().get(stream) ?? -1
   }
 
-  /** What the stream's metadata leaves of it: when its oldest event may have been written, and its first revision. */
+  /**
+   * The oldest creation time and the first revision that the stream's metadata (`$maxAge`, `$tb`) leaves
+   * readable.
+   */
   #limits(stream: string): { oldest: number; first: number } {
     const sql = 'SELECT data FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1'
     const data = this.#database.prepare<unknown[], Buffer>(sql).pluck().get(`$$${stream}`)
@@ -137,20 +144,26 @@ export class Store extends EventEmitter {
     return { oldest: Math.max(0, Date.now() - $maxAge * 1000), first: $tb }
   }
 
-  /** An append that is already in the stream, at the revision that the writer expects, counts as written by it. */
-  #findSame(stream: string, expected: Expected, events: readonly ProposedEvent[]): WriteResult | undefined {
+  /**
+   * Finds events that are already in the stream at the expected revision: the result of a repeated append.
+   */
+  #findRepeated(
+    stream: string,
+    expected: Expected,
+    events: readonly ProposedEvent[],
+  ): WriteResult | undefined {
     const sql = 'SELECT revision FROM events WHERE stream = ? AND id = ?'
     const first = this.#database.prepare<unknown[], number>(sql).pluck().get(stream, events[0]?.id)
-    if (first === undefined || !isAsExpected(expected, first - 1)) return undefined
-    const held = this.readStream(stream, first, 'forwards', events.length)
-    if (held.length < events.length || held.some(({ id }, index) => id !== events[index]?.id))
+    if (first === undefined || !matchesExpected(expected, first - 1)) return undefined
+    const stored = this.readStream(stream, first, 'forwards', events.length)
+    if (stored.length < events.length || stored.some(({ id }, index) => id !== events[index]?.id))
       return undefined
-    const last = held.at(-1)
+    const last = stored.at(-1)
     return last && { type: 'written', revision: last.revision, position: last.position }
   }
 }
 
-function isAsExpected(expected: Expected, actual: number): boolean {
+function matchesExpected(expected: Expected, actual: number): boolean {
   if (expected === 'any') return true
   if (expected === 'no-stream') return actual === -1
   if (expected === 'stream-exists') return actual >= 0

@@ -1,52 +1,52 @@
 import { expect } from 'chai'
 import { ByteArena } from '../../../projections/byte-arena.ts'
 
-describe('a shelf', () => {
-  let shelf: ByteArena
+describe('ByteArena', () => {
+  let arena: ByteArena
 
   beforeEach(() => {
-    shelf = new ByteArena()
+    arena = new ByteArena()
   })
 
-  const read = (place: number) => shelf.read(place).map(String)
+  const read = (offset: number) => arena.read(offset)
 
-  it('gives back a note', () => {
-    expect(read(shelf.add('a note'))).to.deep.equal(['a note'])
+  it('reads an entry', () => {
+    expect(read(arena.add('an entry'))).to.deep.equal(['an entry'])
   })
 
-  it('gives back a chain, oldest first, and any beginning of it', () => {
-    const first = shelf.add('one')
-    const second = shelf.add(Buffer.from('two'), first)
-    const third = shelf.add('three', second)
+  it('reads a chain and any prefix of it, oldest entry first', () => {
+    const first = arena.add('one')
+    const second = arena.add(Buffer.from('two'), first)
+    const third = arena.add('three', second)
 
     expect(read(third)).to.deep.equal(['one', 'two', 'three'])
     expect(read(second)).to.deep.equal(['one', 'two'])
-    expect(shelf.count(third)).to.equal(3)
+    expect(arena.count(third)).to.equal(3)
   })
 
-  it('lets two chains go on from one note', () => {
-    const root = shelf.add('root')
-    const [left, right] = [shelf.add('left', root), shelf.add('right', root)]
+  it('lets two chains share their first entries', () => {
+    const root = arena.add('root')
+    const [left, right] = [arena.add('left', root), arena.add('right', root)]
 
     expect(read(left)).to.deep.equal(['root', 'left'])
     expect(read(right)).to.deep.equal(['root', 'right'])
   })
 
-  it('keeps every character, and notes that are empty or longer than a board', () => {
-    const notes = ['', 'ü€😀', 'x'.repeat(3_000_000), '€'.repeat(400_000), 'the end']
+  it('stores any text, and entries that are empty or larger than a chunk', () => {
+    const entries = ['', 'ü€😀', 'x'.repeat(3_000_000), '€'.repeat(400_000), 'the end']
 
-    expect(notes.map((note) => shelf.add(note)).map(read)).to.deep.equal(notes.map((note) => [note]))
+    expect(entries.map((entry) => arena.add(entry)).map(read)).to.deep.equal(entries.map((entry) => [entry]))
   })
 
-  it('keeps a great many, in chains that cross its boards', () => {
-    const chains = Array.from({ length: 100 }, (_, n) => shelf.add(`chain ${n}`))
+  it('stores many entries, in chains that span chunks', () => {
+    const chains = Array.from({ length: 100 }, (_, n) => arena.add(`chain ${n}`))
     for (let n = 0; n < 100_000; n++)
-      chains[n % 100] = shelf.add(`note ${n} with some more text`, chains[n % 100])
+      chains[n % 100] = arena.add(`entry ${n} with some more text`, chains[n % 100])
 
-    const notes = read(chains[42]!)
+    const entries = read(chains[42]!)
 
-    expect(notes).to.have.length(1001)
-    expect(notes[0]).to.equal('chain 42')
-    expect(notes[1000]).to.equal('note 99942 with some more text')
+    expect(entries).to.have.length(1001)
+    expect(entries[0]).to.equal('chain 42')
+    expect(entries[1000]).to.equal('entry 99942 with some more text')
   })
 })

@@ -3,15 +3,15 @@ import type { Account } from '../../../core/contract/index.ts'
 import type { DomainEvent } from '../../../core/events/codec.ts'
 import { createAccounts } from '../../../projections/accounts.ts'
 import { createCallerSnapshots } from '../../../projections/history.ts'
-import { createRules } from '../../../projections/rules.ts'
-import { created, given, planChanged, userCreated } from '../../support/past-events.ts'
+import { createRulesProjection } from '../../../projections/rules.ts'
+import { created, pastEvents, planChanged, userCreated } from '../../support/past-events.ts'
 
 const caller: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'key_a', position: 10 }
 
-describe('pinning the caller', () => {
-  function pinAfter(...events: readonly DomainEvent[]) {
-    const [accounts, rules] = [createAccounts(), createRules()]
-    for (const { event, record } of given(...events)) {
+describe('createCallerSnapshots', () => {
+  function snapshotAfter(...events: readonly DomainEvent[]) {
+    const [accounts, rules] = [createAccounts(), createRulesProjection()]
+    for (const { event, record } of pastEvents(...events)) {
       if (event === undefined) continue
       accounts.apply(event, record)
       rules.apply(event, record)
@@ -19,13 +19,13 @@ describe('pinning the caller', () => {
     return createCallerSnapshots(accounts, rules)(caller)
   }
 
-  it('takes plan and rules of one moment, when both changed since the caller was recognised', () => {
-    const { account, rules } = pinAfter(userCreated, planChanged('free'), created(5))
+  it('takes the current plan and rules if both changed after authentication', () => {
+    const { account, rules } = snapshotAfter(userCreated, planChanged('free'), created(5))
     expect(account).to.deep.equal({ ...caller, plan: 'free', position: 20 })
     expect(rules).to.include({ userId: 1, position: 30 })
   })
 
-  it('leaves an account as it is whose user is not known here', () => {
-    expect(pinAfter().account).to.deep.equal(caller)
+  it('returns the account unchanged if its user is unknown', () => {
+    expect(snapshotAfter().account).to.deep.equal(caller)
   })
 })

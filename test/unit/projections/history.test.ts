@@ -1,27 +1,26 @@
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../../core/contract/index.ts'
 import { parseAsOf } from '../../../core/util/as-of.ts'
-import { createHistory, foldUser, type PastEvent, upTo } from '../../../projections/history.ts'
-import type { Subscription } from '../../../projections/runtime/subscribe.ts'
+import { createHistory, eventsUpTo, foldUser, type PastEvent } from '../../../projections/history.ts'
 import {
   created,
   deleted,
-  given,
   keyIssued,
   minute,
+  pastEvents,
   planChanged,
   updated,
   userCreated,
 } from '../../support/past-events.ts'
 
-const at = (moment: string | number) => parseAsOf(moment, 'as_of')
+const asOf = (value: string | number) => parseAsOf(value, 'as_of')
 const positions = (events: readonly PastEvent[]) => events.map(({ record }) => record.position)
 
-describe('the past', () => {
-  describe('up to a moment', () => {
-    const events = given(userCreated, created(5), updated(5, { priority: 1 }))
+describe('history', () => {
+  describe('eventsUpTo', () => {
+    const events = pastEvents(userCreated, created(5), updated(5, { priority: 1 }))
 
-    for (const [moment, expected] of [
+    for (const [value, expected] of [
       [0, []],
       [9, []],
       [10, [10]],
@@ -32,12 +31,12 @@ describe('the past', () => {
       ['2026-11-20', []],
       ['2026-11-21', [10, 20, 30]],
     ] as const) {
-      it(`${moment} there is ${expected.length === 0 ? 'nothing' : expected.join(', ')}`, () => {
-        expect(positions(upTo(events, at(moment)))).to.deep.equal(expected)
+      it(`returns positions [${expected.join(', ')}] for ${value}`, () => {
+        expect(positions(eventsUpTo(events, asOf(value)))).to.deep.equal(expected)
       })
     }
 
-    it('leaves no hole where the clocks of two nodes disagree', () => {
+    it('leaves no gap if the clocks of two nodes differ', () => {
       const [first, second, third] = events.map(({ record }) => record)
       const skewed = [
         first,
@@ -45,15 +44,15 @@ describe('the past', () => {
         { ...third, metadata: second?.metadata },
       ]
       const past = skewed.map((record) => ({ event: undefined, record: record as RecordedEvent }))
-      expect(positions(upTo(past, at(minute(2))))).to.deep.equal([10, 20, 30])
+      expect(positions(eventsUpTo(past, asOf(minute(2))))).to.deep.equal([10, 20, 30])
     })
   })
 
-  describe('folded', () => {
-    it('is the user and the rules that the events make', () => {
-      const { user, book } = foldUser(
+  describe('foldUser', () => {
+    it('folds the user and the rules', () => {
+      const { user, rules } = foldUser(
         1,
-        given(
+        pastEvents(
           userCreated,
           created(5),
           created(6),
@@ -63,57 +62,57 @@ describe('the past', () => {
         ),
       )
       expect(user).to.include({ plan: 'free', position: 50 })
-      expect([...book.routing.keys()]).to.deep.equal([5])
-      expect(book.routing.get(5)).to.include({ priority: 9, revision: 2, updated_at: minute(4) })
-      expect(book.position).to.equal(60)
+      expect([...rules.routing.keys()]).to.deep.equal([5])
+      expect(rules.routing.get(5)).to.include({ priority: 9, revision: 2, updated_at: minute(4) })
+      expect(rules.position).to.equal(60)
     })
 
-    it('passes over what only a newer node knows', () => {
-      const [first, unknown] = given(created(5), created(6))
+    it('skips events of newer versions', () => {
+      const [first, unknown] = pastEvents(created(5), created(6))
       const events = [first, { ...unknown, event: undefined }] as PastEvent[]
-      expect([...foldUser(1, events).book.routing.keys()]).to.deep.equal([5])
+      expect([...foldUser(1, events).rules.routing.keys()]).to.deep.equal([5])
     })
 
-    it('goes on with a rule that was deleted and brought back', () => {
-      const back = created(5)
-      Object.assign(back.data, { revertedTo: 1, revision: 3, createdAt: minute(1) })
-      const { book } = foldUser(1, given(created(5), deleted(5), back, updated(5, { priority: 1 })))
-      expect(book.routing.get(5)).to.include({ revision: 4, created_at: minute(1), updated_at: minute(4) })
+    it('continues the revisions of a rule that was deleted and restored', () => {
+      const restored = created(5)
+      Object.assign(restored.data, { revertedTo: 1, revision: 3, createdAt: minute(1) })
+      const { rules } = foldUser(1, pastEvents(created(5), deleted(5), restored, updated(5, { priority: 1 })))
+      expect(rules.routing.get(5)).to.include({ revision: 4, created_at: minute(1), updated_at: minute(4) })
     })
   })
 
-  describe('in the log', () => {
+  describe('eventsOf', () => {
     const NOW = Date.parse('2026-11-20T10:03:30Z')
-    const events = given(userCreated, created(5), keyIssued('key_a'), updated(5, { priority: 1 }))
+    const events = pastEvents(userCreated, created(5), keyIssued('key_a'), updated(5, { priority: 1 }))
 
-    function openPast(seen: number) {
+    function createHistoryAt(position: number) {
       const log = {
         async *read(stream: string) {
           for (const { record } of events) if (record.stream === stream) yield record
         },
       }
-      // Only these are used.
-      return createHistory(log as unknown as EventLog, { position: () => seen } as Subscription, () => NOW)
+      // Only `read` is called.
+      return createHistory(log as unknown as EventLog, { position: () => position }, () => NOW)
     }
 
-    it('is put in order over both streams', async () => {
-      expect(positions(await openPast(40).eventsOf(1))).to.deep.equal([10, 20, 30, 40])
+    it('merges both streams in log order', async () => {
+      expect(positions(await createHistoryAt(40).eventsOf(1))).to.deep.equal([10, 20, 30, 40])
     })
 
-    it('refuses moments that have not come', async () => {
-      for (const moment of [101, '2026-11-20T10:04:00.000001Z', '2026-11-21']) {
-        const refusal = await openPast(100)
-          .eventsOf(1, at(moment))
+    it('rejects positions and times in the future', async () => {
+      for (const value of [101, '2026-11-20T10:04:00.000001Z', '2026-11-21']) {
+        const rejected = await createHistoryAt(100)
+          .eventsOf(1, asOf(value))
           .catch((error) => error)
-        expect(refusal.details?.param).to.equal('as_of')
+        expect(rejected.details?.param).to.equal('as_of')
       }
     })
 
-    it('knows that what is in the log has come, also when this node or its clock is behind', async () => {
-      for (const moment of [40, minute(4)]) {
-        expect(await openPast(10).eventsOf(1, at(moment))).to.have.length(4)
+    it('accepts positions and times of logged events even if this node or its clock is behind', async () => {
+      for (const value of [40, minute(4)]) {
+        expect(await createHistoryAt(10).eventsOf(1, asOf(value))).to.have.length(4)
       }
-      expect(await openPast(100).eventsOf(1, at(100))).to.have.length(4)
+      expect(await createHistoryAt(100).eventsOf(1, asOf(100))).to.have.length(4)
     })
   })
 })

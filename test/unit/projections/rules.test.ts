@@ -1,50 +1,58 @@
 import { expect } from 'chai'
 import { decodeEvent } from '../../../core/events/codec.ts'
-import { createRules, type Rules } from '../../../projections/rules.ts'
-import { inventHistory, recordAll } from '../../support/histories.ts'
+import { createRulesProjection, type Rules } from '../../../projections/rules.ts'
+import { buildHistory, recordAll } from '../../support/histories.ts'
 
 const USERS = 3
 
-/** Users work in turns, so that a history this long leaves each with notes only, and a longer one with a book. */
+/** With few turns, all events of a user stay pending; with many, they exceed the limit and are folded. */
 const [SHORT, LONG] = [4, 250]
 
 describe('the rules projection', () => {
   for (const turns of [SHORT, LONG]) {
     describe(`after ${turns} turns`, () => {
-      const records = recordAll(inventHistory(USERS, turns))
+      const records = recordAll(buildHistory(USERS, turns))
 
-      it('gives the same whether it is asked after every event or only at the end', () => {
-        const [asked, unasked] = [createRules(), createRules()]
+      it('returns the same rules whether it is queried after every event or only at the end', () => {
+        const [queried, unqueried] = [createRulesProjection(), createRulesProjection()]
         for (const record of records) {
-          apply(asked, record)
-          for (let userId = 1; userId <= USERS; userId++) asked.of(userId)
-          apply(unasked, record)
+          apply(queried, record)
+          for (let userId = 1; userId <= USERS; userId++) queried.of(userId)
+          apply(unqueried, record)
         }
 
-        expect(unasked.of(0).routing).to.deep.equal([])
+        expect(unqueried.of(0).routing).to.deep.equal([])
         for (let userId = 1; userId <= USERS; userId++) {
-          expect(unasked.of(userId)).to.deep.equal(asked.of(userId))
-          expect(unasked.revision(userId)).to.equal(asked.revision(userId))
+          expect(unqueried.of(userId)).to.deep.equal(queried.of(userId))
+          expect(unqueried.revision(userId)).to.equal(queried.revision(userId))
         }
       })
 
-      it('is saved alike however it was used, and loaded as it was saved', () => {
-        const [asked, unasked, loaded] = [createRules(), createRules(), createRules()]
+      it('saves the same lines however it was queried, and loads them', () => {
+        const [queried, unqueried, loaded] = [
+          createRulesProjection(),
+          createRulesProjection(),
+          createRulesProjection(),
+        ]
         for (const record of records) {
-          apply(asked, record)
-          asked.of(1 + (record.position % USERS))
-          apply(unasked, record)
+          apply(queried, record)
+          queried.of(1 + (record.position % USERS))
+          apply(unqueried, record)
         }
-        loaded.load(linesOf(unasked).map((line) => Buffer.from(line)))
+        loaded.load(linesOf(unqueried).map((line) => Buffer.from(line)))
 
-        expect(linesOf(unasked)).to.deep.equal(linesOf(asked))
-        expect(linesOf(loaded)).to.deep.equal(linesOf(asked))
-        expect(loaded.of(3)).to.deep.equal(asked.of(3))
-        expect(loaded.revision(3)).to.equal(asked.revision(3))
+        expect(linesOf(unqueried)).to.deep.equal(linesOf(queried))
+        expect(linesOf(loaded)).to.deep.equal(linesOf(queried))
+        expect(loaded.of(3)).to.deep.equal(queried.of(3))
+        expect(loaded.revision(3)).to.equal(queried.revision(3))
       })
 
-      it('goes on from a loaded state as from its own', () => {
-        const [whole, first, second] = [createRules(), createRules(), createRules()]
+      it('continues from a loaded state', () => {
+        const [whole, first, second] = [
+          createRulesProjection(),
+          createRulesProjection(),
+          createRulesProjection(),
+        ]
         const half = Math.floor(records.length / 2)
         for (const record of records) apply(whole, record)
         for (const record of records.slice(0, half)) apply(first, record)
@@ -54,8 +62,8 @@ describe('the rules projection', () => {
         expect(linesOf(second)).to.deep.equal(linesOf(whole))
       })
 
-      it('saves the state of one moment, whatever is applied while the lines are taken', () => {
-        const rules = createRules()
+      it('saves a consistent state while events are applied during iteration', () => {
+        const rules = createRulesProjection()
         const half = Math.floor(records.length / 2)
         for (const record of records.slice(0, half)) apply(rules, record)
         rules.of(1)
@@ -75,9 +83,9 @@ describe('the rules projection', () => {
     })
   }
 
-  it('keeps a rule set that was given out as it was', () => {
-    const rules = createRules()
-    const records = recordAll(inventHistory(1, 2))
+  it('does not modify a rule set that it returned', () => {
+    const rules = createRulesProjection()
+    const records = recordAll(buildHistory(1, 2))
     for (const record of records.slice(0, -1)) apply(rules, record)
     const before = rules.of(1)
     const text = JSON.stringify(before)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { RecordedEvent, Upcasts } from '../../../../core/contract/index.ts'
 import { decodeEvent, SCHEMA_VERSION } from '../../../../core/events/codec.ts'
 
-/** Two steps back from today's schema: first the limit was a field of its own name, then the type had another name. */
+/** Two earlier schema versions: first `userId` was called `id`, and in both the type was `UserAdded`. */
 const upcasts: Upcasts = {
   [SCHEMA_VERSION - 2]: {
     UserAdded: ({ type, data: { id, ...data } }) => ({ type, data: { ...data, userId: id } }),
@@ -13,32 +13,32 @@ const upcasts: Upcasts = {
 }
 
 describe('decodeEvent', () => {
-  it("reads an event of today's schema as it stands", () => {
+  it('decodes an event of the current schema version', () => {
     const event = decodeEvent(record(SCHEMA_VERSION, 'UserCreated', created))
 
     expect(event).to.deep.equal({ type: 'UserCreated', data: created })
   })
 
-  it('reads an old shape through the function for it', () => {
+  it('upcasts an old shape', () => {
     const event = decodeEvent(record(SCHEMA_VERSION - 1, 'UserAdded', created), upcasts)
 
     expect(event).to.deep.equal({ type: 'UserCreated', data: created })
   })
 
-  it('reads a shape that is older still through one function after the other', () => {
+  it('upcasts an older shape step by step', () => {
     const { userId: id, ...data } = created
     const event = decodeEvent(record(SCHEMA_VERSION - 2, 'UserAdded', { id, ...data }), upcasts)
 
     expect(event).to.deep.equal({ type: 'UserCreated', data: created })
   })
 
-  it('leaves an old event alone whose shape has not changed', () => {
+  it('does not change an old event whose shape is still current', () => {
     const event = decodeEvent(record(SCHEMA_VERSION - 2, 'UserCreated', created), upcasts)
 
     expect(event).to.deep.equal({ type: 'UserCreated', data: created })
   })
 
-  it('gives nothing for what only a newer node knows', () => {
+  it('returns undefined for types and schema versions of newer versions', () => {
     expect(decodeEvent(record(SCHEMA_VERSION, 'InventedLater', {}))).to.equal(undefined)
     expect(decodeEvent(record(SCHEMA_VERSION + 1, 'UserCreated', created))).to.equal(undefined)
     expect(decodeEvent(record(SCHEMA_VERSION, 'toString', {}))).to.equal(undefined)

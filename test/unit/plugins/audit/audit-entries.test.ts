@@ -1,30 +1,30 @@
 import { expect } from 'chai'
 import { EVENT_TYPES } from '../../../../core/events/codec.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
-import { readAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
-import { showEntry } from '../../../../plugins/audit/find-entries.ts'
+import { toAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
+import { showAuditEntry } from '../../../../plugins/audit/find-entries.ts'
 import { firewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import type { PastEvent } from '../../../../projections/history.ts'
 import {
   created,
   deleted,
-  given,
+  firewallCreated,
   keyIssued,
   keyRevoked,
   minute,
+  pastEvents,
   planChanged,
   updated,
   userCreated,
-  walled,
 } from '../../../support/past-events.ts'
 
 const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
-const trailOf = (events: readonly PastEvent[]) => readAuditEntries(events, kinds).map(showEntry)
+const entriesOf = (events: readonly PastEvent[]) => toAuditEntries(events, kinds).map(showAuditEntry)
 
-describe('the trail', () => {
-  it('shows each change with who, when, and the state on both sides of it', () => {
-    const [, second] = trailOf(given(created(5), updated(5, { priority: 3 })))
+describe('toAuditEntries', () => {
+  it('includes actor, time, and the state before and after each change', () => {
+    const [, second] = entriesOf(pastEvents(created(5), updated(5, { priority: 3 })))
     const rule = {
       id: 5,
       user_id: 1,
@@ -50,9 +50,11 @@ describe('the trail', () => {
     })
   })
 
-  it('counts the revisions of each subject by itself, a deletion too', () => {
-    const trail = trailOf(given(created(5), walled(6), updated(5, {}), deleted(5), keyIssued('key_a')))
-    expect(trail.map(({ id, revision }) => [id, revision])).to.deep.equal([
+  it('numbers the revisions of each subject separately, including deletions', () => {
+    const entries = entriesOf(
+      pastEvents(created(5), firewallCreated(6), updated(5, {}), deleted(5), keyIssued('key_a')),
+    )
+    expect(entries.map(({ id, revision }) => [id, revision])).to.deep.equal([
       [5, 1],
       [6, 1],
       [5, 2],
@@ -61,37 +63,46 @@ describe('the trail', () => {
     ])
   })
 
-  it('shows users and keys without any hash', () => {
-    const trail = trailOf(
-      given(userCreated, keyIssued('key_a'), keyIssued('key_b'), keyRevoked('key_a'), planChanged('free')),
+  it('shows users and keys without hashes', () => {
+    const entries = entriesOf(
+      pastEvents(
+        userCreated,
+        keyIssued('key_a'),
+        keyIssued('key_b'),
+        keyRevoked('key_a'),
+        planChanged('free'),
+      ),
     )
     const user = { id: 1, name: 'Ada', created_at: minute(1) }
-    expect(trail.map(({ kind, event }) => `${kind} ${event}`)).to.deep.equal([
+    expect(entries.map(({ kind, event }) => `${kind} ${event}`)).to.deep.equal([
       'user created',
       'key created',
       'key created',
       'key revoked',
       'user plan_changed',
     ])
-    expect(trail[3]).to.deep.include({
+    expect(entries[3]).to.deep.include({
       before: { id: 'key_a', created_at: minute(2), revoked_at: null },
       after: { id: 'key_a', created_at: minute(2), revoked_at: minute(4) },
     })
-    expect(trail[4]).to.deep.include({ before: { ...user, plan: 'paid' }, after: { ...user, plan: 'free' } })
-    expect(JSON.stringify(trail)).not.to.contain('ffff')
+    expect(entries[4]).to.deep.include({
+      before: { ...user, plan: 'paid' },
+      after: { ...user, plan: 'free' },
+    })
+    expect(JSON.stringify(entries)).not.to.contain('ffff')
   })
 
-  it('calls a revert by its name', () => {
+  it('marks reverts', () => {
     const revert = updated(5, { priority: 0 })
     Object.assign(revert.data, { revertedTo: 1 })
-    const [, , third] = trailOf(given(created(5), updated(5, { priority: 3 }), revert))
+    const [, , third] = entriesOf(pastEvents(created(5), updated(5, { priority: 3 }), revert))
     expect(third).to.deep.include({ event: 'reverted', reverted_to: 1, revision: 3 })
   })
 
-  it('does not hide what it cannot read', () => {
-    const [known, newer] = given(created(5), created(6))
-    const unreadable = { event: undefined, record: { ...newer?.record, type: 'RuleShared' } } as PastEvent
-    const [, second] = trailOf([known as PastEvent, unreadable])
+  it('includes events that it cannot decode', () => {
+    const [decoded, newer] = pastEvents(created(5), created(6))
+    const unknown = { event: undefined, record: { ...newer?.record, type: 'RuleShared' } } as PastEvent
+    const [, second] = entriesOf([decoded as PastEvent, unknown])
     expect(second).to.deep.include({
       kind: 'unknown',
       event: 'RuleShared',
@@ -101,12 +112,12 @@ describe('the trail', () => {
     })
   })
 
-  it('has a word for every type of event about users and rules', () => {
+  it('knows every type of event about users and rules', () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
     const types = EVENT_TYPES.filter((type) => type !== 'IdsReserved')
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
-    for (const [place, { kind }] of readAuditEntries(given(...(events as never[])), kinds).entries()) {
-      expect(kind, types[place]).not.to.equal('unknown')
+    for (const [index, { kind }] of toAuditEntries(pastEvents(...(events as never[])), kinds).entries()) {
+      expect(kind, types[index]).not.to.equal('unknown')
     }
   })
 })

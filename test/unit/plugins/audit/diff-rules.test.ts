@@ -6,10 +6,10 @@ import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import { firewallRule, routingRule, ruleSet } from '../../../support/rules.ts'
 
 const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
-const nothing = { added: [], changed: [], removed: [] }
+const noChanges = { added: [], changed: [], removed: [] }
 
-describe('the difference between two states of the rules', () => {
-  it('is nothing when only what the server sets differs', () => {
+describe('diffRules', () => {
+  it('ignores fields that the server sets', () => {
     const before = ruleSet(
       [firewallRule({ id: 2 })],
       [routingRule({ id: 3, match_json: { task: 'a', mode: 'cost' } })],
@@ -18,18 +18,18 @@ describe('the difference between two states of the rules', () => {
       [firewallRule({ id: 2, revision: 5, updated_at: 'later' })],
       [routingRule({ id: 3, match_json: { mode: 'cost', task: 'a' }, revision: 2 })],
     )
-    expect(diffRules(before, after, kinds)).to.deep.equal({ routing: nothing, firewall: nothing })
+    expect(diffRules(before, after, kinds)).to.deep.equal({ routing: noChanges, firewall: noChanges })
   })
 
-  it('shows rules that came and rules that went as the API shows them', () => {
+  it('shows added and removed rules as the API does', () => {
     const [old, fresh] = [firewallRule({ id: 2 }), firewallRule({ id: 3 })]
     expect(diffRules(ruleSet([old]), ruleSet([fresh]), kinds)).to.deep.equal({
-      routing: nothing,
+      routing: noChanges,
       firewall: { added: [firewallRuleKind.show(fresh)], changed: [], removed: [firewallRuleKind.show(old)] },
     })
   })
 
-  it('shows changes field by field, under the later name', () => {
+  it('shows changes by field, with the later name of the rule', () => {
     const before = routingRule({ id: 2, name: 'Old', match_json: { contains: ['a'] } })
     const after = routingRule({ id: 2, name: 'New', match_json: { contains: ['a', 'b'] }, is_enabled: false })
     const changes = {
@@ -39,7 +39,7 @@ describe('the difference between two states of the rules', () => {
     }
     expect(diffRules(ruleSet([], [before]), ruleSet([], [after]), kinds)).to.deep.equal({
       routing: { added: [], changed: [{ id: 2, name: 'New', changes }], removed: [] },
-      firewall: nothing,
+      firewall: noChanges,
     })
   })
 })

@@ -9,7 +9,7 @@ const SEED = Number(process.env.SIMULATE_SEED ?? 20261120)
 const HISTORIES = Number(process.env.SIMULATE_HISTORIES ?? 300)
 const STEPS = 12
 
-/** Latency counts for next to nothing, so that what is chosen does not depend on how long earlier calls took. */
+/** A negligible latency weight, so that model choices do not depend on the duration of earlier calls. */
 const SETTINGS = `
 rate_limits: { requests_per_minute: { free: null, paid: null } }
 modes:
@@ -19,14 +19,14 @@ modes:
   latency: { cost: 30, quality: 70, latency: 0.000001 }
 `
 
-/** A request that was really made, and the record of what was decided about it. */
-interface Past {
+/** A real request and the decision about it. */
+interface PastRequest {
   readonly body: object
   readonly decided: object
   readonly position: number
 }
 
-describe(`simulating what has happened (${HISTORIES} histories, seed ${SEED})`, function () {
+describe(`simulating past requests (${HISTORIES} histories, seed ${SEED})`, function () {
   this.timeout(120_000)
   let gateway: RunningGateway
 
@@ -35,13 +35,13 @@ describe(`simulating what has happened (${HISTORIES} histories, seed ${SEED})`, 
   })
   after(() => gateway.stop())
 
-  it('decides as the live request did: at once, later as of its rules_position, and before with drafts', async () => {
+  it('decides like the real request: after it, later with as_of, and before it with drafts', async () => {
     const seeds = Array.from({ length: HISTORIES }, (_, index) => SEED + index)
-    const seen = { answered: 0, failed: 0, suspended: 0, traced: 0 }
+    const counts = { answered: 0, failed: 0, suspended: 0, traced: 0 }
     const worker = async () => {
       for (let seed = seeds.pop(); seed !== undefined; seed = seeds.pop()) {
         try {
-          for (const decided of await liveThrough(createRandom(seed))) note(seen, decided)
+          for (const decided of await runHistory(createRandom(seed))) count(counts, decided)
         } catch (error) {
           if (error instanceof Error) error.message = `history of seed ${seed}: ${error.message}`
           throw error
@@ -49,16 +49,16 @@ describe(`simulating what has happened (${HISTORIES} histories, seed ${SEED})`, 
       }
     }
     await Promise.all(Array.from({ length: 6 }, worker))
-    // What was compared was worth it.
-    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).to.be.above(HISTORIES / 10)
+    // The histories must cover every case.
+    expect(Math.min(...Object.values(counts)), JSON.stringify(counts)).to.be.above(HISTORIES / 10)
   })
 
-  /** One user's random changes and requests in between; gives what was decided. */
-  async function liveThrough(random: Random): Promise<readonly object[]> {
+  /** Makes random changes and requests as one user. Resolves with the decisions. */
+  async function runHistory(random: Random): Promise<readonly object[]> {
     const user = await newUser(gateway)
-    const made: Past[] = []
+    const made: PastRequest[] = []
     for (let step = 0; step < STEPS; step++) {
-      if (random.chance(0.3)) made.push(await ask(user, random))
+      if (random.chance(0.3)) made.push(await makeRequest(user, random))
       else await change(user, random)
     }
     await user.setPlan('paid')
@@ -69,61 +69,64 @@ describe(`simulating what has happened (${HISTORIES} histories, seed ${SEED})`, 
     return made.map(({ decided }) => decided)
   }
 
-  /** Makes a request, and simulates it at once. */
-  async function ask(user: TestUser, random: Random): Promise<Past> {
+  /** Makes a request and simulates it immediately. */
+  async function makeRequest(user: TestUser, random: Random): Promise<PastRequest> {
     const { endpoint, body } = randomRequest(random)
-    const answer = await send(user, endpoint, body)
-    const { data } = (await user.call('GET', `/v1/requests/${answer.headers.get('x-request-id')}`)).body
+    const response = await send(user, endpoint, body)
+    const { data } = (await user.call('GET', `/v1/requests/${response.headers.get('x-request-id')}`)).body
     const position: number = data.rules_position
-    if (answer.body.metadata !== undefined) expect(answer.body.metadata.rules_position).to.equal(position)
-    const foreseen = await simulate(user, { endpoint, ...body })
-    const decided = { ...decisionIn(data), sent: foreseen.sent }
-    expect(foreseen).to.deep.equal({ ...decided, position })
-    if (answer.status === 200) expect(JSON.stringify(answer.body)).to.contain(foreseen.sent)
+    if (response.body.metadata !== undefined) expect(response.body.metadata.rules_position).to.equal(position)
+    const simulated = await simulate(user, { endpoint, ...body })
+    const decided = { ...decisionIn(data), sent: simulated.sent }
+    expect(simulated).to.deep.equal({ ...decided, position })
+    if (response.status === 200) expect(JSON.stringify(response.body)).to.contain(simulated.sent)
     return { body: { endpoint, ...body }, decided, position }
   }
 
-  /** Simulates with drafts, makes them real, asks for real: the same comes out, but for the numbers of the new rules. */
+  /**
+   * Simulates a request with drafts, creates the drafts, and makes the request: the decisions are equal
+   * except for the ids of the new rules.
+   */
   async function tryDrafts(user: TestUser, random: Random): Promise<void> {
     const { endpoint, body } = randomRequest(random)
     const rules = {
       routing: [randomRoutingRule(random), randomRoutingRule(random)],
       firewall: [randomFirewallRule(random)],
     }
-    const foreseen = await simulate(user, { endpoint, ...body, rules })
+    const simulated = await simulate(user, { endpoint, ...body, rules })
     const operations = Object.entries(rules).flatMap(([kind, drafts]) =>
       drafts.map((data) => ({ kind, op: 'create', data })),
     )
     const batch = await user.call('POST', '/v1/rules/batch', { operations })
-    const answer = await send(user, endpoint, body)
-    const { data } = (await user.call('GET', `/v1/requests/${answer.headers.get('x-request-id')}`)).body
+    const response = await send(user, endpoint, body)
+    const { data } = (await user.call('GET', `/v1/requests/${response.headers.get('x-request-id')}`)).body
     const ids: number[] = batch.body.data.map(({ id }: { id: number }) => id)
-    const renumbered = JSON.stringify(foreseen).replaceAll(
+    const renumbered = JSON.stringify(simulated).replaceAll(
       /"rule_id":-(\d+)/g,
       (_, n) => `"rule_id":${ids[n - 1]}`,
     )
     const { position: _, sent, ...decided } = JSON.parse(renumbered)
     expect(decided).to.deep.equal(decisionIn(data))
-    if (answer.status === 200) expect(JSON.stringify(answer.body)).to.contain(sent)
+    if (response.status === 200) expect(JSON.stringify(response.body)).to.contain(sent)
   }
 
   async function simulate(user: TestUser, body: object) {
-    const { status, body: answer } = await user.call('POST', '/v1/simulate', body)
-    expect(status, JSON.stringify(answer)).to.equal(200)
-    const { data } = answer
+    const { status, body: response } = await user.call('POST', '/v1/simulate', body)
+    expect(status, JSON.stringify(response)).to.equal(200)
+    const { data } = response
     const record = { ...data, ...data.targets[0] }
     return { ...decisionIn(record), position: data.rules_position, sent: lastText(data.request) }
   }
 })
 
-/** What the sandbox repeats, so that it shows what really was sent. */
-// biome-ignore lint/suspicious/noExplicitAny: requests of every form
+/** The text that the sandbox repeats in its reply, which shows what was sent to it. */
+// biome-ignore lint/suspicious/noExplicitAny: requests of all endpoints
 function lastText(request: any): string | null {
   const { content } = request?.messages.at(-1) ?? { content: null }
   return Array.isArray(content) ? content[0].text : content
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: records and simulations are read alike
+// biome-ignore lint/suspicious/noExplicitAny: both request records and simulations
 function decisionIn(record: any): object {
   const { routing_mode, routing_reason, rule_trace, warnings, error = null, provider, model } = record
   return {
@@ -175,7 +178,7 @@ async function change(user: TestUser, random: Random): Promise<void> {
   }
 }
 
-function note(seen: Record<string, number>, decided: object): void {
+function count(counts: Record<string, number>, decided: object): void {
   const text = JSON.stringify(decided)
   const found = {
     answered: text.includes('"error":null'),
@@ -183,5 +186,5 @@ function note(seen: Record<string, number>, decided: object): void {
     suspended: text.includes('"code":"plan"'),
     traced: text.includes('"rule_id"'),
   }
-  for (const [name, isFound] of Object.entries(found)) if (isFound) seen[name] = (seen[name] ?? 0) + 1
+  for (const [name, isFound] of Object.entries(found)) if (isFound) counts[name] = (counts[name] ?? 0) + 1
 }

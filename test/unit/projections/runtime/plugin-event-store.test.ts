@@ -14,9 +14,9 @@ import { type Subscription, subscribeProjections } from '../../../../projections
 import { createEventWriter } from '../../../../projections/runtime/write.ts'
 import { makeFolder } from '../../../support/gateway.ts'
 
-const by = { actor: 'key_1', requestId: 'req_1' }
+const author = { actor: 'key_1', requestId: 'req_1' }
 
-/** Keeps the names that were seen, by subject. */
+/** Records every name that was seen, with its subject. */
 const names: EventDeclaration = {
   types: {
     Seen: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
@@ -48,47 +48,53 @@ describe('the events of a plugin', () => {
     return log
   }
 
-  /** A node's ledgers; `from` is where its snapshot ended. */
+  /** Opens a node's plugin event stores; `from` is the position of its snapshot. */
   async function openNode(
     declared: Readonly<Record<string, EventDeclaration>>,
-    { on = log, from = 0, patiently = (run: () => Promise<void>) => run() } = {},
-  ): Promise<{ live: Subscription; ledger(name: string): PluginEventStore }> {
+    { on = log, from = 0, retry = (run: () => Promise<void>) => run() } = {},
+  ): Promise<{ live: Subscription; storeOf(name: string): PluginEventStore }> {
     const logger = pino({ level: 'silent' })
     const live = subscribeProjections(on, [createAccounts()], logger, from)
     opened.push(live)
     await live.caughtUp
     const writer = createEventWriter(on, live, createClock(), { timeoutMs: 1000 })
     const plugins = Object.entries(declared).map(([name, events]) => ({ name, events, setup: () => ({}) }))
-    const ledgers = await openPluginEventStores(plugins, { log: on, live, writer, logger, patiently })
+    const stores = await openPluginEventStores(plugins, {
+      log: on,
+      subscription: live,
+      writer,
+      logger,
+      retry,
+    })
     return {
       live,
-      ledger(name) {
-        const ledger = ledgers.get(name)
-        if (ledger === undefined) throw new Error(`there is no ledger of ${name}`)
-        return ledger
+      storeOf(name) {
+        const store = stores.get(name)
+        if (store === undefined) throw new Error(`plugin ${name} has no event store`)
+        return store
       },
     }
   }
 
-  it('lead to its state, each plugin by itself', async () => {
+  it('fold to its state, separately for each plugin', async () => {
     const node = await openNode({ a: names, b: names })
-    await node.ledger('a').append('u1', [seen('Ada'), seen('Bob')], by)
-    await node.ledger('b').append('u1', [seen('Cy')], by)
+    await node.storeOf('a').append('u1', [seen('Ada'), seen('Bob')], author)
+    await node.storeOf('b').append('u1', [seen('Cy')], author)
 
-    expect(node.ledger('a').state()).to.deep.equal(['u1: Ada', 'u1: Bob'])
-    expect(node.ledger('b').state()).to.deep.equal(['u1: Cy'])
+    expect(node.storeOf('a').state()).to.deep.equal(['u1: Ada', 'u1: Bob'])
+    expect(node.storeOf('b').state()).to.deep.equal(['u1: Cy'])
   })
 
-  it('are read with what is known about them', async () => {
-    const { ledger } = await openNode({ a: names })
-    const appended = await ledger('a').append('u1', [seen('Ada')], by)
-    await ledger('a').append('u2', [seen('Bob')], { actor: 'system' })
+  it('are read with their metadata', async () => {
+    const { storeOf } = await openNode({ a: names })
+    const appended = await storeOf('a').append('u1', [seen('Ada')], author)
+    await storeOf('a').append('u2', [seen('Bob')], { actor: 'system' })
 
-    const [event, ...rest] = await collect(ledger('a').read('u1'))
+    const [event, ...rest] = await collect(storeOf('a').read('u1'))
     expect(rest).to.deep.equal([])
     expect(event).to.deep.include({
       ...seen('Ada'),
-      ...by,
+      ...author,
       subject: 'u1',
       revision: 0,
       position: appended?.position,
@@ -96,35 +102,35 @@ describe('the events of a plugin', () => {
     expect(event?.time).to.match(/^\d{4}-.*\.\d{6}Z$/)
   })
 
-  it('must fit their schemas', async () => {
-    const { ledger } = await openNode({ a: names })
-    const refusals: string[] = []
+  it('must match their schemas', async () => {
+    const { storeOf } = await openNode({ a: names })
+    const messages: string[] = []
     for (const event of [seen(7), { type: 'Sean', data: {} }, { type: 'toString', data: {} }]) {
-      await ledger('a')
-        .append('u1', [seen('Ada'), event], by)
-        .catch((error) => refusals.push(error.message))
+      await storeOf('a')
+        .append('u1', [seen('Ada'), event], author)
+        .catch((error) => messages.push(error.message))
     }
 
-    expect(refusals).to.deep.equal([
-      'the event "Seen" of plugin "a" does not fit its schema: name must be of type string',
-      'the event "Sean" of plugin "a" is not declared in its events.types',
-      'the event "toString" of plugin "a" is not declared in its events.types',
+    expect(messages).to.deep.equal([
+      'event "Seen" of plugin "a" does not match its schema: name must be of type string',
+      'event "Sean" of plugin "a" is not declared in events.types',
+      'event "toString" of plugin "a" is not declared in events.types',
     ])
-    expect(ledger('a').state()).to.deep.equal([])
+    expect(storeOf('a').state()).to.deep.equal([])
   })
 
-  it('are decided on the present state, again when another process was quicker', async () => {
+  it('are decided on the current state, and again if another process appended first', async () => {
     const [first, second] = await Promise.all([
       openNode({ a: names }),
       openNode({ a: names }, { on: await openLog() }),
     ])
     const claim = (node: typeof first, name: string) =>
       node
-        .ledger('a')
+        .storeOf('a')
         .append(
           'seat',
           (state) => (listOf(state).length < 10 ? [seen(`${name} ${listOf(state).length}`)] : []),
-          by,
+          author,
         )
 
     await Promise.all(
@@ -133,50 +139,50 @@ describe('the events of a plugin', () => {
       ),
     )
 
-    const taken = listOf(first.ledger('a').state())
+    const taken = listOf(first.storeOf('a').state())
     expect(taken.map((text) => text.split(' ').at(-1))).to.deep.equal(
       Array.from({ length: 10 }, (_, n) => `${n}`),
     )
   })
 
-  it('are all there for a plugin that was installed later, and after a snapshot', async () => {
+  it('are all applied to a plugin that was installed later, and after a snapshot', async () => {
     const before = await openNode({ a: names })
-    await before.ledger('a').append('u1', [seen('Ada')], by)
+    await before.storeOf('a').append('u1', [seen('Ada')], author)
     const snapshotAt = before.live.position()
-    await before.ledger('a').append('u1', [seen('Bob')], by)
+    await before.storeOf('a').append('u1', [seen('Bob')], author)
 
     const after = await openNode({ a: names, b: names }, { on: await openLog(), from: snapshotAt })
-    expect(after.ledger('a').state()).to.deep.equal(['u1: Ada', 'u1: Bob'])
+    expect(after.storeOf('a').state()).to.deep.equal(['u1: Ada', 'u1: Bob'])
   })
 
-  it('are each applied once, in order, while others write', async () => {
+  it('are each applied once and in order during concurrent appends', async () => {
     const writing = await openNode({ a: names })
-    let going = true
+    let isWriting = true
     const write = async () => {
-      for (let n = 0; going; n++)
-        await writing.ledger('a').append(
+      for (let n = 0; isWriting; n++)
+        await writing.storeOf('a').append(
           'u1',
           [seen(n)].map(() => seen(`${n}`)),
-          by,
+          author,
         )
     }
     const written = write()
     const nodes = []
     for (let n = 0; n < 10; n++) nodes.push(await openNode({ a: names }, { on: await openLog() }))
-    going = false
+    isWriting = false
     await written
 
-    const all = listOf(writing.ledger('a').state())
-    for (const { live, ledger } of nodes) {
+    const all = listOf(writing.storeOf('a').state())
+    for (const { live, storeOf } of nodes) {
       await live.until(() => live.position() >= writing.live.position())
-      expect(ledger('a').state()).to.deep.equal(all)
+      expect(storeOf('a').state()).to.deep.equal(all)
     }
     expect(all).to.deep.equal(all.map((_, n) => `u1: ${n}`))
   })
 
-  it('go on being read where the log went away in the middle', async () => {
+  it('continue to be read after the log was unavailable', async () => {
     const before = await openNode({ a: names })
-    for (const name of ['Ada', 'Bob', 'Cy']) await before.ledger('a').append('u1', [seen(name)], by)
+    for (const name of ['Ada', 'Bob', 'Cy']) await before.storeOf('a').append('u1', [seen(name)], author)
     let outages = 2
     const flaky: EventLog = {
       append: (...args) => log.append(...args),
@@ -187,16 +193,16 @@ describe('the events of a plugin', () => {
         for await (const item of log.subscribe(from, signal, streams)) {
           yield item
           if (streams !== undefined && outages-- > 0)
-            throw new EventLogUnavailableError('away', { transient: true })
+            throw new EventLogUnavailableError('unavailable', { transient: true })
         }
       },
     }
 
-    const { ledger } = await openNode(
+    const { storeOf } = await openNode(
       { a: names },
       {
         on: flaky,
-        async patiently(run) {
+        async retry(run) {
           while (
             await run().then(
               () => false,
@@ -208,12 +214,12 @@ describe('the events of a plugin', () => {
     )
 
     expect(outages).to.be.lessThan(1)
-    expect(ledger('a').state()).to.deep.equal(['u1: Ada', 'u1: Bob', 'u1: Cy'])
+    expect(storeOf('a').state()).to.deep.equal(['u1: Ada', 'u1: Bob', 'u1: Cy'])
   })
 
-  it('of an older version are read as today, and those of a newer one passed over', async () => {
+  it('of an older version are upcast, and those of a newer version skipped', async () => {
     const old = await openNode({ a: names })
-    await old.ledger('a').append('u1', [seen('Ada')], by)
+    await old.storeOf('a').append('u1', [seen('Ada')], author)
     const second: EventDeclaration = {
       ...names,
       version: 2,
@@ -221,57 +227,59 @@ describe('the events of a plugin', () => {
       upcasts: { 1: { Seen: ({ data }) => ({ type: 'Met', data: { ...data, how: 'by chance' } }) } },
       evolve: (state, { data }) => [...listOf(state), `${data.name} ${data.how}`],
     }
-    const today = await openNode({ a: second }, { on: await openLog() })
-    await today.ledger('a').append('u1', [{ type: 'Met', data: { name: 'Bob', how: 'on purpose' } }], by)
+    const current = await openNode({ a: second }, { on: await openLog() })
+    await current
+      .storeOf('a')
+      .append('u1', [{ type: 'Met', data: { name: 'Bob', how: 'on purpose' } }], author)
 
-    expect(today.ledger('a').state()).to.deep.equal(['Ada by chance', 'Bob on purpose'])
-    await old.live.until(() => old.live.position() >= today.live.position())
-    expect(old.ledger('a').state()).to.deep.equal(['u1: Ada'])
+    expect(current.storeOf('a').state()).to.deep.equal(['Ada by chance', 'Bob on purpose'])
+    await old.live.until(() => old.live.position() >= current.live.position())
+    expect(old.storeOf('a').state()).to.deep.equal(['u1: Ada'])
     expect(old.live.skipped()).to.equal(1)
   })
 
-  describe('that it cannot apply', () => {
-    const brittle: EventDeclaration = {
+  describe('that cannot be applied', () => {
+    const failing: EventDeclaration = {
       ...names,
       evolve: (state, event) => {
         if (event.data.name === 'Eve') throw new Error('there is no Eve\nand no more')
         return names.evolve(state, event)
       },
     }
-    const sentence =
-      'plugin "a" cannot apply the event "a:Seen" at position 2 of the log: there is no Eve. ' +
-      'Install a version that can, or take it off the list.'
+    const message =
+      'plugin "a" cannot apply event "a:Seen" at log position 2: there is no Eve. ' +
+      'Install a version that can, or remove the plugin from the list.'
 
-    const refusal = (promise: Promise<unknown>) =>
+    const rejection = (promise: Promise<unknown>) =>
       promise.then(
         () => 'nothing',
         (error) => error.message,
       )
 
-    it('take its state from it, and from nobody else', async () => {
-      const { ledger, live } = await openNode({ a: brittle, b: names })
-      await ledger('a').append('u1', [seen('Ada')], by)
+    it('invalidate the state of that plugin only', async () => {
+      const { storeOf, live } = await openNode({ a: failing, b: names })
+      await storeOf('a').append('u1', [seen('Ada')], author)
 
-      expect(await refusal(ledger('a').append('u1', [seen('Eve')], by))).to.equal(sentence)
-      expect(() => ledger('a').state()).to.throw(sentence)
-      expect(await refusal(ledger('a').append('u1', [seen('Bob')], by))).to.equal(sentence)
-      await ledger('b').append('u1', [seen('Cy')], by)
-      expect(ledger('b').state()).to.deep.equal(['u1: Cy'])
+      expect(await rejection(storeOf('a').append('u1', [seen('Eve')], author))).to.equal(message)
+      expect(() => storeOf('a').state()).to.throw(message)
+      expect(await rejection(storeOf('a').append('u1', [seen('Bob')], author))).to.equal(message)
+      await storeOf('b').append('u1', [seen('Cy')], author)
+      expect(storeOf('b').state()).to.deep.equal(['u1: Cy'])
       expect(live.state()).to.equal('following')
     })
 
-    it('stop the start', async () => {
-      const { ledger } = await openNode({ a: names })
-      await ledger('a').append('u1', [seen('Ada'), seen('Eve')], by)
+    it('fail the start', async () => {
+      const { storeOf } = await openNode({ a: names })
+      await storeOf('a').append('u1', [seen('Ada'), seen('Eve')], author)
 
-      expect(await refusal(openNode({ a: brittle }, { on: await openLog() }))).to.equal(sentence)
+      expect(await rejection(openNode({ a: failing }, { on: await openLog() }))).to.equal(message)
     })
 
-    it('are those after which there is no state, too', async () => {
-      const { ledger } = await openNode({ a: { ...names, evolve: () => undefined } })
+    it('include those for which evolve returns undefined', async () => {
+      const { storeOf } = await openNode({ a: { ...names, evolve: () => undefined } })
 
-      expect(await refusal(ledger('a').append('u1', [seen('Ada')], by))).to.contain(
-        'its evolve returned no state',
+      expect(await rejection(storeOf('a').append('u1', [seen('Ada')], author))).to.contain(
+        'evolve returned undefined',
       )
     })
   })

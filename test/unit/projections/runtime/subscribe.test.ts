@@ -9,164 +9,168 @@ import { type Subscription, subscribeProjections } from '../../../../projections
 
 type Step = RecordedEvent | 'caught-up' | 'end' | Error
 
-describe('followLog', () => {
+describe('subscribeProjections', () => {
   let log: ScriptedLog
-  let live: Subscription
+  let subscription: Subscription
   let applied: number[]
 
   function start(...steps: Step[]): void {
     log = new ScriptedLog(steps)
     applied = []
-    live = subscribeProjections(
+    subscription = subscribeProjections(
       log,
       [{ apply: (_, { position }) => applied.push(position) }],
       pino({ level: 'silent' }),
     )
   }
 
-  afterEach(() => live.close().catch(() => undefined))
+  afterEach(() => subscription.close().catch(() => undefined))
 
-  it('applies what is there in order, and is then caught up', async () => {
+  it('applies existing events in order and is then caught up', async () => {
     start(event(10), event(20), event(30), 'caught-up')
-    await live.caughtUp
+    await subscription.caughtUp
 
     expect(applied).to.deep.equal([10, 20, 30])
-    expect(live.position()).to.equal(30)
+    expect(subscription.position()).to.equal(30)
   })
 
-  it('is not caught up before the log says so', async () => {
+  it('is not caught up before the log reports it', async () => {
     start(event(10))
-    await live.until(() => live.position() === 10)
+    await subscription.until(() => subscription.position() === 10)
 
-    const first = await Promise.race([live.caughtUp.then(() => 'caught up'), nextTurn()])
+    const first = await Promise.race([subscription.caughtUp.then(() => 'caught up'), nextTurn()])
 
     expect(first).to.equal('not yet')
   })
 
-  it('goes on applying after it has caught up', async () => {
+  it('applies new events after catching up', async () => {
     start('caught-up')
-    await live.caughtUp
+    await subscription.caughtUp
     log.add(event(10), event(20))
-    await live.until(() => applied.length === 2)
+    await subscription.until(() => applied.length === 2)
 
     expect(applied).to.deep.equal([10, 20])
   })
 
-  it('tells every projection, and then those who wait', async () => {
+  it('notifies all projections, then waiters', async () => {
     const order: string[] = []
     log = new ScriptedLog([])
-    const note = (name: string) => ({ apply: () => order.push(name) })
-    live = subscribeProjections(log, [note('first'), note('second')], pino({ level: 'silent' }))
-    const waiting = live.until(() => live.position() === 10).then(() => order.push('waiter'))
+    const recorder = (name: string) => ({ apply: () => order.push(name) })
+    subscription = subscribeProjections(
+      log,
+      [recorder('first'), recorder('second')],
+      pino({ level: 'silent' }),
+    )
+    const waiting = subscription.until(() => subscription.position() === 10).then(() => order.push('waiter'))
     log.add(event(10))
     await waiting
 
     expect(order).to.deep.equal(['first', 'second', 'waiter'])
   })
 
-  it('does not make wait for what has happened already', async () => {
+  it('resolves `until` immediately if the condition holds', async () => {
     start(event(10), 'caught-up')
-    await live.caughtUp
+    await subscription.caughtUp
 
-    await live.until(() => live.position() >= 10)
+    await subscription.until(() => subscription.position() >= 10)
   })
 
-  it('passes over events that only a newer node knows, and counts their positions', async () => {
+  it('skips events of newer versions but advances its position', async () => {
     start(event(10), { ...event(20), type: 'InventedLater' }, event(30), 'caught-up')
-    await live.caughtUp
+    await subscription.caughtUp
 
     expect(applied).to.deep.equal([10, 30])
-    expect(live.position()).to.equal(30)
+    expect(subscription.position()).to.equal(30)
   })
 
-  it('comes back from where it was when the log was away, and applies nothing twice', async () => {
-    start(event(10), event(20), away, event(30), away, away, 'caught-up', event(40))
-    await live.caughtUp
-    await live.until(() => live.position() === 40)
+  it('continues after the last event when the log is available again', async () => {
+    start(event(10), event(20), unavailable, event(30), unavailable, unavailable, 'caught-up', event(40))
+    await subscription.caughtUp
+    await subscription.until(() => subscription.position() === 40)
 
     expect(applied).to.deep.equal([10, 20, 30, 40])
-    expect(log.followedFrom).to.deep.equal([0, 20, 30, 30])
+    expect(log.subscribedFrom).to.deep.equal([0, 20, 30, 30])
   })
 
-  it('says whether it follows or the log is away', async () => {
+  it('reports its state', async () => {
     start(event(10))
-    await live.until(() => live.position() === 10)
-    expect(live.state()).to.equal('catching-up')
+    await subscription.until(() => subscription.position() === 10)
+    expect(subscription.state()).to.equal('catching-up')
     log.add('caught-up')
-    await live.caughtUp
-    expect(live.state()).to.equal('following')
-    log.add(away)
-    await passes(() => live.state() === 'away')
+    await subscription.caughtUp
+    expect(subscription.state()).to.equal('following')
+    log.add(unavailable)
+    await waitFor(() => subscription.state() === 'away')
     log.add('caught-up')
-    await passes(() => live.state() === 'following')
+    await waitFor(() => subscription.state() === 'following')
   })
 
-  it('counts what it has taken, and what of it only a newer node can read', async () => {
+  it('counts received and skipped events', async () => {
     start(event(10), { ...event(20), type: 'InventedLater' }, 'caught-up')
-    await live.caughtUp
+    await subscription.caughtUp
 
-    expect([live.received(), live.skipped()]).to.deep.equal([2, 1])
-    expect(live.newest()?.position).to.equal(20)
+    expect([subscription.received(), subscription.skipped()]).to.deep.equal([2, 1])
+    expect(subscription.newest()?.position).to.equal(20)
   })
 
-  it('tells of each event applied after it has caught up, and how long that took', async () => {
+  it('notifies listeners of events applied after catching up, with their delay', async () => {
     start(event(10), 'caught-up')
-    await live.caughtUp
-    const heard: [number, number][] = []
-    live.onApplied(({ position }, delayMs) => heard.push([position, delayMs]))
+    await subscription.caughtUp
+    const notified: [number, number][] = []
+    subscription.onApplied(({ position }, delayMs) => notified.push([position, delayMs]))
     const time = new Date(Date.now() - 200).toISOString()
     const ahead = new Date(Date.now() + 60_000).toISOString()
     log.add(at(event(20), time), { ...event(30), type: 'InventedLater' }, at(event(40), ahead))
-    await live.until(() => live.position() === 40)
+    await subscription.until(() => subscription.position() === 40)
 
-    expect(heard.map(([position]) => position)).to.deep.equal([20, 40])
-    expect(heard[0]?.[1]).to.be.within(200, 2000)
-    expect(heard[1]?.[1]).to.equal(0)
+    expect(notified.map(([position]) => position)).to.deep.equal([20, 40])
+    expect(notified[0]?.[1]).to.be.within(200, 2000)
+    expect(notified[1]?.[1]).to.equal(0)
   })
 
-  it('goes on from the position of a state that was loaded', async () => {
+  it('starts after the position of a loaded state', async () => {
     log = new ScriptedLog([event(50), 'caught-up'])
-    live = subscribeProjections(log, [], pino({ level: 'silent' }), 40)
-    expect(live.position()).to.equal(40)
-    await live.caughtUp
+    subscription = subscribeProjections(log, [], pino({ level: 'silent' }), 40)
+    expect(subscription.position()).to.equal(40)
+    await subscription.caughtUp
 
-    expect(log.followedFrom).to.deep.equal([40])
-    expect(live.position()).to.equal(50)
+    expect(log.subscribedFrom).to.deep.equal([40])
+    expect(subscription.position()).to.equal(50)
   })
 
-  it('does not make wait for longer than one is ready to', async () => {
+  it('rejects `until` after its timeout', async () => {
     start('caught-up')
 
-    const error = await live.until(() => false, 20).catch((thrown) => thrown)
+    const error = await subscription.until(() => false, 20).catch((thrown) => thrown)
 
     expect(error).to.be.instanceOf(EventLogUnavailableError)
   })
 
-  it('waits between two tries when the log ends at once, as one does that was closed', async () => {
+  it('waits between retries if subscriptions end immediately, as those of a closed log do', async () => {
     start(...Array<Step>(100).fill('end'))
     await new Promise((resolve) => setTimeout(resolve, 250))
 
-    expect(log.followedFrom.length).to.be.within(2, 3)
+    expect(log.subscribedFrom.length).to.be.within(2, 3)
   })
 
   it('ends when it is closed', async () => {
     start(event(10), 'caught-up')
-    await live.caughtUp
-    await live.close()
+    await subscription.caughtUp
+    await subscription.close()
 
-    await live.ended
-    expect(log.followers).to.equal(0)
+    await subscription.ended
+    expect(log.subscriptions).to.equal(0)
   })
 
-  it('ends when it is closed while the log is away', async () => {
-    start(...Array<Step>(50).fill(away))
+  it('ends when it is closed while the log is unavailable', async () => {
+    start(...Array<Step>(50).fill(unavailable))
     await nextTurn()
-    await live.close()
+    await subscription.close()
 
-    expect(log.followedFrom).to.deep.equal([0])
+    expect(log.subscribedFrom).to.deep.equal([0])
   })
 
-  it('rejects `ended` when a projection throws, and applies nothing more', async () => {
+  it('rejects `ended` if a projection throws, and applies nothing more', async () => {
     const broken = new Error('broken')
     const seen: number[] = []
     log = new ScriptedLog([event(10), event(20), event(30), 'caught-up'])
@@ -176,23 +180,23 @@ describe('followLog', () => {
         seen.push(position)
       },
     }
-    live = subscribeProjections(log, [projection], pino({ level: 'silent' }))
+    subscription = subscribeProjections(log, [projection], pino({ level: 'silent' }))
 
-    expect(await live.ended.catch((error) => error)).to.equal(broken)
-    expect(await live.caughtUp.catch((error) => error)).to.equal(broken)
+    expect(await subscription.ended.catch((error) => error)).to.equal(broken)
+    expect(await subscription.caughtUp.catch((error) => error)).to.equal(broken)
     expect(seen).to.deep.equal([10])
-    expect(log.followers).to.equal(0)
+    expect(log.subscriptions).to.equal(0)
   })
 
-  it('rejects `ended` when the log fails for another reason than being away', async () => {
+  it('rejects `ended` if the log fails with any other error', async () => {
     const broken = new Error('broken')
     start(event(10), broken)
 
-    expect(await live.ended.catch((error) => error)).to.equal(broken)
+    expect(await subscription.ended.catch((error) => error)).to.equal(broken)
   })
 })
 
-const away = new EventLogUnavailableError('away')
+const unavailable = new EventLogUnavailableError('unavailable')
 
 function event(position: number): RecordedEvent {
   return {
@@ -205,13 +209,13 @@ function event(position: number): RecordedEvent {
   }
 }
 
-/** The event as it was made at another time. */
+/** The event with another time. */
 function at(record: RecordedEvent, time: string): RecordedEvent {
   return { ...record, metadata: { ...record.metadata, time } }
 }
 
-/** Looks again at every turn of the event loop. */
-async function passes(condition: () => boolean): Promise<void> {
+/** Checks the condition in every turn of the event loop. */
+async function waitFor(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
 
@@ -219,10 +223,10 @@ function nextTurn(): Promise<string> {
   return new Promise((resolve) => setImmediate(resolve, 'not yet'))
 }
 
-/** Plays its steps one after the other, to one follower at a time; an error is thrown once and ends that follower. */
+/** Delivers its steps in order to one subscription at a time. Throws each error once. */
 class ScriptedLog implements EventLog {
-  readonly followedFrom: number[] = []
-  followers = 0
+  readonly subscribedFrom: number[] = []
+  subscriptions = 0
   readonly #steps: Step[]
   #wake: () => void = () => undefined
 
@@ -236,8 +240,8 @@ class ScriptedLog implements EventLog {
   }
 
   async *subscribe(from: number, signal: AbortSignal): AsyncGenerator<RecordedEvent | 'caught-up'> {
-    this.followedFrom.push(from)
-    this.followers += 1
+    this.subscribedFrom.push(from)
+    this.subscriptions += 1
     const woken = () => new Promise<void>((resolve) => (this.#wake = resolve))
     signal.addEventListener('abort', () => this.#wake())
     try {
@@ -249,20 +253,20 @@ class ScriptedLog implements EventLog {
         else await woken()
       }
     } finally {
-      this.followers -= 1
+      this.subscriptions -= 1
     }
   }
 
   append(): never {
-    throw new Error('nothing is appended here')
+    throw new Error('append is not implemented')
   }
 
   read(): never {
-    throw new Error('nothing is read here')
+    throw new Error('read is not implemented')
   }
 
   deleteStream(): never {
-    throw new Error('nothing is removed here')
+    throw new Error('deleteStream is not implemented')
   }
 
   close(): Promise<void> {

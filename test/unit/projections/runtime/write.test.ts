@@ -13,26 +13,26 @@ import { createEventWriter, type EventWriter } from '../../../../projections/run
 import { makeFolder } from '../../../support/gateway.ts'
 
 const author = { actor: 'admin' }
-const PATIENCE = 50
+const TIMEOUT_MS = 50
 
-describe('a writer', () => {
+describe('createEventWriter', () => {
   let log: EventLog
   let append: EventLog['append']
-  let live: Subscription
+  let subscription: Subscription
   let writer: EventWriter
 
   beforeEach(async () => {
     log = await openSqliteLog({ directory: await makeFolder() })
     append = (...args) => log.append(...args)
-    live = subscribeProjections(log, [createAccounts()], pino({ level: 'silent' }))
-    await live.caughtUp
-    writer = createEventWriter({ append: (...args) => append(...args) }, live, createClock(), {
-      timeoutMs: PATIENCE,
+    subscription = subscribeProjections(log, [createAccounts()], pino({ level: 'silent' }))
+    await subscription.caughtUp
+    writer = createEventWriter({ append: (...args) => append(...args) }, subscription, createClock(), {
+      timeoutMs: TIMEOUT_MS,
     })
   })
 
   afterEach(async () => {
-    await live.close()
+    await subscription.close()
     await log.close()
   })
 
@@ -51,10 +51,10 @@ describe('a writer', () => {
   it('resolves when this node has applied the change', async () => {
     const appended = await write('user-1')
 
-    expect(live.position()).to.equal(appended?.position)
+    expect(subscription.position()).to.equal(appended?.position)
   })
 
-  it('does not wait for ever for a change that it cannot see, and says that it is in the log', async () => {
+  it('rejects with outcomeUnknown if its change is not applied in time', async () => {
     const known = await write('user-1')
     append = async () => ({ revision: 7, position: (known?.position ?? 0) + 1000 })
 
@@ -63,7 +63,7 @@ describe('a writer', () => {
     expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ outcomeUnknown: true })
   })
 
-  it('does not wait for ever for the state that somebody else has made', async () => {
+  it('rejects if the change of another writer is not applied in time', async () => {
     append = async (stream) => {
       throw new WrongExpectedRevisionError(stream, -1, 5)
     }
@@ -73,11 +73,11 @@ describe('a writer', () => {
     expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ outcomeUnknown: false })
   })
 
-  it('fails those who waited with the one who found the log away, and says that nothing of theirs was written', async () => {
+  it('fails queued writes together with the one that found the log unavailable, as not written', async () => {
     let appends = 0
     append = async () => {
       appends += 1
-      throw new EventLogUnavailableError('away', { outcomeUnknown: true })
+      throw new EventLogUnavailableError('unavailable', { outcomeUnknown: true })
     }
 
     const errors = await Promise.all(Array.from({ length: 5 }, () => rejection(write('user-1'))))
@@ -92,7 +92,7 @@ describe('a writer', () => {
     ])
   })
 
-  it('tries everybody when the disk is full: what is smaller may fit', async () => {
+  it('attempts every queued write if the disk is full, because a smaller one may fit', async () => {
     let appends = 0
     append = async () => {
       appends += 1
@@ -103,11 +103,11 @@ describe('a writer', () => {
     expect(appends).to.equal(5)
   })
 
-  it('asks nothing of a log that is away', async () => {
+  it('does not append while the log is unavailable', async () => {
     await log.close()
-    while (live.state() !== 'away') await new Promise(setImmediate)
+    while (subscription.state() !== 'away') await new Promise(setImmediate)
     append = () => {
-      throw new Error('it was asked')
+      throw new Error('append was called')
     }
 
     expect(await rejection(write('user-1')))

@@ -7,13 +7,13 @@ import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
 import { decodeEvent } from '../../../../core/events/codec.ts'
 import { createProjections, listProjections, type Projections } from '../../../../projections/projections.ts'
 import { sweepSnapshots } from '../../../../projections/snapshots/folder.ts'
-import { linesOf, STATE_SHAPE, takeSnapshot } from '../../../../projections/snapshots/format.ts'
-import { writeSnapshot } from '../../../../projections/snapshots/keep.ts'
+import { STATE_SHAPE, snapshotLines, takeSnapshot } from '../../../../projections/snapshots/format.ts'
 import { readSnapshot, restoreProjections } from '../../../../projections/snapshots/restore.ts'
+import { writeSnapshot } from '../../../../projections/snapshots/write.ts'
 import { makeFolder } from '../../../support/gateway.ts'
-import { inventHistory, recordAll } from '../../../support/histories.ts'
+import { buildHistory, recordAll } from '../../../support/histories.ts'
 
-const records = recordAll(inventHistory(10, 5))
+const records = recordAll(buildHistory(10, 5))
 const HALF = Math.floor(records.length / 2)
 
 describe('snapshots', () => {
@@ -29,7 +29,7 @@ describe('snapshots', () => {
 
   afterEach(() => log.close())
 
-  /** Takes a snapshot after so many events, and gives its path. */
+  /** Writes a snapshot of the state after `count` events and resolves with its path. */
   const take = (count: number) => {
     const newest = records[count - 1]!
     return writeSnapshot(folder, takeSnapshot(newest, listProjections(fold(records.slice(0, count)))))
@@ -46,7 +46,7 @@ describe('snapshots', () => {
     expect(describeState(projections)).to.deep.equal(describeState(fold(records.slice(0, count))))
   }
 
-  it('give back the state that was saved, with what is looked up in it', async () => {
+  it('restore the saved state and its look-ups', async () => {
     await take(records.length)
     await expectState(records.length)
 
@@ -60,11 +60,11 @@ describe('snapshots', () => {
     expect(warnings).to.deep.equal([])
   })
 
-  it('are not needed: without any the state is that before the first event', async () => {
+  it('are optional: without one, the state is that before the first event', async () => {
     await expectState(0)
   })
 
-  it('are used newest first', async () => {
+  it('are tried newest first', async () => {
     await take(HALF)
     await take(records.length)
     await take(HALF + 1)
@@ -72,7 +72,7 @@ describe('snapshots', () => {
     await expectState(records.length)
   })
 
-  describe('are passed over for the one before', () => {
+  describe('are skipped in favor of the previous one', () => {
     let newest: string
 
     beforeEach(async () => {
@@ -80,7 +80,7 @@ describe('snapshots', () => {
       newest = await take(records.length)
     })
 
-    it('when a byte of them has changed, wherever', async () => {
+    it('if any byte has changed', async () => {
       const whole = await readFile(newest)
       for (const at of [1, 40, Math.floor(whole.length / 2), whole.length - 70, whole.length - 3]) {
         const damaged = Buffer.from(whole)
@@ -91,24 +91,24 @@ describe('snapshots', () => {
       expect(warnings).to.deep.equal(Array(5).fill('its content does not match its hash'))
     })
 
-    it('when a part is missing, down to all of it', async () => {
+    it('if they are truncated', async () => {
       const { length } = await readFile(newest)
-      for (const left of [length - 1, length - 65, Math.floor(length / 2), 65, 10, 0]) {
-        await truncate(newest, left)
+      for (const size of [length - 1, length - 65, Math.floor(length / 2), 65, 10, 0]) {
+        await truncate(newest, size)
         await expectState(HALF)
       }
     })
 
-    it('when they were folded by other code', async () => {
+    it('if they were written by another version', async () => {
       const old = newest.replace(/-[0-9a-f]{16}/, '-0123456789abcdef')
       await writeFile(old, await readFile(newest))
       await writeFile(newest, '')
 
       await expectState(HALF)
-      expect(warnings).to.include('another version of the program wrote it')
+      expect(warnings).to.include('it was written by another version of Signalbox')
     })
 
-    it('when the log does not hold their newest event', async () => {
+    it('if the log does not contain their newest event', async () => {
       await log.close()
       const shorter = await makeFolder()
       log = await fill(shorter, records.slice(0, HALF))
@@ -117,7 +117,7 @@ describe('snapshots', () => {
       expect(warnings).to.deep.equal(['it belongs to another event log'])
     })
 
-    it('when the log holds another event in its place', async () => {
+    it('if the log contains another event in its place', async () => {
       await log.close()
       const other = records.map((record, index) =>
         index === records.length - 1 ? { ...record, metadata: { ...record.metadata, actor: 'cli' } } : record,
@@ -129,7 +129,7 @@ describe('snapshots', () => {
     })
   })
 
-  it('are not there when they could not be written whole', async () => {
+  it('leave no file behind if writing fails', async () => {
     const broken = { ...takeSnapshot(records[0]!, []), parts: [{ name: 'broken', lines: breakAfter('{}') }] }
 
     const error = await writeSnapshot(folder, broken).catch((thrown) => thrown)
@@ -138,25 +138,25 @@ describe('snapshots', () => {
     expect((await readdir(folder)).filter((name) => /snapshot|tmp/.test(name))).to.deep.equal([])
   })
 
-  it('are swept but for the two that were written last, and so is what was never finished', async () => {
+  it('are swept except for the last two, together with abandoned unfinished files', async () => {
     const now = Date.now() / 1000
     const paths = [await take(records.length), await take(3), await take(5)]
     for (const [index, file] of paths.entries()) await utimes(file, now, now - 100 + index)
-    const [abandoned, underWay] = ['a.tmp', 'b.tmp'].map((name) => path.join(folder, name))
-    for (const file of [abandoned!, underWay!]) await writeFile(file, '')
+    const [abandoned, unfinished] = ['a.tmp', 'b.tmp'].map((name) => path.join(folder, name))
+    for (const file of [abandoned!, unfinished!]) await writeFile(file, '')
     await utimes(abandoned!, now, now - 7200)
 
     await sweepSnapshots(folder)
 
-    const left = (await readdir(folder)).filter((name) => /snapshot|tmp/.test(name))
-    expect(left.toSorted()).to.deep.equal(
-      [paths[1]!, paths[2]!, underWay!].map((file) => path.basename(file)).toSorted(),
+    const remaining = (await readdir(folder)).filter((name) => /snapshot|tmp/.test(name))
+    expect(remaining.toSorted()).to.deep.equal(
+      [paths[1]!, paths[2]!, unfinished!].map((file) => path.basename(file)).toSorted(),
     )
   })
 
-  /** When this fails, states are folded or saved in another way than before: give STATE_SHAPE a new number, and write both into state.json. */
-  it('hold what STATE_SHAPE stands for', async () => {
-    const few = recordAll(inventHistory(3, 3))
+  /** If this fails, the folded or saved state has changed: increase STATE_SHAPE and update state.json. */
+  it('have the state that belongs to STATE_SHAPE', async () => {
+    const few = recordAll(buildHistory(3, 3))
     const file = await writeSnapshot(folder, takeSnapshot(few.at(-1)!, listProjections(fold(few))))
     const { parts } = await readSnapshot(file)
     const lines = parts.map(({ name, lines }) => [name, [...lines].map((line) => JSON.parse(String(line)))])
@@ -166,7 +166,7 @@ describe('snapshots', () => {
   })
 })
 
-/** A log with these events, at the same positions. */
+/** Opens a log with these events, at the same positions. */
 async function fill(directory: string, events: readonly RecordedEvent[]): Promise<EventLog> {
   const log = await openSqliteLog({ directory })
   await Promise.all(
@@ -188,7 +188,7 @@ function fold(events: readonly RecordedEvent[]): Projections {
 
 function describeState(projections: Projections): string[] {
   const parts = listProjections(projections).map(({ name, save }) => ({ name, lines: save() }))
-  return [...linesOf({ parts })].map(String)
+  return [...snapshotLines({ parts })].map(String)
 }
 
 function* breakAfter(line: string): Generator<string> {

@@ -1,12 +1,13 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError } from '../../../../../core/contract/event-log.ts'
-import { readConnectionString } from '../../../../../core/event-log/eventstore/client.ts'
+import { parseConnectionString } from '../../../../../core/event-log/eventstore/client.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 
-describe('the EventStoreDB log, opening', () => {
+describe('openEventStoreLog', () => {
   let server: EventStore
   const logs: EventLog[] = []
 
@@ -19,8 +20,12 @@ describe('the EventStoreDB log, opening', () => {
     await server.stop()
   })
 
-  async function open(connectionString: string, patience = 2000): Promise<EventLog> {
-    const log = await openEventStoreLog({ connectionString, patience })
+  async function open(connectionString: string, timeoutMs = 2000): Promise<EventLog> {
+    const log = await openEventStoreLog({
+      connectionString,
+      timeoutMs,
+      followedStreams: FOLLOWED_STREAMS,
+    })
     logs.push(log)
     return log
   }
@@ -28,12 +33,12 @@ describe('the EventStoreDB log, opening', () => {
   for (const [kind, write] of Object.entries({
     'a single node': (host: string) => `esdb://${host}?tls=false`,
     'a single node with credentials': (host: string) => `esdb://admin:changeit@${host}?tls=false`,
-    'a cluster by name': (host: string) => `esdb+discover://${host}?tls=false`,
+    'a cluster by DNS name': (host: string) => `esdb+discover://${host}?tls=false`,
     'a cluster by its nodes': (host: string) => `esdb://127.0.0.1:1,${host}/?tls=false&nodePreference=leader`,
     'a KurrentDB node': (host: string) => `kurrentdb://${host}?tls=false`,
     'a KurrentDB cluster': (host: string) => `kurrentdb+discover://${host}?tls=false`,
   })) {
-    it(`takes the connection string of ${kind}`, async () => {
+    it(`accepts the connection string of ${kind}`, async () => {
       const log = await open(write(`127.0.0.1:${server.port}`))
       await log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
 
@@ -41,7 +46,7 @@ describe('the EventStoreDB log, opening', () => {
     })
   }
 
-  it('does not throw where the connection string asks for failures as results', async () => {
+  it('handles throwOnAppendFailure=false in the connection string', async () => {
     const log = await open(`${server.connectionString}&throwOnAppendFailure=false`)
 
     const error = await rejection(log.append('user-1', [numbered(1)], { expectedRevision: 3, metadata }))
@@ -49,7 +54,7 @@ describe('the EventStoreDB log, opening', () => {
     expect(error).to.include({ name: 'WrongExpectedRevisionError', expected: 3, actual: -1 })
   })
 
-  it('fails with a sentence when nothing listens at the address', async () => {
+  it('fails with a clear message if nothing listens at the address', async () => {
     const { port } = server
     await server.stop()
     const started = performance.now()
@@ -65,48 +70,48 @@ describe('the EventStoreDB log, opening', () => {
     server = await startEventStore()
   })
 
-  it('fails when no node of a cluster answers', async () => {
+  it('fails if no node of a cluster responds', async () => {
     const error = await rejection(open('esdb://127.0.0.1:1,127.0.0.1:2?tls=false&maxDiscoverAttempts=2'))
 
     expect(error).to.be.instanceOf(EventLogUnavailableError)
     expect(error).to.have.property('message').that.includes('Failed to discover')
   })
 
-  it('fails within its patience when the server does not answer', async () => {
+  it('fails after the timeout if the server does not respond', async () => {
     server.delay(60_000)
     const started = performance.now()
 
     const error = await rejection(open(server.connectionString, 100))
 
     expect(error).to.be.instanceOf(EventLogUnavailableError)
-    expect(error).to.have.property('message', 'the event log server did not answer in time')
+    expect(error).to.have.property('message', 'the event log server did not respond in time')
     expect(performance.now() - started).to.be.within(90, 1000)
   })
 
-  it('fails when the server denies access', async () => {
+  it('fails if the server denies access', async () => {
     server.refuse('access-denied')
 
     const error = await rejection(open(server.connectionString))
 
     expect(error).to.be.instanceOf(EventLogUnavailableError)
-    expect(error).to.have.property('message').that.includes('denies access: check user and password')
+    expect(error).to.have.property('message').that.includes('denied access: check the user name and password')
   })
 
-  describe('refuses a connection string', () => {
+  describe('rejects a connection string', () => {
     const cases = {
-      'of another scheme': 'http://admin:s3cret@localhost:2113',
+      'with another scheme': 'http://admin:s3cret@localhost:2113',
       'without a host': 'esdb://admin:s3cret@',
-      'with an @ in the password that is not encoded': 'esdb://admin:s3cret@s3cret@localhost:2113',
-      'with a : in the password that is not encoded': 'esdb://admin:s3cret:s3cret@localhost:2113',
-      'with an option that is not known': 'esdb://admin:s3cret@localhost?tsl=false',
-      'with an option without value': 'esdb://admin:s3cret@localhost?tls',
-      'with a value that is not allowed': 'esdb://admin:s3cret@localhost?tls=maybe',
-      'with a port that is no number': 'esdb://admin:s3cret@localhost:port',
-      'with a certificate file that is not there': 'esdb://admin:s3cret@localhost?tlsCAFile=/not/there',
-      'that turns the check of certificates off': 'esdb://admin:s3cret@localhost?tlsVerifyCert=false',
+      'with an unencoded @ in the password': 'esdb://admin:s3cret@s3cret@localhost:2113',
+      'with an unencoded : in the password': 'esdb://admin:s3cret:s3cret@localhost:2113',
+      'with an unknown option': 'esdb://admin:s3cret@localhost?tsl=false',
+      'with an option without a value': 'esdb://admin:s3cret@localhost?tls',
+      'with an invalid value': 'esdb://admin:s3cret@localhost?tls=maybe',
+      'with a port that is not a number': 'esdb://admin:s3cret@localhost:port',
+      'with a missing certificate file': 'esdb://admin:s3cret@localhost?tlsCAFile=/not/there',
+      'that disables certificate verification': 'esdb://admin:s3cret@localhost?tlsVerifyCert=false',
     }
     for (const [kind, connectionString] of Object.entries(cases)) {
-      it(`${kind}, and shows nothing of the password`, async () => {
+      it(`${kind}, without revealing the password`, async () => {
         const error = await rejection(open(connectionString))
 
         expect(error).to.be.instanceOf(EventLogUnavailableError)
@@ -118,9 +123,9 @@ describe('the EventStoreDB log, opening', () => {
     }
   })
 
-  it('leaves what it accepts as it is', () => {
+  it('does not change a valid connection string', () => {
     const string = 'esdb+discover://u%40:p%3A@a:1,b:2?tls=true&tlsCAFile=%2Fca.pem&keep_alive_interval=10000'
 
-    expect(readConnectionString(string)).to.equal(string)
+    expect(parseConnectionString(string)).to.equal(string)
   })
 })

@@ -1,20 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { eventLogContract, type OpenedLog } from '../../../../support/event-log-suite.ts'
 import { startEventStore } from '../../../../support/eventstore/server.ts'
 
 eventLogContract('the EventStoreDB log', () => openAtTestServer('24.10.0'))
-eventLogContract('the EventStoreDB log at a server before 23.10', () => openAtTestServer('22.10.5'))
+eventLogContract('the EventStoreDB log on a server before 23.10', () => openAtTestServer('22.10.5'))
 
 const url = process.env.EVENTSTORE_URL
-if (url) eventLogContract('the EventStoreDB log at EVENTSTORE_URL', () => openAtRealServer(url))
+if (url) eventLogContract('the EventStoreDB log on EVENTSTORE_URL', () => openAtRealServer(url))
 
 async function openAtTestServer(version: string): Promise<OpenedLog> {
   const server = await startEventStore({ version })
   return opened(server.connectionString, '', () => server.stop())
 }
 
-/** The streams of each test have a name of their own, and stay. */
+/** Each test uses its own stream prefix. The streams are not deleted. */
 function openAtRealServer(connectionString: string): Promise<OpenedLog> {
   return opened(connectionString, `signalbox-test-${randomUUID()}-`, async () => undefined)
 }
@@ -24,7 +25,13 @@ async function opened(
   streamPrefix: string,
   stop: () => Promise<void>,
 ): Promise<OpenedLog> {
-  const open = () => openEventStoreLog({ connectionString, streamPrefix })
+  const open = () =>
+    openEventStoreLog({
+      connectionString,
+      streamPrefix,
+      followedStreams: FOLLOWED_STREAMS,
+      expiringStreams: EXPIRING_STREAMS,
+    })
   let log = await open()
   return {
     log,

@@ -11,55 +11,60 @@ import {
   WrongExpectedRevisionError,
 } from '../../../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { type Subscription, subscribeProjections } from '../../../../../projections/runtime/subscribe.ts'
 import { collect, metadata, rejection, revisions } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 
-const PATIENCE = 400
+const TIMEOUT_MS = 400
 
-describe('the EventStoreDB log, when its server', () => {
+describe('the EventStoreDB log', () => {
   let directory: string
   let server: EventStore
   let log: EventLog
-  let live: Subscription | undefined
+  let subscription: Subscription | undefined
   let applied: RecordedEvent[]
   let unhandled: unknown[]
-  const note = (reason: unknown) => unhandled.push(reason)
+  const recordUnhandled = (reason: unknown) => unhandled.push(reason)
 
   beforeEach(async () => {
     unhandled = []
-    process.on('unhandledRejection', note)
+    process.on('unhandledRejection', recordUnhandled)
     directory = await mkdtemp(join(tmpdir(), 'signalbox-eventstore-'))
     server = await startEventStore({ file: join(directory, 'events.db') })
-    log = await openEventStoreLog({ connectionString: server.connectionString, patience: PATIENCE })
+    log = await openEventStoreLog({
+      connectionString: server.connectionString,
+      timeoutMs: TIMEOUT_MS,
+      followedStreams: FOLLOWED_STREAMS,
+    })
   })
 
   afterEach(async () => {
-    await live?.close()
-    live = undefined
+    await subscription?.close()
+    subscription = undefined
     await log.close()
     await server.stop()
     await rm(directory, { recursive: true })
-    process.off('unhandledRejection', note)
-    // Outside of mocha each of these ends the process.
+    process.off('unhandledRejection', recordUnhandled)
+    // Outside of mocha, each of these would end the process.
     expect(unhandled).to.deep.equal([])
   })
 
-  /** Comes back at the same port with the same events. */
+  /** Starts the server on the same port with the same events. */
   async function restart(): Promise<void> {
     server = await startEventStore({ port: server.port, file: join(directory, 'events.db') })
   }
 
-  async function startFollowing(): Promise<Subscription> {
+  async function subscribe(): Promise<Subscription> {
     applied = []
     const projection = { apply: (_: unknown, record: RecordedEvent) => applied.push(record) }
-    live = subscribeProjections(log, [projection], pino({ level: 'silent' }))
-    await live.caughtUp
-    return live
+    subscription = subscribeProjections(log, [projection], pino({ level: 'silent' }))
+    await subscription.caughtUp
+    return subscription
   }
 
   const append = (stream: string, expectedRevision: number | 'any' = 'any') =>
-    log.append(stream, [change], { expectedRevision: expectedRevision, metadata })
+    log.append(stream, [change], { expectedRevision, metadata })
 
   const expectAppliedOnce = async (...streams: string[]) => {
     for (const stream of streams) {
@@ -70,16 +75,16 @@ describe('the EventStoreDB log, when its server', () => {
     expect(positions).to.deep.equal(positions.toSorted((a, b) => a - b))
   }
 
-  describe('goes away under load and comes back', () => {
-    it('rejects appends meanwhile, in bounded time, and applies everything once and in order', async () => {
-      const following = await startFollowing()
+  describe('when its server stops and restarts under load', () => {
+    it('rejects appends in bounded time, and then applies every event once and in order', async () => {
+      const active = await subscribe()
       const streams = Array.from({ length: 16 }, (_, writer) => `user-${writer}`)
       const accepted = new Map<string, number>()
       const durations: number[] = []
       let failed = 0
       let writing = true
 
-      /** Writes one event after the other; like a writer of rules, it looks where the stream is after a failure. */
+      /** Appends one event after the other. After a conflict it uses the actual revision. */
       async function write(stream: string): Promise<void> {
         let revision = -1
         while (writing) {
@@ -98,27 +103,27 @@ describe('the EventStoreDB log, when its server', () => {
 
       const writers = streams.map(write)
       for (let outage = 0; outage < 3; outage++) {
-        await following.until(() => applied.length > (outage + 1) * 100)
+        await active.until(() => applied.length > (outage + 1) * 100)
         const failedBefore = failed
         await server.stop()
-        await passes(() => failed > failedBefore + streams.length)
+        await waitFor(() => failed > failedBefore + streams.length)
         await restart()
       }
       const target = applied.length + 200
-      await following.until(() => applied.length > target)
+      await active.until(() => applied.length > target)
       writing = false
       await Promise.all(writers)
-      await following.until(() => streams.every((stream) => appliedRevision(stream) === accepted.get(stream)))
+      await active.until(() => streams.every((stream) => appliedRevision(stream) === accepted.get(stream)))
 
       await expectAppliedOnce(...streams)
       for (const stream of streams) {
         const written = revisions(await collect(log.read(stream)))
         expect(written).to.deep.equal(written.map((_, index) => index))
       }
-      expect(Math.max(...durations)).to.be.lessThan(2 * PATIENCE + 200)
+      expect(Math.max(...durations)).to.be.lessThan(2 * TIMEOUT_MS + 200)
     })
 
-    it('fails its followers and its readers', async () => {
+    it('fails subscriptions and reads', async () => {
       const items = log.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
       await items.next()
       const waiting = rejection(items.next())
@@ -129,20 +134,24 @@ describe('the EventStoreDB log, when its server', () => {
       await restart()
     })
 
-    it('goes on where the connection string names a cluster, after every node was away', async () => {
+    it('recovers after every node of a cluster was unavailable', async () => {
       const connectionString = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=2`
-      const clustered = await openEventStoreLog({ connectionString, patience: PATIENCE })
+      const clustered = await openEventStoreLog({
+        connectionString,
+        timeoutMs: TIMEOUT_MS,
+        followedStreams: FOLLOWED_STREAMS,
+      })
       const write = () => clustered.append('user-1', [change], { expectedRevision: 'any', metadata })
       await write()
-      const followed = rejection(collect(clustered.subscribe(0, new AbortController().signal)))
-      const underWay = Promise.allSettled(Array.from({ length: 32 }, write))
+      const subscribed = rejection(collect(clustered.subscribe(0, new AbortController().signal)))
+      const appends = Promise.allSettled(Array.from({ length: 32 }, write))
       await server.stop()
-      await underWay
+      await appends
       for (let times = 0; times < 3; times++) {
         const errors = await Promise.all(Array.from({ length: 8 }, () => rejection(write())))
         for (const error of errors) expect(error).to.be.instanceOf(EventLogUnavailableError)
       }
-      expect(await followed).to.be.instanceOf(EventLogUnavailableError)
+      expect(await subscribed).to.be.instanceOf(EventLogUnavailableError)
       await restart()
 
       const { revision } = await write()
@@ -152,13 +161,17 @@ describe('the EventStoreDB log, when its server', () => {
     })
   })
 
-  describe('breaks connections', () => {
-    it('outlives that a connection breaks while no node of the cluster is ready', async () => {
+  describe('when connections break', () => {
+    it('survives a broken connection while no node of the cluster is ready', async () => {
       const connectionString = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1`
-      const clustered = await openEventStoreLog({ connectionString, patience: PATIENCE })
+      const clustered = await openEventStoreLog({
+        connectionString,
+        timeoutMs: TIMEOUT_MS,
+        followedStreams: FOLLOWED_STREAMS,
+      })
       const items = clustered.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
       await items.next()
-      const followed = rejection(items.next())
+      const subscribed = rejection(items.next())
       server.refuse('not-ready')
       server.delay(50)
       const appended = rejection(clustered.append('user-1', [change], { expectedRevision: 'any', metadata }))
@@ -166,16 +179,16 @@ describe('the EventStoreDB log, when its server', () => {
       server.dropConnections()
 
       expect(await appended).to.be.instanceOf(EventLogUnavailableError)
-      expect(await followed).to.be.instanceOf(EventLogUnavailableError)
+      expect(await subscribed).to.be.instanceOf(EventLogUnavailableError)
       await clustered.close()
     })
 
-    it('writes no event twice when the answer to an append is lost', async () => {
-      server.loseAnswers(1)
+    it('writes no event twice if the response to an append is lost', async () => {
+      server.loseResponses(1)
       expect(await append('user-1', -1)).to.include({ revision: 0 })
-      server.loseAnswers(1)
+      server.loseResponses(1)
       const { position } = await append('user-1', 0)
-      server.loseAnswers(1)
+      server.loseResponses(1)
       await append('user-2', 'any')
 
       const written = await collect(log.read('user-1'))
@@ -184,24 +197,24 @@ describe('the EventStoreDB log, when its server', () => {
       expect(await collect(log.read('user-2'))).to.have.length(1)
     })
 
-    it('says so when the second answer is lost as well', async () => {
-      server.loseAnswers(2)
+    it('rejects if the response to the retry is lost as well', async () => {
+      server.loseResponses(2)
 
       expect(await rejection(append('user-1', -1))).to.be.instanceOf(EventLogUnavailableError)
       expect(await collect(log.read('user-1'))).to.have.length(1)
     })
 
-    it('writes no event twice and applies each once when they break again and again', async () => {
-      const following = await startFollowing()
+    it('writes no event twice and applies each event once if they break repeatedly', async () => {
+      const active = await subscribe()
       const streams = Array.from({ length: 8 }, (_, writer) => `user-${writer}`)
-      let breaking = true
-      let broken = 0
+      let isBreaking = true
+      let breaks = 0
       const breaker = (async () => {
-        while (breaking) {
-          const enough = applied.length + 20
-          await following.until(() => applied.length > enough || !breaking)
+        while (isBreaking) {
+          const target = applied.length + 20
+          await active.until(() => applied.length > target || !isBreaking)
           server.dropConnections()
-          broken += 1
+          breaks += 1
         }
       })()
       const accepted = await Promise.all(
@@ -215,12 +228,12 @@ describe('the EventStoreDB log, when its server', () => {
           return count
         }),
       )
-      breaking = false
+      isBreaking = false
       const last = await append('user-last')
-      await following.until(() => following.position() >= last.position)
+      await active.until(() => active.position() >= last.position)
       await breaker
 
-      expect(broken).to.be.greaterThan(3)
+      expect(breaks).to.be.greaterThan(3)
       await expectAppliedOnce(...streams)
       for (const [writer, stream] of streams.entries()) {
         const written = await collect(log.read(stream))
@@ -229,15 +242,15 @@ describe('the EventStoreDB log, when its server', () => {
     })
   })
 
-  describe('is slow', () => {
-    it('waits as long as its patience lasts', async () => {
-      server.delay(PATIENCE / 2)
+  describe('when its server is slow', () => {
+    it('waits up to the timeout', async () => {
+      server.delay(TIMEOUT_MS / 2)
 
       expect(await append('user-1', -1)).to.include({ revision: 0 })
       expect(await collect(log.read('user-1'))).to.have.length(1)
     })
 
-    it('gives up appending, reading and following after that', async () => {
+    it('fails appends, reads and subscriptions after the timeout', async () => {
       await append('user-1')
       server.delay(60_000)
       const started = performance.now()
@@ -249,25 +262,25 @@ describe('the EventStoreDB log, when its server', () => {
       ])
 
       for (const error of errors) expect(error).to.be.instanceOf(EventLogUnavailableError)
-      expect(performance.now() - started).to.be.lessThan(2 * PATIENCE + 200)
+      expect(performance.now() - started).to.be.lessThan(2 * TIMEOUT_MS + 200)
     })
 
-    it('is left at once when the signal aborts', async () => {
+    it('ends a subscription immediately when the signal aborts', async () => {
       server.delay(60_000)
-      const leaving = new AbortController()
-      const items = collect(log.subscribe(0, leaving.signal))
+      const abort = new AbortController()
+      const items = collect(log.subscribe(0, abort.signal))
       const started = performance.now()
-      leaving.abort()
+      abort.abort()
 
       expect(await items).to.deep.equal([])
       expect(performance.now() - started).to.be.lessThan(100)
     })
 
-    it('does not fail a reader that is slow itself', async () => {
+    it('does not fail a slow reader', async () => {
       for (let n = 0; n < 3; n++) await append('user-1')
       const seen: number[] = []
       for await (const { revision } of log.read('user-1')) {
-        if (revision === 0) await new Promise((resolve) => setTimeout(resolve, PATIENCE * 1.5))
+        if (revision === 0) await new Promise((resolve) => setTimeout(resolve, TIMEOUT_MS * 1.5))
         seen.push(revision)
       }
 
@@ -275,8 +288,8 @@ describe('the EventStoreDB log, when its server', () => {
     })
   })
 
-  describe('refuses', () => {
-    it('an append because another node leads, goes to that node', async () => {
+  describe('when its server rejects an append', () => {
+    it('because another node is the leader, sends it to that node', async () => {
       const leader = await startEventStore()
       server.refuse('not-leader', {
         'leader-endpoint-host': '127.0.0.1',
@@ -290,13 +303,16 @@ describe('the EventStoreDB log, when its server', () => {
       await leader.stop()
     })
 
-    it('an append that is too large, says so', async () => {
+    it('because it is too large, reports that', async () => {
       const large = { type: 'Large', data: { text: 'x'.repeat(1024 * 1024) } }
 
       const error = await rejection(log.append('user-1', [large], { expectedRevision: -1, metadata }))
 
       expect(error).to.be.instanceOf(EventLogUnavailableError)
-      expect(error).to.have.property('message', 'the event log server takes no append of this size')
+      expect(error).to.have.property(
+        'message',
+        'the event log server rejected the append because it exceeds the maximum append size',
+      )
     })
   })
 
@@ -305,10 +321,10 @@ describe('the EventStoreDB log, when its server', () => {
   }
 })
 
-/** An event that projections are told of. */
+/** An event of a type that projections receive. */
 const change: NewEvent = { type: 'PlanChanged', data: { userId: 1, plan: 'free' } }
 
-/** Looks again at every turn of the event loop. */
-async function passes(condition: () => boolean): Promise<void> {
+/** Checks the condition in every turn of the event loop. */
+async function waitFor(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }

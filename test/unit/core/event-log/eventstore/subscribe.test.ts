@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { EventLog, RecordedEvent } from '../../../../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
+import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { metadata, numbered } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
 
 for (const version of ['24.10.0', '22.10.5']) {
-  describe(`the EventStoreDB log, following among the events of others at a server ${version}`, () => {
+  describe(`an EventStoreDB subscription on server ${version}, among events of other programs`, () => {
     let server: EventStore
     const logs: EventLog[] = []
 
@@ -20,7 +21,11 @@ for (const version of ['24.10.0', '22.10.5']) {
     })
 
     async function open(streamPrefix = ''): Promise<EventLog> {
-      const log = await openEventStoreLog({ connectionString: server.connectionString, streamPrefix })
+      const log = await openEventStoreLog({
+        connectionString: server.connectionString,
+        streamPrefix,
+        followedStreams: FOLLOWED_STREAMS,
+      })
       logs.push(log)
       return log
     }
@@ -37,13 +42,13 @@ for (const version of ['24.10.0', '22.10.5']) {
       }
     }
 
-    it('catches up when there are none but foreign events', async () => {
+    it('catches up if there are only foreign events', async () => {
       writeForeign('$stats', 150)
 
       expect(await take(await open(), 0, 1)).to.deep.equal(['caught-up'])
     })
 
-    it('catches up when foreign events are the last', async () => {
+    it('catches up if the last events are foreign', async () => {
       const log = await open()
       writeForeign('$stats', 5)
       await append(log, 'user-1', 1)
@@ -54,7 +59,7 @@ for (const version of ['24.10.0', '22.10.5']) {
       expect(await take(log, 0, 3)).to.deep.equal([1, 2, 'caught-up'])
     })
 
-    it('catches up at once from the newest event on', async () => {
+    it('catches up immediately when it starts at the newest event', async () => {
       const log = await open()
       const { position } = await append(log, 'user-1', 1)
       writeForeign('response-1', 150)
@@ -62,19 +67,19 @@ for (const version of ['24.10.0', '22.10.5']) {
       expect(await take(log, position, 1)).to.deep.equal(['caught-up'])
     })
 
-    it('passes over events in streams named like ours that Signalbox did not write', async () => {
+    it('skips foreign events in streams with names like those of Signalbox', async () => {
       const log = await open()
       writeForeign('user-1', 1)
       writeForeign('user-2', 1, '')
       writeForeign('user-3', 1, 'not json')
-      writeForeign('ids-of-somebody-else', 1, JSON.stringify(metadata))
+      writeForeign('ids-of-another-program', 1, JSON.stringify(metadata))
       await append(log, 'ids', 1)
       writeForeign('user-4', 1, '[]')
 
       expect(await take(log, 0, 2)).to.deep.equal([1, 'caught-up'])
     })
 
-    it('keeps logs apart that share the server', async () => {
+    it('separates logs that share the server', async () => {
       const [one, other] = [await open('one-'), await open('other-')]
       await append(one, 'user-1', 1)
       await append(other, 'user-1', 2)
@@ -84,7 +89,7 @@ for (const version of ['24.10.0', '22.10.5']) {
       expect(await take(other, 0, 2)).to.deep.equal([2, 'caught-up'])
     })
 
-    it('takes no more from the server than is asked for', async () => {
+    it('applies backpressure to the server', async () => {
       const log = await open()
       const text = 'x'.repeat(100_000)
       for (let n = 0; n < 200; n++)
@@ -92,8 +97,8 @@ for (const version of ['24.10.0', '22.10.5']) {
           expectedRevision: 'any',
           metadata,
         })
-      const leaving = new AbortController()
-      const items = log.subscribe(0, leaving.signal)[Symbol.asyncIterator]()
+      const abort = new AbortController()
+      const items = log.subscribe(0, abort.signal)[Symbol.asyncIterator]()
       await items.next()
       for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve))
 
@@ -101,21 +106,21 @@ for (const version of ['24.10.0', '22.10.5']) {
       for (let taken = 1; taken < 200; taken++) await items.next()
       expect((await items.next()).value).to.equal('caught-up')
       expect(server.bytesSent()).to.be.greaterThan(20_000_000)
-      leaving.abort()
+      abort.abort()
     })
   })
 }
 
 async function take(log: EventLog, from: number, count: number): Promise<unknown[]> {
-  const leaving = new AbortController()
+  const abort = new AbortController()
   const taken: unknown[] = []
-  for await (const item of log.subscribe(from, leaving.signal)) {
-    taken.push(readItem(item))
-    if (taken.length === count) leaving.abort()
+  for await (const item of log.subscribe(from, abort.signal)) {
+    taken.push(toNumber(item))
+    if (taken.length === count) abort.abort()
   }
   return taken
 }
 
-function readItem(item: RecordedEvent | 'caught-up'): unknown {
+function toNumber(item: RecordedEvent | 'caught-up'): unknown {
   return item === 'caught-up' ? item : item.data.n
 }

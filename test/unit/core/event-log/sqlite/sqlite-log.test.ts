@@ -14,8 +14,9 @@ import {
   EventLogUnavailableError,
   type RecordedEvent,
 } from '../../../../../core/contract/event-log.ts'
-import { SqliteDatabase } from '../../../../../core/event-log/sqlite/file.ts'
+import { SqliteDatabase } from '../../../../../core/event-log/sqlite/database.ts'
 import { openSqliteLog, type SqliteLogOptions } from '../../../../../core/event-log/sqlite/sqlite-log.ts'
+import { EXPIRING_STREAMS } from '../../../../../core/events/streams.ts'
 import {
   collect,
   eventLogContract,
@@ -43,7 +44,7 @@ describe('the SQLite log', () => {
   })
 
   async function open(limits: Omit<SqliteLogOptions, 'directory'> = {}): Promise<EventLog> {
-    const log = await openSqliteLog({ directory, ...limits })
+    const log = await openSqliteLog({ directory, expiringStreams: EXPIRING_STREAMS, ...limits })
     logs.push(log)
     return log
   }
@@ -52,11 +53,11 @@ describe('the SQLite log', () => {
     return new SqliteDatabase(join(directory, 'events.db'))
   }
 
-  describe('what expires', () => {
+  describe('an expiring stream', () => {
     const store = (log: EventLog, stream: string) =>
       log.append(stream, [numbered(1)], { expectedRevision: -1, metadata, maxAge: 3600 })
 
-    it('has a file once there is some, which the log then opens with', async () => {
+    it('gets its own file at the first append, which later opens find', async () => {
       const first = await open()
       await first.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
       expect(existsSync(join(directory, 'responses.db'))).to.equal(false)
@@ -69,13 +70,13 @@ describe('the SQLite log', () => {
         expect(await collect(third.read(stream))).to.have.length(1)
     })
 
-    it('may come first in several processes at once', async () => {
+    it('can be the first in several processes at the same time', async () => {
       const opened = await Promise.all(Array.from({ length: 3 }, () => open()))
       await Promise.all(opened.map((log, number) => store(log, `response-${number}`)))
       expect(await collect(opened[0]!.read('response-2'))).to.have.length(1)
     })
 
-    it('is refused while its file cannot be opened, and kept as soon as it can', async () => {
+    it('is rejected while its file cannot be opened, and accepted as soon as it can', async () => {
       const log = await open()
       await writeFile(
         join(directory, 'responses.db'),
@@ -89,14 +90,14 @@ describe('the SQLite log', () => {
       expect(await collect(log.read('response-1'))).to.have.length(1)
     })
 
-    it('is refused when the log was closed before there was any', async () => {
+    it('is rejected if the log was closed before its file existed', async () => {
       const log = await open()
       await log.close()
       expect(await rejection(store(log, 'response-1'))).to.be.instanceOf(EventLogUnavailableError)
       expect(existsSync(join(directory, 'responses.db'))).to.equal(false)
     })
 
-    it('is waited for by the close, also the first of it', async () => {
+    it('delays closing the log, even while its file is being created', async () => {
       const log = await open()
       const stored = store(log, 'response-1')
       await log.close()
@@ -105,15 +106,15 @@ describe('the SQLite log', () => {
     })
   })
 
-  describe('among processes', () => {
-    it('creates a directory that is missing', async () => {
+  describe('in several processes', () => {
+    it('creates a missing directory', async () => {
       const log = await openSqliteLog({ directory: join(directory, 'not', 'there') })
       logs.push(log)
 
       await log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
     })
 
-    it('may be opened by several at once while the file does not exist', async () => {
+    it('can be opened by several processes while the file does not exist', async () => {
       const opened = await Promise.all(Array.from({ length: 4 }, () => open()))
 
       await Promise.all(
@@ -123,7 +124,7 @@ describe('the SQLite log', () => {
       expect(revisions(await collect(opened[0]!.read('user-1')))).to.deep.equal([0, 1, 2, 3])
     })
 
-    it('checks the expected revision against what others wrote', async () => {
+    it('checks the expected revision against appends of other processes', async () => {
       const [one, other] = await Promise.all([open(), open()])
 
       const racing = [one, other].flatMap((log) =>
@@ -136,7 +137,7 @@ describe('the SQLite log', () => {
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
     })
 
-    it('follows what another process writes, and promptly', async () => {
+    it('delivers events of another process promptly', async () => {
       const log = await open()
       const leaving = new AbortController()
       const items = log.subscribe(0, leaving.signal)[Symbol.asyncIterator]()
@@ -159,7 +160,7 @@ describe('the SQLite log', () => {
       expect(median).to.be.lessThan(100)
     })
 
-    it('lets the process end when nothing is under way, though it was not closed', async () => {
+    it('lets an idle process exit without closing the log', async () => {
       const { child } = await startProcess('append-and-leave.ts', directory)
 
       expect(await once(child, 'exit')).to.deep.equal([0, null])
@@ -167,15 +168,15 @@ describe('the SQLite log', () => {
   })
 
   describe('when its process is killed', () => {
-    it('holds every acknowledged event, and none by halves', async () => {
+    it('keeps every acknowledged event and no partial append', async () => {
       const acknowledged: number[] = []
-      for (const enough of [1, 20, 75, 150, 300]) {
+      for (const limit of [1, 20, 75, 150, 300]) {
         const { child, lines } = await startProcess('append-until-killed.ts', directory)
-        let heard = 0
+        let acknowledgements = 0
         lines.on('line', (position) => {
           acknowledged.push(Number(position))
-          heard += 1
-          if (heard === enough) child.kill('SIGKILL')
+          acknowledgements += 1
+          if (acknowledgements === limit) child.kill('SIGKILL')
         })
         await once(lines, 'close')
       }
@@ -206,7 +207,7 @@ describe('the SQLite log', () => {
       holder.close()
     })
 
-    it('waits without holding the event loop', async () => {
+    it('waits without blocking the event loop', async () => {
       const log = await open()
       let settled = 0
       const appends = Array.from({ length: 2000 }, async (_, n) => {
@@ -222,7 +223,7 @@ describe('the SQLite log', () => {
       expect(settled).to.equal(2000)
     })
 
-    it('gives up at the timeout, and writes again once the lock is free', async () => {
+    it('fails after the timeout, and writes again once the lock is released', async () => {
       const log = await open({ busyTimeout: 30 })
 
       const error = await rejection(log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata }))
@@ -237,7 +238,7 @@ describe('the SQLite log', () => {
   describe('when the disk is full', () => {
     const large = { type: 'Large', data: { text: 'x'.repeat(100_000) } }
 
-    it('says so, and writes nothing of the append', async () => {
+    it('reports it and writes nothing of the append', async () => {
       const log = await open({ maxPages: 20 })
 
       const error = await rejection(
@@ -249,7 +250,7 @@ describe('the SQLite log', () => {
       expect(await collect(log.read('user-1'))).to.deep.equal([])
     })
 
-    it('still writes what fits, also beside what does not', async () => {
+    it('still writes appends that fit, even in a batch with one that does not', async () => {
       const log = await open({ maxPages: 20 })
 
       const outcomes = await Promise.allSettled([
@@ -261,7 +262,7 @@ describe('the SQLite log', () => {
       expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled'])
     })
 
-    it('writes again once there is room', async () => {
+    it('writes again once there is space', async () => {
       const log = await open({ maxPages: 40 })
       await log.append('filler-1', [large], { expectedRevision: -1, metadata })
       const append = () => log.append('user-1', [large], { expectedRevision: -1, metadata })
@@ -272,7 +273,7 @@ describe('the SQLite log', () => {
     })
   })
 
-  describe('when its thread dies', () => {
+  describe('when its thread exits', () => {
     let log: EventLog
     let thread: Worker
 
@@ -282,16 +283,16 @@ describe('the SQLite log', () => {
       thread = (await started)[0] as Worker
     })
 
-    it('rejects what is under way, and everything after', async () => {
-      const underWay = log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
-      const outcome = rejection(underWay)
+    it('rejects requests in flight and all later ones', async () => {
+      const append = log.append('user-1', [numbered(1)], { expectedRevision: -1, metadata })
+      const outcome = rejection(append)
       await thread.terminate()
 
       expect(await outcome).to.be.instanceOf(EventLogUnavailableError)
       expect(await rejection(collect(log.read('user-1')))).to.be.instanceOf(EventLogUnavailableError)
     })
 
-    it('fails its followers', async () => {
+    it('fails subscriptions', async () => {
       const items = log.subscribe(0, new AbortController().signal)[Symbol.asyncIterator]()
       await items.next()
       const waiting = rejection(items.next())
@@ -307,8 +308,8 @@ describe('the SQLite log', () => {
     })
   })
 
-  describe('refuses to open', () => {
-    it('a file that a newer version wrote, and leaves it alone', async () => {
+  describe('does not open', () => {
+    it('a file of a newer version, and does not change it', async () => {
       const newer = openFile()
       newer.pragma('user_version = 99')
       newer.close()
@@ -334,7 +335,7 @@ describe('the SQLite log', () => {
       expect(error).to.have.nested.property('cause.code', 'SQLITE_NOTADB')
     })
 
-    it('a directory that cannot be made', async () => {
+    it('a directory that cannot be created', async () => {
       await writeFile(join(directory, 'file'), '')
 
       const error = await rejection(openSqliteLog({ directory: join(directory, 'file', 'data') }))
@@ -346,12 +347,12 @@ describe('the SQLite log', () => {
 
 async function openInTemporaryDirectory(): Promise<OpenedLog> {
   const directory = await createTemporaryDirectory()
-  let log = await openSqliteLog({ directory })
+  let log = await openSqliteLog({ directory, expiringStreams: EXPIRING_STREAMS })
   return {
     log,
     async reopen() {
       await log.close()
-      log = await openSqliteLog({ directory })
+      log = await openSqliteLog({ directory, expiringStreams: EXPIRING_STREAMS })
       return log
     },
     async dispose() {
@@ -370,7 +371,7 @@ interface StartedProcess {
   readonly lines: Interface
 }
 
-/** Runs a fixture in a process of its own, and waits for its first line. */
+/** Runs a fixture in its own process and waits for its first line of output. */
 async function startProcess(fixture: string, directory: string): Promise<StartedProcess> {
   const script = fileURLToPath(new URL(`fixtures/${fixture}`, import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', script, directory], {

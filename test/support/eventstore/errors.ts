@@ -1,6 +1,6 @@
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
 
-/** The errors that EventStoreDB names in the trailers of a failed call, with the gRPC code it gives them. */
+/** Errors that EventStoreDB names in the trailers of a failed call, with their gRPC status codes. */
 const CODES = {
   'not-ready': status.UNAVAILABLE,
   'access-denied': status.PERMISSION_DENIED,
@@ -8,11 +8,11 @@ const CODES = {
   'maximum-append-size-exceeded': status.INVALID_ARGUMENT,
 } as const
 
-export type Refusal = keyof typeof CODES
+export type ServerError = keyof typeof CODES
 
-/** The failure of a call, as the protocol puts it. */
-export function refusal(
-  name: Refusal,
+/** Builds the protocol's representation of a server error. */
+export function toServiceError(
+  name: ServerError,
   details: Readonly<Record<string, string>> = {},
 ): Partial<ServiceError> {
   const metadata = new Metadata()
@@ -21,8 +21,8 @@ export function refusal(
   return Object.assign(new Error(name), { code: CODES[name], details: name, metadata })
 }
 
-/** What a handler threw, as the protocol puts it. */
-export function internalError(error: unknown): Partial<ServiceError> {
+/** Builds the protocol's representation of an error that a handler threw. */
+export function toInternalError(error: unknown): Partial<ServiceError> {
   if (isServiceError(error)) return error
   return Object.assign(new Error(String(error)), { code: status.INTERNAL, details: String(error) })
 }

@@ -1,0 +1,226 @@
+import {
+  type Appended,
+  type AppendOptions,
+  type EventLog,
+  EventLogUnavailableError,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+  WrongExpectedRevisionError,
+} from '../contract/event-log.ts'
+import { AutoResetEvent } from '../util/auto-reset-event.ts'
+import { createCooperativeYield } from '../util/cooperative-yield.ts'
+import { checkDeletable, checkMaxAge, matchesStream } from './streams.ts'
+
+interface MemoryLogOptions {
+  /**
+   * Streams whose events are deleted after their `maxAge`; a name that ends in `-` is a category. None by
+   * default.
+   */
+  readonly expiringStreams?: readonly string[]
+  /**
+   * The events of the log. Logs that share a storage behave like processes that share a file. Empty by
+   * default.
+   */
+  readonly storage?: MemoryStorage
+  /** Returns milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+/** The events of in-memory logs. Outlives the logs that use it. */
+export interface MemoryStorage {
+  /** Includes expiring events, whose positions are gaps in the history. */
+  lastPosition: Position
+  /** The events of all streams that do not expire, in log order. */
+  readonly history: StoredEvent[]
+  readonly streams: Map<string, StoredEvent[]>
+  /** Ordered by the latest append. */
+  readonly expiringStreams: Map<string, readonly ExpiringEvent[]>
+  readonly subscribers: Set<AutoResetEvent>
+}
+
+/** Data and metadata are JSON text, so that every reader gets its own copy, as with any other log. */
+interface StoredEvent {
+  readonly stream: string
+  readonly revision: number
+  readonly position: Position
+  readonly type: string
+  readonly data: string
+  readonly metadata: string
+}
+
+interface ExpiringEvent extends StoredEvent {
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+export function createMemoryStorage(): MemoryStorage {
+  return {
+    lastPosition: 0,
+    history: [],
+    streams: new Map(),
+    expiringStreams: new Map(),
+    subscribers: new Set(),
+  }
+}
+
+/** Creates an event log that keeps its events in memory, for tests and embedding. */
+export function createMemoryLog(options: MemoryLogOptions = {}): EventLog {
+  return new MemoryLog(options)
+}
+
+class MemoryLog implements EventLog {
+  readonly #storage: MemoryStorage
+  readonly #expiringStreams: readonly string[]
+  readonly #now: () => number
+  readonly #closing = new AbortController()
+
+  constructor({ expiringStreams = [], storage = createMemoryStorage(), now = Date.now }: MemoryLogOptions) {
+    this.#storage = storage
+    this.#expiringStreams = expiringStreams
+    this.#now = now
+  }
+
+  async append(
+    stream: string,
+    events: readonly NewEvent[],
+    { expectedRevision, metadata, maxAge }: AppendOptions,
+  ): Promise<Appended> {
+    if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
+    checkMaxAge(stream, maxAge, this.#isExpiring(stream))
+    this.#checkOpen()
+    const actual = this.#eventsOf(stream).at(-1)?.revision ?? -1
+    if (expectedRevision !== 'any' && expectedRevision !== actual)
+      throw new WrongExpectedRevisionError(stream, expectedRevision, actual)
+
+    const common = { stream, metadata: JSON.stringify(metadata) }
+    const stored = events.map(({ type, data }, index) => ({
+      ...common,
+      type,
+      data: JSON.stringify(data),
+      revision: actual + 1 + index,
+      position: this.#storage.lastPosition + 1 + index,
+    }))
+    // From here on nothing throws: an append writes all of its events or none.
+    this.#storage.lastPosition += events.length
+    if (maxAge === undefined) this.#storePermanent(stream, stored)
+    else this.#storeExpiring(stream, stored, this.#now() + maxAge * 1000)
+    return { revision: actual + events.length, position: this.#storage.lastPosition }
+  }
+
+  async *read(stream: string, from = 0): AsyncGenerator<RecordedEvent> {
+    this.#checkOpen()
+    const events = this.#eventsOf(stream).filter(({ revision }) => revision >= from)
+    for (const event of events) yield toRecordedEvent(event)
+  }
+
+  async *subscribe(
+    from: Position,
+    signal: AbortSignal,
+    streams = '',
+  ): AsyncGenerator<RecordedEvent | 'caught-up'> {
+    const { history, subscribers } = this.#storage
+    const abort = AbortSignal.any([signal, this.#closing.signal])
+    const appended = new AutoResetEvent()
+    const wake = () => appended.set()
+    // Catching up never waits for I/O, so without pauses a long log would block the event loop.
+    const slice = createCooperativeYield()
+    abort.addEventListener('abort', wake)
+    subscribers.add(appended)
+    try {
+      let index = findIndexAfter(history, from)
+      let isCaughtUp = false
+      while (!abort.aborted) {
+        const event = history[index]
+        if (event !== undefined) {
+          index += 1
+          if (event.stream.startsWith(streams)) yield toRecordedEvent(event)
+          if (slice.isDue()) await slice.yieldNow()
+        } else if (isCaughtUp) {
+          await appended.wait()
+        } else {
+          isCaughtUp = true
+          yield 'caught-up'
+        }
+      }
+    } finally {
+      abort.removeEventListener('abort', wake)
+      subscribers.delete(appended)
+    }
+  }
+
+  async deleteStream(stream: string): Promise<void> {
+    checkDeletable(stream, this.#isExpiring(stream))
+    this.#checkOpen()
+    this.#storage.expiringStreams.delete(stream)
+  }
+
+  /** Ends the subscriptions of this log. Other logs with the same storage stay open. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+  }
+
+  #storePermanent(stream: string, events: readonly StoredEvent[]): void {
+    const { history, streams, subscribers } = this.#storage
+    const stored = streams.get(stream) ?? []
+    streams.set(stream, stored)
+    for (const event of events) {
+      stored.push(event)
+      history.push(event)
+    }
+    for (const appended of subscribers) appended.set()
+  }
+
+  #storeExpiring(stream: string, events: readonly StoredEvent[], expiresAt: number): void {
+    this.#deleteExpired()
+    const { expiringStreams } = this.#storage
+    const stored = this.#liveEvents(stream)
+    expiringStreams.delete(stream)
+    expiringStreams.set(stream, [...stored, ...events.map((event) => ({ ...event, expiresAt }))])
+  }
+
+  /** Deletes expired streams, oldest first, up to the first stream that has not expired. */
+  #deleteExpired(): void {
+    const { expiringStreams } = this.#storage
+    for (const stream of expiringStreams.keys()) {
+      if (this.#liveEvents(stream).length > 0) return
+      expiringStreams.delete(stream)
+    }
+  }
+
+  #eventsOf(stream: string): readonly StoredEvent[] {
+    return this.#isExpiring(stream) ? this.#liveEvents(stream) : (this.#storage.streams.get(stream) ?? [])
+  }
+
+  /** The events of an expiring stream that have not expired. */
+  #liveEvents(stream: string): readonly ExpiringEvent[] {
+    const now = this.#now()
+    return this.#storage.expiringStreams.get(stream)?.filter(({ expiresAt }) => expiresAt > now) ?? []
+  }
+
+  #isExpiring(stream: string): boolean {
+    return matchesStream(this.#expiringStreams, stream)
+  }
+
+  #checkOpen(): void {
+    if (this.#closing.signal.aborted) throw new EventLogUnavailableError('the event log is closed')
+  }
+}
+
+/** Binary search for the first event after a position. */
+function findIndexAfter(events: readonly StoredEvent[], position: Position): number {
+  let low = 0
+  let high = events.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((events[middle]?.position ?? 0) > position) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+function toRecordedEvent(event: StoredEvent): RecordedEvent {
+  const { stream, revision, position, type, data, metadata } = event
+  // Both texts were serialized by `append` from values of these types.
+  return { stream, revision, position, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
+}

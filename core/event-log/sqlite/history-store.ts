@@ -1,0 +1,107 @@
+import { closeDatabase, type DatabaseLayout, openDatabase, takeEventPage } from './database.ts'
+import type {
+  AppendedResponse,
+  AppendRequest,
+  EventPage,
+  EventRow,
+  OpenRequest,
+  ReadLogRequest,
+  ReadStreamRequest,
+  WrongRevisionResponse,
+} from './worker-protocol.ts'
+
+const LAYOUT: DatabaseLayout = {
+  version: 1,
+  schema: `
+    CREATE TABLE events (
+      position INTEGER PRIMARY KEY AUTOINCREMENT,
+      stream TEXT NOT NULL,
+      revision INTEGER NOT NULL,
+      type TEXT NOT NULL,
+      data TEXT NOT NULL,
+      metadata TEXT NOT NULL,
+      UNIQUE (stream, revision)
+    ) STRICT`,
+}
+
+const COLUMNS = 'position, stream, revision, type, data, metadata'
+
+/** The file of all permanent events. Every method is synchronous and throws SQLite's errors. */
+export interface HistoryStore {
+  /** Writes in one transaction with one sync. An append with a wrong revision does not affect the others. */
+  append(requests: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
+  readStream(request: ReadStreamRequest): EventPage
+  readLog(request: ReadLogRequest): EventPage
+  /** A number that changes when another connection commits. */
+  dataVersion(): unknown
+  close(): void
+}
+
+/** Opens the file, creating it if it is missing. Throws if a newer version of the program wrote it. */
+export function openHistoryStore(request: OpenRequest): HistoryStore {
+  const database = openDatabase(request, LAYOUT)
+  const lastRevision = database
+    .prepare<[string], number | null>('SELECT max(revision) FROM events WHERE stream = ?')
+    .pluck()
+  const insert = database.prepare<[string, number, string, string, string]>(
+    'INSERT INTO events (stream, revision, type, data, metadata) VALUES (?, ?, ?, ?, ?)',
+  )
+  const selectStream = database
+    .prepare<[string, number], EventRow>(
+      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision`,
+    )
+    .raw()
+  const selectLog = database
+    .prepare<[number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE position > ? ORDER BY position`)
+    .raw()
+  // NOT INDEXED scans by position. With the index on streams, SQLite would sort all remaining events for each
+  // page.
+  const selectCategory = database
+    .prepare<[number, string, string], EventRow>(
+      `SELECT ${COLUMNS} FROM events NOT INDEXED
+        WHERE position > ? AND substr(stream, 1, length(?)) = ? ORDER BY position`,
+    )
+    .raw()
+  const dataVersion = database.prepare('PRAGMA data_version').pluck()
+
+  const appendOne = (request: AppendRequest) => {
+    const { stream, metadata } = request
+    return insertEvents(
+      request,
+      lastRevision.get(stream) ?? -1,
+      (revision, type, data) => insert.run(stream, revision, type, data, metadata).lastInsertRowid,
+    )
+  }
+
+  const appendAll = database.transaction((requests: readonly AppendRequest[]) => requests.map(appendOne))
+
+  return {
+    append: (requests) => appendAll.immediate(requests),
+    readStream: ({ stream, from }) => takeEventPage(selectStream.iterate(stream, from)),
+    readLog: ({ after, streams }) =>
+      takeEventPage(
+        streams === undefined ? selectLog.iterate(after) : selectCategory.iterate(after, streams, streams),
+      ),
+    dataVersion: () => dataVersion.get(),
+    close: () => closeDatabase(database),
+  }
+}
+
+/**
+ * Inserts the events of one append after revision `actual`, unless the append expects another revision.
+ * `insert` writes one event and returns its position.
+ */
+export function insertEvents(
+  { expectedRevision, events }: AppendRequest,
+  actual: number,
+  insert: (revision: number, type: string, data: string) => number | bigint,
+): AppendedResponse | WrongRevisionResponse {
+  if (expectedRevision !== 'any' && expectedRevision !== actual) return { type: 'wrong-revision', actual }
+  let revision = actual
+  let position = 0
+  for (const [type, data] of events) {
+    revision += 1
+    position = Number(insert(revision, type, data))
+  }
+  return { type: 'appended', revision, position }
+}

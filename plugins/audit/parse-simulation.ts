@@ -1,0 +1,73 @@
+import type { JsonObject } from '../../core/contract/index.ts'
+import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
+import { createLazyParser } from '../../core/util/json-schema.ts'
+
+/** The endpoint that the simulated request would be sent to. */
+export type SimulatedEndpoint = 'chat' | 'responses' | 'route'
+
+/** A new rule as it would be created. With an `id`, a change to the stored rule with that id. */
+export type RuleDraft = JsonObject & { readonly id?: number }
+
+export interface RuleDrafts {
+  readonly routing?: readonly RuleDraft[]
+  readonly firewall?: readonly RuleDraft[]
+}
+
+/** A parsed body of `POST /v1/simulate`. */
+export interface Simulation {
+  readonly endpoint: SimulatedEndpoint
+  /** The body that the endpoint would receive. */
+  readonly request: JsonObject
+  /** Undefined for the current rules and plan. */
+  readonly asOf: AsOf | undefined
+  readonly drafts: RuleDrafts
+}
+
+interface SimulationFields extends JsonObject {
+  readonly endpoint?: SimulatedEndpoint
+  readonly as_of?: string | number
+  readonly rules?: RuleDrafts
+}
+
+const draftsSchema = {
+  type: 'array',
+  maxItems: 1000,
+  items: { type: 'object', properties: { id: { type: 'integer', minimum: 1 } } },
+}
+
+/** The fields of `POST /v1/simulate` besides those of the request. */
+export const simulationSchema: JsonObject = {
+  type: 'object',
+  properties: {
+    endpoint: { type: 'string', enum: ['chat', 'responses', 'route'] },
+    as_of: { type: ['string', 'integer'] },
+    rules: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { routing: draftsSchema, firewall: draftsSchema },
+    },
+  },
+}
+
+const parseFields = createLazyParser<SimulationFields>(simulationSchema)
+
+/**
+ * Parses the body of `POST /v1/simulate`: the body of an inference request with the additional fields
+ * `endpoint`, `as_of` and `rules`. Throws 400 naming the invalid field.
+ */
+export function parseSimulation(body: JsonObject): Simulation {
+  const { endpoint, as_of, rules = {}, ...request } = parseFields(body)
+  return {
+    endpoint: endpoint ?? detectEndpoint(request),
+    request,
+    asOf: as_of === undefined ? undefined : parseAsOf(as_of, 'as_of'),
+    drafts: rules,
+  }
+}
+
+/** Detects the endpoint by the field that only one of them requires. */
+function detectEndpoint(request: JsonObject): SimulatedEndpoint {
+  if (request.messages !== undefined) return 'chat'
+  if (request.input !== undefined) return 'responses'
+  return request.prompt !== undefined ? 'route' : 'chat'
+}

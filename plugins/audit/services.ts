@@ -1,0 +1,17 @@
+import type { Account } from '../../core/contract/index.ts'
+import type { CallerSnapshot } from '../../core/http/inference.ts'
+import type { History } from '../../projections/history.ts'
+import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { RuleCommandSet } from '../rules/batch.ts'
+import type { RuleServices } from '../rules/rule-commands.ts'
+import type { RuleKinds } from './diff-rules.ts'
+
+/** The services that the audit plugin depends on. */
+export interface AuditServices extends RuleServices {
+  readonly history: History
+  readonly subscription: Subscription
+  readonly kinds: RuleKinds
+  readonly commands: RuleCommandSet
+  /** The caller's account and rules as they apply to a request now. */
+  snapshotCaller(account: Account): CallerSnapshot
+}
