@@ -1,8 +1,13 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { createAddressReader } from '../core/http/client-address.ts'
-import { createFailedKeys, createFailureMetric, type FailedKeys } from '../plugins/auth/failed-keys.ts'
-import { createFailureCounter, openRedisFailures } from '../plugins/auth/failure-counters.ts'
+import {
+  createFailedKeys,
+  createFailureCounter,
+  createFailureMetric,
+  type FailedKeys,
+  openRedisFailures,
+} from '../plugins/auth/auth-failures.ts'
 import type { Settings } from './settings/settings.ts'
 
 /** Counts keys that failed, with the other processes where there is a Redis. */

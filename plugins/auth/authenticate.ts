@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { GatewayError, type GatewayMiddleware } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
-import type { FailedKeys } from './failed-keys.ts'
+import type { FailedKeys } from './auth-failures.ts'
 
 /**
  * Finds the account behind the request's API key, or answers 401, and 429 when too many keys of the address failed. A good key is

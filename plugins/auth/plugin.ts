@@ -3,8 +3,8 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { adminPaths } from '../openapi/admin.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { addAdminRoutes } from './admin-endpoints.ts'
+import type { FailedKeys } from './auth-failures.ts'
 import { authenticate } from './authenticate.ts'
-import type { FailedKeys } from './failed-keys.ts'
 
 interface AuthServices {
   readonly accounts: Accounts

@@ -1,6 +1,6 @@
 import { GatewayError, type JsonObject, MODES, type Model, type Plugin } from '../../core/contract/index.ts'
 import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
-import { modelsPaths } from '../openapi/models.ts'
+import { modelsPaths } from '../openapi/inference.ts'
 import type { RoutingCatalog } from '../routing/routing-catalog.ts'
 
 /** `GET /v1/models` and `GET /v1/models/{id}` in OpenAI's shape, the catalogue's own fields beside it. */

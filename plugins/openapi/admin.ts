@@ -1,9 +1,21 @@
 import { type JsonObject, PLANS } from '../../core/contract/index.ts'
 import { newUserSchema, userChangeSchema } from '../auth/admin-endpoints.ts'
-import { errors } from './errors.ts'
-import { describeOperation } from './operation.ts'
-import { inPath } from './parameters.ts'
-import { closed, data, integer, list, oneOf, orNull, ref, success, text, time } from './schema.ts'
+import {
+  anyObject,
+  closed,
+  data,
+  describeOperation,
+  errors,
+  inPath,
+  integer,
+  list,
+  oneOf,
+  orNull,
+  ref,
+  success,
+  text,
+  time,
+} from './builders.ts'
 
 const tag = 'admin'
 const key = 'adminKey'
@@ -79,4 +91,52 @@ export const adminSchemas: JsonObject = {
     created_at: time,
     keys: list(closed({ id: text, created_at: time, revoked_at: orNull(time) })),
   }),
+}
+
+export const probePaths: JsonObject = {
+  '/healthz': {
+    get: describeOperation({
+      id: 'checkHealth',
+      tag: 'operation',
+      key: 'none',
+      summary: 'Answers while the process lives.',
+      answers: { 200: closed({ status: { const: 'ok' } }) },
+    }),
+  },
+  '/readyz': {
+    get: describeOperation({
+      id: 'checkReadiness',
+      tag: 'operation',
+      key: 'none',
+      summary: 'Says whether traffic may be sent here.',
+      answers: {
+        200: closed({ status: { const: 'ready' }, event_log: text }),
+        503: closed({ status: { const: 'not ready' }, reason: text, event_log: text }),
+      },
+    }),
+  },
+}
+
+export const documentPaths: JsonObject = {
+  '/openapi.json': {
+    get: describeOperation({
+      id: 'readDocument',
+      tag: 'operation',
+      key: 'none',
+      summary: 'This document.',
+      answers: { 200: anyObject },
+    }),
+  },
+}
+
+export const metricsPaths: JsonObject = {
+  '/metrics': {
+    get: describeOperation({
+      id: 'readMetrics',
+      tag: 'operation',
+      key: 'adminKey',
+      summary: "Shows all metrics in Prometheus' text format.",
+      answers: { 200: 'text/plain', ...errors('Error', 401, 429) },
+    }),
+  },
 }

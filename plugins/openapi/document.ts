@@ -1,15 +1,11 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { bodySchema, type RuleField } from '../rules/rule-kind.ts'
-import { adminSchemas } from './admin.ts'
+import { adminSchemas, documentPaths, probePaths } from './admin.ts'
 import { auditSchemas } from './audit.ts'
-import { batchSchemas } from './batch.ts'
-import { errorSchemas } from './errors.ts'
-import { inferencePaths, inferenceSchemas, routePaths } from './inference.ts'
-import { modelsSchemas } from './models.ts'
-import { documentPaths, probePaths } from './probes.ts'
-import { requestsSchemas } from './requests.ts'
+import { errorSchemas } from './builders.ts'
+import { inferencePaths, inferenceSchemas, modelsSchemas, requestsSchemas, routePaths } from './inference.ts'
 import { responsesSchemas } from './responses.ts'
-import { ruleSchemas } from './rules.ts'
+import { batchSchemas, ruleSchemas } from './rules.ts'
 
 /** What the document is made from, besides what is always served. */
 export interface DocumentParts {

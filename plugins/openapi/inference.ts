@@ -1,10 +1,26 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
 import { routeRequestSchema } from '../../core/dialects/route/dialect.ts'
-import { inferenceErrors } from './errors.ts'
-import { describeOperation } from './operation.ts'
-import { inHeader } from './parameters.ts'
-import { anyObject, closed, integer, list, number, object, oneOf, orNull, ref, text } from './schema.ts'
+import {
+  anyObject,
+  closed,
+  data,
+  describeOperation,
+  flag,
+  inferenceErrors,
+  inHeader,
+  inPath,
+  integer,
+  list,
+  number,
+  object,
+  oneOf,
+  orNull,
+  ref,
+  text,
+  time,
+  userErrors,
+} from './builders.ts'
 
 const tag = 'inference'
 
@@ -115,4 +131,86 @@ export const inferenceSchemas: JsonObject = {
     outcome: oneOf('applied', 'skipped'),
     'reason?': text,
   }),
+}
+
+export const modelsPaths: JsonObject = {
+  '/v1/models': {
+    get: describeOperation({
+      id: 'listModels',
+      tag: 'models',
+      summary: 'Lists the routing modes and the models that are served.',
+      answers: {
+        200: closed({ object: { const: 'list' }, data: list(ref('Model')) }),
+        ...userErrors('ChatError'),
+      },
+    }),
+  },
+  '/v1/models/{id}': {
+    parameters: [inPath('id', 'gpt-4o', 'The name of a model or of a routing mode.')],
+    get: describeOperation({
+      id: 'readModel',
+      tag: 'models',
+      summary: 'Shows a model.',
+      answers: { 200: ref('Model'), ...userErrors('ChatError', 404) },
+    }),
+  },
+}
+
+export const modelsSchemas: JsonObject = {
+  Model: closed({
+    id: text,
+    object: { const: 'model' },
+    created: integer,
+    owned_by: text,
+    'provider?': text,
+    'aliases?': list(text),
+    'context?': integer,
+    'max_output?': integer,
+    'price?': ref('Price'),
+    'quality?': number,
+    'capabilities?': closed({ tools: flag, images: flag, json: oneOf('none', 'object', 'schema') }),
+  }),
+  Price: {
+    ...closed({
+      input: number,
+      'cached?': number,
+      'cache_write?': number,
+      output: number,
+      'above?': anyObject,
+    }),
+    description: 'USD per million tokens',
+  },
+}
+
+export const requestsPaths: JsonObject = {
+  '/v1/requests/{id}': {
+    parameters: [
+      inPath('id', 'req_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The x_request_id of one of your last requests.'),
+    ],
+    get: describeOperation({
+      id: 'readRequest',
+      tag: 'inference',
+      summary: 'Shows what became of a request: the rules, the route, the calls to providers.',
+      answers: { 200: data(ref('RequestRecord')), ...userErrors('Error', 404) },
+    }),
+  },
+}
+
+export const requestsSchemas: JsonObject = {
+  RequestRecord: closed({
+    x_request_id: text,
+    time,
+    outcome: oneOf('answered', 'failed'),
+    'error?': ref('RecordedError'),
+    requested_model: orNull(text),
+    routing_mode: orNull(text),
+    routing_reason: orNull(text),
+    provider: orNull(text),
+    model: orNull(text),
+    attempts: list(closed({ provider: text, model: text, outcome: text, ms: integer })),
+    rules_position: integer,
+    rule_trace: list(ref('RuleTraceEntry')),
+    warnings: list(ref('Warning')),
+  }),
+  RecordedError: object({ code: text, http_status: integer, 'message?': text }),
 }

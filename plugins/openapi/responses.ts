@@ -1,11 +1,25 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
 import { replaySchema } from '../responses/endpoints.ts'
-import { inferenceErrors, userErrors } from './errors.ts'
+import {
+  anyObject,
+  closed,
+  describeOperation,
+  flag,
+  inferenceErrors,
+  inPath,
+  inQuery,
+  integer,
+  list,
+  number,
+  object,
+  oneOf,
+  orNull,
+  ref,
+  text,
+  userErrors,
+} from './builders.ts'
 import { inferenceParameters } from './inference.ts'
-import { describeOperation } from './operation.ts'
-import { inPath, inQuery } from './parameters.ts'
-import { anyObject, closed, flag, integer, list, number, object, oneOf, orNull, ref, text } from './schema.ts'
 
 const tag = 'responses'
 

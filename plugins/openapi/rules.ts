@@ -1,21 +1,25 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { userErrors } from './errors.ts'
-import { type Answers, describeOperation } from './operation.ts'
-import { ifMatch, inPath, momentIn } from './parameters.ts'
+import { batchSchema } from '../rules/batch.ts'
 import {
+  type Answers,
   anyObject,
   closed,
   data,
+  describeOperation,
   flag,
+  ifMatch,
+  inPath,
   integer,
   list,
+  momentIn,
   oneOf,
   orNull,
   ref,
   success,
   text,
   time,
-} from './schema.ts'
+  userErrors,
+} from './builders.ts'
 
 /** What the descriptions of the two kinds differ in. */
 interface KindWords {
@@ -148,4 +152,39 @@ export const ruleSchemas: JsonObject = {
     ...times,
     'pattern_error?': text,
   }),
+}
+
+export const batchPaths: JsonObject = {
+  '/v1/rules/batch': {
+    post: describeOperation({
+      id: 'changeRules',
+      tag: 'rules',
+      summary: 'Makes several changes to rules of both kinds together, or none.',
+      body: {
+        schema: ref('RuleBatch'),
+        examples: {
+          create: {
+            operations: [
+              { kind: 'routing', op: 'create', data: cheap },
+              { kind: 'firewall', op: 'create', data: mask },
+            ],
+          },
+          change: {
+            operations: [
+              { kind: 'routing', op: 'update', id: 7, data: { priority: 1 } },
+              { kind: 'firewall', op: 'delete', id: 8, revision: 1 },
+            ],
+          },
+        },
+      },
+      answers: {
+        200: data(list({ anyOf: [ref('RoutingRule'), ref('FirewallRule'), success] })),
+        ...userErrors('Error', 400, 403, 404, 409, 412, 413, 422, 507),
+      },
+    }),
+  },
+}
+
+export const batchSchemas: JsonObject = {
+  RuleBatch: batchSchema,
 }

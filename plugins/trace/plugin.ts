@@ -1,6 +1,6 @@
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { REQUEST_ID_LENGTH } from '../../core/util/ids.ts'
-import { requestsPaths } from '../openapi/requests.ts'
+import { requestsPaths } from '../openapi/inference.ts'
 import { RequestRecord, type RequestSummary, type SharedRecords } from './request-record.ts'
 
 /**

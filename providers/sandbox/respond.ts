@@ -1,15 +1,14 @@
-import { answerQuestion, refuseQuestion } from './answer.ts'
 import { anthropic } from './anthropic/format.ts'
 import { deepseek } from './deepseek/format.ts'
-import type { Format } from './format.ts'
-import { Refusal } from './format.ts'
+import { withoutMarkers } from './faults.ts'
+import { type Format, Refusal } from './format.ts'
 import { gemini } from './gemini/format.ts'
-import { withoutMarkers } from './marker.ts'
 import { mistral } from './mistral/format.ts'
+import { answerQuestion, refuseQuestion } from './model-reply.ts'
 import { BODY_LIMIT, type Stamp } from './model-request.ts'
 import { openai } from './openai/format.ts'
 import type { Received } from './recorder.ts'
-import { type PickFault, type Script, writeJson, writeRefusal, writeReply } from './send-script.ts'
+import { type PickFault, type Script, writeJson, writeRefusal, writeReply } from './response-script.ts'
 
 const FORMATS: readonly Format[] = [openai, anthropic, mistral, deepseek, gemini]
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { readBody } from './model-request.ts'
 import { createRecorder, type Received, type RecordedRequest, type Recorder } from './recorder.ts'
 import { respond } from './respond.ts'
-import { createFaultPicker, type PickFault, play } from './send-script.ts'
+import { createFaultPicker, type PickFault, play } from './response-script.ts'
 
 export type { RecordedRequest } from './recorder.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createMemoryFailures, MAX_ADDRESSES } from '../../../../plugins/auth/failure-counters.ts'
+import { createMemoryFailures, MAX_ADDRESSES } from '../../../../plugins/auth/auth-failures.ts'
 
 describe('failures counted in memory', () => {
   it('are remembered of the latest addresses only, however many there are', async () => {

@@ -3,9 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { SseEvent } from '../../core/contract/index.ts'
-import type { Call, Format } from './format.ts'
-import { Refusal } from './format.ts'
-import { type Fault, type Marker, NO_FAULT, readFault, readMarkers } from './marker.ts'
+import { type Fault, type Marker, NO_FAULT, readFault, readMarkers } from './faults.ts'
+import { type Call, type Format, Refusal } from './format.ts'
 import type { Answer } from './model-request.ts'
 
 /** Sends a script, at the client's pace. Rejects when the client leaves; no timer is left behind. */

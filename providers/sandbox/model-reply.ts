@@ -1,6 +1,6 @@
 import type { Usage } from '../../core/contract/index.ts'
 import { type Answer, chooseTools, type Question, type Stamp, type ToolOffer } from './model-request.ts'
-import { sampleJson } from './sample.ts'
+import { sampleJson } from './sample-json.ts'
 import { countTokens, takeTokens } from './tokens.ts'
 
 /** The sandbox's answer to a question: always the same for the same question. */
