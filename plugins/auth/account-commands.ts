@@ -5,7 +5,7 @@ import { newApiKey, newKeyId } from '../../core/util/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { hashKey } from './authenticate.ts'
+import { hashApiKey } from './authenticate.ts'
 
 /** Left out: the plan stays; the limit is the plan's from now on. */
 interface UserChange {
@@ -52,7 +52,7 @@ export function createAccountCommands(
       const key = newApiKey()
       const decide = (): readonly DomainEvent[] => {
         find(userId)
-        return [{ type: 'KeyIssued', data: { userId, keyId: id, hash: hashKey(key) } }]
+        return [{ type: 'KeyIssued', data: { userId, keyId: id, hash: hashApiKey(key) } }]
       }
       await write(userId, decide, author)
       return { id, key }

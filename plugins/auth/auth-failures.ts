@@ -5,39 +5,39 @@ import { Counter, type Registry } from 'prom-client'
 import { GatewayError } from '../../core/contract/index.ts'
 import { addressGroup, type ReadAddress } from '../../core/http/client-address.ts'
 import type { RequestCount, RequestCounter } from '../rate-limit/counter.ts'
-import { wholeSeconds } from '../rate-limit/plugin.ts'
+import { toRetryAfterSeconds } from '../rate-limit/plugin.ts'
 
 /** Whose key was tried. They are counted apart, so that a wrong API key keeps no administrator out. */
 type KeyKind = 'api' | 'admin'
 
 /** What became of a key that was refused: `limited` ones came from an address that had failed too often. */
-type FailureOutcome = 'refused' | 'limited'
+type AuthFailureOutcome = 'refused' | 'limited'
 
 /** Counts keys that failed, by address, and says when there were too many in a minute. */
-export interface FailedKeys {
+export interface AuthFailureLimiter {
   /** Counts a failure; gives what to answer: the refusal, or 429 from the one after the limit on. */
-  note(kind: KeyKind, request: IncomingMessage, refusal: GatewayError): Promise<GatewayError>
+  recordFailure(kind: KeyKind, request: IncomingMessage, refusal: GatewayError): Promise<GatewayError>
   /** 429 while the address is over its limit, else undefined. */
-  refusalFor(kind: KeyKind, request: IncomingMessage): GatewayError | undefined
+  limitErrorFor(kind: KeyKind, request: IncomingMessage): GatewayError | undefined
   close(): Promise<void>
 }
 
-interface FailedKeysParts {
+interface AuthFailureLimiterOptions {
   /** Failures in a minute from one address; null is no limit. */
   readonly limit: number | null
-  readonly counter: FailureCounter
+  readonly counter: AuthFailureCounter
   readonly readAddress: ReadAddress
-  readonly count: (kind: KeyKind, outcome: FailureOutcome) => void
+  readonly count: (kind: KeyKind, outcome: AuthFailureOutcome) => void
   readonly logger: Logger
 }
 
-export function createFailedKeys({
+export function createAuthFailureLimiter({
   limit,
   counter,
   readAddress,
   count,
   logger,
-}: FailedKeysParts): FailedKeys {
+}: AuthFailureLimiterOptions): AuthFailureLimiter {
   // Who has used up the limit, until when; a good key asks here, and waits for no counter.
   const ends = new LRUCache<string, number>({ max: MAX_ADDRESSES })
   const whoIs = (kind: KeyKind, request: IncomingMessage) => {
@@ -46,7 +46,7 @@ export function createFailedKeys({
   }
 
   return {
-    async note(kind, request, refusal) {
+    async recordFailure(kind, request, refusal) {
       if (limit === null) {
         count(kind, 'refused')
         return refusal
@@ -58,7 +58,7 @@ export function createFailedKeys({
       count(kind, used > limit ? 'limited' : 'refused')
       return used > limit ? tooMany(resetMs) : refusal
     },
-    refusalFor(kind, request) {
+    limitErrorFor(kind, request) {
       if (ends.size === 0) return undefined
       const left = (ends.get(whoIs(kind, request).id) ?? 0) - performance.now()
       return left > 0 ? tooMany(left) : undefined
@@ -68,16 +68,18 @@ export function createFailedKeys({
 }
 
 function tooMany(resetMs: number): GatewayError {
-  const retryAfter = wholeSeconds(resetMs)
+  const retryAfter = toRetryAfterSeconds(resetMs)
   const message = `Too many keys from this address failed. Try again in ${retryAfter} seconds.`
   return new GatewayError('rate_limit_exceeded', message, { retryAfter })
 }
 
 const KINDS: readonly KeyKind[] = ['api', 'admin']
-const OUTCOMES: readonly FailureOutcome[] = ['refused', 'limited']
+const OUTCOMES: readonly AuthFailureOutcome[] = ['refused', 'limited']
 
 /** A counter of keys that failed; every series is there from the start, so that a rate over them has no gaps. */
-export function createFailureMetric(metrics: Registry): (kind: KeyKind, outcome: FailureOutcome) => void {
+export function createAuthFailureMetric(
+  metrics: Registry,
+): (kind: KeyKind, outcome: AuthFailureOutcome) => void {
   const counter = new Counter({
     name: 'signalbox_failed_keys_total',
     help: 'Keys that were wrong, by kind and what was answered.',
@@ -89,13 +91,15 @@ export function createFailureMetric(metrics: Registry): (kind: KeyKind, outcome:
 }
 
 /** Counts failures by address. Never rejects. */
-export type FailureCounter = RequestCounter<string>
+export type AuthFailureCounter = RequestCounter<string>
 
 const WINDOW_SECONDS = 60
 
 /** Counts in this process, for as long as the store of all processes does not answer. */
-export function createFailureCounter(shared: Promise<RequestCounter<string>> | undefined): FailureCounter {
-  const own = createMemoryFailures(WINDOW_SECONDS)
+export function createAuthFailureCounter(
+  shared: Promise<RequestCounter<string>> | undefined,
+): AuthFailureCounter {
+  const own = createMemoryAuthFailureCounter(WINDOW_SECONDS)
   if (shared === undefined) return own
   return {
     async count(id) {
@@ -110,7 +114,7 @@ export function createFailureCounter(shared: Promise<RequestCounter<string>> | u
 }
 
 /** Failures that all processes with this Redis count together. */
-export async function openRedisFailures(
+export async function openRedisAuthFailureCounter(
   url: string,
   timeoutMs: number,
   logger: Logger,
@@ -126,7 +130,7 @@ export async function openRedisFailures(
 export const MAX_ADDRESSES = 20_000
 
 /** Counts in this process. A window begins with the first failure of an address. */
-export function createMemoryFailures(windowSeconds: number): RequestCounter<string> {
+export function createMemoryAuthFailureCounter(windowSeconds: number): RequestCounter<string> {
   const failures = new LRUCache<string, { used: number }>({ max: MAX_ADDRESSES, ttl: windowSeconds * 1000 })
   return {
     async count(id) {

@@ -3,13 +3,13 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { adminPaths } from '../openapi/admin.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { addAdminRoutes } from './admin-endpoints.ts'
-import type { FailedKeys } from './auth-failures.ts'
-import { authenticate } from './authenticate.ts'
+import type { AuthFailureLimiter } from './auth-failures.ts'
+import { requireApiKey } from './authenticate.ts'
 
 interface AuthServices {
   readonly accounts: Accounts
   readonly commands: AccountCommands
-  readonly failedKeys: FailedKeys
+  readonly failedKeys: AuthFailureLimiter
   /** Lets administrators through. Without it there are no `/admin` endpoints. */
   readonly adminGuard: GatewayMiddleware | undefined
 }
@@ -21,7 +21,7 @@ export function createAuth({ accounts, commands, failedKeys, adminGuard }: AuthS
     applies: 'all',
     needs: 'headers',
     setup: () => ({
-      middleware: authenticate(accounts, failedKeys),
+      middleware: requireApiKey(accounts, failedKeys),
       ...(adminGuard !== undefined && { openapi: adminPaths }),
       publicRoutes(router) {
         if (adminGuard !== undefined) addAdminRoutes(router, accounts, commands, adminGuard)

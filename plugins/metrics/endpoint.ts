@@ -6,7 +6,7 @@ import { type Listener, listen } from '../../core/http/server/listen.ts'
 export type MetricsPage = Pick<Registry, 'contentType' | 'metrics'>
 
 /** Answers with all metrics. */
-export async function answerMetrics(
+export async function respondWithMetrics(
   metrics: MetricsPage,
   ctx: { body: unknown; type: string },
 ): Promise<void> {
@@ -18,7 +18,7 @@ export async function answerMetrics(
 export function serveMetrics(metrics: MetricsPage, host: string, port: number): Promise<Listener> {
   const app = new Koa()
   app.use(async (ctx) => {
-    if (ctx.path === '/metrics') await answerMetrics(metrics, ctx)
+    if (ctx.path === '/metrics') await respondWithMetrics(metrics, ctx)
   })
   return listen(app, host, port)
 }

@@ -4,7 +4,7 @@ import type { Subscription } from '../../projections/runtime/subscribe.ts'
 const DELAYS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
 /** How this node keeps up with the event log. */
-export function showEvents(metrics: Registry, live: Subscription): void {
+export function registerEventMetrics(metrics: Registry, live: Subscription): void {
   const registers = [metrics]
   new Gauge({
     name: 'signalbox_projection_position',

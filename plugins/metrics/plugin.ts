@@ -3,9 +3,9 @@ import type { GatewayMiddleware, Plugin } from '../../core/contract/index.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { metricsPaths } from '../openapi/admin.ts'
-import { answerMetrics, type MetricsPage, serveMetrics } from './endpoint.ts'
-import { showEvents } from './event-metrics.ts'
-import { observeProviderCalls, showBreakers } from './provider-metrics.ts'
+import { type MetricsPage, respondWithMetrics, serveMetrics } from './endpoint.ts'
+import { registerEventMetrics } from './event-metrics.ts'
+import { observeProviderCalls, registerBreakerMetrics } from './provider-metrics.ts'
 import { observeHttpRequests, observeOverhead, observeRuleOutcomes } from './request-metrics.ts'
 
 interface MetricsServices {
@@ -15,20 +15,20 @@ interface MetricsServices {
   readonly providers: ReadonlySet<string>
   readonly adminGuard: GatewayMiddleware | undefined
   /** An address of their own, the main address for the bearer of the admin key, or no place in this process. */
-  readonly place: { readonly host: string; readonly port: number } | 'main' | 'none'
+  readonly exposedAt: { readonly host: string; readonly port: number } | 'main' | 'none'
   /** The metrics of several processes, in place of those of this one. */
   readonly sharedPage: ((contentType: MetricsPage['contentType']) => MetricsPage) | undefined
 }
 
 /** `/metrics` for Prometheus; docs/metrics.md has the list. Other plugins register theirs with `host.metrics`. */
 export function createMetrics(services: MetricsServices): Plugin {
-  const { live, health, providers, adminGuard, place, sharedPage } = services
+  const { live, health, providers, adminGuard, exposedAt: place, sharedPage } = services
   return {
     name: 'metrics',
     async setup(_, { metrics, operators, logger }) {
       collectDefaultMetrics({ register: metrics })
-      showBreakers(metrics, health, providers)
-      showEvents(metrics, live)
+      registerBreakerMetrics(metrics, health, providers)
+      registerEventMetrics(metrics, live)
       const observers = [
         observeHttpRequests(metrics),
         observeOverhead(metrics),
@@ -46,7 +46,7 @@ export function createMetrics(services: MetricsServices): Plugin {
         },
         ...(isOnMain && { openapi: metricsPaths }),
         publicRoutes(router) {
-          if (isOnMain) router.get('/metrics', adminGuard, (ctx) => answerMetrics(page, ctx))
+          if (isOnMain) router.get('/metrics', adminGuard, (ctx) => respondWithMetrics(page, ctx))
         },
         async close() {
           await listener?.stop(0)

@@ -93,7 +93,7 @@ function createGenAiMetrics(metrics: Registry): (provider: string, model: string
 }
 
 /** How many models of each provider are in which state; counted when somebody looks. */
-export function showBreakers(
+export function registerBreakerMetrics(
   metrics: Registry,
   health: CircuitBreakers,
   providers: ReadonlySet<string>,

@@ -2,25 +2,25 @@ import { type JsonObject, PLANS } from '../../core/contract/index.ts'
 import { newUserSchema, userChangeSchema } from '../auth/admin-endpoints.ts'
 import {
   anyObject,
-  closed,
-  data,
+  arrayOf,
+  closedObject,
+  dataEnvelope,
   describeOperation,
-  errors,
-  inPath,
+  errorResponses,
   integer,
-  list,
-  oneOf,
-  orNull,
+  nullable,
+  pathParameter,
   ref,
-  success,
-  text,
-  time,
+  string,
+  stringEnum,
+  successBody,
+  timestamp,
 } from './builders.ts'
 
 const tag = 'admin'
 const key = 'adminKey'
 
-const userId = inPath('id', 7, 'The number of a user.')
+const userId = pathParameter('id', 7, 'The number of a user.')
 
 export const adminPaths: JsonObject = {
   '/admin/users': {
@@ -29,7 +29,7 @@ export const adminPaths: JsonObject = {
       tag,
       key,
       summary: 'Lists all users.',
-      answers: { 200: data(list(ref('User'))), ...errors('Error', 401, 429) },
+      responses: { 200: dataEnvelope(arrayOf(ref('User'))), ...errorResponses('Error', 401, 429) },
     }),
     post: describeOperation({
       id: 'createUser',
@@ -37,7 +37,7 @@ export const adminPaths: JsonObject = {
       key,
       summary: 'Makes a user.',
       body: { schema: ref('NewUser'), examples: { paid: { name: 'Ada', plan: 'paid' } } },
-      answers: { 201: data(ref('User')), ...errors('Error', 400, 401, 429, 409, 413, 507) },
+      responses: { 201: dataEnvelope(ref('User')), ...errorResponses('Error', 400, 401, 429, 409, 413, 507) },
     }),
   },
   '/admin/users/{id}': {
@@ -55,7 +55,10 @@ export const adminPaths: JsonObject = {
           unlimited: { requests_per_minute: null },
         },
       },
-      answers: { 200: data(ref('User')), ...errors('Error', 400, 401, 429, 404, 409, 413, 507) },
+      responses: {
+        200: dataEnvelope(ref('User')),
+        ...errorResponses('Error', 400, 401, 429, 404, 409, 413, 507),
+      },
     }),
   },
   '/admin/users/{id}/keys': {
@@ -65,17 +68,20 @@ export const adminPaths: JsonObject = {
       tag,
       key,
       summary: 'Gives a user an API key, which is shown this once.',
-      answers: { 201: data(closed({ id: text, key: text })), ...errors('Error', 401, 429, 404, 409, 507) },
+      responses: {
+        201: dataEnvelope(closedObject({ id: string, key: string })),
+        ...errorResponses('Error', 401, 429, 404, 409, 507),
+      },
     }),
   },
   '/admin/keys/{id}': {
-    parameters: [inPath('id', 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The id of a key.')],
+    parameters: [pathParameter('id', 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The id of a key.')],
     delete: describeOperation({
       id: 'revokeKey',
       tag,
       key,
       summary: 'Revokes an API key.',
-      answers: { 200: success, ...errors('Error', 401, 429, 404, 409, 507) },
+      responses: { 200: successBody, ...errorResponses('Error', 401, 429, 404, 409, 507) },
     }),
   },
 }
@@ -83,13 +89,13 @@ export const adminPaths: JsonObject = {
 export const adminSchemas: JsonObject = {
   NewUser: newUserSchema,
   UserChange: userChangeSchema,
-  User: closed({
+  User: closedObject({
     id: integer,
-    name: text,
-    plan: oneOf(...PLANS),
-    'requests_per_minute?': orNull(integer),
-    created_at: time,
-    keys: list(closed({ id: text, created_at: time, revoked_at: orNull(time) })),
+    name: string,
+    plan: stringEnum(...PLANS),
+    'requests_per_minute?': nullable(integer),
+    created_at: timestamp,
+    keys: arrayOf(closedObject({ id: string, created_at: timestamp, revoked_at: nullable(timestamp) })),
   }),
 }
 
@@ -100,7 +106,7 @@ export const probePaths: JsonObject = {
       tag: 'operation',
       key: 'none',
       summary: 'Answers while the process lives.',
-      answers: { 200: closed({ status: { const: 'ok' } }) },
+      responses: { 200: closedObject({ status: { const: 'ok' } }) },
     }),
   },
   '/readyz': {
@@ -109,9 +115,9 @@ export const probePaths: JsonObject = {
       tag: 'operation',
       key: 'none',
       summary: 'Says whether traffic may be sent here.',
-      answers: {
-        200: closed({ status: { const: 'ready' }, event_log: text }),
-        503: closed({ status: { const: 'not ready' }, reason: text, event_log: text }),
+      responses: {
+        200: closedObject({ status: { const: 'ready' }, event_log: string }),
+        503: closedObject({ status: { const: 'not ready' }, reason: string, event_log: string }),
       },
     }),
   },
@@ -124,7 +130,7 @@ export const documentPaths: JsonObject = {
       tag: 'operation',
       key: 'none',
       summary: 'This document.',
-      answers: { 200: anyObject },
+      responses: { 200: anyObject },
     }),
   },
 }
@@ -136,7 +142,7 @@ export const metricsPaths: JsonObject = {
       tag: 'operation',
       key: 'adminKey',
       summary: "Shows all metrics in Prometheus' text format.",
-      answers: { 200: 'text/plain', ...errors('Error', 401, 429) },
+      responses: { 200: 'text/plain', ...errorResponses('Error', 401, 429) },
     }),
   },
 }

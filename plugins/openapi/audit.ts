@@ -4,24 +4,24 @@ import { revertSchema } from '../audit/endpoints.ts'
 import { simulationSchema } from '../audit/read-simulation.ts'
 import {
   anyObject,
-  closed,
-  data,
+  arrayOf,
+  asOfParameter,
+  closedObject,
+  dataEnvelope,
   describeOperation,
-  ifMatch,
-  inQuery,
+  ifMatchParameter,
   integer,
-  list,
-  momentIn,
+  nullable,
   number,
   object,
-  oneOf,
-  orNull,
+  queryParameter,
   ref,
-  text,
-  time,
-  userErrors,
+  string,
+  stringEnum,
+  timestamp,
+  userErrorResponses,
 } from './builders.ts'
-import { ruleIdInPath } from './rules.ts'
+import { ruleIdParameter } from './rules.ts'
 
 const messages = [{ role: 'user', content: 'Send the contract to ada@example.com' }]
 
@@ -49,9 +49,9 @@ export const simulationPaths: JsonObject = {
           drafts: { input: 'Send the contract', endpoint: 'responses', rules: { firewall: [draft] } },
         },
       },
-      answers: {
-        200: data(ref('Simulation')),
-        ...userErrors('ErrorWithParameter', 400, 404, 413, 422),
+      responses: {
+        200: dataEnvelope(ref('Simulation')),
+        ...userErrorResponses('ErrorWithParameter', 400, 404, 413, 422),
       },
     }),
   },
@@ -61,17 +61,17 @@ const requests = ['ChatRequest', 'ResponsesRequest', 'RouteRequest'].map(ref)
 
 export const simulationSchemas: JsonObject = {
   SimulationRequest: { ...simulationSchema, anyOf: requests },
-  Simulation: closed({
-    outcome: oneOf('allowed', 'refused'),
-    blocked_by: orNull(closed({ rule_id: integer, name: text })),
+  Simulation: closedObject({
+    outcome: stringEnum('allowed', 'refused'),
+    blocked_by: nullable(closedObject({ rule_id: integer, name: string })),
     'error?': ref('RecordedError'),
-    request: orNull(ref('ChatRequest')),
-    warnings: list(ref('Warning')),
-    rule_trace: list(ref('RuleTraceEntry')),
-    routing_mode: orNull(text),
-    routing_reason: orNull(text),
-    routing_score: orNull(number),
-    targets: list(object({ provider: text, model: text })),
+    request: nullable(ref('ChatRequest')),
+    warnings: arrayOf(ref('Warning')),
+    rule_trace: arrayOf(ref('RuleTraceEntry')),
+    routing_mode: nullable(string),
+    routing_reason: nullable(string),
+    routing_score: nullable(number),
+    targets: arrayOf(object({ provider: string, model: string })),
     rules_position: integer,
   }),
 }
@@ -87,21 +87,21 @@ export const auditPaths: JsonObject = {
       tag,
       summary: 'Lists all that happened to your rules, keys and plan, newest first.',
       parameters: [
-        momentIn('since', '2026-03-01T09:30:00Z', 'Not before'),
-        momentIn('until', '2026-03-02T09:30:00Z', 'Not after'),
-        inQuery('actor', text, 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'Who made the change.'),
-        inQuery('kind', oneOf(...SUBJECTS), 'routing', 'What was changed.'),
-        inQuery(
+        asOfParameter('since', '2026-03-01T09:30:00Z', 'Not before'),
+        asOfParameter('until', '2026-03-02T09:30:00Z', 'Not after'),
+        queryParameter('actor', string, 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'Who made the change.'),
+        queryParameter('kind', stringEnum(...SUBJECTS), 'routing', 'What was changed.'),
+        queryParameter(
           'limit',
           { type: 'integer', minimum: 1, maximum: 500 },
           10,
           'Entries in the answer; 50 when left out.',
         ),
-        inQuery('cursor', text, 'YmVsb3c6Nw', 'The next_cursor of the answer before.'),
+        queryParameter('cursor', string, 'YmVsb3c6Nw', 'The next_cursor of the answer before.'),
       ],
-      answers: {
-        200: closed({ data: list(ref('Change')), next_cursor: orNull(text) }),
-        ...userErrors('ErrorWithParameter', 400),
+      responses: {
+        200: closedObject({ data: arrayOf(ref('Change')), next_cursor: nullable(string) }),
+        ...userErrorResponses('ErrorWithParameter', 400),
       },
     }),
   },
@@ -111,10 +111,10 @@ export const auditPaths: JsonObject = {
       tag,
       summary: 'Says what became of your rules from one moment to another.',
       parameters: [
-        { ...momentIn('from', '2026-03-01T09:30:00Z', 'The one moment'), required: true },
-        momentIn('to', '2026-03-02T09:30:00Z', 'The other; now when left out'),
+        { ...asOfParameter('from', '2026-03-01T09:30:00Z', 'The one moment'), required: true },
+        asOfParameter('to', '2026-03-02T09:30:00Z', 'The other; now when left out'),
       ],
-      answers: { 200: data(ref('Diff')), ...userErrors('ErrorWithParameter', 400, 403) },
+      responses: { 200: dataEnvelope(ref('Diff')), ...userErrorResponses('ErrorWithParameter', 400, 403) },
     }),
   },
   ...simulationPaths,
@@ -123,52 +123,55 @@ export const auditPaths: JsonObject = {
 function describeHistory(name: string, path: string): JsonObject {
   return {
     [`${path}/{id}/history`]: {
-      parameters: [ruleIdInPath],
+      parameters: [ruleIdParameter],
       get: describeOperation({
         id: `read${name}History`,
         tag,
         summary: 'Lists all that happened to a rule, oldest first.',
-        answers: { 200: data(list(ref('Change'))), ...userErrors('ErrorWithParameter', 403, 404) },
+        responses: {
+          200: dataEnvelope(arrayOf(ref('Change'))),
+          ...userErrorResponses('ErrorWithParameter', 403, 404),
+        },
       }),
     },
     [`${path}/{id}/revert`]: {
-      parameters: [ruleIdInPath],
+      parameters: [ruleIdParameter],
       post: describeOperation({
         id: `revert${name}`,
         tag,
         summary: 'Gives a rule the content of an earlier revision, as a new change.',
-        parameters: [ifMatch],
+        parameters: [ifMatchParameter],
         body: { schema: ref('Revert'), examples: { first: { revision: 1 } } },
-        answers: {
-          200: closed({ data: ref(name), 'warnings?': list(ref('Warning')) }),
-          ...userErrors('ErrorWithParameter', 400, 403, 404, 409, 412, 413, 422, 507),
+        responses: {
+          200: closedObject({ data: ref(name), 'warnings?': arrayOf(ref('Warning')) }),
+          ...userErrorResponses('ErrorWithParameter', 400, 403, 404, 409, 412, 413, 422, 507),
         },
       }),
     },
   }
 }
 
-const diffOfKind = closed({
-  added: list(anyObject),
-  changed: list(closed({ id: integer, name: text, changes: anyObject })),
-  removed: list(anyObject),
+const diffOfKind = closedObject({
+  added: arrayOf(anyObject),
+  changed: arrayOf(closedObject({ id: integer, name: string, changes: anyObject })),
+  removed: arrayOf(anyObject),
 })
 
 export const auditSchemas: JsonObject = {
   Revert: revertSchema,
-  Change: closed({
+  Change: closedObject({
     position: integer,
-    time,
-    actor: text,
-    request_id: orNull(text),
-    kind: oneOf(...SUBJECTS, 'unknown'),
+    time: timestamp,
+    actor: string,
+    request_id: nullable(string),
+    kind: stringEnum(...SUBJECTS, 'unknown'),
     id: { type: ['integer', 'string', 'null'] },
     revision: integer,
-    event: text,
+    event: string,
     'reverted_to?': integer,
-    before: orNull(anyObject),
-    after: orNull(anyObject),
+    before: nullable(anyObject),
+    after: nullable(anyObject),
   }),
-  Diff: closed({ from: integer, to: integer, routing: diffOfKind, firewall: diffOfKind }),
+  Diff: closedObject({ from: integer, to: integer, routing: diffOfKind, firewall: diffOfKind }),
   ...simulationSchemas,
 }

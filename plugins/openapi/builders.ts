@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http'
 import type { JsonObject } from '../../core/contract/index.ts'
 
-export const text = { type: 'string' }
+export const string = { type: 'string' }
 export const integer = { type: 'integer' }
 export const number = { type: 'number' }
-export const flag = { type: 'boolean' }
+export const boolean = { type: 'boolean' }
 export const anyObject = { type: 'object' }
-export const time = { type: 'string', description: 'ISO 8601, UTC' }
+export const timestamp = { type: 'string', description: 'ISO 8601, UTC' }
 
 /** A schema of the components by its name. */
 export function ref(name: string): JsonObject {
@@ -24,31 +24,31 @@ export function object(fields: Readonly<Record<string, JsonObject>>): JsonObject
 }
 
 /** An object with these fields and no others. */
-export function closed(fields: Readonly<Record<string, JsonObject>>): JsonObject {
+export function closedObject(fields: Readonly<Record<string, JsonObject>>): JsonObject {
   return { ...object(fields), additionalProperties: false }
 }
 
-export function list(items: JsonObject): JsonObject {
+export function arrayOf(items: JsonObject): JsonObject {
   return { type: 'array', items }
 }
 
-export function oneOf(...values: readonly string[]): JsonObject {
+export function stringEnum(...values: readonly string[]): JsonObject {
   return { type: 'string', enum: values }
 }
 
-export function orNull(schema: JsonObject): JsonObject {
+export function nullable(schema: JsonObject): JsonObject {
   return { anyOf: [schema, { type: 'null' }] }
 }
 
 /** `{data: …}`, as successful results come (docs/api.md, "Chat completions"). */
-export function data(schema: JsonObject): JsonObject {
-  return closed({ data: schema })
+export function dataEnvelope(schema: JsonObject): JsonObject {
+  return closedObject({ data: schema })
 }
 
-export const success = closed({ success: { const: true } })
+export const successBody = closedObject({ success: { const: true } })
 
 /** A parameter of the path. The example has the right form; a caller puts an id of their own there. */
-export function inPath(name: string, example: string | number, description: string): JsonObject {
+export function pathParameter(name: string, example: string | number, description: string): JsonObject {
   return {
     name,
     in: 'path',
@@ -60,18 +60,23 @@ export function inPath(name: string, example: string | number, description: stri
 }
 
 /** An optional parameter of the query. */
-export function inQuery(name: string, schema: JsonObject, example: unknown, description: string): JsonObject {
+export function queryParameter(
+  name: string,
+  schema: JsonObject,
+  example: unknown,
+  description: string,
+): JsonObject {
   return { name, in: 'query', description, schema, example }
 }
 
 /** An optional header. */
-export function inHeader(name: string, example: string, description: string): JsonObject {
+export function headerParameter(name: string, example: string, description: string): JsonObject {
   return { name, in: 'header', description, schema: { type: 'string' }, example }
 }
 
 /** A moment: a position in the event log, or an ISO 8601 time with its zone. */
-export function momentIn(name: string, example: string, description: string): JsonObject {
-  return inQuery(
+export function asOfParameter(name: string, example: string, description: string): JsonObject {
+  return queryParameter(
     name,
     { type: 'string' },
     example,
@@ -79,7 +84,7 @@ export function momentIn(name: string, example: string, description: string): Js
   )
 }
 
-export const ifMatch = inHeader(
+export const ifMatchParameter = headerParameter(
   'If-Match',
   '"1"',
   'The ETag of the rule that was read; 412 when it was changed since.',
@@ -94,14 +99,14 @@ interface Operation {
   /** Whose bearer it takes; the user's when left out. */
   readonly key?: 'apiKey' | 'adminKey' | 'none'
   readonly parameters?: readonly JsonObject[]
-  readonly body?: Body
+  readonly body?: RequestBody
   /** By status, those of errors too. */
-  readonly answers: Answers
+  readonly responses: OperationResponses
   /** Another media type that 200 may come in. */
-  readonly alsoAs?: string
+  readonly alternativeMediaType?: string
 }
 
-interface Body {
+interface RequestBody {
   readonly schema: JsonObject
   /** False where the body may be left out. */
   readonly required?: boolean
@@ -110,11 +115,20 @@ interface Body {
 }
 
 /** The schema of a JSON answer, or the media type of another. */
-export type Answers = Readonly<Record<number, JsonObject | string>>
+export type OperationResponses = Readonly<Record<number, JsonObject | string>>
 
 /** An OpenAPI operation object. */
 export function describeOperation(operation: Operation): JsonObject {
-  const { id, tag, summary, key = 'apiKey', parameters, body, answers, alsoAs } = operation
+  const {
+    id,
+    tag,
+    summary,
+    key = 'apiKey',
+    parameters,
+    body,
+    responses: answers,
+    alternativeMediaType: alsoAs,
+  } = operation
   const responses = Object.entries(answers).map(([status, answer]) => {
     const other = status === '200' && alsoAs !== undefined && describeContent(alsoAs)
     return [status, { description: STATUS_CODES[status], content: { ...describeContent(answer), ...other } }]
@@ -135,51 +149,59 @@ function describeContent(answer: JsonObject | string): JsonObject {
   return { 'application/json': { schema: answer } }
 }
 
-function describeBody({ schema, required = true, examples }: Body): JsonObject {
+function describeBody({ schema, required = true, examples }: RequestBody): JsonObject {
   const named = Object.entries(examples).map(([name, value]) => [name, { value }])
   return { required, content: { 'application/json': { schema, examples: Object.fromEntries(named) } } }
 }
 
 const general = {
-  message: text,
-  type: text,
+  message: string,
+  type: string,
   http_status: integer,
   'retry_after?': integer,
-  'errors?': { type: 'object', additionalProperties: list(text) },
+  'errors?': { type: 'object', additionalProperties: arrayOf(string) },
 }
 
 /** The shapes of errors (docs/api.md, "Errors"). */
 export const errorSchemas: JsonObject = {
-  Error: closed({ error: closed(general) }),
-  ErrorWithParameter: closed({ error: closed({ ...general, 'param?': text }) }),
-  MessageError: closed({ error: closed({ message: text }) }),
-  BlockedError: closed({ error: closed({ message: text, meta: closed({ rule_id: integer }) }) }),
-  ChatError: closed({
-    error: closed({
-      message: text,
-      type: text,
-      param: orNull(text),
-      code: text,
+  Error: closedObject({ error: closedObject(general) }),
+  ErrorWithParameter: closedObject({ error: closedObject({ ...general, 'param?': string }) }),
+  MessageError: closedObject({ error: closedObject({ message: string }) }),
+  BlockedError: closedObject({
+    error: closedObject({ message: string, meta: closedObject({ rule_id: integer }) }),
+  }),
+  ChatError: closedObject({
+    error: closedObject({
+      message: string,
+      type: string,
+      param: nullable(string),
+      code: string,
       http_status: integer,
       'retry_after?': integer,
     }),
   }),
-  RouteError: closed({
-    error: closed({ type: text, message: text, code: text, 'param?': text, 'retry_after?': integer }),
+  RouteError: closedObject({
+    error: closedObject({
+      type: string,
+      message: string,
+      code: string,
+      'param?': string,
+      'retry_after?': integer,
+    }),
   }),
 }
 
 /** The same shape for each of these statuses, and for what any endpoint may answer. */
-export function errors(name: string, ...statuses: readonly number[]): Answers {
+export function errorResponses(name: string, ...statuses: readonly number[]): OperationResponses {
   return Object.fromEntries([...statuses, 500, 503].map((status) => [status, ref(name)]))
 }
 
 /** What endpoints for users may answer besides. */
-export function userErrors(name: string, ...statuses: readonly number[]): Answers {
-  return errors(name, 401, 429, ...statuses)
+export function userErrorResponses(name: string, ...statuses: readonly number[]): OperationResponses {
+  return errorResponses(name, 401, 429, ...statuses)
 }
 
 /** What an inference endpoint may answer; 403 is a firewall block. */
-export function inferenceErrors(name: string): Answers {
-  return { ...userErrors(name, 400, 404, 408, 413, 502, 504), 403: ref('BlockedError') }
+export function inferenceErrorResponses(name: string): OperationResponses {
+  return { ...userErrorResponses(name, 400, 404, 408, 413, 502, 504), 403: ref('BlockedError') }
 }

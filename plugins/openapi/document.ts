@@ -19,7 +19,7 @@ export interface DocumentParts {
 }
 
 /** The whole OpenAPI 3.1 document. */
-export function createDocument({ version, fields, paths, direct }: DocumentParts): JsonObject {
+export function buildOpenApiDocument({ version, fields, paths, direct }: DocumentParts): JsonObject {
   return {
     openapi: '3.1.0',
     info: {

@@ -3,30 +3,30 @@ import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
 import { routeRequestSchema } from '../../core/dialects/route/dialect.ts'
 import {
   anyObject,
-  closed,
-  data,
+  arrayOf,
+  boolean,
+  closedObject,
+  dataEnvelope,
   describeOperation,
-  flag,
-  inferenceErrors,
-  inHeader,
-  inPath,
+  headerParameter,
+  inferenceErrorResponses,
   integer,
-  list,
+  nullable,
   number,
   object,
-  oneOf,
-  orNull,
+  pathParameter,
   ref,
-  text,
-  time,
-  userErrors,
+  string,
+  stringEnum,
+  timestamp,
+  userErrorResponses,
 } from './builders.ts'
 
 const tag = 'inference'
 
 /** What every inference endpoint takes besides its body. */
 export const inferenceParameters = [
-  inHeader('x-include-trace', 'true', 'true: metadata.rule_trace says what became of every rule.'),
+  headerParameter('x-include-trace', 'true', 'true: metadata.rule_trace says what became of every rule.'),
 ]
 
 const said = 'Write a haiku about railways.'
@@ -56,8 +56,8 @@ export const inferencePaths: JsonObject = {
           },
         },
       },
-      answers: { 200: ref('ChatCompletion'), ...inferenceErrors('ChatError') },
-      alsoAs: 'text/event-stream',
+      responses: { 200: ref('ChatCompletion'), ...inferenceErrorResponses('ChatError') },
+      alternativeMediaType: 'text/event-stream',
     }),
   },
 }
@@ -77,39 +77,39 @@ export const routePaths: JsonObject = {
           preferred: { prompt: said, model_preferences: ['gpt-4o', 'mistral-large-latest'], max_tokens: 50 },
         },
       },
-      answers: { 200: ref('RouteResult'), ...inferenceErrors('RouteError') },
+      responses: { 200: ref('RouteResult'), ...inferenceErrorResponses('RouteError') },
     }),
   },
 }
 
 const completion = {
-  id: text,
+  id: string,
   object: { const: 'chat.completion' },
   created: integer,
-  model: text,
-  choices: list(object({ index: integer, message: ref('Message'), finish_reason: text })),
+  model: string,
+  choices: arrayOf(object({ index: integer, message: ref('Message'), finish_reason: string })),
   'usage?': object({ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }),
 }
 
 export const inferenceSchemas: JsonObject = {
   ChatRequest: chatRequestSchema,
   RouteRequest: routeRequestSchema,
-  Message: object({ role: text, content: orNull(text), 'tool_calls?': list(anyObject) }),
+  Message: object({ role: string, content: nullable(string), 'tool_calls?': arrayOf(anyObject) }),
   ChatCompletion: object({
     ...completion,
-    provider: text,
+    provider: string,
     latency_ms: integer,
-    routing_mode: text,
-    x_request_id: text,
+    routing_mode: string,
+    x_request_id: string,
     metadata: ref('AnswerMetadata'),
   }),
   RouteResult: object({
     ...completion,
     id: { type: 'string', pattern: '^tr_req_' },
-    router_meta: closed({
-      selected_provider: text,
-      selected_model: text,
-      routing_reason: text,
+    router_meta: closedObject({
+      selected_provider: string,
+      selected_model: string,
+      routing_reason: string,
       cost_savings: { type: 'string', pattern: '%$' },
       response_time_ms: integer,
       estimated_cost: number,
@@ -119,17 +119,17 @@ export const inferenceSchemas: JsonObject = {
   }),
   AnswerMetadata: object({
     rules_position: integer,
-    'warnings?': list(ref('Warning')),
-    'rule_trace?': list(ref('RuleTraceEntry')),
+    'warnings?': arrayOf(ref('Warning')),
+    'rule_trace?': arrayOf(ref('RuleTraceEntry')),
   }),
-  Warning: closed({ code: text, message: text }),
-  RuleTraceEntry: closed({
-    kind: oneOf('routing', 'firewall'),
+  Warning: closedObject({ code: string, message: string }),
+  RuleTraceEntry: closedObject({
+    kind: stringEnum('routing', 'firewall'),
     rule_id: integer,
-    name: text,
-    action: text,
-    outcome: oneOf('applied', 'skipped'),
-    'reason?': text,
+    name: string,
+    action: string,
+    outcome: stringEnum('applied', 'skipped'),
+    'reason?': string,
   }),
 }
 
@@ -139,39 +139,43 @@ export const modelsPaths: JsonObject = {
       id: 'listModels',
       tag: 'models',
       summary: 'Lists the routing modes and the models that are served.',
-      answers: {
-        200: closed({ object: { const: 'list' }, data: list(ref('Model')) }),
-        ...userErrors('ChatError'),
+      responses: {
+        200: closedObject({ object: { const: 'list' }, data: arrayOf(ref('Model')) }),
+        ...userErrorResponses('ChatError'),
       },
     }),
   },
   '/v1/models/{id}': {
-    parameters: [inPath('id', 'gpt-4o', 'The name of a model or of a routing mode.')],
+    parameters: [pathParameter('id', 'gpt-4o', 'The name of a model or of a routing mode.')],
     get: describeOperation({
       id: 'readModel',
       tag: 'models',
       summary: 'Shows a model.',
-      answers: { 200: ref('Model'), ...userErrors('ChatError', 404) },
+      responses: { 200: ref('Model'), ...userErrorResponses('ChatError', 404) },
     }),
   },
 }
 
 export const modelsSchemas: JsonObject = {
-  Model: closed({
-    id: text,
+  Model: closedObject({
+    id: string,
     object: { const: 'model' },
     created: integer,
-    owned_by: text,
-    'provider?': text,
-    'aliases?': list(text),
+    owned_by: string,
+    'provider?': string,
+    'aliases?': arrayOf(string),
     'context?': integer,
     'max_output?': integer,
     'price?': ref('Price'),
     'quality?': number,
-    'capabilities?': closed({ tools: flag, images: flag, json: oneOf('none', 'object', 'schema') }),
+    'capabilities?': closedObject({
+      tools: boolean,
+      images: boolean,
+      json: stringEnum('none', 'object', 'schema'),
+    }),
   }),
   Price: {
-    ...closed({
+    ...closedObject({
       input: number,
       'cached?': number,
       'cache_write?': number,
@@ -185,32 +189,32 @@ export const modelsSchemas: JsonObject = {
 export const requestsPaths: JsonObject = {
   '/v1/requests/{id}': {
     parameters: [
-      inPath('id', 'req_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The x_request_id of one of your last requests.'),
+      pathParameter('id', 'req_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The x_request_id of one of your last requests.'),
     ],
     get: describeOperation({
       id: 'readRequest',
       tag: 'inference',
       summary: 'Shows what became of a request: the rules, the route, the calls to providers.',
-      answers: { 200: data(ref('RequestRecord')), ...userErrors('Error', 404) },
+      responses: { 200: dataEnvelope(ref('RequestRecord')), ...userErrorResponses('Error', 404) },
     }),
   },
 }
 
 export const requestsSchemas: JsonObject = {
-  RequestRecord: closed({
-    x_request_id: text,
-    time,
-    outcome: oneOf('answered', 'failed'),
+  RequestRecord: closedObject({
+    x_request_id: string,
+    time: timestamp,
+    outcome: stringEnum('answered', 'failed'),
     'error?': ref('RecordedError'),
-    requested_model: orNull(text),
-    routing_mode: orNull(text),
-    routing_reason: orNull(text),
-    provider: orNull(text),
-    model: orNull(text),
-    attempts: list(closed({ provider: text, model: text, outcome: text, ms: integer })),
+    requested_model: nullable(string),
+    routing_mode: nullable(string),
+    routing_reason: nullable(string),
+    provider: nullable(string),
+    model: nullable(string),
+    attempts: arrayOf(closedObject({ provider: string, model: string, outcome: string, ms: integer })),
     rules_position: integer,
-    rule_trace: list(ref('RuleTraceEntry')),
-    warnings: list(ref('Warning')),
+    rule_trace: arrayOf(ref('RuleTraceEntry')),
+    warnings: arrayOf(ref('Warning')),
   }),
-  RecordedError: object({ code: text, http_status: integer, 'message?': text }),
+  RecordedError: object({ code: string, http_status: integer, 'message?': string }),
 }

@@ -3,21 +3,21 @@ import { responsesRequestSchema } from '../../core/dialects/responses/request-sc
 import { replaySchema } from '../responses/endpoints.ts'
 import {
   anyObject,
-  closed,
+  arrayOf,
+  boolean,
+  closedObject,
   describeOperation,
-  flag,
-  inferenceErrors,
-  inPath,
-  inQuery,
+  inferenceErrorResponses,
   integer,
-  list,
+  nullable,
   number,
   object,
-  oneOf,
-  orNull,
+  pathParameter,
+  queryParameter,
   ref,
-  text,
-  userErrors,
+  string,
+  stringEnum,
+  userErrorResponses,
 } from './builders.ts'
 import { inferenceParameters } from './inference.ts'
 
@@ -27,7 +27,11 @@ const responseId = 'resp_gGvBxwr2CTTZ4RYVqXhM0SkL'
 
 const said = 'Name three signals of a railway.'
 
-const stored = inPath('id', responseId, 'The id of one of your responses, or the request id of its call.')
+const stored = pathParameter(
+  'id',
+  responseId,
+  'The id of one of your responses, or the request id of its call.',
+)
 
 const eventStream = 'text/event-stream'
 
@@ -54,8 +58,8 @@ export const responsesPaths: JsonObject = {
           unkept: { input: [{ role: 'user', content: said }], store: false },
         },
       },
-      answers: { 200: ref('Response'), ...inferenceErrors('ChatError') },
-      alsoAs: eventStream,
+      responses: { 200: ref('Response'), ...inferenceErrorResponses('ChatError') },
+      alternativeMediaType: eventStream,
     }),
   },
   '/v1/responses/{id}': {
@@ -69,24 +73,26 @@ export const responsesPaths: JsonObject = {
         required: false,
         examples: { whole: {}, streamed: { stream: true } },
       },
-      answers: { 200: ref('Response'), ...userErrors('ChatError', 400, 404, 409, 413) },
-      alsoAs: eventStream,
+      responses: { 200: ref('Response'), ...userErrorResponses('ChatError', 400, 404, 409, 413) },
+      alternativeMediaType: eventStream,
     }),
     get: describeOperation({
       id: 'readResponse',
       tag,
       summary: 'Shows a stored response.',
-      parameters: [inQuery('stream', oneOf('true', 'false'), 'true', 'true: as the events of a stream.')],
-      answers: { 200: ref('Response'), ...userErrors('ChatError', 404, 409) },
-      alsoAs: eventStream,
+      parameters: [
+        queryParameter('stream', stringEnum('true', 'false'), 'true', 'true: as the events of a stream.'),
+      ],
+      responses: { 200: ref('Response'), ...userErrorResponses('ChatError', 404, 409) },
+      alternativeMediaType: eventStream,
     }),
     delete: describeOperation({
       id: 'deleteResponse',
       tag,
       summary: 'Removes a stored response.',
-      answers: {
-        200: closed({ id: text, object: { const: 'response' }, deleted: { const: true } }),
-        ...userErrors('ChatError', 404, 409, 507),
+      responses: {
+        200: closedObject({ id: string, object: { const: 'response' }, deleted: { const: true } }),
+        ...userErrorResponses('ChatError', 404, 409, 507),
       },
     }),
   },
@@ -97,16 +103,21 @@ export const responsesPaths: JsonObject = {
       tag,
       summary: 'Lists what a stored response was an answer to.',
       parameters: [
-        inQuery('order', oneOf('asc', 'desc'), 'asc', 'desc when left out.'),
-        inQuery(
+        queryParameter('order', stringEnum('asc', 'desc'), 'asc', 'desc when left out.'),
+        queryParameter(
           'limit',
           { type: 'integer', minimum: 1, maximum: 100 },
           20,
           'Items in the answer; 20 when left out.',
         ),
-        inQuery('after', text, 'msg_gGvBxwr2CTTZ4RYVqXhM0SkL0', 'The id of the item before the first one.'),
+        queryParameter(
+          'after',
+          string,
+          'msg_gGvBxwr2CTTZ4RYVqXhM0SkL0',
+          'The id of the item before the first one.',
+        ),
       ],
-      answers: { 200: ref('InputItems'), ...userErrors('ChatError', 400, 404, 409) },
+      responses: { 200: ref('InputItems'), ...userErrorResponses('ChatError', 400, 404, 409) },
     }),
   },
 }
@@ -118,27 +129,29 @@ export const responsesSchemas: JsonObject = {
     id: { type: 'string', pattern: '^resp_' },
     object: { const: 'response' },
     created_at: integer,
-    status: oneOf('completed', 'incomplete', 'failed', 'cancelled'),
-    model: text,
-    output: list(object({ 'type?': text, 'role?': text, 'content?': list(object({ type: text })) })),
-    usage: orNull(object({ input_tokens: integer, output_tokens: integer, total_tokens: integer })),
-    metadata: object({ provider: orNull(text), routing_mode: orNull(text) }),
-    error: orNull(closed({ code: text, message: text })),
-    incomplete_details: orNull(closed({ reason: text })),
-    completed_at: orNull(integer),
-    instructions: orNull(text),
-    previous_response_id: orNull(text),
-    max_output_tokens: orNull(integer),
+    status: stringEnum('completed', 'incomplete', 'failed', 'cancelled'),
+    model: string,
+    output: arrayOf(
+      object({ 'type?': string, 'role?': string, 'content?': arrayOf(object({ type: string })) }),
+    ),
+    usage: nullable(object({ input_tokens: integer, output_tokens: integer, total_tokens: integer })),
+    metadata: object({ provider: nullable(string), routing_mode: nullable(string) }),
+    error: nullable(closedObject({ code: string, message: string })),
+    incomplete_details: nullable(closedObject({ reason: string })),
+    completed_at: nullable(integer),
+    instructions: nullable(string),
+    previous_response_id: nullable(string),
+    max_output_tokens: nullable(integer),
     temperature: number,
-    store: flag,
-    x_request_id: text,
+    store: boolean,
+    x_request_id: string,
     'latency_ms?': integer,
   }),
-  InputItems: closed({
+  InputItems: closedObject({
     object: { const: 'list' },
-    data: list(anyObject),
-    first_id: orNull(text),
-    last_id: orNull(text),
-    has_more: flag,
+    data: arrayOf(anyObject),
+    first_id: nullable(string),
+    last_id: nullable(string),
+    has_more: boolean,
   }),
 }

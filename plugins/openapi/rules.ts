@@ -1,48 +1,48 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import { batchSchema } from '../rules/batch.ts'
 import {
-  type Answers,
   anyObject,
-  closed,
-  data,
+  arrayOf,
+  asOfParameter,
+  boolean,
+  closedObject,
+  dataEnvelope,
   describeOperation,
-  flag,
-  ifMatch,
-  inPath,
+  ifMatchParameter,
   integer,
-  list,
-  momentIn,
-  oneOf,
-  orNull,
+  nullable,
+  type OperationResponses,
+  pathParameter,
   ref,
-  success,
-  text,
-  time,
-  userErrors,
+  string,
+  stringEnum,
+  successBody,
+  timestamp,
+  userErrorResponses,
 } from './builders.ts'
 
 /** What the descriptions of the two kinds differ in. */
-interface KindWords {
+interface RuleKindDescription {
   /** Of its schemas: `RoutingRule`, `RoutingRuleInput`, `RoutingRuleChange`. */
   readonly name: string
   readonly path: string
   readonly examples: Readonly<Record<string, JsonObject>>
   readonly change: JsonObject
   /** Errors that come in a shape of their own. */
-  readonly special: Answers
+  readonly special: OperationResponses
 }
 
 const rule = { name: 'Contracts', is_enabled: true, priority: 10 }
 
 /** A new routing rule. */
-export const cheap = {
+export const exampleRoutingRule = {
   ...rule,
   match_json: { contains: ['contract', 'invoice'] },
   action_json: { set_mode: 'cost' },
 }
 
 /** A new firewall rule. */
-export const mask = {
+export const exampleFirewallRule = {
   ...rule,
   scope: 'prompt',
   type: 'regex',
@@ -51,15 +51,15 @@ export const mask = {
   replacement: '[address]',
 }
 
-export const ruleIdInPath = inPath('id', 7, 'The number of one of your rules.')
+export const ruleIdParameter = pathParameter('id', 7, 'The number of one of your rules.')
 
-const asOf = momentIn('as_of', '2026-03-01T09:30:00Z', 'The rules as they were then')
+const asOf = asOfParameter('as_of', '2026-03-01T09:30:00Z', 'The rules as they were then')
 
-export const routingPaths = describeKind({
+export const routingPaths = describeRuleKind({
   name: 'RoutingRule',
   path: '/v1/routing-rules',
   examples: {
-    conditions: cheap,
+    conditions: exampleRoutingRule,
     everything: {
       ...rule,
       match_json: {},
@@ -75,11 +75,11 @@ export const routingPaths = describeKind({
   special: { 400: ref('MessageError'), 422: ref('Error') },
 })
 
-export const firewallPaths = describeKind({
+export const firewallPaths = describeRuleKind({
   name: 'FirewallRule',
   path: '/v1/firewall-rules',
   examples: {
-    mask,
+    mask: exampleFirewallRule,
     block: { ...rule, scope: 'prompt', type: 'substring', pattern: 'top secret', action: 'block' },
   },
   change: { is_enabled: false },
@@ -87,11 +87,11 @@ export const firewallPaths = describeKind({
 })
 
 /** List, create, read, update and delete. */
-function describeKind({ name, path, examples, change, special }: KindWords): JsonObject {
+function describeRuleKind({ name, path, examples, change, special }: RuleKindDescription): JsonObject {
   const tag = 'rules'
-  const one = closed({ data: ref(name), 'warnings?': list(ref('Warning')) })
-  const read = { ...userErrors('Error', 403, 404), ...special }
-  const write = { ...userErrors('Error', 403, 404, 409, 412, 413, 507), ...special }
+  const one = closedObject({ data: ref(name), 'warnings?': arrayOf(ref('Warning')) })
+  const read = { ...userErrorResponses('Error', 403, 404), ...special }
+  const write = { ...userErrorResponses('Error', 403, 404, 409, 412, 413, 507), ...special }
   return {
     [path]: {
       get: describeOperation({
@@ -99,58 +99,63 @@ function describeKind({ name, path, examples, change, special }: KindWords): Jso
         tag,
         summary: 'Lists your rules in the order in which they are looked at.',
         parameters: [asOf],
-        answers: { 200: data(list(ref(name))), ...read },
+        responses: { 200: dataEnvelope(arrayOf(ref(name))), ...read },
       }),
       post: describeOperation({
         id: `create${name}`,
         tag,
         summary: 'Makes a rule.',
         body: { schema: ref(`${name}Input`), examples },
-        answers: { 201: one, ...write },
+        responses: { 201: one, ...write },
       }),
     },
     [`${path}/{id}`]: {
-      parameters: [ruleIdInPath],
+      parameters: [ruleIdParameter],
       get: describeOperation({
         id: `read${name}`,
         tag,
         summary: 'Shows a rule.',
         parameters: [asOf],
-        answers: { 200: one, ...read },
+        responses: { 200: one, ...read },
       }),
       patch: describeOperation({
         id: `update${name}`,
         tag,
         summary: 'Changes the given fields of a rule.',
-        parameters: [ifMatch],
+        parameters: [ifMatchParameter],
         body: { schema: ref(`${name}Change`), examples: { change } },
-        answers: { 200: one, ...write },
+        responses: { 200: one, ...write },
       }),
       delete: describeOperation({
         id: `delete${name}`,
         tag,
         summary: 'Removes a rule.',
-        parameters: [ifMatch],
-        answers: { 200: success, ...write },
+        parameters: [ifMatchParameter],
+        responses: { 200: successBody, ...write },
       }),
     },
   }
 }
 
-const shown = { id: integer, user_id: integer, name: text, is_enabled: flag, priority: integer }
-const times = { created_at: time, updated_at: time }
+const commonFields = { id: integer, user_id: integer, name: string, is_enabled: boolean, priority: integer }
+const timestamps = { created_at: timestamp, updated_at: timestamp }
 
 export const ruleSchemas: JsonObject = {
-  RoutingRule: closed({ ...shown, match_json: anyObject, action_json: anyObject, ...times }),
-  FirewallRule: closed({
-    ...shown,
-    scope: oneOf('prompt', 'response'),
-    type: oneOf('substring', 'regex'),
-    pattern: text,
-    action: oneOf('block', 'mask', 'warn'),
-    replacement: orNull(text),
-    ...times,
-    'pattern_error?': text,
+  RoutingRule: closedObject({
+    ...commonFields,
+    match_json: anyObject,
+    action_json: anyObject,
+    ...timestamps,
+  }),
+  FirewallRule: closedObject({
+    ...commonFields,
+    scope: stringEnum('prompt', 'response'),
+    type: stringEnum('substring', 'regex'),
+    pattern: string,
+    action: stringEnum('block', 'mask', 'warn'),
+    replacement: nullable(string),
+    ...timestamps,
+    'pattern_error?': string,
   }),
 }
 
@@ -165,8 +170,8 @@ export const batchPaths: JsonObject = {
         examples: {
           create: {
             operations: [
-              { kind: 'routing', op: 'create', data: cheap },
-              { kind: 'firewall', op: 'create', data: mask },
+              { kind: 'routing', op: 'create', data: exampleRoutingRule },
+              { kind: 'firewall', op: 'create', data: exampleFirewallRule },
             ],
           },
           change: {
@@ -177,9 +182,9 @@ export const batchPaths: JsonObject = {
           },
         },
       },
-      answers: {
-        200: data(list({ anyOf: [ref('RoutingRule'), ref('FirewallRule'), success] })),
-        ...userErrors('Error', 400, 403, 404, 409, 412, 413, 422, 507),
+      responses: {
+        200: dataEnvelope(arrayOf({ anyOf: [ref('RoutingRule'), ref('FirewallRule'), successBody] })),
+        ...userErrorResponses('Error', 400, 403, 404, 409, 412, 413, 422, 507),
       },
     }),
   },

@@ -82,7 +82,7 @@ function judge(
 }
 
 function overLimit(limit: number, { resetMs }: RequestCount): GatewayError {
-  const retryAfter = wholeSeconds(resetMs)
+  const retryAfter = toRetryAfterSeconds(resetMs)
   const message = `Over the limit of ${limit} requests per minute. Try again in ${retryAfter} seconds.`
   return new GatewayError('rate_limit_exceeded', message, { retryAfter })
 }
@@ -110,16 +110,16 @@ function limitOf({ plan, requestsPerMinute }: Account, settings: RateLimitSettin
 function setLimitHeaders(ctx: GatewayContext, limit: number, { used, resetMs }: RequestCount): void {
   ctx.res.setDefaultHeader('x-ratelimit-limit-requests', String(limit))
   ctx.res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))
-  ctx.res.setDefaultHeader('x-ratelimit-reset-requests', writeDuration(wholeSeconds(resetMs)))
+  ctx.res.setDefaultHeader('x-ratelimit-reset-requests', formatDuration(toRetryAfterSeconds(resetMs)))
 }
 
 /** Seconds until something may happen again; never 0, for "now" would be refused once more. */
-export function wholeSeconds(milliseconds: number): number {
+export function toRetryAfterSeconds(milliseconds: number): number {
   return Math.max(Math.ceil(milliseconds / 1000), 1)
 }
 
 /** `59s`, `1m0s`. */
-export function writeDuration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
 }
 

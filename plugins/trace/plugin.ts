@@ -17,7 +17,10 @@ export function createTrace(shared?: SharedRecords): Plugin {
       properties: { kept_requests: { type: 'integer', minimum: 1, default: 10_000 } },
     },
     setup(options) {
-      const records = new Recent<RequestRecord>(Number(options.kept_requests ?? 10_000), REQUEST_ID_LENGTH)
+      const records = new RecentEntries<RequestRecord>(
+        Number(options.kept_requests ?? 10_000),
+        REQUEST_ID_LENGTH,
+      )
       shared?.offer((requestId) => show(records.find(requestId)))
       return {
         middleware({ exchange }, next) {
@@ -39,7 +42,7 @@ export function createTrace(shared?: SharedRecords): Plugin {
             if (record?.userId !== ctx.account.userId) {
               throw new GatewayError('not_found', 'There is no such request of yours, or it is too long ago.')
             }
-            ctx.body = { data: record.shown }
+            ctx.body = { data: record.view }
           })
         },
       }
@@ -49,14 +52,14 @@ export function createTrace(shared?: SharedRecords): Plugin {
 
 /** As another process can be told it. */
 function show(record: RequestRecord | undefined): RequestSummary | undefined {
-  return record && { userId: record.userId, shown: record.shown }
+  return record && { userId: record.userId, view: record.view }
 }
 
 /**
  * The last so many values by their keys, which are ASCII and of one length; the oldest goes for each one that is too many. Keys lie side by
  * side in a buffer: thousands of values are kept for each one that is ever looked for, so to keep one is to cost little.
  */
-export class Recent<Value> {
+export class RecentEntries<Value> {
   readonly #keyLength: number
   /** Both are rings: what was kept as many values ago as there is room for lies where the next one goes. */
   readonly #keys: Buffer

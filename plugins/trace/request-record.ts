@@ -10,7 +10,7 @@ import { toKoaError } from '../../core/http/errors.ts'
 /** What the owner of a request may see of it. */
 export interface RequestSummary {
   readonly userId: Account['userId']
-  readonly shown: JsonObject
+  readonly view: JsonObject
 }
 
 /**
@@ -47,7 +47,7 @@ export class RequestRecord implements RequestSummary {
     this.#warnings = keepWarnings(exchange.warnings)
   }
 
-  get shown(): JsonObject {
+  get view(): JsonObject {
     return {
       x_request_id: this.#id,
       time: new Date(this.#time).toISOString(),

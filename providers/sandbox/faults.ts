@@ -1,4 +1,4 @@
-import { Refusal } from './format.ts'
+import { SandboxError } from './format.ts'
 
 /** How one answer goes wrong. Times in milliseconds; `…After` counts the stream records that still come. */
 export interface Fault {
@@ -7,20 +7,20 @@ export interface Fault {
   /** The error's code. */
   readonly code: string | undefined
   /** The `retry-after` header, in seconds. */
-  readonly retryAfter: number | undefined
-  readonly firstByteDelay: number
-  readonly tokenDelay: number
+  readonly retryAfterSeconds: number | undefined
+  readonly firstByteDelayMs: number
+  readonly tokenDelayMs: number
   readonly hasComments: boolean
   readonly hasCrlf: boolean
   readonly isMalformed: boolean
   /** The model does not want to answer. */
-  readonly refuses: boolean
-  readonly hangs: boolean
+  readonly isRefusal: boolean
+  readonly isHang: boolean
   readonly cutAfter: number | undefined
   readonly endAfter: number | undefined
   readonly errorAfter: number | undefined
   /** How many requests it applies to. */
-  readonly times: number
+  readonly maxUses: number
   /** The only model it applies to. */
   readonly model: string | undefined
 }
@@ -32,7 +32,7 @@ export interface Marker {
 }
 
 const MARKER = /\[\[sandbox:([^\]]{0,500})\]\]/g
-const WORDS = [
+const PARAMETER_NAMES = [
   'status',
   'code',
   'retry-after',
@@ -50,70 +50,70 @@ const WORDS = [
   'times',
   'model',
 ]
-const LONGEST_DELAY = 600_000
-const DEFAULT_RECORDS = 2
+const MAX_DELAY_MS = 600_000
+const DEFAULT_EVENT_COUNT = 2
 
 /** Every `[[sandbox:…]]` in a text. Throws a `Refusal` (400) for one that makes no sense. */
-export function readMarkers(text: string): readonly Marker[] {
+export function parseMarkers(text: string): readonly Marker[] {
   return Array.from(text.matchAll(MARKER), ([marker, words = '']) => ({
     text: marker,
-    fault: readFault(words),
+    fault: parseFault(words),
   }))
 }
 
 /** The text as the user meant it. */
-export function withoutMarkers(text: string): string {
+export function stripMarkers(text: string): string {
   return text.replace(MARKER, '').trim()
 }
 
-type Words = ReadonlyMap<string, string>
+type FaultParameters = ReadonlyMap<string, string>
 
 /** Reads what a marker holds, such as `status=429 retry-after=2`. Throws a `Refusal` when it makes no sense. */
-export function readFault(text: string): Fault {
-  const words = readWords(text)
+export function parseFault(text: string): Fault {
+  const words = parseParameters(text)
   return {
-    status: readNumber(words, 'status', 400, 599),
+    status: parseInteger(words, 'status', 400, 599),
     code: words.get('code'),
-    retryAfter: readNumber(words, 'retry-after', 0, 86_400),
-    firstByteDelay: readNumber(words, 'first-byte', 0, LONGEST_DELAY) ?? 0,
-    tokenDelay: readNumber(words, 'token-delay', 0, LONGEST_DELAY) ?? 0,
+    retryAfterSeconds: parseInteger(words, 'retry-after', 0, 86_400),
+    firstByteDelayMs: parseInteger(words, 'first-byte', 0, MAX_DELAY_MS) ?? 0,
+    tokenDelayMs: parseInteger(words, 'token-delay', 0, MAX_DELAY_MS) ?? 0,
     hasComments: words.has('comments'),
     hasCrlf: words.has('crlf'),
     isMalformed: words.has('malformed'),
-    refuses: words.has('refuse'),
-    hangs: words.has('hang'),
-    cutAfter: readRecords(words, 'cut'),
-    endAfter: readRecords(words, 'eof'),
-    errorAfter: words.has('error-first') ? 0 : readRecords(words, 'error-mid'),
-    times: readNumber(words, 'times', 1, 1_000_000) ?? Number.POSITIVE_INFINITY,
+    isRefusal: words.has('refuse'),
+    isHang: words.has('hang'),
+    cutAfter: parseEventCount(words, 'cut'),
+    endAfter: parseEventCount(words, 'eof'),
+    errorAfter: words.has('error-first') ? 0 : parseEventCount(words, 'error-mid'),
+    maxUses: parseInteger(words, 'times', 1, 1_000_000) ?? Number.POSITIVE_INFINITY,
     model: words.get('model'),
   }
 }
 
 /** An answer that goes well. */
-export const NO_FAULT = readFault('')
+export const NO_FAULT = parseFault('')
 
-function readWords(text: string): Words {
+function parseParameters(text: string): FaultParameters {
   const words = text.split(/\s+/).filter(Boolean)
-  return new Map(words.map(readWord))
+  return new Map(words.map(parseParameter))
 }
 
-function readWord(word: string): [string, string] {
+function parseParameter(word: string): [string, string] {
   const [, name = '', value = ''] = /^([^=]*)=?(.*)$/.exec(word) ?? []
-  if (!WORDS.includes(name)) {
-    throw new Refusal(400, `The sandbox knows no fault "${name}", only: ${WORDS.join(', ')}.`)
+  if (!PARAMETER_NAMES.includes(name)) {
+    throw new SandboxError(400, `The sandbox knows no fault "${name}", only: ${PARAMETER_NAMES.join(', ')}.`)
   }
   return [name, value]
 }
 
-function readNumber(words: Words, name: string, min: number, max: number): number | undefined {
+function parseInteger(words: FaultParameters, name: string, min: number, max: number): number | undefined {
   const value = words.get(name)
   if (value === undefined) return undefined
   const number = Number(value)
   if (value !== '' && Number.isInteger(number) && number >= min && number <= max) return number
-  throw new Refusal(400, `The sandbox fault "${name}" takes a whole number from ${min} to ${max}.`)
+  throw new SandboxError(400, `The sandbox fault "${name}" takes a whole number from ${min} to ${max}.`)
 }
 
-function readRecords(words: Words, name: string): number | undefined {
-  return words.get(name) === '' ? DEFAULT_RECORDS : readNumber(words, name, 0, 1_000_000)
+function parseEventCount(words: FaultParameters, name: string): number | undefined {
+  return words.get(name) === '' ? DEFAULT_EVENT_COUNT : parseInteger(words, name, 0, 1_000_000)
 }

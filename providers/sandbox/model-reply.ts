@@ -1,16 +1,22 @@
 import type { Usage } from '../../core/contract/index.ts'
-import { type Answer, chooseTools, type Question, type Stamp, type ToolOffer } from './model-request.ts'
+import {
+  chooseTools,
+  type ModelReply,
+  type ModelRequest,
+  type ReplyStamp,
+  type ToolDefinition,
+} from './model-request.ts'
 import { sampleJson } from './sample-json.ts'
-import { countTokens, takeTokens } from './tokens.ts'
+import { countTokens, truncateToTokens } from './tokens.ts'
 
 /** The sandbox's answer to a question: always the same for the same question. */
-export function answerQuestion(question: Question, stamp: Stamp): Answer {
+export function buildModelReply(question: ModelRequest, stamp: ReplyStamp): ModelReply {
   const tools = chooseTools(question)
-  return tools.length > 0 ? callTools(question, tools, stamp) : speak(question, stamp)
+  return tools.length > 0 ? buildToolCallReply(question, tools, stamp) : buildTextReply(question, stamp)
 }
 
 /** The answer of a model that does not want to give one. */
-export function refuseQuestion(question: Question, stamp: Stamp): Answer {
+export function buildModelRefusal(question: ModelRequest, stamp: ReplyStamp): ModelReply {
   return {
     ...stamp,
     model: question.model,
@@ -22,14 +28,18 @@ export function refuseQuestion(question: Question, stamp: Stamp): Answer {
   }
 }
 
-function callTools(question: Question, tools: readonly ToolOffer[], stamp: Stamp): Answer {
+function buildToolCallReply(
+  question: ModelRequest,
+  tools: readonly ToolDefinition[],
+  stamp: ReplyStamp,
+): ModelReply {
   const toolCalls = tools.map(({ name, schema }, index) => ({
     id: `call_${stamp.id}${index}`,
     name,
-    json: JSON.stringify(sampleJson({ type: 'object', ...schema })),
+    argumentsJson: JSON.stringify(sampleJson({ type: 'object', ...schema })),
   }))
-  const said = toolCalls.map(({ name, json }) => name + json).join('')
-  const reasoning = think(question)
+  const said = toolCalls.map(({ name, argumentsJson }) => name + argumentsJson).join('')
+  const reasoning = buildReasoning(question)
   return {
     ...stamp,
     model: question.model,
@@ -41,13 +51,13 @@ function callTools(question: Question, tools: readonly ToolOffer[], stamp: Stamp
   }
 }
 
-function speak(question: Question, stamp: Stamp): Answer {
-  const reasoning = think(question)
+function buildTextReply(question: ModelRequest, stamp: ReplyStamp): ModelReply {
+  const reasoning = buildReasoning(question)
   const { maxTokens = Number.POSITIVE_INFINITY } = question
   const room = Math.max(0, maxTokens - countTokens(reasoning))
-  const full = cutAtStop(compose(question), question.stop)
+  const full = cutAtStop(buildText(question), question.stop)
   const fits = countTokens(full) <= room
-  const text = fits ? full : takeTokens(full, room)
+  const text = fits ? full : truncateToTokens(full, room)
   return {
     ...stamp,
     model: question.model,
@@ -60,15 +70,15 @@ function speak(question: Question, stamp: Stamp): Answer {
 }
 
 /** Empty where the question wants no thoughts. They count against the token limit, but are never cut. */
-function think({ wantsReasoning, userText }: Question): string {
+function buildReasoning({ wantsReasoning, userText }: ModelRequest): string {
   return wantsReasoning ? `The user said: "${userText}". I will say so.` : ''
 }
 
-function compose(question: Question): string {
-  const { output } = question
+function buildText(question: ModelRequest): string {
+  const { replyFormat: output } = question
   switch (output.type) {
     case 'text':
-      return writeProse(question)
+      return buildProse(question)
     case 'json':
       return JSON.stringify({ you_said: question.userText, model: question.model })
     case 'schema':
@@ -76,7 +86,7 @@ function compose(question: Question): string {
   }
 }
 
-function writeProse({ toolResults, userText, model }: Question): string {
+function buildProse({ toolResults, userText, model }: ModelRequest): string {
   const sentences = [
     ...toolResults.map((result) => `The tool answered: "${result}".`),
     `You said: "${userText}".`,
@@ -90,7 +100,7 @@ function cutAtStop(text: string, stop: readonly string[]): string {
   return text.slice(0, Math.min(text.length, ...ends))
 }
 
-function countUsage({ texts }: Question, reasoning: string, said: string): Usage {
+function countUsage({ texts }: ModelRequest, reasoning: string, said: string): Usage {
   const thought = countTokens(reasoning)
   return { input: countTokens(texts.join('')), output: thought + countTokens(said), reasoning: thought }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FinishReason, JsonObject, Usage } from '../../core/contract/index.ts'
 
 /** What a request asks, whatever the provider's format. */
-export interface Question {
+export interface ModelRequest {
   readonly model: string
   /** The text of every message, in order. */
   readonly texts: readonly string[]
@@ -11,29 +11,29 @@ export interface Question {
   /** The tool results that end the conversation; empty when something else does. */
   readonly toolResults: readonly string[]
   /** The tools that may be called. */
-  readonly tools: readonly ToolOffer[]
+  readonly tools: readonly ToolDefinition[]
   readonly toolChoice: 'auto' | 'none' | 'required'
   readonly mayCallInParallel: boolean
-  readonly output: Output
+  readonly replyFormat: ReplyFormat
   /** Whether the answer shall come with its thoughts. */
   readonly wantsReasoning: boolean
   readonly maxTokens: number | undefined
   readonly stop: readonly string[]
 }
 
-export interface ToolOffer {
+export interface ToolDefinition {
   readonly name: string
   /** JSON schema of the arguments. */
   readonly schema: JsonObject
 }
 
-export type Output =
+export type ReplyFormat =
   | { readonly type: 'text' }
   | { readonly type: 'json' }
   | { readonly type: 'schema'; readonly schema: JsonObject }
 
 /** What the sandbox says, whatever the provider's format. */
-export interface Answer extends Stamp {
+export interface ModelReply extends ReplyStamp {
   readonly model: string
   /** What was thought before; only where the question wants it. */
   readonly reasoning?: string
@@ -41,20 +41,20 @@ export interface Answer extends Stamp {
   readonly text: string
   /** Why the answer is refused; `finish` is then `content_filter`. */
   readonly refusal?: string
-  readonly toolCalls: readonly ToolRequest[]
+  readonly toolCalls: readonly ModelToolCall[]
   readonly finish: FinishReason
   readonly usage: Usage
 }
 
-export interface ToolRequest {
+export interface ModelToolCall {
   readonly id: string
   readonly name: string
   /** The arguments, as JSON text. */
-  readonly json: string
+  readonly argumentsJson: string
 }
 
 /** What tells two answers apart; `created` in unix seconds. */
-export interface Stamp {
+export interface ReplyStamp {
   readonly id: string
   readonly created: number
 }
@@ -63,7 +63,7 @@ export interface Stamp {
  * The tools to call now, none for an answer in text. One is called when it has to be, or when the user asks for it:
  * by its name or with the word "tool". The word "parallel" makes two calls.
  */
-export function chooseTools(question: Question): readonly ToolOffer[] {
+export function chooseTools(question: ModelRequest): readonly ToolDefinition[] {
   const candidates = findCandidates(question)
   const [first, second = first] = candidates
   if (!first || !second) return []
@@ -71,7 +71,7 @@ export function chooseTools(question: Question): readonly ToolOffer[] {
   return wantsTwo ? [first, second] : [first]
 }
 
-function findCandidates(question: Question): readonly ToolOffer[] {
+function findCandidates(question: ModelRequest): readonly ToolDefinition[] {
   switch (question.toolChoice) {
     case 'none':
       return []
@@ -82,19 +82,19 @@ function findCandidates(question: Question): readonly ToolOffer[] {
   }
 }
 
-function asksForTool({ tools, toolResults, userText }: Question): boolean {
+function asksForTool({ tools, toolResults, userText }: ModelRequest): boolean {
   if (toolResults.length > 0) return false
   return /\btools?\b/i.test(userText) || tools.some(({ name }) => userText.includes(name))
 }
 
 /** The tools that the user names come first; otherwise they stay as listed. */
-function orderByMention({ tools, userText }: Question): readonly ToolOffer[] {
-  const isMentioned = ({ name }: ToolOffer) => userText.includes(name)
+function orderByMention({ tools, userText }: ModelRequest): readonly ToolDefinition[] {
+  const isMentioned = ({ name }: ToolDefinition) => userText.includes(name)
   return [...tools.filter(isMentioned), ...tools.filter((tool) => !isMentioned(tool))]
 }
 
 /** 32 MB. */
-export const BODY_LIMIT = 32 * 1024 * 1024
+export const MAX_BODY_BYTES = 32 * 1024 * 1024
 
 interface Body {
   /** Empty when the body is over the limit: it is read to its end, for a client that listens only then, but not kept. */
@@ -104,13 +104,13 @@ interface Body {
 }
 
 /** Reads a request's body. Rejects when the client leaves before its end. */
-export function readBody(request: IncomingMessage): Promise<Body> {
+export function readRequestBody(request: IncomingMessage): Promise<Body> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = []
     let size = 0
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size <= BODY_LIMIT) chunks.push(chunk)
+      if (size <= MAX_BODY_BYTES) chunks.push(chunk)
       else chunks = []
     })
     request.once('end', () => resolve({ text: Buffer.concat(chunks).toString(), size }))

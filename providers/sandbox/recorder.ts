@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-export interface Received {
+export interface ReceivedRequest {
   readonly method: string
   /** Without the query. */
   readonly path: string
@@ -12,20 +12,20 @@ export interface Received {
 }
 
 /** `aborted`: the client left before the answer ended. */
-type Outcome = 'finished' | 'aborted'
+type RequestOutcome = 'finished' | 'aborted'
 
 /** A request whose body was read, and what became of it. */
-export interface RecordedRequest extends Received {
+export interface RecordedRequest extends ReceivedRequest {
   /** Live: turns true when the client leaves. */
-  readonly aborted: boolean
-  readonly closed: Promise<Outcome>
+  readonly isAborted: boolean
+  readonly closed: Promise<RequestOutcome>
 }
 
 export interface Recorder {
   readonly requests: readonly RecordedRequest[]
   next(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
   /** Gives the function that notes the outcome; only its first call counts. */
-  record(received: Received): (outcome: Outcome) => void
+  record(received: ReceivedRequest): (outcome: RequestOutcome) => void
 }
 
 /** Keeps the last `limit` requests and hands new ones to whoever waits for them. */
@@ -54,10 +54,10 @@ export function createRecorder(limit: number): Recorder {
   }
 }
 
-function createEntry(received: Received) {
-  let outcome: Outcome | undefined
-  let settle = (_outcome: Outcome) => {}
-  const closed = new Promise<Outcome>((resolve) => {
+function createEntry(received: ReceivedRequest) {
+  let outcome: RequestOutcome | undefined
+  let settle = (_outcome: RequestOutcome) => {}
+  const closed = new Promise<RequestOutcome>((resolve) => {
     settle = (end) => {
       outcome ??= end
       resolve(outcome)
@@ -66,7 +66,7 @@ function createEntry(received: Received) {
   const request: RecordedRequest = {
     ...received,
     closed,
-    get aborted() {
+    get isAborted() {
       return outcome === 'aborted'
     },
   }

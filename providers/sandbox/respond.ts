@@ -1,58 +1,79 @@
-import { anthropic } from './anthropic/format.ts'
-import { deepseek } from './deepseek/format.ts'
-import { withoutMarkers } from './faults.ts'
-import { type Format, Refusal } from './format.ts'
-import { gemini } from './gemini/format.ts'
-import { mistral } from './mistral/format.ts'
-import { answerQuestion, refuseQuestion } from './model-reply.ts'
-import { BODY_LIMIT, type Stamp } from './model-request.ts'
-import { openai } from './openai/format.ts'
-import type { Received } from './recorder.ts'
-import { type PickFault, type Script, writeJson, writeRefusal, writeReply } from './response-script.ts'
+import { anthropicFormat } from './anthropic/format.ts'
+import { deepseekFormat } from './deepseek/format.ts'
+import { stripMarkers } from './faults.ts'
+import { SandboxError, type WireFormat } from './format.ts'
+import { geminiFormat } from './gemini/format.ts'
+import { mistralFormat } from './mistral/format.ts'
+import { buildModelRefusal, buildModelReply } from './model-reply.ts'
+import { MAX_BODY_BYTES, type ReplyStamp } from './model-request.ts'
+import { openaiFormat } from './openai/format.ts'
+import type { ReceivedRequest } from './recorder.ts'
+import {
+  buildErrorScript,
+  buildJsonScript,
+  buildReplyScript,
+  type PickFault,
+  type ResponseScript,
+} from './response-script.ts'
 
-const FORMATS: readonly Format[] = [openai, anthropic, mistral, deepseek, gemini]
+const WIRE_FORMATS: readonly WireFormat[] = [
+  openaiFormat,
+  anthropicFormat,
+  mistralFormat,
+  deepseekFormat,
+  geminiFormat,
+]
 
 /** Decides how a request is answered; what goes wrong is told in the provider's error shape. */
-export function respond(received: Received, stamp: Stamp, pickFault: PickFault): Script {
+export function buildResponse(
+  received: ReceivedRequest,
+  stamp: ReplyStamp,
+  pickFault: PickFault,
+): ResponseScript {
   // Paths of no format are OpenAI's, which then refuses them.
-  const format = FORMATS.find(({ name }) => received.path.startsWith(`/${name}/`)) ?? openai
+  const format = WIRE_FORMATS.find(({ name }) => received.path.startsWith(`/${name}/`)) ?? openaiFormat
   try {
-    return answer(format, received, stamp, pickFault)
+    return buildEndpointResponse(format, received, stamp, pickFault)
   } catch (error) {
-    return writeRefusal(format, readRefusal(error))
+    return buildErrorScript(format, toSandboxError(error))
   }
 }
 
-function answer(format: Format, received: Received, stamp: Stamp, pickFault: PickFault): Script {
+function buildEndpointResponse(
+  format: WireFormat,
+  received: ReceivedRequest,
+  stamp: ReplyStamp,
+  pickFault: PickFault,
+): ResponseScript {
   const path = received.path.slice(format.name.length + 1)
   const endpoint = format.findEndpoint(received.method, path)
   if (!endpoint) {
-    throw new Refusal(404, `Invalid URL (${received.method} ${received.path})`, { code: 'unknown_url' })
+    throw new SandboxError(404, `Invalid URL (${received.method} ${received.path})`, { code: 'unknown_url' })
   }
-  checkKey(format.readKey(received.headers))
-  checkSize(received.size)
-  if (endpoint === 'models') return writeJson(200, format.writeModels())
+  checkApiKey(format.getApiKey(received.headers))
+  checkBodySize(received.size)
+  if (endpoint === 'models') return buildJsonScript(200, format.buildModelList())
 
-  const call = format.readCall(path, received.body, received.headers)
-  const { question } = call
+  const call = format.parseCall(path, received.body, received.headers)
+  const { request: question } = call
   const fault = pickFault(question.userText, question.model)
-  const said = { ...question, userText: withoutMarkers(question.userText) }
-  const reply = fault.refuses ? refuseQuestion(said, stamp) : answerQuestion(said, stamp)
-  return writeReply(format, call, reply, fault)
+  const said = { ...question, userText: stripMarkers(question.userText) }
+  const reply = fault.isRefusal ? buildModelRefusal(said, stamp) : buildModelReply(said, stamp)
+  return buildReplyScript(format, call, reply, fault)
 }
 
-function checkKey(key: string): void {
+function checkApiKey(key: string): void {
   if (key !== '' && key !== 'invalid') return
-  throw new Refusal(
+  throw new SandboxError(
     401,
     `${key === '' ? 'No' : 'A wrong'} API key was sent. The sandbox takes any but "invalid".`,
   )
 }
 
-function checkSize(size: number): void {
-  if (size > BODY_LIMIT) throw new Refusal(413, `The body is larger than ${BODY_LIMIT} bytes.`)
+function checkBodySize(size: number): void {
+  if (size > MAX_BODY_BYTES) throw new SandboxError(413, `The body is larger than ${MAX_BODY_BYTES} bytes.`)
 }
 
-function readRefusal(error: unknown): Refusal {
-  return error instanceof Refusal ? error : new Refusal(500, `The sandbox failed: ${String(error)}`)
+function toSandboxError(error: unknown): SandboxError {
+  return error instanceof SandboxError ? error : new SandboxError(500, `The sandbox failed: ${String(error)}`)
 }

@@ -2,19 +2,19 @@ import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 
 /** The same value every time that satisfies a JSON schema; `pattern`, `not` and conditions are not looked at. */
 export function sampleJson(schema: JsonObject): unknown {
-  return sample(schema, { root: schema, name: 'value', open: [] }) ?? null
+  return sample(schema, { root: schema, name: 'value', openReferences: [] }) ?? null
 }
 
-interface Place {
+interface SampleContext {
   readonly root: JsonObject
   /** The property being filled. */
   readonly name: string
   /** References being followed: a schema that needs itself has no value. */
-  readonly open: readonly string[]
+  readonly openReferences: readonly string[]
 }
 
 /** `undefined` where there is no finite value. */
-function sample(schema: unknown, place: Place): unknown {
+function sample(schema: unknown, place: SampleContext): unknown {
   if (!isJsonObject(schema)) return sampleText({}, place)
   if (typeof schema.$ref === 'string') return sampleReference(schema.$ref, place)
   if ('const' in schema) return schema.const
@@ -23,7 +23,7 @@ function sample(schema: unknown, place: Place): unknown {
   const choices = schema.anyOf ?? schema.oneOf
   if (Array.isArray(choices)) return sampleChoice(choices, place)
   if (Array.isArray(schema.allOf)) return sampleAll(schema.allOf, place)
-  switch (readType(schema)) {
+  switch (typeOf(schema)) {
     case 'object':
       return sampleObject(schema, place)
     case 'array':
@@ -40,13 +40,16 @@ function sample(schema: unknown, place: Place): unknown {
   }
 }
 
-function sampleReference(reference: string, place: Place): unknown {
-  if (place.open.includes(reference)) return undefined
-  return sample(resolve(reference, place.root), { ...place, open: [...place.open, reference] })
+function sampleReference(reference: string, place: SampleContext): unknown {
+  if (place.openReferences.includes(reference)) return undefined
+  return sample(resolvePointer(reference, place.root), {
+    ...place,
+    openReferences: [...place.openReferences, reference],
+  })
 }
 
 /** Follows a JSON pointer such as `#/$defs/city`. */
-function resolve(reference: string, root: JsonObject): unknown {
+function resolvePointer(reference: string, root: JsonObject): unknown {
   const keys = reference.split('/').slice(1)
   return keys.reduce<unknown>((schema, key) => {
     const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
@@ -54,7 +57,7 @@ function resolve(reference: string, root: JsonObject): unknown {
   }, root)
 }
 
-function sampleChoice(choices: readonly unknown[], place: Place): unknown {
+function sampleChoice(choices: readonly unknown[], place: SampleContext): unknown {
   for (const choice of choices) {
     const value = sample(choice, place)
     if (value !== undefined) return value
@@ -62,23 +65,23 @@ function sampleChoice(choices: readonly unknown[], place: Place): unknown {
   return undefined
 }
 
-function sampleAll(schemas: readonly unknown[], place: Place): unknown {
+function sampleAll(schemas: readonly unknown[], place: SampleContext): unknown {
   const values = schemas.map((schema) => sample(schema, place))
   return values.every(isJsonObject) ? Object.assign({}, ...values) : values[0]
 }
 
-function readType({ type, properties }: JsonObject): unknown {
+function typeOf({ type, properties }: JsonObject): unknown {
   if (type === undefined && isJsonObject(properties)) return 'object'
   return Array.isArray(type) ? type[0] : type
 }
 
-function sampleObject(schema: JsonObject, place: Place): JsonObject {
+function sampleObject(schema: JsonObject, place: SampleContext): JsonObject {
   const properties = isJsonObject(schema.properties) ? schema.properties : {}
   const names = Array.isArray(schema.required) ? schema.required.map(String) : Object.keys(properties)
   return Object.fromEntries(names.map((name) => [name, sample(properties[name], { ...place, name })]))
 }
 
-function sampleArray({ items, minItems }: JsonObject, place: Place): readonly unknown[] {
+function sampleArray({ items, minItems }: JsonObject, place: SampleContext): readonly unknown[] {
   const item = sample(items, place)
   const length = typeof minItems === 'number' ? Math.min(minItems, 100) : 1
   return item === undefined ? [] : Array<unknown>(length).fill(item)
@@ -93,7 +96,7 @@ function sampleNumber({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: 
   return value
 }
 
-const FORMATS: Readonly<Record<string, string>> = {
+const SAMPLES_BY_FORMAT: Readonly<Record<string, string>> = {
   date: '2026-01-01',
   time: '12:00:00Z',
   'date-time': '2026-01-01T12:00:00Z',
@@ -106,8 +109,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 }
 
-function sampleText({ format, minLength = 0, maxLength }: JsonObject, { name }: Place): string {
-  if (typeof format === 'string' && Object.hasOwn(FORMATS, format)) return FORMATS[format] ?? ''
+function sampleText({ format, minLength = 0, maxLength }: JsonObject, { name }: SampleContext): string {
+  if (typeof format === 'string' && Object.hasOwn(SAMPLES_BY_FORMAT, format))
+    return SAMPLES_BY_FORMAT[format] ?? ''
   const text = `sample ${name}`.padEnd(Math.min(Number(minLength), 10_000), '.')
   return typeof maxLength === 'number' ? text.slice(0, maxLength) : text
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { readBody } from './model-request.ts'
-import { createRecorder, type Received, type RecordedRequest, type Recorder } from './recorder.ts'
-import { respond } from './respond.ts'
-import { createFaultPicker, type PickFault, play } from './response-script.ts'
+import { readRequestBody } from './model-request.ts'
+import { createRecorder, type ReceivedRequest, type RecordedRequest, type Recorder } from './recorder.ts'
+import { buildResponse } from './respond.ts'
+import { createFaultPicker, type PickFault, sendScript } from './response-script.ts'
 
 export type { RecordedRequest } from './recorder.ts'
 
@@ -37,7 +37,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const faults = createFaultPicker()
   const server = createServer(
     { headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 30_000 },
-    (request, response) => void serve(request, response, { recorder, pickFault: faults.pick }),
+    (request, response) => void handleRequest(request, response, { recorder, pickFault: faults.pick }),
   )
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -58,19 +58,19 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   }
 }
 
-export interface Means {
+export interface ServerDeps {
   readonly recorder: Recorder
   readonly pickFault: PickFault
 }
 
 /** Reads a request, records it and plays the answer. Never rejects: without its client there is nothing left to do. */
-export async function serve(
+export async function handleRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { recorder, pickFault }: Means,
+  { recorder, pickFault }: ServerDeps,
 ): Promise<void> {
   try {
-    const { text, size } = await readBody(request)
+    const { text, size } = await readRequestBody(request)
     const received = readRequest(request, text, size)
     const settle = recorder.record(received)
     const client = new AbortController()
@@ -78,8 +78,8 @@ export async function serve(
       settle(response.writableFinished ? 'finished' : 'aborted')
       if (!response.writableFinished) client.abort()
     })
-    const script = respond(received, { id: hashText(text), created: readClock() }, pickFault)
-    await play(script, response, client.signal)
+    const script = buildResponse(received, { id: hashText(text), created: readClock() }, pickFault)
+    await sendScript(script, response, client.signal)
     if (script.ending === 'cut') settle('finished')
   } catch {
     response.destroy()
@@ -90,7 +90,7 @@ function readRequest(
   { method = '', url = '/', headers }: IncomingMessage,
   text: string,
   size: number,
-): Received {
+): ReceivedRequest {
   const [path = '/'] = url.split('?', 1)
   return { method, path, headers, body: readJson(text), size }
 }

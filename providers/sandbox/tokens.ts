@@ -8,7 +8,7 @@ export function countTokens(text: string): number {
 }
 
 /** As much of the text's start as fits in `count` tokens, cut between characters. */
-export function takeTokens(text: string, count: number): string {
+export function truncateToTokens(text: string, count: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(count * BYTES_PER_TOKEN))
   return text.slice(0, read)
 }

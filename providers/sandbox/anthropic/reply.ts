@@ -1,15 +1,15 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
-import type { Answer } from '../model-request.ts'
+import type { ModelReply } from '../model-request.ts'
 import { splitText } from '../tokens.ts'
 
 /** An answer as one message. */
-export function writeWhole(answer: Answer): string {
-  return JSON.stringify({ ...writeMessage(answer), content: writeBlocks(answer), ...writeEnd(answer) })
+export function toAnthropicBody(answer: ModelReply): string {
+  return JSON.stringify({ ...buildEmptyMessage(answer), content: toBlocks(answer), ...buildEnding(answer) })
 }
 
 /** A message that has not said anything yet. */
-function writeMessage(answer: Answer): JsonObject {
+function buildEmptyMessage(answer: ModelReply): JsonObject {
   return {
     id: `msg_${answer.id}`,
     type: 'message',
@@ -21,37 +21,37 @@ function writeMessage(answer: Answer): JsonObject {
     stop_details: null,
     stop_reason: null,
     stop_sequence: null,
-    usage: { ...writeUsage(answer), output_tokens: 1 },
+    usage: { ...toUsage(answer), output_tokens: 1 },
   }
 }
 
 /** Thoughts, text and tool calls, each complete. */
-function writeBlocks({ reasoning, text, toolCalls, id }: Answer): readonly JsonObject[] {
+function toBlocks({ reasoning, text, toolCalls, id }: ModelReply): readonly JsonObject[] {
   const thoughts = reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature: id }]
   const texts = text === '' ? [] : [{ type: 'text', text, citations: null }]
   const calls = toolCalls.map((call) => ({
     type: 'tool_use',
     id: call.id.replace(/^call_/, 'toolu_'),
     name: call.name,
-    input: JSON.parse(call.json),
+    input: JSON.parse(call.argumentsJson),
     caller: { type: 'direct' },
   }))
   return [...thoughts, ...texts, ...calls]
 }
 
 /** How the answer ended, and what it cost. */
-function writeEnd(answer: Answer): JsonObject {
+function buildEnding(answer: ModelReply): JsonObject {
   const { refusal, finish } = answer
   const details = refusal && { type: 'refusal', category: 'general_harms', explanation: refusal }
   return {
     stop_reason: REASONS[finish],
     stop_sequence: null,
     stop_details: details ?? null,
-    usage: writeUsage(answer),
+    usage: toUsage(answer),
   }
 }
 
-const REASONS: Readonly<Record<Answer['finish'], string>> = {
+const REASONS: Readonly<Record<ModelReply['finish'], string>> = {
   stop: 'end_turn',
   length: 'max_tokens',
   tool_calls: 'tool_use',
@@ -59,7 +59,7 @@ const REASONS: Readonly<Record<Answer['finish'], string>> = {
 }
 
 /** Cached input is counted beside the rest. */
-function writeUsage({ usage }: Answer): JsonObject {
+function toUsage({ usage }: ModelReply): JsonObject {
   const { input, output, cached = 0, cacheWrite = 0, reasoning } = usage
   return {
     input_tokens: input - cached - cacheWrite,
@@ -76,35 +76,35 @@ function writeUsage({ usage }: Answer): JsonObject {
 }
 
 /** An answer as events: the message, block after block, how it ended. As at Anthropic, a ping comes among them. */
-export function writeStream(answer: Answer): StreamEvents {
-  const { usage, ...delta } = writeEnd(answer)
+export function toAnthropicStream(answer: ModelReply): StreamEvents {
+  const { usage, ...delta } = buildEnding(answer)
   return {
     content: [
-      write({ type: 'message_start', message: writeMessage(answer) }),
-      write({ type: 'ping' }),
-      ...writeBlocks(answer).flatMap(writeBlock),
+      toEvent({ type: 'message_start', message: buildEmptyMessage(answer) }),
+      toEvent({ type: 'ping' }),
+      ...toBlocks(answer).flatMap(toBlockEvents),
     ],
     closing: [
-      write({ type: 'message_delta', delta: { container: null, ...delta }, usage }),
-      write({ type: 'message_stop' }),
+      toEvent({ type: 'message_delta', delta: { container: null, ...delta }, usage }),
+      toEvent({ type: 'message_stop' }),
     ],
   }
 }
 
-function write(event: JsonObject & { readonly type: string }): SseEvent {
+function toEvent(event: JsonObject & { readonly type: string }): SseEvent {
   return { event: event.type, data: JSON.stringify(event) }
 }
 
-function writeBlock(block: JsonObject, index: number): readonly SseEvent[] {
+function toBlockEvents(block: JsonObject, index: number): readonly SseEvent[] {
   return [
-    write({ type: 'content_block_start', index, content_block: empty(block) }),
-    ...writeDeltas(block).map((delta) => write({ type: 'content_block_delta', index, delta })),
-    write({ type: 'content_block_stop', index }),
+    toEvent({ type: 'content_block_start', index, content_block: emptyBlock(block) }),
+    ...toDeltas(block).map((delta) => toEvent({ type: 'content_block_delta', index, delta })),
+    toEvent({ type: 'content_block_stop', index }),
   ]
 }
 
 /** The block before its deltas. */
-function empty(block: JsonObject): JsonObject {
+function emptyBlock(block: JsonObject): JsonObject {
   switch (block.type) {
     case 'thinking':
       return { ...block, thinking: '', signature: '' }
@@ -116,7 +116,7 @@ function empty(block: JsonObject): JsonObject {
 }
 
 /** A call without arguments has no deltas. */
-function writeDeltas({ type, text, thinking, signature, input }: JsonObject): readonly JsonObject[] {
+function toDeltas({ type, text, thinking, signature, input }: JsonObject): readonly JsonObject[] {
   switch (type) {
     case 'thinking':
       return [

@@ -1,14 +1,14 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { Call, Format } from '../format.ts'
-import { Refusal } from '../format.ts'
-import { refuseUnknownFields } from './known-fields.ts'
-import { createReplyWriter } from './reply.ts'
-import { readQuestion } from './request.ts'
+import type { ChatCall, WireFormat } from '../format.ts'
+import { SandboxError } from '../format.ts'
+import { checkGeminiFields } from './known-fields.ts'
+import { createGeminiReplyEncoder } from './reply.ts'
+import { parseGeminiRequest } from './request.ts'
 
 const MODELS = ['gemini-4-argon', 'gemini-3.8-flash', 'gemini-3.1-flash-lite', 'gemini-2.5-flash']
 
 /** Google's Generative Language API (https://ai.google.dev/api/generate-content). */
-export const gemini: Format = {
+export const geminiFormat: WireFormat = {
   name: 'gemini',
   newline: '\r\n',
   findEndpoint(method, path) {
@@ -17,14 +17,14 @@ export const gemini: Format = {
     if (method === 'GET' && /^\/v1(beta)?\/models$/.test(path)) return 'models'
     return undefined
   },
-  readKey: ({ 'x-goog-api-key': key = '' }) => String(key).trim(),
-  readCall: (path, body) => readCall(path, body),
-  writeModels: () => JSON.stringify({ models: MODELS.map(writeModel) }),
-  writeError,
-  writeErrorEvent,
+  getApiKey: ({ 'x-goog-api-key': key = '' }) => String(key).trim(),
+  parseCall: (path, body) => parseCall(path, body),
+  buildModelList: () => JSON.stringify({ models: MODELS.map(buildModel) }),
+  toErrorBody: toErrorBody,
+  toErrorEvent: toErrorEvent,
 }
 
-function writeModel(id: string) {
+function buildModel(id: string) {
   return {
     name: `models/${id}`,
     displayName: id,
@@ -35,21 +35,21 @@ function writeModel(id: string) {
 }
 
 /** Reads a request, whose path names the model and the method. Throws a `Refusal` (400) for one that Gemini would not take. */
-function readCall(path: string, body: unknown): Call {
-  if (!isJsonObject(body)) throw new Refusal(400, 'Invalid JSON payload received.')
-  refuseUnknownFields(body)
+function parseCall(path: string, body: unknown): ChatCall {
+  if (!isJsonObject(body)) throw new SandboxError(400, 'Invalid JSON payload received.')
+  checkGeminiFields(body)
   const [, name = '', method] = /([^/]+):(\w+)$/.exec(path) ?? []
   const model = decodeURIComponent(name)
-  const signs = signsThoughts(model)
+  const signs = hasThoughtSignatures(model)
   return {
-    question: readQuestion(model, body, signs),
-    streams: method === 'streamGenerateContent',
-    ...createReplyWriter(signs),
+    request: parseGeminiRequest(model, body, signs),
+    isStream: method === 'streamGenerateContent',
+    ...createGeminiReplyEncoder(signs),
   }
 }
 
 /** From Gemini 3 on, calls have ids and thoughts are signed. */
-function signsThoughts(model: string): boolean {
+function hasThoughtSignatures(model: string): boolean {
   return !/^gemini-[12]\b|^gemma/.test(model)
 }
 
@@ -67,18 +67,18 @@ const STATUSES: Readonly<Record<number, string>> = {
 }
 
 /** Google's error body: `{error:{code,message,status,details}}`. */
-function writeError({ status: code, message, details }: Refusal): string {
+function toErrorBody({ status: code, message, details }: SandboxError): string {
   const status = STATUSES[code] ?? 'UNKNOWN'
-  return JSON.stringify({ error: { code, message, status, details: writeDetails(code, details.code) } })
+  return JSON.stringify({ error: { code, message, status, details: buildErrorDetails(code, details.code) } })
 }
 
 /** A failure in mid-stream is a record like any other, with the same body. */
-function writeErrorEvent(refusal: Refusal): SseEvent {
-  return { event: '', data: writeError(refusal) }
+function toErrorEvent(refusal: SandboxError): SseEvent {
+  return { event: '', data: toErrorBody(refusal) }
 }
 
 /** A code is the limit that was hit, for an answer of 429, and else a reason such as `API_KEY_INVALID`. */
-function writeDetails(status: number, code: string | undefined): readonly JsonObject[] {
+function buildErrorDetails(status: number, code: string | undefined): readonly JsonObject[] {
   if (status === 429) {
     const quotaId = code ?? 'GenerateRequestsPerMinutePerProjectPerModel'
     return [{ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId }] }]

@@ -1,66 +1,66 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { Refusal } from '../format.ts'
-import type { Output, Question, ToolOffer } from '../model-request.ts'
+import { SandboxError } from '../format.ts'
+import type { ModelRequest, ReplyFormat, ToolDefinition } from '../model-request.ts'
 
 /** Reads a request's body. Throws a `Refusal` (400) for one that the model would not take. */
-export function readQuestion(model: string, body: JsonObject, signs: boolean): Question {
-  const turns = readContents(body.contents, signs)
+export function parseGeminiRequest(model: string, body: JsonObject, signs: boolean): ModelRequest {
+  const turns = parseContents(body.contents, signs)
   const config = isJsonObject(body.generationConfig) ? body.generationConfig : {}
-  const results = turns.flatMap(readLastResults)
+  const results = turns.flatMap(trailingToolResultsOf)
   return {
     model,
-    texts: [...readSystem(body.systemInstruction), ...turns.flatMap(readTexts), ...results],
+    texts: [...systemTextsOf(body.systemInstruction), ...turns.flatMap(textsOf), ...results],
     userText: findUserText(turns),
-    toolResults: turns.slice(-1).flatMap(readLastResults),
-    ...readToolConfig(body.toolConfig, readTools(body.tools)),
+    toolResults: turns.slice(-1).flatMap(trailingToolResultsOf),
+    ...parseToolConfig(body.toolConfig, parseTools(body.tools)),
     mayCallInParallel: true,
-    output: readOutput(config),
-    wantsReasoning: readThinking(config.thinkingConfig),
-    maxTokens: readMaxTokens(config.maxOutputTokens),
-    stop: Array.isArray(config.stopSequences) ? config.stopSequences.filter(isText) : [],
+    replyFormat: parseReplyFormat(config),
+    wantsReasoning: parseIncludeThoughts(config.thinkingConfig),
+    maxTokens: parseMaxTokens(config.maxOutputTokens),
+    stop: Array.isArray(config.stopSequences) ? config.stopSequences.filter(isNonEmptyString) : [],
   }
 }
 
-function readSystem(instruction: unknown): readonly string[] {
+function systemTextsOf(instruction: unknown): readonly string[] {
   const parts = isJsonObject(instruction) && Array.isArray(instruction.parts) ? instruction.parts : []
-  return readTexts({ role: 'user', parts: parts.filter(isJsonObject) })
+  return textsOf({ role: 'user', parts: parts.filter(isJsonObject) })
 }
 
 /** What the user said last, tool results aside. */
 function findUserText(turns: readonly Turn[]): string {
-  const texts = turns.filter(({ role }) => role === 'user').map(readTexts)
+  const texts = turns.filter(({ role }) => role === 'user').map(textsOf)
   return texts.findLast((said) => said.length > 0)?.join('\n') ?? ''
 }
 
-function readOutput({
+function parseReplyFormat({
   responseMimeType: type,
   responseJsonSchema: schema,
   responseSchema,
-}: JsonObject): Output {
+}: JsonObject): ReplyFormat {
   const isJson = type === 'application/json'
   if (!isJson && (schema ?? responseSchema) !== undefined) {
-    throw new Refusal(400, 'A response schema needs response_mime_type "application/json".')
+    throw new SandboxError(400, 'A response schema needs response_mime_type "application/json".')
   }
   if (isJsonObject(schema)) return { type: 'schema', schema }
   return { type: isJson ? 'json' : 'text' }
 }
 
 /** Whether thoughts are to be shown. */
-function readThinking(config: unknown): boolean {
+function parseIncludeThoughts(config: unknown): boolean {
   if (!isJsonObject(config)) return false
   if (config.thinkingLevel !== undefined && config.thinkingBudget !== undefined) {
-    throw new Refusal(400, 'You can only set one of thinking budget and thinking level.')
+    throw new SandboxError(400, 'You can only set one of thinking budget and thinking level.')
   }
   return config.includeThoughts === true
 }
 
-function readMaxTokens(value: unknown): number | undefined {
+function parseMaxTokens(value: unknown): number | undefined {
   if (value === undefined) return undefined
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1) return value
-  throw new Refusal(400, "Invalid value at 'generation_config.max_output_tokens': must be positive.")
+  throw new SandboxError(400, "Invalid value at 'generation_config.max_output_tokens': must be positive.")
 }
 
-function isText(value: unknown): value is string {
+function isNonEmptyString(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
@@ -70,12 +70,12 @@ interface Turn {
 }
 
 /** Reads the turns of a conversation. Throws a `Refusal` (400) for calls without signature or without all their results. */
-function readContents(contents: unknown, signs: boolean): readonly Turn[] {
+function parseContents(contents: unknown, signs: boolean): readonly Turn[] {
   const list = Array.isArray(contents) ? contents : [contents]
   if (contents === undefined || list.length === 0) {
-    throw new Refusal(400, '* GenerateContentRequest.contents: contents is not specified')
+    throw new SandboxError(400, '* GenerateContentRequest.contents: contents is not specified')
   }
-  const turns = list.map(readTurn)
+  const turns = list.map(parseTurn)
   for (const [index, turn] of turns.entries()) {
     if (signs) checkSignature(turn, index)
     checkResults(turn, turns[index - 1], index)
@@ -83,11 +83,12 @@ function readContents(contents: unknown, signs: boolean): readonly Turn[] {
   return turns
 }
 
-function readTurn(content: unknown, index: number): Turn {
+function parseTurn(content: unknown, index: number): Turn {
   const { role = 'user', parts } = isJsonObject(content) ? content : {}
-  if (role !== 'user' && role !== 'model') throw new Refusal(400, 'Please use a valid role: user, model.')
+  if (role !== 'user' && role !== 'model')
+    throw new SandboxError(400, 'Please use a valid role: user, model.')
   if (!Array.isArray(parts) || parts.length === 0 || !parts.every(isJsonObject)) {
-    throw new Refusal(
+    throw new SandboxError(
       400,
       `* GenerateContentRequest.contents[${index}].parts: contents.parts must not be empty.`,
     )
@@ -99,7 +100,7 @@ function readTurn(content: unknown, index: number): Turn {
 function checkSignature({ parts }: Turn, index: number): void {
   const call = parts.find(({ functionCall }) => functionCall !== undefined)
   if (!call || (typeof call.thoughtSignature === 'string' && call.thoughtSignature !== '')) return
-  throw new Refusal(
+  throw new SandboxError(
     400,
     `Function call is missing a thought_signature in functionCall parts, position ${index + 1}.`,
   )
@@ -109,7 +110,7 @@ function checkResults({ parts }: Turn, before: Turn | undefined, index: number):
   const results = parts.filter(({ functionResponse }) => functionResponse !== undefined)
   const calls = (before?.parts ?? []).filter(({ functionCall }) => functionCall !== undefined)
   if (results.length !== calls.length) {
-    throw new Refusal(
+    throw new SandboxError(
       400,
       'Please ensure that the number of function response parts is equal to the number of function call parts ' +
         'of the function call turn.',
@@ -117,7 +118,7 @@ function checkResults({ parts }: Turn, before: Turn | undefined, index: number):
   }
   for (const { functionResponse: result } of results) {
     if (isJsonObject(result) && typeof result.name === 'string' && isJsonObject(result.response)) continue
-    throw new Refusal(
+    throw new SandboxError(
       400,
       `Invalid value at 'contents[${index}].parts': a function_response needs name and response.`,
     )
@@ -125,12 +126,12 @@ function checkResults({ parts }: Turn, before: Turn | undefined, index: number):
 }
 
 /** The texts of a turn. */
-function readTexts({ parts }: Turn): readonly string[] {
+function textsOf({ parts }: Turn): readonly string[] {
   return parts.map(({ text }) => text).filter((text) => typeof text === 'string')
 }
 
 /** What the tools answered at the end of a turn, each as text. */
-function readLastResults({ parts }: Turn): readonly string[] {
+function trailingToolResultsOf({ parts }: Turn): readonly string[] {
   const last = parts.findLastIndex(({ functionResponse }) => functionResponse === undefined)
   return parts.slice(last + 1).map(({ functionResponse: result }) => {
     const response = isJsonObject(result) ? result.response : undefined
@@ -140,31 +141,31 @@ function readLastResults({ parts }: Turn): readonly string[] {
 }
 
 /** The functions that are declared. Throws a `Refusal` (400) for a name that Gemini does not take. */
-function readTools(tools: unknown): readonly ToolOffer[] {
+function parseTools(tools: unknown): readonly ToolDefinition[] {
   if (!Array.isArray(tools)) return []
   const lists = tools.map((tool) => (isJsonObject(tool) ? tool.functionDeclarations : undefined))
-  return lists.flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject).map(readDeclaration) : []))
+  return lists.flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject).map(parseDeclaration) : []))
 }
 
-function readDeclaration({ name, parametersJsonSchema: schema, parameters }: JsonObject): ToolOffer {
+function parseDeclaration({ name, parametersJsonSchema: schema, parameters }: JsonObject): ToolDefinition {
   if (typeof name !== 'string' || !/^[A-Za-z_][\w.:-]{0,127}$/.test(name)) {
-    throw new Refusal(400, `Invalid function name: ${JSON.stringify(name)}.`)
+    throw new SandboxError(400, `Invalid function name: ${JSON.stringify(name)}.`)
   }
   if (schema !== undefined && parameters !== undefined) {
-    throw new Refusal(400, 'parameters and parameters_json_schema exclude each other.')
+    throw new SandboxError(400, 'parameters and parameters_json_schema exclude each other.')
   }
   return { name, schema: isJsonObject(schema) ? schema : {} }
 }
 
 /** Reads who decides about calls, and leaves the functions that may be called. */
-function readToolConfig(
+function parseToolConfig(
   toolConfig: unknown,
-  tools: readonly ToolOffer[],
-): Pick<Question, 'tools' | 'toolChoice'> {
+  tools: readonly ToolDefinition[],
+): Pick<ModelRequest, 'tools' | 'toolChoice'> {
   const config = isJsonObject(toolConfig) ? toolConfig.functionCallingConfig : undefined
   const { mode = 'AUTO', allowedFunctionNames: names } = isJsonObject(config) ? config : {}
   if (names !== undefined && mode !== 'ANY' && mode !== 'VALIDATED') {
-    throw new Refusal(400, 'allowed_function_names may be set in the modes ANY and VALIDATED only.')
+    throw new SandboxError(400, 'allowed_function_names may be set in the modes ANY and VALIDATED only.')
   }
   const offered = Array.isArray(names) ? tools.filter(({ name }) => names.includes(name)) : tools
   switch (mode) {
@@ -175,8 +176,11 @@ function readToolConfig(
       return { tools: offered, toolChoice: 'none' }
     case 'ANY':
       if (offered.length > 0) return { tools: offered, toolChoice: 'required' }
-      throw new Refusal(400, 'The mode ANY needs a function that is declared.')
+      throw new SandboxError(400, 'The mode ANY needs a function that is declared.')
     default:
-      throw new Refusal(400, `Invalid value at 'tool_config.function_calling_config.mode': ${String(mode)}`)
+      throw new SandboxError(
+        400,
+        `Invalid value at 'tool_config.function_calling_config.mode': ${String(mode)}`,
+      )
   }
 }

@@ -1,43 +1,43 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
-import type { Answer, ToolRequest } from '../model-request.ts'
+import type { ModelReply, ModelToolCall } from '../model-request.ts'
 import { splitText } from '../tokens.ts'
 
 /** An answer as one `chat.completion`. */
-export function writeWhole(answer: Answer, unknownFields: readonly string[]): string {
+export function toOpenAiBody(answer: ModelReply, unknownFields: readonly string[]): string {
   return JSON.stringify({
-    ...writeEnvelope(answer, 'chat.completion', unknownFields),
-    choices: [{ index: 0, message: writeMessage(answer), logprobs: null, finish_reason: answer.finish }],
-    usage: writeUsage(answer),
+    ...buildEnvelope(answer, 'chat.completion', unknownFields),
+    choices: [{ index: 0, message: toMessage(answer), logprobs: null, finish_reason: answer.finish }],
+    usage: toOpenAiUsage(answer),
   })
 }
 
 /** An answer as `chat.completion.chunk` records: role, pieces, finish, usage where it was asked for, `[DONE]`. */
-export function writeStream(
-  answer: Answer,
+export function toOpenAiStream(
+  answer: ModelReply,
   unknownFields: readonly string[],
   includesUsage: boolean,
 ): StreamEvents {
-  const envelope = writeEnvelope(answer, 'chat.completion.chunk', unknownFields)
+  const envelope = buildEnvelope(answer, 'chat.completion.chunk', unknownFields)
   const noUsage = includesUsage ? { usage: null } : {}
   const chunk = (delta: JsonObject, finish: string | null = null) =>
-    write({
+    toEvent({
       ...envelope,
       choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
       ...noUsage,
     })
-  const usage = write({ ...envelope, choices: [], usage: writeUsage(answer) })
+  const usage = toEvent({ ...envelope, choices: [], usage: toOpenAiUsage(answer) })
   return {
-    content: writeDeltas(answer).map((delta) => chunk(delta)),
+    content: toDeltas(answer).map((delta) => chunk(delta)),
     closing: [chunk({}, answer.finish), ...(includesUsage ? [usage] : []), { event: '', data: '[DONE]' }],
   }
 }
 
-function write(record: JsonObject): SseEvent {
+function toEvent(record: JsonObject): SseEvent {
   return { event: '', data: JSON.stringify(record) }
 }
 
-function writeEnvelope(answer: Answer, object: string, unknownFields: readonly string[]): JsonObject {
+function buildEnvelope(answer: ModelReply, object: string, unknownFields: readonly string[]): JsonObject {
   return {
     id: `chatcmpl-${answer.id}`,
     object,
@@ -49,37 +49,37 @@ function writeEnvelope(answer: Answer, object: string, unknownFields: readonly s
   }
 }
 
-function writeMessage({ reasoning, text, refusal, toolCalls }: Answer): JsonObject {
+function toMessage({ reasoning, text, refusal, toolCalls }: ModelReply): JsonObject {
   const thoughts = reasoning === undefined ? {} : { reasoning_content: reasoning }
   const message = { role: 'assistant', refusal: refusal ?? null, annotations: [], ...thoughts }
   if (toolCalls.length === 0) return { ...message, content: refusal === undefined ? text : null }
-  return { ...message, content: null, tool_calls: toolCalls.map(writeToolCall) }
+  return { ...message, content: null, tool_calls: toolCalls.map(toOpenAiToolCall) }
 }
 
 /** A call, whole. */
-export function writeToolCall({ id, name, json }: ToolRequest): JsonObject {
+export function toOpenAiToolCall({ id, name, argumentsJson: json }: ModelToolCall): JsonObject {
   return { id, type: 'function', function: { name, arguments: json } }
 }
 
-function writeDeltas({ reasoning = '', text, refusal = '', toolCalls }: Answer): readonly JsonObject[] {
+function toDeltas({ reasoning = '', text, refusal = '', toolCalls }: ModelReply): readonly JsonObject[] {
   return [
     { role: 'assistant', content: toolCalls.length > 0 ? null : '', refusal: null },
     ...splitText(reasoning).map((piece) => ({ reasoning_content: piece })),
     ...splitText(text).map((content) => ({ content })),
     ...splitText(refusal).map((piece) => ({ refusal: piece })),
-    ...toolCalls.flatMap(writeToolDeltas),
+    ...toolCalls.flatMap(toOpenAiToolCallDeltas),
   ]
 }
 
 /** A call as it grows: its id and name, then its arguments in pieces. */
-export function writeToolDeltas(call: ToolRequest, index: number): readonly JsonObject[] {
-  const opening = { index, ...writeToolCall({ ...call, json: '' }) }
-  const pieces = splitText(call.json).map((json) => ({ index, function: { arguments: json } }))
+export function toOpenAiToolCallDeltas(call: ModelToolCall, index: number): readonly JsonObject[] {
+  const opening = { index, ...toOpenAiToolCall({ ...call, argumentsJson: '' }) }
+  const pieces = splitText(call.argumentsJson).map((json) => ({ index, function: { arguments: json } }))
   return [opening, ...pieces].map((piece) => ({ tool_calls: [piece] }))
 }
 
 /** Token counts. */
-export function writeUsage({ usage }: Answer): JsonObject {
+export function toOpenAiUsage({ usage }: ModelReply): JsonObject {
   const { input, output, cached = 0, reasoning = 0 } = usage
   return {
     prompt_tokens: input,

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { createMemoryFailures, MAX_ADDRESSES } from '../../../../plugins/auth/auth-failures.ts'
+import { createMemoryAuthFailureCounter, MAX_ADDRESSES } from '../../../../plugins/auth/auth-failures.ts'
 
 describe('failures counted in memory', () => {
   it('are remembered of the latest addresses only, however many there are', async () => {
-    const failures = createMemoryFailures(60)
+    const failures = createMemoryAuthFailureCounter(60)
     await failures.count('first')
     expect((await failures.count('first')).used).to.equal(2)
     for (let number = 0; number < MAX_ADDRESSES; number++) await failures.count(`address ${number}`)
@@ -12,7 +12,7 @@ describe('failures counted in memory', () => {
   })
 
   it('are forgotten when the window of the first one ends', async () => {
-    const failures = createMemoryFailures(0.2)
+    const failures = createMemoryAuthFailureCounter(0.2)
     const { resetMs } = await failures.count('someone')
     expect(resetMs).to.be.within(1, 200)
     await new Promise((resolve) => setTimeout(resolve, 100))

@@ -4,7 +4,7 @@ import { connectToPrimary } from '../../../../config/cluster/cluster-peer.ts'
 import type { PrimaryMethods, WorkerMethods } from '../../../../config/cluster/messages.ts'
 import { createRpcPeer } from '../../../../core/process/rpc.ts'
 import { createMemoryCounter, type RequestCounter } from '../../../../plugins/rate-limit/counter.ts'
-import { writeDuration } from '../../../../plugins/rate-limit/plugin.ts'
+import { formatDuration } from '../../../../plugins/rate-limit/plugin.ts'
 import { openRedisCounter } from '../../../../plugins/rate-limit/redis-counter.ts'
 import { type RunningRedis, startRedis } from '../../../support/redis.ts'
 import { pairOfWires } from '../../../support/wires.ts'
@@ -81,6 +81,6 @@ describe('counting requests', () => {
   })
 
   it("writes durations in OpenAI's form", () => {
-    expect([1, 59, 60, 61, 360].map(writeDuration)).to.deep.equal(['1s', '59s', '1m0s', '1m1s', '6m0s'])
+    expect([1, 59, 60, 61, 360].map(formatDuration)).to.deep.equal(['1s', '59s', '1m0s', '1m1s', '6m0s'])
   })
 })

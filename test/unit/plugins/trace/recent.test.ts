@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { Recent } from '../../../../plugins/trace/plugin.ts'
+import { RecentEntries } from '../../../../plugins/trace/plugin.ts'
 
 describe('recent values', () => {
   it('are found by their keys, the last so many of them', () => {
-    const recent = new Recent<number>(3, 4)
+    const recent = new RecentEntries<number>(3, 4)
     for (let n = 0; n < 10; n++) {
       recent.keep(`key${n}`, n)
       for (let other = 0; other <= n; other++)
@@ -12,7 +12,7 @@ describe('recent values', () => {
   })
 
   it('are not found by what lies between two keys', () => {
-    const recent = new Recent<string>(3, 4)
+    const recent = new RecentEntries<string>(3, 4)
     recent.keep('abab', 'first')
     recent.keep('abcd', 'second')
     expect(recent.find('baba')).to.equal(undefined)
@@ -22,7 +22,7 @@ describe('recent values', () => {
   })
 
   it('may be one only', () => {
-    const recent = new Recent<number>(1, 1)
+    const recent = new RecentEntries<number>(1, 1)
     expect(recent.find('a')).to.equal(undefined)
     recent.keep('a', 1)
     recent.keep('b', 2)

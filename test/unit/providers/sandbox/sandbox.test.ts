@@ -582,10 +582,10 @@ describe('the sandbox', () => {
         const arrival = sandbox.next()
         const answer = fail(ask(`[[sandbox:${fault}]]`, {}, leaving.signal))
         const request = await arrival
-        expect(request.aborted).to.equal(false)
+        expect(request.isAborted).to.equal(false)
         leaving.abort()
         expect(await request.closed).to.equal('aborted')
-        expect(request.aborted).to.equal(true)
+        expect(request.isAborted).to.equal(true)
         expect(await answer).to.be.instanceOf(OpenAI.APIUserAbortError)
       })
     }
@@ -608,7 +608,7 @@ describe('the sandbox', () => {
     it('keeps method, path, headers and body', async () => {
       await ask('remember me')
       const request = sandbox.requests.at(-1)!
-      expect(request).to.include({ method: 'POST', path: '/openai/v1/chat/completions', aborted: false })
+      expect(request).to.include({ method: 'POST', path: '/openai/v1/chat/completions', isAborted: false })
       expect(request.headers).to.include({ authorization: 'Bearer test' })
       expect(request.body).to.deep.equal(JSON.parse(writeBody('remember me')))
       expect(await request.closed).to.equal('finished')
