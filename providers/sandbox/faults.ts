@@ -1,37 +1,102 @@
+import { LRUCache } from 'lru-cache'
 import { SandboxError } from './format.ts'
 
-/** How one answer goes wrong. Times in milliseconds; `…After` counts the stream records that still come. */
+/**
+ * The faults to inject into one response. Properties ending in `After` count the stream events sent before
+ * the fault.
+ */
 export interface Fault {
-  /** Answer with this error status. */
+  /** Respond with this error status. */
   readonly status: number | undefined
-  /** The error's code. */
+  /** The provider's error code. */
   readonly code: string | undefined
-  /** The `retry-after` header, in seconds. */
+  /** The value of the `retry-after` header. */
   readonly retryAfterSeconds: number | undefined
+  /** The delay before the response headers. */
   readonly firstByteDelayMs: number
+  /** The delay between two stream events. */
   readonly tokenDelayMs: number
+  /** Send an SSE comment before every event. */
   readonly hasComments: boolean
+  /** End the lines of a stream with CRLF. */
   readonly hasCrlf: boolean
+  /** Send JSON that does not parse. */
   readonly isMalformed: boolean
-  /** The model does not want to answer. */
+  /** Reply with a refusal of the model. */
   readonly isRefusal: boolean
-  readonly isHang: boolean
+  /** Never respond. */
+  readonly isHanging: boolean
+  /** Drop the connection. */
   readonly cutAfter: number | undefined
+  /** End the stream cleanly, without its closing events. */
   readonly endAfter: number | undefined
+  /** Send an error event and end the stream. */
   readonly errorAfter: number | undefined
-  /** How many requests it applies to. */
+  /** How many requests get the fault; infinite by default. */
   readonly maxUses: number
-  /** The only model it applies to. */
+  /** The only model that gets the fault; undefined means all models. */
   readonly model: string | undefined
 }
 
-/** A fault that a message asks for, and the text that asks. */
-export interface Marker {
+interface FaultPicker {
+  pick: PickFault
+  /**
+   * Sets the fault for requests without an applicable marker, in the syntax of a marker's content; an empty
+   * text removes it. Throws a `SandboxError` if the text is invalid.
+   */
+  setFault(text: string): void
+}
+
+/** Throws a `SandboxError` (400) if the user text contains an invalid marker. */
+export type PickFault = (userText: string, model: string) => Fault
+
+/**
+ * Picks the fault for each request: that of the first marker in the user text that matches the model and is
+ * not used up. Markers with `times` are counted by their exact text, so tests that count should use a unique
+ * marker.
+ */
+export function createFaultPicker(): FaultPicker {
+  const useCounts = new LRUCache<string, number>({ max: 10_000 })
+  let defaultFault = NO_FAULT
+
+  function applies({ text, fault }: Marker, model: string): boolean {
+    if (fault.model !== undefined && fault.model !== model) return false
+    if (fault.maxUses === Number.POSITIVE_INFINITY) return true
+    const uses = useCounts.get(text) ?? 0
+    useCounts.set(text, uses + 1)
+    return uses < fault.maxUses
+  }
+
+  return {
+    pick: (userText, model) =>
+      parseMarkers(userText).find((marker) => applies(marker, model))?.fault ?? defaultFault,
+    setFault(text) {
+      defaultFault = parseFault(text)
+    },
+  }
+}
+
+interface Marker {
+  /** The marker as it appears in the message. */
   readonly text: string
   readonly fault: Fault
 }
 
 const MARKER = /\[\[sandbox:([^\]]{0,500})\]\]/g
+
+/** Parses every `[[sandbox:…]]` in a text. Throws a `SandboxError` (400) for an invalid one. */
+function parseMarkers(text: string): readonly Marker[] {
+  return Array.from(text.matchAll(MARKER), ([marker, content = '']) => ({
+    text: marker,
+    fault: parseFault(content),
+  }))
+}
+
+/** Removes all markers from a text. */
+export function stripMarkers(text: string): string {
+  return text.replace(MARKER, '').trim()
+}
+
 const PARAMETER_NAMES = [
   'status',
   'code',
@@ -53,67 +118,62 @@ const PARAMETER_NAMES = [
 const MAX_DELAY_MS = 600_000
 const DEFAULT_EVENT_COUNT = 2
 
-/** Every `[[sandbox:…]]` in a text. Throws a `Refusal` (400) for one that makes no sense. */
-export function parseMarkers(text: string): readonly Marker[] {
-  return Array.from(text.matchAll(MARKER), ([marker, words = '']) => ({
-    text: marker,
-    fault: parseFault(words),
-  }))
-}
-
-/** The text as the user meant it. */
-export function stripMarkers(text: string): string {
-  return text.replace(MARKER, '').trim()
-}
-
 type FaultParameters = ReadonlyMap<string, string>
 
-/** Reads what a marker holds, such as `status=429 retry-after=2`. Throws a `Refusal` when it makes no sense. */
-export function parseFault(text: string): Fault {
-  const words = parseParameters(text)
+/**
+ * Parses the content of a marker, such as `status=429 retry-after=2`. Throws a `SandboxError` (400) if
+ * invalid.
+ */
+function parseFault(text: string): Fault {
+  const parameters = parseParameters(text)
   return {
-    status: parseInteger(words, 'status', 400, 599),
-    code: words.get('code'),
-    retryAfterSeconds: parseInteger(words, 'retry-after', 0, 86_400),
-    firstByteDelayMs: parseInteger(words, 'first-byte', 0, MAX_DELAY_MS) ?? 0,
-    tokenDelayMs: parseInteger(words, 'token-delay', 0, MAX_DELAY_MS) ?? 0,
-    hasComments: words.has('comments'),
-    hasCrlf: words.has('crlf'),
-    isMalformed: words.has('malformed'),
-    isRefusal: words.has('refuse'),
-    isHang: words.has('hang'),
-    cutAfter: parseEventCount(words, 'cut'),
-    endAfter: parseEventCount(words, 'eof'),
-    errorAfter: words.has('error-first') ? 0 : parseEventCount(words, 'error-mid'),
-    maxUses: parseInteger(words, 'times', 1, 1_000_000) ?? Number.POSITIVE_INFINITY,
-    model: words.get('model'),
+    status: parseInteger(parameters, 'status', 400, 599),
+    code: parameters.get('code'),
+    retryAfterSeconds: parseInteger(parameters, 'retry-after', 0, 86_400),
+    firstByteDelayMs: parseInteger(parameters, 'first-byte', 0, MAX_DELAY_MS) ?? 0,
+    tokenDelayMs: parseInteger(parameters, 'token-delay', 0, MAX_DELAY_MS) ?? 0,
+    hasComments: parameters.has('comments'),
+    hasCrlf: parameters.has('crlf'),
+    isMalformed: parameters.has('malformed'),
+    isRefusal: parameters.has('refuse'),
+    isHanging: parameters.has('hang'),
+    cutAfter: parseEventCount(parameters, 'cut'),
+    endAfter: parseEventCount(parameters, 'eof'),
+    errorAfter: parameters.has('error-first') ? 0 : parseEventCount(parameters, 'error-mid'),
+    maxUses: parseInteger(parameters, 'times', 1, 1_000_000) ?? Number.POSITIVE_INFINITY,
+    model: parameters.get('model'),
   }
 }
 
-/** An answer that goes well. */
 export const NO_FAULT = parseFault('')
 
 function parseParameters(text: string): FaultParameters {
-  const words = text.split(/\s+/).filter(Boolean)
-  return new Map(words.map(parseParameter))
+  return new Map(text.split(/\s+/).filter(Boolean).map(parseParameter))
 }
 
-function parseParameter(word: string): [string, string] {
-  const [, name = '', value = ''] = /^([^=]*)=?(.*)$/.exec(word) ?? []
+// Error messages avoid the word "sandbox": it is the API key that the gateway sends here, and the gateway
+// redacts its API key in the error messages of providers.
+function parseParameter(parameter: string): [string, string] {
+  const [, name = '', value = ''] = /^([^=]*)=?(.*)$/.exec(parameter) ?? []
   if (!PARAMETER_NAMES.includes(name)) {
-    throw new SandboxError(400, `The sandbox knows no fault "${name}", only: ${PARAMETER_NAMES.join(', ')}.`)
+    throw new SandboxError(400, `Unknown fault "${name}". Use one of: ${PARAMETER_NAMES.join(', ')}.`)
   }
   return [name, value]
 }
 
-function parseInteger(words: FaultParameters, name: string, min: number, max: number): number | undefined {
-  const value = words.get(name)
+function parseInteger(
+  parameters: FaultParameters,
+  name: string,
+  min: number,
+  max: number,
+): number | undefined {
+  const value = parameters.get(name)
   if (value === undefined) return undefined
   const number = Number(value)
   if (value !== '' && Number.isInteger(number) && number >= min && number <= max) return number
-  throw new SandboxError(400, `The sandbox fault "${name}" takes a whole number from ${min} to ${max}.`)
+  throw new SandboxError(400, `The fault "${name}" must be an integer from ${min} to ${max}.`)
 }
 
-function parseEventCount(words: FaultParameters, name: string): number | undefined {
-  return words.get(name) === '' ? DEFAULT_EVENT_COUNT : parseInteger(words, name, 0, 1_000_000)
+function parseEventCount(parameters: FaultParameters, name: string): number | undefined {
+  return parameters.get(name) === '' ? DEFAULT_EVENT_COUNT : parseInteger(parameters, name, 0, 1_000_000)
 }

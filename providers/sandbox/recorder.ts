@@ -1,65 +1,55 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { ReceivedRequest } from './received-request.ts'
 
-export interface ReceivedRequest {
-  readonly method: string
-  /** Without the query. */
-  readonly path: string
-  readonly headers: IncomingHttpHeaders
-  /** Parsed; the text itself where it is not JSON. */
-  readonly body: unknown
-  /** Of the body, in bytes. */
-  readonly size: number
-}
-
-/** `aborted`: the client left before the answer ended. */
+/** How a request ended: `aborted` if the client disconnected before the end of the response. */
 type RequestOutcome = 'finished' | 'aborted'
 
-/** A request whose body was read, and what became of it. */
+/** A received request and its outcome. */
 export interface RecordedRequest extends ReceivedRequest {
-  /** Live: turns true when the client leaves. */
+  /** Becomes true when the client disconnects. */
   readonly isAborted: boolean
+  /** Resolves when the request has ended. */
   readonly closed: Promise<RequestOutcome>
 }
 
 export interface Recorder {
   readonly requests: readonly RecordedRequest[]
   next(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
-  /** Gives the function that notes the outcome; only its first call counts. */
+  /** Returns a function that sets the outcome; calls after the first have no effect. */
   record(received: ReceivedRequest): (outcome: RequestOutcome) => void
 }
 
-/** Keeps the last `limit` requests and hands new ones to whoever waits for them. */
+/** Keeps the last `limit` requests and resolves pending `next` calls with new ones. */
 export function createRecorder(limit: number): Recorder {
   const requests: RecordedRequest[] = []
-  const waiting = new Set<(request: RecordedRequest) => void>()
+  const waiters = new Set<(request: RecordedRequest) => void>()
   return {
     requests,
     next(predicate = () => true) {
       return new Promise((resolve) => {
-        waiting.add(function offer(request) {
+        waiters.add(function resolveIfMatching(request) {
           if (!predicate(request)) return
-          waiting.delete(offer)
+          waiters.delete(resolveIfMatching)
           resolve(request)
         })
       })
     },
     record(received) {
-      if (limit === 0 && waiting.size === 0) return () => {}
-      const { request, settle } = createEntry(received)
+      if (limit === 0 && waiters.size === 0) return () => {}
+      const { request, setOutcome } = createRecordedRequest(received)
       requests.push(request)
       if (requests.length > limit) requests.shift()
-      for (const offer of waiting) offer(request)
-      return settle
+      for (const waiter of waiters) waiter(request)
+      return setOutcome
     },
   }
 }
 
-function createEntry(received: ReceivedRequest) {
+function createRecordedRequest(received: ReceivedRequest) {
   let outcome: RequestOutcome | undefined
-  let settle = (_outcome: RequestOutcome) => {}
+  let setOutcome = (_outcome: RequestOutcome) => {}
   const closed = new Promise<RequestOutcome>((resolve) => {
-    settle = (end) => {
-      outcome ??= end
+    setOutcome = (value) => {
+      outcome ??= value
       resolve(outcome)
     }
   })
@@ -70,5 +60,5 @@ function createEntry(received: ReceivedRequest) {
       return outcome === 'aborted'
     },
   }
-  return { request, settle }
+  return { request, setOutcome }
 }

@@ -1,18 +1,16 @@
 import { anthropicFormat } from './anthropic/format.ts'
 import { deepseekFormat } from './deepseek/format.ts'
-import { stripMarkers } from './faults.ts'
+import { type PickFault, stripMarkers } from './faults.ts'
 import { SandboxError, type WireFormat } from './format.ts'
 import { geminiFormat } from './gemini/format.ts'
 import { mistralFormat } from './mistral/format.ts'
-import { buildModelRefusal, buildModelReply } from './model-reply.ts'
-import { MAX_BODY_BYTES, type ReplyStamp } from './model-request.ts'
+import { buildModelRefusal, buildModelReply, type ReplyStamp } from './model-reply.ts'
 import { openaiFormat } from './openai/format.ts'
-import type { ReceivedRequest } from './recorder.ts'
+import { MAX_BODY_BYTES, type ReceivedRequest } from './received-request.ts'
 import {
   buildErrorScript,
   buildJsonScript,
   buildReplyScript,
-  type PickFault,
   type ResponseScript,
 } from './response-script.ts'
 
@@ -24,13 +22,13 @@ const WIRE_FORMATS: readonly WireFormat[] = [
   geminiFormat,
 ]
 
-/** Decides how a request is answered; what goes wrong is told in the provider's error shape. */
+/** Builds the response to a request. Errors become error responses in the provider's wire format. */
 export function buildResponse(
   received: ReceivedRequest,
   stamp: ReplyStamp,
   pickFault: PickFault,
 ): ResponseScript {
-  // Paths of no format are OpenAI's, which then refuses them.
+  // Requests for paths of no provider get OpenAI's 404.
   const format = WIRE_FORMATS.find(({ name }) => received.path.startsWith(`/${name}/`)) ?? openaiFormat
   try {
     return buildEndpointResponse(format, received, stamp, pickFault)
@@ -55,25 +53,24 @@ function buildEndpointResponse(
   if (endpoint === 'models') return buildJsonScript(200, format.buildModelList())
 
   const call = format.parseCall(path, received.body, received.headers)
-  const { request: question } = call
-  const fault = pickFault(question.userText, question.model)
-  const said = { ...question, userText: stripMarkers(question.userText) }
-  const reply = fault.isRefusal ? buildModelRefusal(said, stamp) : buildModelReply(said, stamp)
+  const { model, userText } = call.request
+  const fault = pickFault(userText, model)
+  const request = { ...call.request, userText: stripMarkers(userText) }
+  const reply = fault.isRefusal ? buildModelRefusal(request, stamp) : buildModelReply(request, stamp)
   return buildReplyScript(format, call, reply, fault)
 }
 
 function checkApiKey(key: string): void {
-  if (key !== '' && key !== 'invalid') return
-  throw new SandboxError(
-    401,
-    `${key === '' ? 'No' : 'A wrong'} API key was sent. The sandbox takes any but "invalid".`,
-  )
+  if (key === '') throw new SandboxError(401, 'Missing API key. Send any key except "invalid".')
+  if (key === 'invalid') throw new SandboxError(401, 'Invalid API key. Send any key except "invalid".')
 }
 
 function checkBodySize(size: number): void {
-  if (size > MAX_BODY_BYTES) throw new SandboxError(413, `The body is larger than ${MAX_BODY_BYTES} bytes.`)
+  if (size > MAX_BODY_BYTES) {
+    throw new SandboxError(413, `The request body exceeds the limit of ${MAX_BODY_BYTES} bytes.`)
+  }
 }
 
 function toSandboxError(error: unknown): SandboxError {
-  return error instanceof SandboxError ? error : new SandboxError(500, `The sandbox failed: ${String(error)}`)
+  return error instanceof SandboxError ? error : new SandboxError(500, `Internal error: ${String(error)}`)
 }

@@ -1,33 +1,36 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 
-/** The same value every time that satisfies a JSON schema; `pattern`, `not` and conditions are not looked at. */
+/**
+ * Builds a value that satisfies a JSON Schema, deterministically. Ignores `pattern`, `not` and conditional
+ * keywords. Returns null if the schema has no finite value.
+ */
 export function sampleJson(schema: JsonObject): unknown {
   return sample(schema, { root: schema, name: 'value', openReferences: [] }) ?? null
 }
 
 interface SampleContext {
   readonly root: JsonObject
-  /** The property being filled. */
+  /** The name of the property that the value is for. */
   readonly name: string
-  /** References being followed: a schema that needs itself has no value. */
+  /** The references on the path to this schema: one that requires itself has no finite value. */
   readonly openReferences: readonly string[]
 }
 
-/** `undefined` where there is no finite value. */
-function sample(schema: unknown, place: SampleContext): unknown {
-  if (!isJsonObject(schema)) return sampleText({}, place)
-  if (typeof schema.$ref === 'string') return sampleReference(schema.$ref, place)
+/** Returns undefined if the schema has no finite value. */
+function sample(schema: unknown, context: SampleContext): unknown {
+  if (!isJsonObject(schema)) return sampleString({}, context)
+  if (typeof schema.$ref === 'string') return sampleReference(schema.$ref, context)
   if ('const' in schema) return schema.const
   if (Array.isArray(schema.enum)) return schema.enum[0]
   if ('default' in schema) return schema.default
-  const choices = schema.anyOf ?? schema.oneOf
-  if (Array.isArray(choices)) return sampleChoice(choices, place)
-  if (Array.isArray(schema.allOf)) return sampleAll(schema.allOf, place)
+  const alternatives = schema.anyOf ?? schema.oneOf
+  if (Array.isArray(alternatives)) return sampleAny(alternatives, context)
+  if (Array.isArray(schema.allOf)) return sampleAll(schema.allOf, context)
   switch (typeOf(schema)) {
     case 'object':
-      return sampleObject(schema, place)
+      return sampleObject(schema, context)
     case 'array':
-      return sampleArray(schema, place)
+      return sampleArray(schema, context)
     case 'integer':
     case 'number':
       return sampleNumber(schema)
@@ -36,19 +39,20 @@ function sample(schema: unknown, place: SampleContext): unknown {
     case 'null':
       return null
     default:
-      return sampleText(schema, place)
+      return sampleString(schema, context)
   }
 }
 
-function sampleReference(reference: string, place: SampleContext): unknown {
-  if (place.openReferences.includes(reference)) return undefined
-  return sample(resolvePointer(reference, place.root), {
-    ...place,
-    openReferences: [...place.openReferences, reference],
+function sampleReference(reference: string, context: SampleContext): unknown {
+  const { root, openReferences } = context
+  if (openReferences.includes(reference)) return undefined
+  return sample(resolvePointer(reference, root), {
+    ...context,
+    openReferences: [...openReferences, reference],
   })
 }
 
-/** Follows a JSON pointer such as `#/$defs/city`. */
+/** Resolves a JSON pointer such as `#/$defs/city`. */
 function resolvePointer(reference: string, root: JsonObject): unknown {
   const keys = reference.split('/').slice(1)
   return keys.reduce<unknown>((schema, key) => {
@@ -57,16 +61,17 @@ function resolvePointer(reference: string, root: JsonObject): unknown {
   }, root)
 }
 
-function sampleChoice(choices: readonly unknown[], place: SampleContext): unknown {
-  for (const choice of choices) {
-    const value = sample(choice, place)
+/** Samples the first alternative that has a finite value. */
+function sampleAny(alternatives: readonly unknown[], context: SampleContext): unknown {
+  for (const alternative of alternatives) {
+    const value = sample(alternative, context)
     if (value !== undefined) return value
   }
   return undefined
 }
 
-function sampleAll(schemas: readonly unknown[], place: SampleContext): unknown {
-  const values = schemas.map((schema) => sample(schema, place))
+function sampleAll(schemas: readonly unknown[], context: SampleContext): unknown {
+  const values = schemas.map((schema) => sample(schema, context))
   return values.every(isJsonObject) ? Object.assign({}, ...values) : values[0]
 }
 
@@ -75,14 +80,14 @@ function typeOf({ type, properties }: JsonObject): unknown {
   return Array.isArray(type) ? type[0] : type
 }
 
-function sampleObject(schema: JsonObject, place: SampleContext): JsonObject {
+function sampleObject(schema: JsonObject, context: SampleContext): JsonObject {
   const properties = isJsonObject(schema.properties) ? schema.properties : {}
   const names = Array.isArray(schema.required) ? schema.required.map(String) : Object.keys(properties)
-  return Object.fromEntries(names.map((name) => [name, sample(properties[name], { ...place, name })]))
+  return Object.fromEntries(names.map((name) => [name, sample(properties[name], { ...context, name })]))
 }
 
-function sampleArray({ items, minItems }: JsonObject, place: SampleContext): readonly unknown[] {
-  const item = sample(items, place)
+function sampleArray({ items, minItems }: JsonObject, context: SampleContext): readonly unknown[] {
+  const item = sample(items, context)
   const length = typeof minItems === 'number' ? Math.min(minItems, 100) : 1
   return item === undefined ? [] : Array<unknown>(length).fill(item)
 }
@@ -109,9 +114,10 @@ const SAMPLES_BY_FORMAT: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 }
 
-function sampleText({ format, minLength = 0, maxLength }: JsonObject, { name }: SampleContext): string {
-  if (typeof format === 'string' && Object.hasOwn(SAMPLES_BY_FORMAT, format))
+function sampleString({ format, minLength = 0, maxLength }: JsonObject, { name }: SampleContext): string {
+  if (typeof format === 'string' && Object.hasOwn(SAMPLES_BY_FORMAT, format)) {
     return SAMPLES_BY_FORMAT[format] ?? ''
+  }
   const text = `sample ${name}`.padEnd(Math.min(Number(minLength), 10_000), '.')
   return typeof maxLength === 'number' ? text.slice(0, maxLength) : text
 }

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { ChatCall, WireFormat } from '../format.ts'
-import { SandboxError } from '../format.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
 import { checkAnthropicFields } from './checks.ts'
 import { toAnthropicBody, toAnthropicStream } from './reply.ts'
 import { parseAnthropicRequest } from './request.ts'
@@ -27,8 +26,8 @@ export const anthropicFormat: WireFormat = {
     }))
     return JSON.stringify({ data, first_id: MODELS[0], last_id: MODELS.at(-1), has_more: false })
   },
-  toErrorBody: toErrorBody,
-  toErrorEvent: toErrorEvent,
+  toErrorBody,
+  toErrorEvent,
 }
 
 function headerOf(headers: IncomingHttpHeaders, name: string): string {
@@ -39,7 +38,7 @@ function bearerTokenOf({ authorization = '' }: IncomingHttpHeaders): string {
   return /^Bearer\s+(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? ''
 }
 
-/** Reads the body of a message request. Throws a `Refusal` (400) for one that Anthropic would not take. */
+/** Throws a `SandboxError` (400) if Anthropic would reject the request. */
 function parseCall(body: unknown, version: string): ChatCall {
   if (version === '') throw new SandboxError(400, 'anthropic-version: header is required')
   if (!isJsonObject(body)) throw new SandboxError(400, 'The request body is not valid JSON.')
@@ -52,7 +51,7 @@ function parseCall(body: unknown, version: string): ChatCall {
   }
 }
 
-const TYPES: Readonly<Record<number, string>> = {
+const ERROR_TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   402: 'billing_error',
   403: 'permission_error',
@@ -65,15 +64,15 @@ const TYPES: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 }
 
-/** Anthropic's error body: `{type, error:{type, message, details?}, request_id}`. */
+/** Encodes an error as `{type, error: {type, message, details?}, request_id}`. */
 function toErrorBody({ status, message, details }: SandboxError): string {
-  const type = TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+  const type = ERROR_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
   const { code } = details
   const error = code === undefined ? { type, message } : { type, message, details: { error_code: code } }
   return JSON.stringify({ type: 'error', error, request_id: 'req_sandbox' })
 }
 
-/** A failure in mid-stream is an event of its own, with the same body. */
-function toErrorEvent(refusal: SandboxError): SseEvent {
-  return { event: 'error', data: toErrorBody(refusal) }
+/** An error in the middle of a stream is an `error` event with the body of an error response. */
+function toErrorEvent(error: SandboxError): SseEvent {
+  return { event: 'error', data: toErrorBody(error) }
 }

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import type { ChatCall, WireFormat } from '../format.ts'
-import { SandboxError } from '../format.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
 import type { ModelRequest } from '../model-request.ts'
 import { openaiFormat, toOpenAiErrorBody, toOpenAiErrorEvent } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
@@ -24,54 +23,59 @@ export const deepseekFormat: WireFormat = {
   toErrorEvent: toOpenAiErrorEvent,
 }
 
-/** Reads the body of a chat request. Throws a `Refusal` (400) for one that DeepSeek would not take. */
+/** Throws a `SandboxError` (400) if DeepSeek would reject the body. */
 function parseCall(body: unknown): ChatCall {
   if (!isJsonObject(body)) throw new SandboxError(400, 'Failed to parse the request body as JSON')
-  const thinks = isThinking(body)
-  const question = { ...parseOpenAiRequest(body), wantsReasoning: thinks }
-  checkBody(body, question, thinks)
+  const isThinking = isThinkingEnabled(body)
+  const request = { ...parseOpenAiRequest(body), wantsReasoning: isThinking }
+  checkDeepSeekBody(body, request, isThinking)
   const { stream_options: options } = body
   const includesUsage = isJsonObject(options) && options.include_usage === true
   return {
-    request: question,
+    request,
     isStream: body.stream === true,
     toBody: toDeepSeekBody,
-    toStream: (answer) => toDeepSeekStream(answer, thinks, includesUsage),
+    toStream: (reply) => toDeepSeekStream(reply, isThinking, includesUsage),
   }
 }
 
-/** It thinks unless it is told not to. */
-function isThinking({ thinking }: JsonObject): boolean {
+/** Thinking is enabled by default. */
+function isThinkingEnabled({ thinking }: JsonObject): boolean {
   return !isJsonObject(thinking) || thinking.type !== 'disabled'
 }
 
-/** Throws a `Refusal` (400) for what DeepSeek refuses and OpenAI does not. Unknown fields are ignored. */
-function checkBody(body: JsonObject, question: ModelRequest, thinks: boolean): void {
+/** Throws a `SandboxError` (400) for what DeepSeek rejects and OpenAI accepts. Unknown fields are ignored. */
+function checkDeepSeekBody(body: JsonObject, request: ModelRequest, isThinking: boolean): void {
   const messages = Array.isArray(body.messages) ? body.messages.filter(isJsonObject) : []
-  for (const [index, message] of messages.entries()) checkMessage(message, `messages[${index}]`, thinks)
-  if (Array.isArray(body.tools) && body.tools.length === 0) throw invalidParameter('tools', '[] is too short')
+  for (const [index, message] of messages.entries()) checkMessage(message, `messages[${index}]`, isThinking)
+  if (Array.isArray(body.tools) && body.tools.length === 0) {
+    throw invalidParameter('tools', '[] is too short')
+  }
   const { user_id: user } = body
   if (user !== undefined && !/^[A-Za-z0-9_-]{1,512}$/.test(String(user))) {
     throw invalidParameter('user_id', 'it must be 1 to 512 letters, digits, _ or -')
   }
-  if (question.replyFormat.type === 'schema')
+  const { replyFormat, texts } = request
+  if (replyFormat.type === 'schema') {
     throw invalidParameter('response_format', 'this type is unavailable now')
-  if (question.replyFormat.type === 'json' && !question.texts.some((text) => /json/i.test(text))) {
+  }
+  if (replyFormat.type === 'json' && !texts.some((text) => /json/i.test(text))) {
     throw invalidParameter('response_format', "the prompt must contain the word 'json' to use 'json_object'")
   }
 }
 
-function checkMessage(message: JsonObject, place: string, thinks: boolean): void {
+const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])
+
+function checkMessage(message: JsonObject, path: string, isThinking: boolean): void {
   const { role, content, tool_calls: calls, reasoning_content: reasoning } = message
-  if (!ROLES.has(role)) throw invalidParameter(`${place}.role`, `unknown variant ${String(role)}`)
-  if (role === 'tool' && typeof content !== 'string')
-    throw invalidParameter(`${place}.content`, 'expected a string')
-  if (thinks && Array.isArray(calls) && calls.length > 0 && typeof reasoning !== 'string') {
-    throw invalidParameter(`${place}.reasoning_content`, 'it must be passed back in thinking mode')
+  if (!ROLES.has(role)) throw invalidParameter(`${path}.role`, `unknown variant ${String(role)}`)
+  if (role === 'tool' && typeof content !== 'string') {
+    throw invalidParameter(`${path}.content`, 'expected a string')
+  }
+  if (isThinking && Array.isArray(calls) && calls.length > 0 && typeof reasoning !== 'string') {
+    throw invalidParameter(`${path}.reasoning_content`, 'it must be passed back in thinking mode')
   }
 }
-
-const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])
 
 function invalidParameter(param: string, why: string): SandboxError {
   return new SandboxError(400, `Invalid '${param}': ${why}.`, { param, code: 'invalid_request_error' })

@@ -1,12 +1,15 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
-import type { ModelReply } from '../model-request.ts'
+import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { toOpenAiToolCall, toOpenAiToolCallDeltas, toOpenAiUsage } from '../openai/reply.ts'
 import { splitText } from '../tokens.ts'
 
-/** An answer as one `chat.completion`, after the blank lines that DeepSeek sends while the request is queued. */
-export function toDeepSeekBody(answer: ModelReply): string {
-  const { reasoning, text, toolCalls, finish } = answer
+/**
+ * Encodes a reply as a `chat.completion`, after the blank lines that DeepSeek sends while a request is
+ * queued.
+ */
+export function toDeepSeekBody(reply: ModelReply): string {
+  const { reasoning, text, toolCalls, finish } = reply
   const message = {
     role: 'assistant',
     content: text,
@@ -14,52 +17,63 @@ export function toDeepSeekBody(answer: ModelReply): string {
     ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toIndexedToolCall) }),
   }
   const completion = {
-    ...buildEnvelope(answer, 'chat.completion'),
+    ...buildEnvelope(reply, 'chat.completion'),
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
-    usage: toUsage(answer),
+    usage: toUsage(reply),
   }
   return `\n\n\n${JSON.stringify(completion)}`
 }
 
-/** An answer as `chat.completion.chunk` records: thoughts first, and the usage with the finish. */
-export function toDeepSeekStream(answer: ModelReply, thinks: boolean, includesUsage: boolean): StreamEvents {
-  const { reasoning = '', text, toolCalls, finish } = answer
-  const envelope = buildEnvelope(answer, 'chat.completion.chunk')
-  const chunk = (delta: JsonObject, finish_reason: string | null = null, usage?: JsonObject) =>
+/**
+ * Encodes a reply as `chat.completion.chunk` events: reasoning first, the usage in the event with the finish
+ * reason.
+ */
+export function toDeepSeekStream(
+  reply: ModelReply,
+  isThinking: boolean,
+  includesUsage: boolean,
+): StreamEvents {
+  const { reasoning = '', text, toolCalls, finish } = reply
+  const envelope = buildEnvelope(reply, 'chat.completion.chunk')
+  const toChunk = (delta: JsonObject, finish_reason: string | null = null, usage?: JsonObject) =>
     toEvent({
       ...envelope,
       choices: [{ index: 0, delta, logprobs: null, finish_reason }],
       ...(includesUsage && { usage: usage ?? null }),
     })
-  const thoughts = splitText(reasoning).map((piece) => ({ content: null, reasoning_content: piece }))
-  const words = splitText(text).map((content) => ({
+  const roleDelta = {
+    role: 'assistant',
+    ...(isThinking ? { content: null, reasoning_content: '' } : { content: '' }),
+  }
+  const reasoningDeltas = splitText(reasoning).map((piece) => ({ content: null, reasoning_content: piece }))
+  const textDeltas = splitText(text).map((content) => ({
     content,
-    ...(thinks && { reasoning_content: null }),
+    ...(isThinking && { reasoning_content: null }),
   }))
-  const role = { role: 'assistant', ...(thinks ? { content: null, reasoning_content: '' } : { content: '' }) }
-  const deltas = [role, ...thoughts, ...words, ...toolCalls.flatMap(toOpenAiToolCallDeltas)]
+  const toolCallDeltas = toolCalls.flatMap(toOpenAiToolCallDeltas)
+  const deltas = [roleDelta, ...reasoningDeltas, ...textDeltas, ...toolCallDeltas]
   return {
-    content: deltas.map((delta) => chunk(delta)),
-    closing: [chunk({ content: '' }, finish, toUsage(answer)), { event: '', data: '[DONE]' }],
+    content: deltas.map((delta) => toChunk(delta)),
+    closing: [toChunk({ content: '' }, finish, toUsage(reply)), { event: '', data: '[DONE]' }],
   }
 }
 
-function toEvent(record: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(record) }
+function toEvent(data: JsonObject): SseEvent {
+  return { event: '', data: JSON.stringify(data) }
 }
 
 function buildEnvelope({ id, created, model }: ModelReply, object: string): JsonObject {
   return { id, object, created, model, system_fingerprint: 'fp_sandbox' }
 }
 
-function toIndexedToolCall(call: ModelReply['toolCalls'][number], index: number): JsonObject {
+function toIndexedToolCall(call: ModelToolCall, index: number): JsonObject {
   return { index, ...toOpenAiToolCall(call) }
 }
 
-function toUsage(answer: ModelReply): JsonObject {
-  const { input, cached = 0 } = answer.usage
+function toUsage(reply: ModelReply): JsonObject {
+  const { input, cached = 0 } = reply.usage
   return {
-    ...toOpenAiUsage(answer),
+    ...toOpenAiUsage(reply),
     prompt_cache_hit_tokens: cached,
     prompt_cache_miss_tokens: input - cached,
   }

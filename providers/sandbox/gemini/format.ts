@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { ChatCall, WireFormat } from '../format.ts'
-import { SandboxError } from '../format.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
 import { checkGeminiFields } from './known-fields.ts'
 import { createGeminiReplyEncoder } from './reply.ts'
 import { parseGeminiRequest } from './request.ts'
@@ -12,16 +11,16 @@ export const geminiFormat: WireFormat = {
   name: 'gemini',
   newline: '\r\n',
   findEndpoint(method, path) {
-    if (method === 'POST' && /^\/v1(beta)?\/models\/[^/]+:(g|streamG)enerateContent$/.test(path))
-      return 'chat'
+    const isChat = /^\/v1(beta)?\/models\/[^/]+:(g|streamG)enerateContent$/.test(path)
+    if (method === 'POST' && isChat) return 'chat'
     if (method === 'GET' && /^\/v1(beta)?\/models$/.test(path)) return 'models'
     return undefined
   },
   getApiKey: ({ 'x-goog-api-key': key = '' }) => String(key).trim(),
   parseCall: (path, body) => parseCall(path, body),
   buildModelList: () => JSON.stringify({ models: MODELS.map(buildModel) }),
-  toErrorBody: toErrorBody,
-  toErrorEvent: toErrorEvent,
+  toErrorBody,
+  toErrorEvent,
 }
 
 function buildModel(id: string) {
@@ -34,21 +33,23 @@ function buildModel(id: string) {
   }
 }
 
-/** Reads a request, whose path names the model and the method. Throws a `Refusal` (400) for one that Gemini would not take. */
+/**
+ * The path names the model and the method. Throws a `SandboxError` (400) if Gemini would reject the request.
+ */
 function parseCall(path: string, body: unknown): ChatCall {
   if (!isJsonObject(body)) throw new SandboxError(400, 'Invalid JSON payload received.')
   checkGeminiFields(body)
   const [, name = '', method] = /([^/]+):(\w+)$/.exec(path) ?? []
   const model = decodeURIComponent(name)
-  const signs = hasThoughtSignatures(model)
+  const hasSignatures = hasThoughtSignatures(model)
   return {
-    request: parseGeminiRequest(model, body, signs),
+    request: parseGeminiRequest(model, body, hasSignatures),
     isStream: method === 'streamGenerateContent',
-    ...createGeminiReplyEncoder(signs),
+    ...createGeminiReplyEncoder(hasSignatures),
   }
 }
 
-/** From Gemini 3 on, calls have ids and thoughts are signed. */
+/** Since Gemini 3, function calls have ids and thought signatures. */
 function hasThoughtSignatures(model: string): boolean {
   return !/^gemini-[12]\b|^gemma/.test(model)
 }
@@ -66,18 +67,21 @@ const STATUSES: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 }
 
-/** Google's error body: `{error:{code,message,status,details}}`. */
+/** Encodes an error as `{error: {code, message, status, details}}`. */
 function toErrorBody({ status: code, message, details }: SandboxError): string {
   const status = STATUSES[code] ?? 'UNKNOWN'
   return JSON.stringify({ error: { code, message, status, details: buildErrorDetails(code, details.code) } })
 }
 
-/** A failure in mid-stream is a record like any other, with the same body. */
-function toErrorEvent(refusal: SandboxError): SseEvent {
-  return { event: '', data: toErrorBody(refusal) }
+/** An error in the middle of a stream is an ordinary event with the body of an error response. */
+function toErrorEvent(error: SandboxError): SseEvent {
+  return { event: '', data: toErrorBody(error) }
 }
 
-/** A code is the limit that was hit, for an answer of 429, and else a reason such as `API_KEY_INVALID`. */
+/**
+ * For status 429, the code is the id of the exceeded quota; otherwise it is a reason such as
+ * `API_KEY_INVALID`.
+ */
 function buildErrorDetails(status: number, code: string | undefined): readonly JsonObject[] {
   if (status === 429) {
     const quotaId = code ?? 'GenerateRequestsPerMinutePerProjectPerModel'

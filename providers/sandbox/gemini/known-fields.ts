@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { SandboxError } from '../format.ts'
 
-/** The fields of a message of the API; `true` for one whose own fields are not looked at. */
+/** The known fields of an API object; `true` marks a field whose content is not checked. */
 interface FieldTree {
   readonly [field: string]: FieldTree | true
 }
@@ -17,9 +17,9 @@ const PART: FieldTree = {
 const CONTENT: FieldTree = { ...fields('role'), parts: PART }
 
 const GENERATION_CONFIG: FieldTree = {
-  ...fields(`stopSequences responseMimeType responseSchema responseJsonSchema responseModalities candidateCount
-    maxOutputTokens temperature topP topK seed presencePenalty frequencyPenalty responseLogprobs logprobs
-    enableEnhancedCivicAnswers speechConfig mediaResolution`),
+  ...fields(`stopSequences responseMimeType responseSchema responseJsonSchema responseModalities
+    candidateCount maxOutputTokens temperature topP topK seed presencePenalty frequencyPenalty
+    responseLogprobs logprobs enableEnhancedCivicAnswers speechConfig mediaResolution`),
   thinkingConfig: fields('includeThoughts thinkingBudget thinkingLevel'),
 }
 
@@ -46,28 +46,28 @@ function fields(names: string): Readonly<Record<string, true>> {
   return Object.fromEntries(names.split(/\s+/).map((name) => [name, true]))
 }
 
-/** Throws a `Refusal` (400) that names the first field that Gemini does not know, as of November 2026. */
+/** Throws a `SandboxError` (400) for the first field that Gemini did not know in November 2026. */
 export function checkGeminiFields(body: JsonObject): void {
   checkKnownFields(body, REQUEST, '')
 }
 
-function checkKnownFields(value: unknown, shape: FieldTree | true, path: string): void {
-  if (shape === true) return
+function checkKnownFields(value: unknown, tree: FieldTree | true, path: string): void {
+  if (tree === true) return
   if (Array.isArray(value)) {
-    for (const [index, each] of value.entries()) checkKnownFields(each, shape, `${path}[${index}]`)
+    for (const [index, item] of value.entries()) checkKnownFields(item, tree, `${path}[${index}]`)
   } else if (isJsonObject(value)) {
     for (const [name, field] of Object.entries(value)) {
-      const known = Object.hasOwn(shape, name) ? shape[name] : undefined
-      if (known === undefined) throw unknownField(name, path)
-      checkKnownFields(field, known, path === '' ? name : `${path}.${name}`)
+      const subtree = Object.hasOwn(tree, name) ? tree[name] : undefined
+      if (subtree === undefined) throw unknownField(name, path)
+      checkKnownFields(field, subtree, path === '' ? name : `${path}.${name}`)
     }
   }
 }
 
 function unknownField(name: string, path: string): SandboxError {
-  const at = path === '' ? '' : ` at '${path}'`
+  const location = path === '' ? '' : ` at '${path}'`
   return new SandboxError(
     400,
-    `Invalid JSON payload received. Unknown name "${name}"${at}: Cannot find field.`,
+    `Invalid JSON payload received. Unknown name "${name}"${location}: Cannot find field.`,
   )
 }

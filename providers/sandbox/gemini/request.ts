@@ -2,15 +2,15 @@ import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { SandboxError } from '../format.ts'
 import type { ModelRequest, ReplyFormat, ToolDefinition } from '../model-request.ts'
 
-/** Reads a request's body. Throws a `Refusal` (400) for one that the model would not take. */
-export function parseGeminiRequest(model: string, body: JsonObject, signs: boolean): ModelRequest {
-  const turns = parseContents(body.contents, signs)
+/** Parses a request body. Throws a `SandboxError` (400) if the model would reject it. */
+export function parseGeminiRequest(model: string, body: JsonObject, hasSignatures: boolean): ModelRequest {
+  const turns = parseContents(body.contents, hasSignatures)
   const config = isJsonObject(body.generationConfig) ? body.generationConfig : {}
   const results = turns.flatMap(trailingToolResultsOf)
   return {
     model,
     texts: [...systemTextsOf(body.systemInstruction), ...turns.flatMap(textsOf), ...results],
-    userText: findUserText(turns),
+    userText: lastUserTextOf(turns),
     toolResults: turns.slice(-1).flatMap(trailingToolResultsOf),
     ...parseToolConfig(body.toolConfig, parseTools(body.tools)),
     mayCallInParallel: true,
@@ -26,18 +26,15 @@ function systemTextsOf(instruction: unknown): readonly string[] {
   return textsOf({ role: 'user', parts: parts.filter(isJsonObject) })
 }
 
-/** What the user said last, tool results aside. */
-function findUserText(turns: readonly Turn[]): string {
-  const texts = turns.filter(({ role }) => role === 'user').map(textsOf)
-  return texts.findLast((said) => said.length > 0)?.join('\n') ?? ''
+/** Returns the text of the last user turn that has text; turns with only tool results are skipped. */
+function lastUserTextOf(turns: readonly Turn[]): string {
+  const textsByTurn = turns.filter(({ role }) => role === 'user').map(textsOf)
+  return textsByTurn.findLast((texts) => texts.length > 0)?.join('\n') ?? ''
 }
 
-function parseReplyFormat({
-  responseMimeType: type,
-  responseJsonSchema: schema,
-  responseSchema,
-}: JsonObject): ReplyFormat {
-  const isJson = type === 'application/json'
+function parseReplyFormat(config: JsonObject): ReplyFormat {
+  const { responseMimeType: mimeType, responseJsonSchema: schema, responseSchema } = config
+  const isJson = mimeType === 'application/json'
   if (!isJson && (schema ?? responseSchema) !== undefined) {
     throw new SandboxError(400, 'A response schema needs response_mime_type "application/json".')
   }
@@ -45,7 +42,6 @@ function parseReplyFormat({
   return { type: isJson ? 'json' : 'text' }
 }
 
-/** Whether thoughts are to be shown. */
 function parseIncludeThoughts(config: unknown): boolean {
   if (!isJsonObject(config)) return false
   if (config.thinkingLevel !== undefined && config.thinkingBudget !== undefined) {
@@ -69,24 +65,25 @@ interface Turn {
   readonly parts: readonly JsonObject[]
 }
 
-/** Reads the turns of a conversation. Throws a `Refusal` (400) for calls without signature or without all their results. */
-function parseContents(contents: unknown, signs: boolean): readonly Turn[] {
+/** Throws a `SandboxError` (400) for function calls without a signature or without all of their results. */
+function parseContents(contents: unknown, hasSignatures: boolean): readonly Turn[] {
   const list = Array.isArray(contents) ? contents : [contents]
   if (contents === undefined || list.length === 0) {
     throw new SandboxError(400, '* GenerateContentRequest.contents: contents is not specified')
   }
   const turns = list.map(parseTurn)
   for (const [index, turn] of turns.entries()) {
-    if (signs) checkSignature(turn, index)
-    checkResults(turn, turns[index - 1], index)
+    if (hasSignatures) checkSignature(turn, index)
+    checkFunctionResponses(turn, turns[index - 1], index)
   }
   return turns
 }
 
 function parseTurn(content: unknown, index: number): Turn {
   const { role = 'user', parts } = isJsonObject(content) ? content : {}
-  if (role !== 'user' && role !== 'model')
+  if (role !== 'user' && role !== 'model') {
     throw new SandboxError(400, 'Please use a valid role: user, model.')
+  }
   if (!Array.isArray(parts) || parts.length === 0 || !parts.every(isJsonObject)) {
     throw new SandboxError(
       400,
@@ -96,24 +93,24 @@ function parseTurn(content: unknown, index: number): Turn {
   return { role, parts }
 }
 
-/** Only the first of parallel calls has one. */
+/** Only the first of parallel calls has a signature. */
 function checkSignature({ parts }: Turn, index: number): void {
   const call = parts.find(({ functionCall }) => functionCall !== undefined)
-  if (!call || (typeof call.thoughtSignature === 'string' && call.thoughtSignature !== '')) return
+  if (!call || isNonEmptyString(call.thoughtSignature)) return
   throw new SandboxError(
     400,
     `Function call is missing a thought_signature in functionCall parts, position ${index + 1}.`,
   )
 }
 
-function checkResults({ parts }: Turn, before: Turn | undefined, index: number): void {
+function checkFunctionResponses({ parts }: Turn, previous: Turn | undefined, index: number): void {
   const results = parts.filter(({ functionResponse }) => functionResponse !== undefined)
-  const calls = (before?.parts ?? []).filter(({ functionCall }) => functionCall !== undefined)
+  const calls = (previous?.parts ?? []).filter(({ functionCall }) => functionCall !== undefined)
   if (results.length !== calls.length) {
     throw new SandboxError(
       400,
-      'Please ensure that the number of function response parts is equal to the number of function call parts ' +
-        'of the function call turn.',
+      'Please ensure that the number of function response parts is equal to the number of function call ' +
+        'parts of the function call turn.',
     )
   }
   for (const { functionResponse: result } of results) {
@@ -125,12 +122,11 @@ function checkResults({ parts }: Turn, before: Turn | undefined, index: number):
   }
 }
 
-/** The texts of a turn. */
 function textsOf({ parts }: Turn): readonly string[] {
   return parts.map(({ text }) => text).filter((text) => typeof text === 'string')
 }
 
-/** What the tools answered at the end of a turn, each as text. */
+/** Returns the tool results at the end of a turn, each as text. */
 function trailingToolResultsOf({ parts }: Turn): readonly string[] {
   const last = parts.findLastIndex(({ functionResponse }) => functionResponse === undefined)
   return parts.slice(last + 1).map(({ functionResponse: result }) => {
@@ -140,7 +136,7 @@ function trailingToolResultsOf({ parts }: Turn): readonly string[] {
   })
 }
 
-/** The functions that are declared. Throws a `Refusal` (400) for a name that Gemini does not take. */
+/** Parses the function declarations. Throws a `SandboxError` (400) for a name that Gemini rejects. */
 function parseTools(tools: unknown): readonly ToolDefinition[] {
   if (!Array.isArray(tools)) return []
   const lists = tools.map((tool) => (isJsonObject(tool) ? tool.functionDeclarations : undefined))
@@ -152,12 +148,12 @@ function parseDeclaration({ name, parametersJsonSchema: schema, parameters }: Js
     throw new SandboxError(400, `Invalid function name: ${JSON.stringify(name)}.`)
   }
   if (schema !== undefined && parameters !== undefined) {
-    throw new SandboxError(400, 'parameters and parameters_json_schema exclude each other.')
+    throw new SandboxError(400, 'Only one of parameters and parameters_json_schema may be set.')
   }
   return { name, schema: isJsonObject(schema) ? schema : {} }
 }
 
-/** Reads who decides about calls, and leaves the functions that may be called. */
+/** Returns the tool choice and the functions that may be called. */
 function parseToolConfig(
   toolConfig: unknown,
   tools: readonly ToolDefinition[],
@@ -165,18 +161,18 @@ function parseToolConfig(
   const config = isJsonObject(toolConfig) ? toolConfig.functionCallingConfig : undefined
   const { mode = 'AUTO', allowedFunctionNames: names } = isJsonObject(config) ? config : {}
   if (names !== undefined && mode !== 'ANY' && mode !== 'VALIDATED') {
-    throw new SandboxError(400, 'allowed_function_names may be set in the modes ANY and VALIDATED only.')
+    throw new SandboxError(400, 'allowed_function_names may only be set in the modes ANY and VALIDATED.')
   }
-  const offered = Array.isArray(names) ? tools.filter(({ name }) => names.includes(name)) : tools
+  const allowedTools = Array.isArray(names) ? tools.filter(({ name }) => names.includes(name)) : tools
   switch (mode) {
     case 'AUTO':
     case 'VALIDATED':
-      return { tools: offered, toolChoice: 'auto' }
+      return { tools: allowedTools, toolChoice: 'auto' }
     case 'NONE':
-      return { tools: offered, toolChoice: 'none' }
+      return { tools: allowedTools, toolChoice: 'none' }
     case 'ANY':
-      if (offered.length > 0) return { tools: offered, toolChoice: 'required' }
-      throw new SandboxError(400, 'The mode ANY needs a function that is declared.')
+      if (allowedTools.length > 0) return { tools: allowedTools, toolChoice: 'required' }
+      throw new SandboxError(400, 'The mode ANY requires a declared function.')
     default:
       throw new SandboxError(
         400,

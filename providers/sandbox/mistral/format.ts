@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { ChatCall, WireFormat } from '../format.ts'
-import { SandboxError } from '../format.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
 import { openaiFormat } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
 import { checkMistralConversation, checkMistralFields } from './checks.ts'
@@ -8,15 +7,15 @@ import { toMistralBody, toMistralStream } from './reply.ts'
 
 const MODELS = ['mistral-medium-3.5', 'mistral-small-2603', 'mistral-large-2512', 'codestral-2508']
 
-/** Mistral's chat completions (https://docs.mistral.ai/api/endpoint/chat), which it checks strictly. */
+/** Mistral's chat completions (https://docs.mistral.ai/api/endpoint/chat), with their strict validation. */
 export const mistralFormat: WireFormat = {
   name: 'mistral',
   findEndpoint: openaiFormat.findEndpoint,
   getApiKey: openaiFormat.getApiKey,
   parseCall: (_path, body) => parseCall(body),
   buildModelList: () => JSON.stringify({ object: 'list', data: MODELS.map(buildModel) }),
-  toErrorBody: toErrorBody,
-  toErrorEvent: toErrorEvent,
+  toErrorBody,
+  toErrorEvent,
 }
 
 function buildModel(id: string) {
@@ -24,7 +23,7 @@ function buildModel(id: string) {
   return { id, object: 'model', type: 'base', created: 1_767_225_600, owned_by: 'mistralai', capabilities }
 }
 
-/** Reads the body of a chat request. Throws a `Refusal` (400 or 422) for one that Mistral would not take. */
+/** Throws a `SandboxError` (400 or 422) if Mistral would reject the body. */
 function parseCall(body: unknown): ChatCall {
   if (!isJsonObject(body)) throw new SandboxError(422, 'JSON decode error', { code: 'json_invalid' })
   checkMistralFields(body)
@@ -45,37 +44,39 @@ function wantsReasoning({ reasoning_effort: effort, prompt_mode: mode }: JsonObj
   return mode === 'reasoning' || (typeof effort === 'string' && effort !== 'none')
 }
 
-const TYPES: Readonly<Record<number, string>> = {
+const ERROR_TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   403: 'authentication_error',
   404: 'invalid_request_error',
   429: 'rate_limit_error',
 }
 
-/** Mistral's error bodies: its own, the validator's for 422, and one word from the door for 401. */
-function toErrorBody(refusal: SandboxError): string {
-  switch (refusal.status) {
+/**
+ * Mistral has three error shapes: its own, one for validation errors (422), and one for its API gateway
+ * (401).
+ */
+function toErrorBody(error: SandboxError): string {
+  switch (error.status) {
     case 401:
       return JSON.stringify({ detail: 'Unauthorized' })
     case 422:
-      return JSON.stringify({ detail: [toValidationIssue(refusal)] })
+      return JSON.stringify({ detail: [toValidationIssue(error)] })
     default:
-      return JSON.stringify(toErrorObject(refusal))
+      return JSON.stringify(toErrorObject(error))
   }
 }
 
-/** A failure in mid-stream. */
-function toErrorEvent(refusal: SandboxError): SseEvent {
-  return { event: '', data: JSON.stringify(toErrorObject(refusal)) }
+function toErrorEvent(error: SandboxError): SseEvent {
+  return { event: '', data: JSON.stringify(toErrorObject(error)) }
 }
 
 function toErrorObject({ status, message, details }: SandboxError) {
-  const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
+  const type = ERROR_TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
   return { object: 'error', message, type, param: details.param ?? null, code: details.code ?? null }
 }
 
 function toValidationIssue({ message, details: { param = '', code = 'value_error' } }: SandboxError) {
-  const place = param === '' ? [] : param.split('.')
-  const loc = ['body', ...place.map((step) => (/^\d+$/.test(step) ? Number(step) : step))]
+  const path = param === '' ? [] : param.split('.')
+  const loc = ['body', ...path.map((key) => (/^\d+$/.test(key) ? Number(key) : key))]
   return { type: code, loc, msg: message }
 }

@@ -1,48 +1,53 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
-import type { ModelReply, ModelToolCall } from '../model-request.ts'
+import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { toOpenAiUsage } from '../openai/reply.ts'
 import { splitText } from '../tokens.ts'
 
-/** An answer as one `chat.completion`. Thoughts make its content a list; `content_filter` is no reason that Mistral has. */
-export function toMistralBody(answer: ModelReply): string {
-  const { reasoning, text, toolCalls, finish } = answer
+/**
+ * Encodes a reply as a `chat.completion`. With reasoning, the content is an array of chunks. Refusals have
+ * the finish reason `content_filter`, which Mistral itself does not have.
+ */
+export function toMistralBody(reply: ModelReply): string {
+  const { reasoning, text, toolCalls, finish } = reply
   const message = {
     role: 'assistant',
     tool_calls: toolCalls.length > 0 ? toolCalls.map(toToolCall) : null,
     content: reasoning === undefined ? text : [toThinkingChunk(reasoning, true), { type: 'text', text }],
   }
   return JSON.stringify({
-    ...buildEnvelope(answer, 'chat.completion'),
+    ...buildEnvelope(reply, 'chat.completion'),
     choices: [{ index: 0, message, finish_reason: finish }],
-    usage: toUsage(answer),
+    usage: toUsage(reply),
   })
 }
 
-/** An answer as `chat.completion.chunk` records; tool calls, finish and usage share the last one. */
-export function toMistralStream(answer: ModelReply): StreamEvents {
-  const { reasoning = '', text, toolCalls, finish } = answer
-  const envelope = buildEnvelope(answer, 'chat.completion.chunk')
-  const chunk = (delta: JsonObject) =>
+/**
+ * Encodes a reply as `chat.completion.chunk` events; the last one has tool calls, finish reason and usage.
+ */
+export function toMistralStream(reply: ModelReply): StreamEvents {
+  const { reasoning = '', text, toolCalls, finish } = reply
+  const envelope = buildEnvelope(reply, 'chat.completion.chunk')
+  const toChunk = (delta: JsonObject) =>
     toEvent({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] })
-  const thoughts = splitText(reasoning).map((piece) => ({ content: [toThinkingChunk(piece, false)] }))
+  const reasoningDeltas = splitText(reasoning).map((piece) => ({ content: [toThinkingChunk(piece, false)] }))
   const deltas = [
     { role: 'assistant', content: '' },
-    ...thoughts,
-    ...(thoughts.length > 0 ? [{ content: [toThinkingChunk('', true)] }] : []),
+    ...reasoningDeltas,
+    ...(reasoningDeltas.length > 0 ? [{ content: [toThinkingChunk('', true)] }] : []),
     ...splitText(text).map((content) => ({ content })),
   ]
-  const end = { content: '', tool_calls: toolCalls.length > 0 ? toolCalls.map(toToolCall) : null }
-  const last = toEvent({
+  const lastDelta = { content: '', tool_calls: toolCalls.length > 0 ? toolCalls.map(toToolCall) : null }
+  const lastChunk = toEvent({
     ...envelope,
-    choices: [{ index: 0, delta: end, finish_reason: finish }],
-    usage: toUsage(answer),
+    choices: [{ index: 0, delta: lastDelta, finish_reason: finish }],
+    usage: toUsage(reply),
   })
-  return { content: deltas.map(chunk), closing: [last, { event: '', data: '[DONE]' }] }
+  return { content: deltas.map(toChunk), closing: [lastChunk, { event: '', data: '[DONE]' }] }
 }
 
-function toEvent(record: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(record) }
+function toEvent(data: JsonObject): SseEvent {
+  return { event: '', data: JSON.stringify(data) }
 }
 
 function buildEnvelope({ id, created, model }: ModelReply, object: string): JsonObject {
@@ -53,12 +58,12 @@ function toThinkingChunk(text: string, closed: boolean): JsonObject {
   return { type: 'thinking', thinking: text === '' ? [] : [{ type: 'text', text }], closed }
 }
 
-/** With an id of 9 letters and digits, the only kind that Mistral takes back. */
-function toToolCall({ id, name, argumentsJson: json }: ModelToolCall, index: number): JsonObject {
-  const short = `${id.replaceAll(/[^a-zA-Z0-9]/g, '').slice(-10, -2)}${index}`
-  return { id: short, function: { name, arguments: json }, index }
+/** Uses an id of nine letters and digits, the only kind that Mistral accepts in later requests. */
+function toToolCall({ id, name, argumentsJson }: ModelToolCall, index: number): JsonObject {
+  const shortId = `${id.replaceAll(/[^a-zA-Z0-9]/g, '').slice(-10, -2)}${index}`
+  return { id: shortId, function: { name, arguments: argumentsJson }, index }
 }
 
-function toUsage(answer: ModelReply): JsonObject {
-  return { ...toOpenAiUsage(answer), num_cached_tokens: answer.usage.cached ?? 0 }
+function toUsage(reply: ModelReply): JsonObject {
+  return { ...toOpenAiUsage(reply), num_cached_tokens: reply.usage.cached ?? 0 }
 }

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { ChatCall, WireFormat } from '../format.ts'
-import { SandboxError } from '../format.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
 import { toOpenAiBody, toOpenAiStream } from './reply.ts'
 import { parseOpenAiRequest } from './request.ts'
 
@@ -24,7 +23,7 @@ export const openaiFormat: WireFormat = {
   toErrorEvent: toOpenAiErrorEvent,
 }
 
-/** Reads the body of a chat request. Throws a `Refusal` (400) for one that OpenAI would not take. */
+/** Throws a `SandboxError` (400) if OpenAI would reject the body. */
 function parseCall(body: unknown): ChatCall {
   if (!isJsonObject(body)) throw new SandboxError(400, 'We could not parse the JSON body of your request.')
   const { stream_options: options } = body
@@ -33,8 +32,8 @@ function parseCall(body: unknown): ChatCall {
   return {
     request: parseOpenAiRequest(body),
     isStream: body.stream === true,
-    toBody: (answer) => toOpenAiBody(answer, unknownFields),
-    toStream: (answer) => toOpenAiStream(answer, unknownFields, includesUsage),
+    toBody: (reply) => toOpenAiBody(reply, unknownFields),
+    toStream: (reply) => toOpenAiStream(reply, unknownFields, includesUsage),
   }
 }
 
@@ -51,33 +50,33 @@ const ERROR_KINDS: Readonly<Record<number, ErrorKind>> = {
   503: { type: 'service_unavailable_error', code: 'server_is_overloaded' },
 }
 
-/** OpenAI's error body: `{error:{message,type,param,code}}`. */
+/** Encodes an error as `{error: {message, type, param, code}}`. */
 export function toOpenAiErrorBody({ status, message, details }: SandboxError): string {
   const { type, code } = ERROR_KINDS[status] ?? { type: errorTypeOf(status), code: null }
   const { param = null } = details
   return JSON.stringify({ error: { message, type, param, code: details.code ?? code } })
 }
 
-/** A failure in mid-stream is a record like any other, with the same body. */
-export function toOpenAiErrorEvent(refusal: SandboxError): SseEvent {
-  return { event: '', data: toOpenAiErrorBody(refusal) }
+/** An error in the middle of a stream is an ordinary event with the body of an error response. */
+export function toOpenAiErrorEvent(error: SandboxError): SseEvent {
+  return { event: '', data: toOpenAiErrorBody(error) }
 }
 
 function errorTypeOf(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
-// As of the API reference of November 2026; a field missing here is only reported as unknown.
+// From the API reference of November 2026. Other fields are accepted and reported in
+// `x_sandbox.unknown_fields`.
 const KNOWN_FIELDS = new Set(
   `messages model stream stream_options temperature top_p max_tokens max_completion_tokens stop n seed
   presence_penalty frequency_penalty logit_bias logprobs top_logprobs tools tool_choice parallel_tool_calls
-  functions function_call response_format reasoning_effort verbosity user metadata store service_tier modalities
-  audio prediction web_search_options prompt_cache_key prompt_cache_retention safety_identifier moderation`.split(
-    /\s+/,
-  ),
+  functions function_call response_format reasoning_effort verbosity user metadata store service_tier
+  modalities audio prediction web_search_options prompt_cache_key prompt_cache_retention safety_identifier
+  moderation`.split(/\s+/),
 )
 
-/** The names of the fields that OpenAI's chat requests do not have, sorted. */
+/** Returns the names of the fields that OpenAI's chat requests do not have, sorted. */
 function findUnknownFields(body: JsonObject): readonly string[] {
   return Object.keys(body)
     .filter((name) => !KNOWN_FIELDS.has(name))

@@ -1,48 +1,48 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
-import type { ModelReply, ModelToolCall } from '../model-request.ts'
+import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { splitText } from '../tokens.ts'
 
-/** An answer as one `chat.completion`. */
-export function toOpenAiBody(answer: ModelReply, unknownFields: readonly string[]): string {
+/** Encodes a reply as a `chat.completion`. */
+export function toOpenAiBody(reply: ModelReply, unknownFields: readonly string[]): string {
   return JSON.stringify({
-    ...buildEnvelope(answer, 'chat.completion', unknownFields),
-    choices: [{ index: 0, message: toMessage(answer), logprobs: null, finish_reason: answer.finish }],
-    usage: toOpenAiUsage(answer),
+    ...buildEnvelope(reply, 'chat.completion', unknownFields),
+    choices: [{ index: 0, message: toMessage(reply), logprobs: null, finish_reason: reply.finish }],
+    usage: toOpenAiUsage(reply),
   })
 }
 
-/** An answer as `chat.completion.chunk` records: role, pieces, finish, usage where it was asked for, `[DONE]`. */
+/** Encodes a reply as `chat.completion.chunk` events: role, pieces, finish, usage if requested, `[DONE]`. */
 export function toOpenAiStream(
-  answer: ModelReply,
+  reply: ModelReply,
   unknownFields: readonly string[],
   includesUsage: boolean,
 ): StreamEvents {
-  const envelope = buildEnvelope(answer, 'chat.completion.chunk', unknownFields)
-  const noUsage = includesUsage ? { usage: null } : {}
-  const chunk = (delta: JsonObject, finish: string | null = null) =>
+  const envelope = buildEnvelope(reply, 'chat.completion.chunk', unknownFields)
+  const nullUsage = includesUsage ? { usage: null } : {}
+  const toChunk = (delta: JsonObject, finish: string | null = null) =>
     toEvent({
       ...envelope,
       choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
-      ...noUsage,
+      ...nullUsage,
     })
-  const usage = toEvent({ ...envelope, choices: [], usage: toOpenAiUsage(answer) })
+  const usage = toEvent({ ...envelope, choices: [], usage: toOpenAiUsage(reply) })
   return {
-    content: toDeltas(answer).map((delta) => chunk(delta)),
-    closing: [chunk({}, answer.finish), ...(includesUsage ? [usage] : []), { event: '', data: '[DONE]' }],
+    content: toDeltas(reply).map((delta) => toChunk(delta)),
+    closing: [toChunk({}, reply.finish), ...(includesUsage ? [usage] : []), { event: '', data: '[DONE]' }],
   }
 }
 
-function toEvent(record: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(record) }
+function toEvent(data: JsonObject): SseEvent {
+  return { event: '', data: JSON.stringify(data) }
 }
 
-function buildEnvelope(answer: ModelReply, object: string, unknownFields: readonly string[]): JsonObject {
+function buildEnvelope(reply: ModelReply, object: string, unknownFields: readonly string[]): JsonObject {
   return {
-    id: `chatcmpl-${answer.id}`,
+    id: `chatcmpl-${reply.id}`,
     object,
-    created: answer.created,
-    model: answer.model,
+    created: reply.created,
+    model: reply.model,
     service_tier: 'default',
     system_fingerprint: 'fp_sandbox',
     x_sandbox: { unknown_fields: unknownFields },
@@ -50,15 +50,14 @@ function buildEnvelope(answer: ModelReply, object: string, unknownFields: readon
 }
 
 function toMessage({ reasoning, text, refusal, toolCalls }: ModelReply): JsonObject {
-  const thoughts = reasoning === undefined ? {} : { reasoning_content: reasoning }
-  const message = { role: 'assistant', refusal: refusal ?? null, annotations: [], ...thoughts }
+  const reasoningField = reasoning === undefined ? {} : { reasoning_content: reasoning }
+  const message = { role: 'assistant', refusal: refusal ?? null, annotations: [], ...reasoningField }
   if (toolCalls.length === 0) return { ...message, content: refusal === undefined ? text : null }
   return { ...message, content: null, tool_calls: toolCalls.map(toOpenAiToolCall) }
 }
 
-/** A call, whole. */
-export function toOpenAiToolCall({ id, name, argumentsJson: json }: ModelToolCall): JsonObject {
-  return { id, type: 'function', function: { name, arguments: json } }
+export function toOpenAiToolCall({ id, name, argumentsJson }: ModelToolCall): JsonObject {
+  return { id, type: 'function', function: { name, arguments: argumentsJson } }
 }
 
 function toDeltas({ reasoning = '', text, refusal = '', toolCalls }: ModelReply): readonly JsonObject[] {
@@ -71,14 +70,13 @@ function toDeltas({ reasoning = '', text, refusal = '', toolCalls }: ModelReply)
   ]
 }
 
-/** A call as it grows: its id and name, then its arguments in pieces. */
+/** Encodes a tool call as deltas: first its id and name, then its arguments in pieces. */
 export function toOpenAiToolCallDeltas(call: ModelToolCall, index: number): readonly JsonObject[] {
   const opening = { index, ...toOpenAiToolCall({ ...call, argumentsJson: '' }) }
-  const pieces = splitText(call.argumentsJson).map((json) => ({ index, function: { arguments: json } }))
-  return [opening, ...pieces].map((piece) => ({ tool_calls: [piece] }))
+  const pieces = splitText(call.argumentsJson).map((piece) => ({ index, function: { arguments: piece } }))
+  return [opening, ...pieces].map((delta) => ({ tool_calls: [delta] }))
 }
 
-/** Token counts. */
 export function toOpenAiUsage({ usage }: ModelReply): JsonObject {
   const { input, output, cached = 0, reasoning = 0 } = usage
   return {

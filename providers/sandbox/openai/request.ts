@@ -2,15 +2,9 @@ import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { SandboxError } from '../format.ts'
 import type { ModelRequest, ReplyFormat, ToolDefinition } from '../model-request.ts'
 
-interface ChatMessage {
-  readonly role: string
-  readonly text: string
-}
-
-/** Reads a chat request. Throws a `Refusal` (400) that names the field at fault. */
+/** Parses a chat request. Throws a `SandboxError` (400) that names the invalid field. */
 export function parseOpenAiRequest(body: JsonObject): ModelRequest {
-  const { model, messages: list, response_format: format, parallel_tool_calls: parallel } = body
-  const { reasoning_effort: effort } = body
+  const { model, messages: list, parallel_tool_calls: parallel, reasoning_effort: effort } = body
   if (typeof model !== 'string' || model === '') throw missingParameter('model')
   if (!Array.isArray(list) || list.length === 0) throw missingParameter('messages')
   const messages = list.map(parseMessage)
@@ -19,10 +13,10 @@ export function parseOpenAiRequest(body: JsonObject): ModelRequest {
     model,
     texts: messages.map(({ text }) => text),
     userText: messages.findLast(({ role }) => role === 'user')?.text ?? '',
-    toolResults: findToolResults(messages),
+    toolResults: trailingToolResultsOf(messages),
     ...parseToolChoice(body.tool_choice, tools),
     mayCallInParallel: parallel !== false,
-    replyFormat: parseReplyFormat(format),
+    replyFormat: parseReplyFormat(body.response_format),
     wantsReasoning: typeof effort === 'string' && effort !== 'none',
     maxTokens: parseMaxTokens(body, 'max_completion_tokens') ?? parseMaxTokens(body, 'max_tokens'),
     stop: parseStop(body.stop),
@@ -32,6 +26,11 @@ export function parseOpenAiRequest(body: JsonObject): ModelRequest {
 function missingParameter(param: string): SandboxError {
   const code = 'missing_required_parameter'
   return new SandboxError(400, `Missing required parameter: '${param}'.`, { param, code })
+}
+
+interface ChatMessage {
+  readonly role: string
+  readonly text: string
 }
 
 function parseMessage(message: unknown, index: number): ChatMessage {
@@ -49,8 +48,8 @@ function textOf(content: unknown): string {
   return texts.filter((text) => typeof text === 'string').join('\n')
 }
 
-/** The texts of the tool messages after everything else. */
-function findToolResults(messages: readonly ChatMessage[]): readonly string[] {
+/** Returns the texts of the tool messages at the end of the conversation. */
+function trailingToolResultsOf(messages: readonly ChatMessage[]): readonly string[] {
   const last = messages.findLastIndex(({ role }) => role !== 'tool' && role !== 'function')
   return messages.slice(last + 1).map(({ text }) => text)
 }
@@ -69,7 +68,7 @@ function parseMaxTokens(body: JsonObject, param: string): number | undefined {
   const value = body[param] ?? undefined
   if (value === undefined) return undefined
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1) return value
-  throw new SandboxError(400, `Invalid '${param}': expected a whole number of at least 1.`, { param })
+  throw new SandboxError(400, `Invalid '${param}': expected an integer of at least 1.`, { param })
 }
 
 function parseStop(stop: unknown): readonly string[] {
@@ -77,23 +76,32 @@ function parseStop(stop: unknown): readonly string[] {
   return sequences.filter((sequence) => typeof sequence === 'string' && sequence !== '')
 }
 
-/** The functions of a request's `tools`. */
+/** Parses the function tools; tools of other types are ignored. */
 function parseTools(tools: unknown): readonly ToolDefinition[] {
   return Array.isArray(tools) ? tools.map(parseFunction).filter((tool) => tool !== undefined) : []
 }
 
-/** Reads `tool_choice`, and leaves the tools that it allows. Throws a `Refusal` (400) for one that is not offered. */
+function parseFunction(tool: unknown): ToolDefinition | undefined {
+  const name = functionNameOf(tool)
+  if (name === undefined || !isJsonObject(tool) || !isJsonObject(tool.function)) return undefined
+  const { parameters } = tool.function
+  return { name, schema: isJsonObject(parameters) ? parameters : {} }
+}
+
+/**
+ * Returns the tool choice and the tools that it allows. Throws a `SandboxError` (400) if no tool remains to
+ * call.
+ */
 function parseToolChoice(
   choice: unknown,
   tools: readonly ToolDefinition[],
 ): Pick<ModelRequest, 'tools' | 'toolChoice'> {
   if (choice === 'none') return { tools, toolChoice: 'none' }
-  if (choice === 'required') return { tools: checkOffered(tools), toolChoice: 'required' }
+  if (choice === 'required') return { tools: requireTools(tools), toolChoice: 'required' }
   if (!isJsonObject(choice)) return { tools, toolChoice: 'auto' }
   if (isJsonObject(choice.allowed_tools)) return parseAllowedTools(choice.allowed_tools, tools)
   const name = functionNameOf(choice)
-  const offered = checkOffered(tools.filter((tool) => tool.name === name))
-  return { tools: offered, toolChoice: 'required' }
+  return { tools: requireTools(tools.filter((tool) => tool.name === name)), toolChoice: 'required' }
 }
 
 function parseAllowedTools({ mode, tools: allowed }: JsonObject, tools: readonly ToolDefinition[]) {
@@ -104,23 +112,14 @@ function parseAllowedTools({ mode, tools: allowed }: JsonObject, tools: readonly
   )
 }
 
-function parseFunction(tool: unknown): ToolDefinition | undefined {
-  const name = functionNameOf(tool)
-  if (name === undefined || !isJsonObject(tool) || !isJsonObject(tool.function)) return undefined
-  const { parameters } = tool.function
-  return { name, schema: isJsonObject(parameters) ? parameters : {} }
-}
-
-/** The name in `{type:"function", function:{name}}`. */
+/** Returns the name in `{type: "function", function: {name}}`. */
 function functionNameOf(value: unknown): string | undefined {
   const name = isJsonObject(value) && isJsonObject(value.function) ? value.function.name : undefined
   return typeof name === 'string' ? name : undefined
 }
 
-function checkOffered(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+function requireTools(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
   if (tools.length > 0) return tools
   const param = 'tool_choice'
-  throw new SandboxError(400, `Invalid value for '${param}': 'tools' does not offer such a function.`, {
-    param,
-  })
+  throw new SandboxError(400, `Invalid value for '${param}': 'tools' has no such function.`, { param })
 }
