@@ -62,12 +62,12 @@ export function createBuiltInPlugins(
     createAuth({
       accounts: state.accounts,
       commands: state.accountCommands,
-      failedKeys,
+      authFailures: failedKeys,
       adminGuard,
     }),
     createRateLimit(settings.rate_limits, {
       redisUrl: settings.redis_url ?? undefined,
-      shared: colleagues?.counter,
+      sharedCounter: colleagues?.counter,
     }),
     createPlan(),
     createTrace(colleagues?.records),

@@ -20,7 +20,7 @@ export function openFailedKeys(settings: Settings, metrics: Registry, logger: Lo
     limit: limits.failed_keys_per_minute,
     counter: createAuthFailureCounter(shared),
     readAddress: createAddressReader(trusted_proxies),
-    count: createAuthFailureMetric(metrics),
+    recordOutcome: createAuthFailureMetric(metrics),
     logger,
   })
 }

@@ -22,7 +22,7 @@ import { parseResponsesCall } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import { prefixErrors } from '../rules/endpoints.ts'
-import { describeError } from '../trace/request-record.ts'
+import { toRecordedError } from '../trace/request-record.ts'
 import type { AuditServices } from './audit-entries.ts'
 import { type Draft, type Drafts, type Endpoint, readSimulation, type Simulation } from './read-simulation.ts'
 
@@ -113,7 +113,7 @@ function showDecision(exchange: Exchange, refusal: GatewayError | undefined): Js
   return {
     outcome: refusal === undefined ? 'allowed' : 'refused',
     blocked_by: findBlock(exchange),
-    ...(refusal && { error: describeError(refusal) }),
+    ...(refusal && { error: toRecordedError(refusal) }),
     request: refusal === undefined ? exchange.request : null,
     warnings: exchange.warnings,
     rule_trace: exchange.trace,

@@ -4,85 +4,89 @@ import type { Logger } from 'pino'
 import { Counter, type Registry } from 'prom-client'
 import { GatewayError } from '../../core/contract/index.ts'
 import { addressGroup, type ReadAddress } from '../../core/http/client-address.ts'
-import type { RequestCount, RequestCounter } from '../rate-limit/counter.ts'
-import { toRetryAfterSeconds } from '../rate-limit/plugin.ts'
+import type { RequestCounter } from '../rate-limit/counter.ts'
+import { retryAdvice, toRetryAfterSeconds } from '../rate-limit/plugin.ts'
 
-/** Whose key was tried. They are counted apart, so that a wrong API key keeps no administrator out. */
+/**
+ * The kind of key that failed. Kinds are counted separately, so that invalid API keys do not lock out
+ * operators.
+ */
 type KeyKind = 'api' | 'admin'
 
-/** What became of a key that was refused: `limited` ones came from an address that had failed too often. */
+/** `refused` is a 401; `limited` is a 429 because the address is over its limit. */
 type AuthFailureOutcome = 'refused' | 'limited'
 
-/** Counts keys that failed, by address, and says when there were too many in a minute. */
+/** Limits authentication failures per client address. */
 export interface AuthFailureLimiter {
-  /** Counts a failure; gives what to answer: the refusal, or 429 from the one after the limit on. */
-  recordFailure(kind: KeyKind, request: IncomingMessage, refusal: GatewayError): Promise<GatewayError>
-  /** 429 while the address is over its limit, else undefined. */
+  /**
+   * Counts a failure. Resolves with the error to respond with: `error`, or a 429 if the address is over its
+   * limit.
+   */
+  recordFailure(kind: KeyKind, request: IncomingMessage, error: GatewayError): Promise<GatewayError>
+  /** Returns a 429 if the address has used up its limit, otherwise undefined. Counts nothing. */
   limitErrorFor(kind: KeyKind, request: IncomingMessage): GatewayError | undefined
   close(): Promise<void>
 }
 
 interface AuthFailureLimiterOptions {
-  /** Failures in a minute from one address; null is no limit. */
+  /** Failures per minute and address; null means no limit. */
   readonly limit: number | null
   readonly counter: AuthFailureCounter
   readonly readAddress: ReadAddress
-  readonly count: (kind: KeyKind, outcome: AuthFailureOutcome) => void
+  readonly recordOutcome: (kind: KeyKind, outcome: AuthFailureOutcome) => void
   readonly logger: Logger
 }
 
-export function createAuthFailureLimiter({
-  limit,
-  counter,
-  readAddress,
-  count,
-  logger,
-}: AuthFailureLimiterOptions): AuthFailureLimiter {
-  // Who has used up the limit, until when; a good key asks here, and waits for no counter.
-  const ends = new LRUCache<string, number>({ max: MAX_ADDRESSES })
-  const whoIs = (kind: KeyKind, request: IncomingMessage) => {
+export function createAuthFailureLimiter(options: AuthFailureLimiterOptions): AuthFailureLimiter {
+  const { limit, counter, readAddress, recordOutcome, logger } = options
+  // When the window of each address at its limit ends. Lets requests with a valid key be checked
+  // synchronously.
+  const limitedUntil = new LRUCache<string, number>({ max: MAX_ADDRESSES })
+  const identify = (kind: KeyKind, request: IncomingMessage) => {
     const address = addressGroup(readAddress(request))
     return { address, id: `${kind}:${address}` }
   }
 
   return {
-    async recordFailure(kind, request, refusal) {
+    async recordFailure(kind, request, error) {
       if (limit === null) {
-        count(kind, 'refused')
-        return refusal
+        recordOutcome(kind, 'refused')
+        return error
       }
-      const { address, id } = whoIs(kind, request)
-      const { used, resetMs }: RequestCount = await counter.count(id)
-      if (used >= limit) ends.set(id, performance.now() + resetMs)
-      if (used === limit + 1) logger.warn({ address, kind }, 'too many keys of an address failed')
-      count(kind, used > limit ? 'limited' : 'refused')
-      return used > limit ? tooMany(resetMs) : refusal
+      const { address, id } = identify(kind, request)
+      const { used, resetMs } = await counter.count(id)
+      if (used >= limit) limitedUntil.set(id, performance.now() + resetMs)
+      if (used === limit + 1) logger.warn({ address, kind }, 'authentication failure limit exceeded')
+      recordOutcome(kind, used > limit ? 'limited' : 'refused')
+      return used > limit ? tooManyFailures(resetMs) : error
     },
     limitErrorFor(kind, request) {
-      if (ends.size === 0) return undefined
-      const left = (ends.get(whoIs(kind, request).id) ?? 0) - performance.now()
-      return left > 0 ? tooMany(left) : undefined
+      if (limitedUntil.size === 0) return undefined
+      const remainingMs = (limitedUntil.get(identify(kind, request).id) ?? 0) - performance.now()
+      return remainingMs > 0 ? tooManyFailures(remainingMs) : undefined
     },
     close: counter.close,
   }
 }
 
-function tooMany(resetMs: number): GatewayError {
+function tooManyFailures(resetMs: number): GatewayError {
   const retryAfter = toRetryAfterSeconds(resetMs)
-  const message = `Too many keys from this address failed. Try again in ${retryAfter} seconds.`
+  const message = `Too many failed authentication attempts from this address. ${retryAdvice(retryAfter)}`
   return new GatewayError('rate_limit_exceeded', message, { retryAfter })
 }
 
 const KINDS: readonly KeyKind[] = ['api', 'admin']
 const OUTCOMES: readonly AuthFailureOutcome[] = ['refused', 'limited']
 
-/** A counter of keys that failed; every series is there from the start, so that a rate over them has no gaps. */
+/**
+ * Creates the metric of authentication failures. All series exist from the start, so that rates have no gaps.
+ */
 export function createAuthFailureMetric(
   metrics: Registry,
 ): (kind: KeyKind, outcome: AuthFailureOutcome) => void {
   const counter = new Counter({
-    name: 'signalbox_failed_keys_total',
-    help: 'Keys that were wrong, by kind and what was answered.',
+    name: 'signalbox_auth_failures_total',
+    help: 'Requests with an invalid key by kind of key and outcome.',
     labelNames: ['kind', 'outcome'],
     registers: [metrics],
   })
@@ -95,48 +99,53 @@ export type AuthFailureCounter = RequestCounter<string>
 
 const WINDOW_SECONDS = 60
 
-/** Counts in this process, for as long as the store of all processes does not answer. */
+/**
+ * Counts in the shared counter if there is one, and in this process while the shared counter is unavailable.
+ */
 export function createAuthFailureCounter(
   shared: Promise<RequestCounter<string>> | undefined,
 ): AuthFailureCounter {
-  const own = createMemoryAuthFailureCounter(WINDOW_SECONDS)
-  if (shared === undefined) return own
+  const local = createMemoryAuthFailureCounter(WINDOW_SECONDS)
+  if (shared === undefined) return local
   return {
     async count(id) {
       try {
         return await (await shared).count(id)
       } catch {
-        return own.count(id)
+        return local.count(id)
       }
     },
     close: async () => (await shared).close(),
   }
 }
 
-/** Failures that all processes with this Redis count together. */
+/** Opens a counter that is shared by all processes that use the same Redis. */
 export async function openRedisAuthFailureCounter(
   url: string,
   timeoutMs: number,
   logger: Logger,
 ): Promise<RequestCounter<string>> {
-  // Whether Redis is there is told by the rate limit already.
-  const quiet = logger.child({}, { level: 'silent' })
-  const options = { url, timeoutMs, windowSeconds: WINDOW_SECONDS, prefix: 'signalbox:failed-keys' }
+  // The rate limit already logs when Redis is unavailable.
+  const silentLogger = logger.child({}, { level: 'silent' })
+  const options = { url, timeoutMs, windowSeconds: WINDOW_SECONDS, prefix: 'signalbox:auth-failures' }
   const { openRedisCounter } = await import('../rate-limit/redis-counter.ts')
-  return openRedisCounter(options, quiet)
+  return openRedisCounter(options, silentLogger)
 }
 
-/** Of a flood of addresses the latest are remembered: some megabytes at most. */
+/**
+ * Bounds memory to a few megabytes when failures come from many addresses; the least recently used are
+ * dropped.
+ */
 export const MAX_ADDRESSES = 20_000
 
-/** Counts in this process. A window begins with the first failure of an address. */
+/** Counts in this process. The window of an address starts with its first failure. */
 export function createMemoryAuthFailureCounter(windowSeconds: number): RequestCounter<string> {
   const failures = new LRUCache<string, { used: number }>({ max: MAX_ADDRESSES, ttl: windowSeconds * 1000 })
   return {
     async count(id) {
-      const known = failures.get(id) ?? { used: 0 }
-      if (known.used++ === 0) failures.set(id, known)
-      return { used: known.used, resetMs: failures.getRemainingTTL(id) }
+      const entry = failures.get(id) ?? { used: 0 }
+      if (entry.used++ === 0) failures.set(id, entry)
+      return { used: entry.used, resetMs: failures.getRemainingTTL(id) }
     },
     close: async () => undefined,
   }

@@ -9,19 +9,22 @@ import { requireApiKey } from './authenticate.ts'
 interface AuthServices {
   readonly accounts: Accounts
   readonly commands: AccountCommands
-  readonly failedKeys: AuthFailureLimiter
-  /** Lets administrators through. Without it there are no `/admin` endpoints. */
+  readonly authFailures: AuthFailureLimiter
+  /** Admits requests with the admin key. If undefined, there are no `/admin` endpoints. */
   readonly adminGuard: GatewayMiddleware | undefined
 }
 
-/** Who is calling: every later plugin can rely on `ctx.account`. */
-export function createAuth({ accounts, commands, failedKeys, adminGuard }: AuthServices): Plugin {
+/**
+ * Authenticates requests by API key and sets `ctx.account` for all later plugins; serves the `/admin`
+ * endpoints.
+ */
+export function createAuth({ accounts, commands, authFailures, adminGuard }: AuthServices): Plugin {
   return {
     name: 'auth',
     applies: 'all',
     needs: 'headers',
     setup: () => ({
-      middleware: requireApiKey(accounts, failedKeys),
+      middleware: requireApiKey(accounts, authFailures),
       ...(adminGuard !== undefined && { openapi: adminPaths }),
       publicRoutes(router) {
         if (adminGuard !== undefined) addAdminRoutes(router, accounts, commands, adminGuard)

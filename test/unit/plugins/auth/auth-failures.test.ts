@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { createMemoryAuthFailureCounter, MAX_ADDRESSES } from '../../../../plugins/auth/auth-failures.ts'
 
-describe('failures counted in memory', () => {
-  it('are remembered of the latest addresses only, however many there are', async () => {
+describe('in-memory authentication failure counter', () => {
+  it('keeps only the most recent addresses', async () => {
     const failures = createMemoryAuthFailureCounter(60)
     await failures.count('first')
     expect((await failures.count('first')).used).to.equal(2)
@@ -11,7 +11,7 @@ describe('failures counted in memory', () => {
     expect((await failures.count(`address ${MAX_ADDRESSES - 1}`)).used).to.equal(2)
   })
 
-  it('are forgotten when the window of the first one ends', async () => {
+  it('resets an address when the window of its first failure ends', async () => {
     const failures = createMemoryAuthFailureCounter(0.2)
     const { resetMs } = await failures.count('someone')
     expect(resetMs).to.be.within(1, 200)
