@@ -20,7 +20,7 @@ import {
 const tag = 'admin'
 const key = 'adminKey'
 
-const userId = pathParameter('id', 7, 'The number of a user.')
+const userId = pathParameter('id', 7, 'The id of a user.')
 
 export const adminPaths: JsonObject = {
   '/admin/users': {
@@ -35,7 +35,7 @@ export const adminPaths: JsonObject = {
       id: 'createUser',
       tag,
       key,
-      summary: 'Makes a user.',
+      summary: 'Creates a user.',
       body: { schema: ref('NewUser'), examples: { paid: { name: 'Ada', plan: 'paid' } } },
       responses: { 201: dataEnvelope(ref('User')), ...errorResponses('Error', 400, 401, 429, 409, 413, 507) },
     }),
@@ -46,7 +46,7 @@ export const adminPaths: JsonObject = {
       id: 'updateUser',
       tag,
       key,
-      summary: 'Changes the plan of a user, or the limit that is their own; null is no limit.',
+      summary: 'Updates the plan or the rate limit of a user; a limit of null means unlimited.',
       body: {
         schema: ref('UserChange'),
         examples: {
@@ -67,7 +67,7 @@ export const adminPaths: JsonObject = {
       id: 'issueKey',
       tag,
       key,
-      summary: 'Gives a user an API key, which is shown this once.',
+      summary: 'Creates an API key for a user. The key is only returned once.',
       responses: {
         201: dataEnvelope(closedObject({ id: string, key: string })),
         ...errorResponses('Error', 401, 429, 404, 409, 507),
@@ -105,7 +105,7 @@ export const probePaths: JsonObject = {
       id: 'checkHealth',
       tag: 'operation',
       key: 'none',
-      summary: 'Answers while the process lives.',
+      summary: 'Responds as long as the process runs.',
       responses: { 200: closedObject({ status: { const: 'ok' } }) },
     }),
   },
@@ -114,7 +114,7 @@ export const probePaths: JsonObject = {
       id: 'checkReadiness',
       tag: 'operation',
       key: 'none',
-      summary: 'Says whether traffic may be sent here.',
+      summary: 'Reports whether this node can serve traffic.',
       responses: {
         200: closedObject({ status: { const: 'ready' }, event_log: string }),
         503: closedObject({ status: { const: 'not ready' }, reason: string, event_log: string }),
@@ -129,7 +129,7 @@ export const documentPaths: JsonObject = {
       id: 'readDocument',
       tag: 'operation',
       key: 'none',
-      summary: 'This document.',
+      summary: 'Returns this document.',
       responses: { 200: anyObject },
     }),
   },
@@ -141,7 +141,7 @@ export const metricsPaths: JsonObject = {
       id: 'readMetrics',
       tag: 'operation',
       key: 'adminKey',
-      summary: "Shows all metrics in Prometheus' text format.",
+      summary: "Returns all metrics in Prometheus' text format.",
       responses: { 200: 'text/plain', ...errorResponses('Error', 401, 429) },
     }),
   },

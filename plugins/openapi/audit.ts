@@ -5,12 +5,12 @@ import { simulationSchema } from '../audit/read-simulation.ts'
 import {
   anyObject,
   arrayOf,
-  asOfParameter,
   closedObject,
   dataEnvelope,
   describeOperation,
   ifMatchParameter,
   integer,
+  logPointParameter,
   nullable,
   number,
   object,
@@ -40,7 +40,7 @@ export const simulationPaths: JsonObject = {
     post: describeOperation({
       id: 'simulate',
       tag: 'audit',
-      summary: 'Says what would become of an inference request; nothing is sent.',
+      summary: 'Simulates an inference request without calling a model.',
       body: {
         schema: ref('SimulationRequest'),
         examples: {
@@ -57,10 +57,10 @@ export const simulationPaths: JsonObject = {
   },
 }
 
-const requests = ['ChatRequest', 'ResponsesRequest', 'RouteRequest'].map(ref)
+const inferenceRequests = ['ChatRequest', 'ResponsesRequest', 'RouteRequest'].map(ref)
 
 export const simulationSchemas: JsonObject = {
-  SimulationRequest: { ...simulationSchema, anyOf: requests },
+  SimulationRequest: { ...simulationSchema, anyOf: inferenceRequests },
   Simulation: closedObject({
     outcome: stringEnum('allowed', 'refused'),
     blocked_by: nullable(closedObject({ rule_id: integer, name: string })),
@@ -85,19 +85,19 @@ export const auditPaths: JsonObject = {
     get: describeOperation({
       id: 'audit',
       tag,
-      summary: 'Lists all that happened to your rules, keys and plan, newest first.',
+      summary: 'Lists the changes to your rules, keys and plan, newest first.',
       parameters: [
-        asOfParameter('since', '2026-03-01T09:30:00Z', 'Not before'),
-        asOfParameter('until', '2026-03-02T09:30:00Z', 'Not after'),
-        queryParameter('actor', string, 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'Who made the change.'),
-        queryParameter('kind', stringEnum(...SUBJECTS), 'routing', 'What was changed.'),
+        logPointParameter('since', '2026-03-01T09:30:00Z', 'Start of the range, inclusive'),
+        logPointParameter('until', '2026-03-02T09:30:00Z', 'End of the range, inclusive'),
+        queryParameter('actor', string, 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The author of the changes.'),
+        queryParameter('kind', stringEnum(...SUBJECTS), 'routing', 'The kind of changed object.'),
         queryParameter(
           'limit',
           { type: 'integer', minimum: 1, maximum: 500 },
           10,
-          'Entries in the answer; 50 when left out.',
+          'Maximum number of entries. Default: 50.',
         ),
-        queryParameter('cursor', string, 'YmVsb3c6Nw', 'The next_cursor of the answer before.'),
+        queryParameter('cursor', string, 'YmVsb3c6Nw', 'The next_cursor of the previous page.'),
       ],
       responses: {
         200: closedObject({ data: arrayOf(ref('Change')), next_cursor: nullable(string) }),
@@ -109,10 +109,13 @@ export const auditPaths: JsonObject = {
     get: describeOperation({
       id: 'diffRules',
       tag,
-      summary: 'Says what became of your rules from one moment to another.',
+      summary: 'Compares your rules at two points in the log.',
       parameters: [
-        { ...asOfParameter('from', '2026-03-01T09:30:00Z', 'The one moment'), required: true },
-        asOfParameter('to', '2026-03-02T09:30:00Z', 'The other; now when left out'),
+        {
+          ...logPointParameter('from', '2026-03-01T09:30:00Z', 'The start of the comparison'),
+          required: true,
+        },
+        logPointParameter('to', '2026-03-02T09:30:00Z', 'The end of the comparison, by default now'),
       ],
       responses: { 200: dataEnvelope(ref('Diff')), ...userErrorResponses('ErrorWithParameter', 400, 403) },
     }),
@@ -127,7 +130,7 @@ function describeHistory(name: string, path: string): JsonObject {
       get: describeOperation({
         id: `read${name}History`,
         tag,
-        summary: 'Lists all that happened to a rule, oldest first.',
+        summary: 'Lists the changes to a rule, oldest first.',
         responses: {
           200: dataEnvelope(arrayOf(ref('Change'))),
           ...userErrorResponses('ErrorWithParameter', 403, 404),
@@ -139,7 +142,7 @@ function describeHistory(name: string, path: string): JsonObject {
       post: describeOperation({
         id: `revert${name}`,
         tag,
-        summary: 'Gives a rule the content of an earlier revision, as a new change.',
+        summary: 'Restores the content of an earlier revision of a rule as a new revision.',
         parameters: [ifMatchParameter],
         body: { schema: ref('Revert'), examples: { first: { revision: 1 } } },
         responses: {
@@ -151,7 +154,7 @@ function describeHistory(name: string, path: string): JsonObject {
   }
 }
 
-const diffOfKind = closedObject({
+const diffByKind = closedObject({
   added: arrayOf(anyObject),
   changed: arrayOf(closedObject({ id: integer, name: string, changes: anyObject })),
   removed: arrayOf(anyObject),
@@ -172,6 +175,6 @@ export const auditSchemas: JsonObject = {
     before: nullable(anyObject),
     after: nullable(anyObject),
   }),
-  Diff: closedObject({ from: integer, to: integer, routing: diffOfKind, firewall: diffOfKind }),
+  Diff: closedObject({ from: integer, to: integer, routing: diffByKind, firewall: diffByKind }),
   ...simulationSchemas,
 }

@@ -8,12 +8,12 @@ export const boolean = { type: 'boolean' }
 export const anyObject = { type: 'object' }
 export const timestamp = { type: 'string', description: 'ISO 8601, UTC' }
 
-/** A schema of the components by its name. */
+/** References a schema of the components. */
 export function ref(name: string): JsonObject {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** An object with these fields, of which only those whose name ends with `?` may be left out. */
+/** An object schema with these fields. Fields whose name ends in `?` are optional. */
 export function object(fields: Readonly<Record<string, JsonObject>>): JsonObject {
   const names = Object.keys(fields)
   return {
@@ -23,7 +23,7 @@ export function object(fields: Readonly<Record<string, JsonObject>>): JsonObject
   }
 }
 
-/** An object with these fields and no others. */
+/** Like `object`, but without additional fields. */
 export function closedObject(fields: Readonly<Record<string, JsonObject>>): JsonObject {
   return { ...object(fields), additionalProperties: false }
 }
@@ -40,14 +40,14 @@ export function nullable(schema: JsonObject): JsonObject {
   return { anyOf: [schema, { type: 'null' }] }
 }
 
-/** `{data: …}`, as successful results come (docs/api.md, "Chat completions"). */
+/** The `{data: …}` envelope of successful results. */
 export function dataEnvelope(schema: JsonObject): JsonObject {
   return closedObject({ data: schema })
 }
 
 export const successBody = closedObject({ success: { const: true } })
 
-/** A parameter of the path. The example has the right form; a caller puts an id of their own there. */
+/** A path parameter. The example only shows the format of the id. */
 export function pathParameter(name: string, example: string | number, description: string): JsonObject {
   return {
     name,
@@ -59,7 +59,7 @@ export function pathParameter(name: string, example: string | number, descriptio
   }
 }
 
-/** An optional parameter of the query. */
+/** An optional query parameter. */
 export function queryParameter(
   name: string,
   schema: JsonObject,
@@ -74,64 +74,57 @@ export function headerParameter(name: string, example: string, description: stri
   return { name, in: 'header', description, schema: { type: 'string' }, example }
 }
 
-/** A moment: a position in the event log, or an ISO 8601 time with its zone. */
-export function asOfParameter(name: string, example: string, description: string): JsonObject {
+/** An optional query parameter for a point in the event log: a position or a time. */
+export function logPointParameter(name: string, example: string, description: string): JsonObject {
   return queryParameter(
     name,
     { type: 'string' },
     example,
-    `${description}: a log position, or an ISO 8601 time with its zone.`,
+    `${description}: a log position or an ISO 8601 time with a time zone.`,
   )
 }
 
 export const ifMatchParameter = headerParameter(
   'If-Match',
   '"1"',
-  'The ETag of the rule that was read; 412 when it was changed since.',
+  'The ETag of the rule. If the rule has changed since, the response is 412.',
 )
 
-/** What is said of one method of one path. */
+/** The description of one method of one path. */
 interface Operation {
-  /** The name that generated clients give it. */
+  /** The operation id, from which generated clients derive method names. */
   readonly id: string
   readonly tag: string
   readonly summary: string
-  /** Whose bearer it takes; the user's when left out. */
+  /** The key that the endpoint requires. Default: `apiKey`. */
   readonly key?: 'apiKey' | 'adminKey' | 'none'
   readonly parameters?: readonly JsonObject[]
   readonly body?: RequestBody
-  /** By status, those of errors too. */
+  /** By status, including errors. */
   readonly responses: OperationResponses
-  /** Another media type that 200 may come in. */
+  /** A second media type of the 200 response. */
   readonly alternativeMediaType?: string
 }
 
 interface RequestBody {
   readonly schema: JsonObject
-  /** False where the body may be left out. */
+  /** Default: true. */
   readonly required?: boolean
-  /** Bodies that are answered as they stand, by name. */
+  /** Complete, valid bodies by name. */
   readonly examples: Readonly<Record<string, JsonObject>>
 }
 
-/** The schema of a JSON answer, or the media type of another. */
+/** By status: the schema of a JSON response, or the media type of another response. */
 export type OperationResponses = Readonly<Record<number, JsonObject | string>>
 
-/** An OpenAPI operation object. */
+/** Builds an OpenAPI operation object. */
 export function describeOperation(operation: Operation): JsonObject {
-  const {
-    id,
-    tag,
-    summary,
-    key = 'apiKey',
-    parameters,
-    body,
-    responses: answers,
-    alternativeMediaType: alsoAs,
-  } = operation
-  const responses = Object.entries(answers).map(([status, answer]) => {
-    const other = status === '200' && alsoAs !== undefined && describeContent(alsoAs)
-    return [status, { description: STATUS_CODES[status], content: { ...describeContent(answer), ...other } }]
+  const { id, tag, summary, key = 'apiKey', parameters, body, alternativeMediaType } = operation
+  const responses = Object.entries(operation.responses).map(([status, response]) => {
+    const hasAlternative = status === '200' && alternativeMediaType !== undefined
+    const alternative = hasAlternative && describeContent(alternativeMediaType)
+    const content = { ...describeContent(response), ...alternative }
+    return [status, { description: STATUS_CODES[status], content }]
   })
   return {
     operationId: id,
@@ -144,17 +137,17 @@ export function describeOperation(operation: Operation): JsonObject {
   }
 }
 
-function describeContent(answer: JsonObject | string): JsonObject {
-  if (typeof answer === 'string') return { [answer]: { schema: { type: 'string' } } }
-  return { 'application/json': { schema: answer } }
+function describeContent(response: JsonObject | string): JsonObject {
+  if (typeof response === 'string') return { [response]: { schema: { type: 'string' } } }
+  return { 'application/json': { schema: response } }
 }
 
 function describeBody({ schema, required = true, examples }: RequestBody): JsonObject {
-  const named = Object.entries(examples).map(([name, value]) => [name, { value }])
-  return { required, content: { 'application/json': { schema, examples: Object.fromEntries(named) } } }
+  const entries = Object.entries(examples).map(([name, value]) => [name, { value }])
+  return { required, content: { 'application/json': { schema, examples: Object.fromEntries(entries) } } }
 }
 
-const general = {
+const commonErrorFields = {
   message: string,
   type: string,
   http_status: integer,
@@ -162,10 +155,10 @@ const general = {
   'errors?': { type: 'object', additionalProperties: arrayOf(string) },
 }
 
-/** The shapes of errors (docs/api.md, "Errors"). */
+/** The error bodies (docs/api.md, "Errors"). */
 export const errorSchemas: JsonObject = {
-  Error: closedObject({ error: closedObject(general) }),
-  ErrorWithParameter: closedObject({ error: closedObject({ ...general, 'param?': string }) }),
+  Error: closedObject({ error: closedObject(commonErrorFields) }),
+  ErrorWithParameter: closedObject({ error: closedObject({ ...commonErrorFields, 'param?': string }) }),
   MessageError: closedObject({ error: closedObject({ message: string }) }),
   BlockedError: closedObject({
     error: closedObject({ message: string, meta: closedObject({ rule_id: integer }) }),
@@ -191,17 +184,17 @@ export const errorSchemas: JsonObject = {
   }),
 }
 
-/** The same shape for each of these statuses, and for what any endpoint may answer. */
+/** Error responses with the same schema for these statuses and for those of every endpoint (500, 503). */
 export function errorResponses(name: string, ...statuses: readonly number[]): OperationResponses {
   return Object.fromEntries([...statuses, 500, 503].map((status) => [status, ref(name)]))
 }
 
-/** What endpoints for users may answer besides. */
+/** Error responses of endpoints that require an API key. */
 export function userErrorResponses(name: string, ...statuses: readonly number[]): OperationResponses {
   return errorResponses(name, 401, 429, ...statuses)
 }
 
-/** What an inference endpoint may answer; 403 is a firewall block. */
+/** Error responses of inference endpoints; 403 is a block by a firewall rule. */
 export function inferenceErrorResponses(name: string): OperationResponses {
   return { ...userErrorResponses(name, 400, 404, 408, 413, 502, 504), 403: ref('BlockedError') }
 }

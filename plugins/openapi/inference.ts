@@ -24,12 +24,16 @@ import {
 
 const tag = 'inference'
 
-/** What every inference endpoint takes besides its body. */
+/** The parameters of all inference endpoints. */
 export const inferenceParameters = [
-  headerParameter('x-include-trace', 'true', 'true: metadata.rule_trace says what became of every rule.'),
+  headerParameter(
+    'x-include-trace',
+    'true',
+    'If true, metadata.rule_trace in the response lists the outcome of every rule.',
+  ),
 ]
 
-const said = 'Write a haiku about railways.'
+const prompt = 'Write a haiku about railways.'
 const weather = {
   name: 'weather',
   description: 'The weather in a city',
@@ -41,14 +45,15 @@ export const inferencePaths: JsonObject = {
     post: describeOperation({
       id: 'createChatCompletion',
       tag,
-      summary: 'Answers a chat, as OpenAI does, by the model that the rules or the request choose.',
+      summary:
+        "Creates a chat completion in OpenAI's format with the model chosen by rules or by the request.",
       parameters: inferenceParameters,
       body: {
         schema: ref('ChatRequest'),
         examples: {
-          automatic: { model: 'auto:cost', messages: [{ role: 'user', content: said }] },
-          named: { model: 'gpt-4o', messages: [{ role: 'user', content: said }], max_tokens: 100 },
-          streamed: { model: 'auto:fast', messages: [{ role: 'user', content: said }], stream: true },
+          automatic: { model: 'auto:cost', messages: [{ role: 'user', content: prompt }] },
+          named: { model: 'gpt-4o', messages: [{ role: 'user', content: prompt }], max_tokens: 100 },
+          streamed: { model: 'auto:fast', messages: [{ role: 'user', content: prompt }], stream: true },
           tools: {
             model: 'anthropic:claude-haiku-4-5',
             messages: [{ role: 'user', content: 'How is the weather in Basel?' }],
@@ -62,19 +67,19 @@ export const inferencePaths: JsonObject = {
   },
 }
 
-/** What the direct-routing address serves. */
+/** The paths of the direct routing address. */
 export const routePaths: JsonObject = {
   '/route': {
     post: describeOperation({
       id: 'route',
       tag,
-      summary: 'Answers a prompt by the model that suits it best; on the direct-routing address.',
+      summary: 'Answers a prompt with the best matching model; served on the direct routing address.',
       parameters: inferenceParameters,
       body: {
         schema: ref('RouteRequest'),
         examples: {
-          automatic: { prompt: said, cost_priority: 'cost' },
-          preferred: { prompt: said, model_preferences: ['gpt-4o', 'mistral-large-latest'], max_tokens: 50 },
+          automatic: { prompt, cost_priority: 'cost' },
+          preferred: { prompt, model_preferences: ['gpt-4o', 'mistral-large-latest'], max_tokens: 50 },
         },
       },
       responses: { 200: ref('RouteResult'), ...inferenceErrorResponses('RouteError') },
@@ -138,7 +143,7 @@ export const modelsPaths: JsonObject = {
     get: describeOperation({
       id: 'listModels',
       tag: 'models',
-      summary: 'Lists the routing modes and the models that are served.',
+      summary: 'Lists the routing modes and the available models.',
       responses: {
         200: closedObject({ object: { const: 'list' }, data: arrayOf(ref('Model')) }),
         ...userErrorResponses('ChatError'),
@@ -146,11 +151,11 @@ export const modelsPaths: JsonObject = {
     }),
   },
   '/v1/models/{id}': {
-    parameters: [pathParameter('id', 'gpt-4o', 'The name of a model or of a routing mode.')],
+    parameters: [pathParameter('id', 'gpt-4o', 'The name of a model or routing mode.')],
     get: describeOperation({
       id: 'readModel',
       tag: 'models',
-      summary: 'Shows a model.',
+      summary: 'Returns a model.',
       responses: { 200: ref('Model'), ...userErrorResponses('ChatError', 404) },
     }),
   },
@@ -182,19 +187,19 @@ export const modelsSchemas: JsonObject = {
       output: number,
       'above?': anyObject,
     }),
-    description: 'USD per million tokens',
+    description: 'In USD per million tokens.',
   },
 }
 
 export const requestsPaths: JsonObject = {
   '/v1/requests/{id}': {
     parameters: [
-      pathParameter('id', 'req_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The x_request_id of one of your last requests.'),
+      pathParameter('id', 'req_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The x_request_id of one of your recent requests.'),
     ],
     get: describeOperation({
       id: 'readRequest',
       tag: 'inference',
-      summary: 'Shows what became of a request: the rules, the route, the calls to providers.',
+      summary: 'Returns the record of a request: applied rules, route and provider calls.',
       responses: { 200: dataEnvelope(ref('RequestRecord')), ...userErrorResponses('Error', 404) },
     }),
   },

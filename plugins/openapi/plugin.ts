@@ -1,7 +1,7 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { buildOpenApiDocument, type DocumentParts } from './document.ts'
 
-/** `GET /openapi.json`: every endpoint, described by the schemas that its requests are checked with. */
+/** Serves `GET /openapi.json`, built from the schemas that validate the requests. */
 export function createOpenApi(parts: Omit<DocumentParts, 'paths'>): Plugin {
   return {
     name: 'openapi',

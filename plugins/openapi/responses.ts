@@ -25,12 +25,12 @@ const tag = 'responses'
 
 const responseId = 'resp_gGvBxwr2CTTZ4RYVqXhM0SkL'
 
-const said = 'Name three signals of a railway.'
+const input = 'Name three signals of a railway.'
 
-const stored = pathParameter(
+const responseIdParameter = pathParameter(
   'id',
   responseId,
-  'The id of one of your responses, or the request id of its call.',
+  'The id of one of your responses, or the id of the request that created it.',
 )
 
 const eventStream = 'text/event-stream'
@@ -40,22 +40,22 @@ export const responsesPaths: JsonObject = {
     post: describeOperation({
       id: 'createResponse',
       tag,
-      summary: 'Answers an input, and keeps the answer for replay and for conversations.',
+      summary: 'Creates a response and stores it for replay and conversations.',
       parameters: inferenceParameters,
       body: {
         schema: ref('ResponsesRequest'),
         examples: {
-          automatic: { input: said },
+          automatic: { input },
           instructed: {
             model: 'auto:quality',
-            input: said,
+            input,
             instructions: 'Answer in one line.',
             max_output_tokens: 200,
             temperature: 0.5,
           },
           continued: { input: 'And which is the oldest?', previous_response_id: responseId },
-          streamed: { input: said, stream: true },
-          unkept: { input: [{ role: 'user', content: said }], store: false },
+          streamed: { input, stream: true },
+          not_stored: { input: [{ role: 'user', content: input }], store: false },
         },
       },
       responses: { 200: ref('Response'), ...inferenceErrorResponses('ChatError') },
@@ -63,11 +63,11 @@ export const responsesPaths: JsonObject = {
     }),
   },
   '/v1/responses/{id}': {
-    parameters: [stored],
+    parameters: [responseIdParameter],
     post: describeOperation({
       id: 'replayResponse',
       tag,
-      summary: 'Answers with a stored response once more; no model is asked.',
+      summary: 'Replays a stored response without calling a model.',
       body: {
         schema: ref('Replay'),
         required: false,
@@ -79,9 +79,14 @@ export const responsesPaths: JsonObject = {
     get: describeOperation({
       id: 'readResponse',
       tag,
-      summary: 'Shows a stored response.',
+      summary: 'Returns a stored response.',
       parameters: [
-        queryParameter('stream', stringEnum('true', 'false'), 'true', 'true: as the events of a stream.'),
+        queryParameter(
+          'stream',
+          stringEnum('true', 'false'),
+          'true',
+          'If true, the response is streamed as events.',
+        ),
       ],
       responses: { 200: ref('Response'), ...userErrorResponses('ChatError', 404, 409) },
       alternativeMediaType: eventStream,
@@ -89,7 +94,7 @@ export const responsesPaths: JsonObject = {
     delete: describeOperation({
       id: 'deleteResponse',
       tag,
-      summary: 'Removes a stored response.',
+      summary: 'Deletes a stored response.',
       responses: {
         200: closedObject({ id: string, object: { const: 'response' }, deleted: { const: true } }),
         ...userErrorResponses('ChatError', 404, 409, 507),
@@ -97,24 +102,24 @@ export const responsesPaths: JsonObject = {
     }),
   },
   '/v1/responses/{id}/input_items': {
-    parameters: [stored],
+    parameters: [responseIdParameter],
     get: describeOperation({
       id: 'listInputItems',
       tag,
-      summary: 'Lists what a stored response was an answer to.',
+      summary: 'Lists the input items of a stored response.',
       parameters: [
-        queryParameter('order', stringEnum('asc', 'desc'), 'asc', 'desc when left out.'),
+        queryParameter('order', stringEnum('asc', 'desc'), 'asc', 'Default: desc.'),
         queryParameter(
           'limit',
           { type: 'integer', minimum: 1, maximum: 100 },
           20,
-          'Items in the answer; 20 when left out.',
+          'Maximum number of items. Default: 20.',
         ),
         queryParameter(
           'after',
           string,
           'msg_gGvBxwr2CTTZ4RYVqXhM0SkL0',
-          'The id of the item before the first one.',
+          'Returns items after the item with this id.',
         ),
       ],
       responses: { 200: ref('InputItems'), ...userErrorResponses('ChatError', 400, 404, 409) },

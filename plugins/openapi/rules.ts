@@ -3,13 +3,13 @@ import { batchSchema } from '../rules/batch.ts'
 import {
   anyObject,
   arrayOf,
-  asOfParameter,
   boolean,
   closedObject,
   dataEnvelope,
   describeOperation,
   ifMatchParameter,
   integer,
+  logPointParameter,
   nullable,
   type OperationResponses,
   pathParameter,
@@ -21,29 +21,27 @@ import {
   userErrorResponses,
 } from './builders.ts'
 
-/** What the descriptions of the two kinds differ in. */
+/** The differences between the descriptions of the two rule kinds. */
 interface RuleKindDescription {
-  /** Of its schemas: `RoutingRule`, `RoutingRuleInput`, `RoutingRuleChange`. */
+  /** The base name of the schemas: `RoutingRule` for `RoutingRuleInput` and `RoutingRuleChange`. */
   readonly name: string
   readonly path: string
   readonly examples: Readonly<Record<string, JsonObject>>
   readonly change: JsonObject
-  /** Errors that come in a shape of their own. */
-  readonly special: OperationResponses
+  /** Error responses that differ from those of other endpoints. */
+  readonly errors: OperationResponses
 }
 
-const rule = { name: 'Contracts', is_enabled: true, priority: 10 }
+const commonExample = { name: 'Contracts', is_enabled: true, priority: 10 }
 
-/** A new routing rule. */
 export const exampleRoutingRule = {
-  ...rule,
+  ...commonExample,
   match_json: { contains: ['contract', 'invoice'] },
   action_json: { set_mode: 'cost' },
 }
 
-/** A new firewall rule. */
 export const exampleFirewallRule = {
-  ...rule,
+  ...commonExample,
   scope: 'prompt',
   type: 'regex',
   pattern: '[\\w.]+@[\\w.]+',
@@ -51,28 +49,32 @@ export const exampleFirewallRule = {
   replacement: '[address]',
 }
 
-export const ruleIdParameter = pathParameter('id', 7, 'The number of one of your rules.')
+export const ruleIdParameter = pathParameter('id', 7, 'The id of one of your rules.')
 
-const asOf = asOfParameter('as_of', '2026-03-01T09:30:00Z', 'The rules as they were then')
+const asOfParameter = logPointParameter(
+  'as_of',
+  '2026-03-01T09:30:00Z',
+  'Returns the rules as of a point in the log',
+)
 
 export const routingPaths = describeRuleKind({
   name: 'RoutingRule',
   path: '/v1/routing-rules',
   examples: {
     conditions: exampleRoutingRule,
-    everything: {
-      ...rule,
+    match_all: {
+      ...commonExample,
       match_json: {},
       action_json: { set_provider: 'openai', add_warning: { message: 'Be brief.' } },
     },
-    texts: {
-      ...rule,
+    json_strings: {
+      ...commonExample,
       match_json: '{"task":"summary","metadata_equals":{"team":"blue"}}',
       action_json: '{"set_model":"gpt-4o"}',
     },
   },
   change: { priority: -5, match_json: { mode: 'quality' } },
-  special: { 400: ref('MessageError'), 422: ref('Error') },
+  errors: { 400: ref('MessageError'), 422: ref('Error') },
 })
 
 export const firewallPaths = describeRuleKind({
@@ -80,33 +82,32 @@ export const firewallPaths = describeRuleKind({
   path: '/v1/firewall-rules',
   examples: {
     mask: exampleFirewallRule,
-    block: { ...rule, scope: 'prompt', type: 'substring', pattern: 'top secret', action: 'block' },
+    block: { ...commonExample, scope: 'prompt', type: 'substring', pattern: 'top secret', action: 'block' },
   },
   change: { is_enabled: false },
-  special: { 400: ref('MessageError'), 403: ref('MessageError') },
+  errors: { 400: ref('MessageError'), 403: ref('MessageError') },
 })
 
-/** List, create, read, update and delete. */
-function describeRuleKind({ name, path, examples, change, special }: RuleKindDescription): JsonObject {
+function describeRuleKind({ name, path, examples, change, errors }: RuleKindDescription): JsonObject {
   const tag = 'rules'
-  const one = closedObject({ data: ref(name), 'warnings?': arrayOf(ref('Warning')) })
-  const read = { ...userErrorResponses('Error', 403, 404), ...special }
-  const write = { ...userErrorResponses('Error', 403, 404, 409, 412, 413, 507), ...special }
+  const single = closedObject({ data: ref(name), 'warnings?': arrayOf(ref('Warning')) })
+  const readErrors = { ...userErrorResponses('Error', 403, 404), ...errors }
+  const writeErrors = { ...userErrorResponses('Error', 403, 404, 409, 412, 413, 507), ...errors }
   return {
     [path]: {
       get: describeOperation({
         id: `list${name}s`,
         tag,
-        summary: 'Lists your rules in the order in which they are looked at.',
-        parameters: [asOf],
-        responses: { 200: dataEnvelope(arrayOf(ref(name))), ...read },
+        summary: 'Lists your rules in evaluation order.',
+        parameters: [asOfParameter],
+        responses: { 200: dataEnvelope(arrayOf(ref(name))), ...readErrors },
       }),
       post: describeOperation({
         id: `create${name}`,
         tag,
-        summary: 'Makes a rule.',
+        summary: 'Creates a rule.',
         body: { schema: ref(`${name}Input`), examples },
-        responses: { 201: one, ...write },
+        responses: { 201: single, ...writeErrors },
       }),
     },
     [`${path}/{id}`]: {
@@ -114,24 +115,24 @@ function describeRuleKind({ name, path, examples, change, special }: RuleKindDes
       get: describeOperation({
         id: `read${name}`,
         tag,
-        summary: 'Shows a rule.',
-        parameters: [asOf],
-        responses: { 200: one, ...read },
+        summary: 'Returns a rule.',
+        parameters: [asOfParameter],
+        responses: { 200: single, ...readErrors },
       }),
       patch: describeOperation({
         id: `update${name}`,
         tag,
-        summary: 'Changes the given fields of a rule.',
+        summary: 'Updates the given fields of a rule.',
         parameters: [ifMatchParameter],
         body: { schema: ref(`${name}Change`), examples: { change } },
-        responses: { 200: one, ...write },
+        responses: { 200: single, ...writeErrors },
       }),
       delete: describeOperation({
         id: `delete${name}`,
         tag,
-        summary: 'Removes a rule.',
+        summary: 'Deletes a rule.',
         parameters: [ifMatchParameter],
-        responses: { 200: successBody, ...write },
+        responses: { 200: successBody, ...writeErrors },
       }),
     },
   }
@@ -164,7 +165,7 @@ export const batchPaths: JsonObject = {
     post: describeOperation({
       id: 'changeRules',
       tag: 'rules',
-      summary: 'Makes several changes to rules of both kinds together, or none.',
+      summary: 'Applies several changes to rules of both kinds atomically.',
       body: {
         schema: ref('RuleBatch'),
         examples: {
