@@ -7,9 +7,7 @@ import type { IdSource } from '../../projections/ids.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './authenticate.ts'
 
-/**
- * If `plan` is omitted, it stays unchanged. If `requestsPerMinute` is omitted, the limit of the plan applies.
- */
+/** Without `plan`, the plan stays unchanged. Without `requestsPerMinute`, the limit of the plan applies. */
 interface UserChange {
   readonly plan?: Plan
   readonly requestsPerMinute?: RequestLimit

@@ -7,10 +7,7 @@ import { addressGroup, type ReadAddress } from '../../core/http/client-address.t
 import type { RequestCounter } from '../rate-limit/counter.ts'
 import { retryAdvice, toRetryAfterSeconds } from '../rate-limit/plugin.ts'
 
-/**
- * The kind of key that failed. Kinds are counted separately, so that invalid API keys do not lock out
- * operators.
- */
+/** Kinds of keys are counted separately, so that invalid API keys do not lock out operators. */
 type KeyKind = 'api' | 'admin'
 
 /** `refused` is a 401; `limited` is a 429 because the address is over its limit. */
@@ -18,10 +15,7 @@ type AuthFailureOutcome = 'refused' | 'limited'
 
 /** Limits authentication failures per client address. */
 export interface AuthFailureLimiter {
-  /**
-   * Counts a failure. Resolves with the error to respond with: `error`, or a 429 if the address is over its
-   * limit.
-   */
+  /** Counts a failure. Resolves with the error to throw: `error`, or 429 if the address is over its limit. */
   recordFailure(kind: KeyKind, request: IncomingMessage, error: GatewayError): Promise<GatewayError>
   /** Returns a 429 if the address has used up its limit, otherwise undefined. Counts nothing. */
   limitErrorFor(kind: KeyKind, request: IncomingMessage): GatewayError | undefined
@@ -39,8 +33,7 @@ interface AuthFailureLimiterOptions {
 
 export function createAuthFailureLimiter(options: AuthFailureLimiterOptions): AuthFailureLimiter {
   const { limit, counter, readAddress, recordOutcome, logger } = options
-  // When the window of each address at its limit ends. Lets requests with a valid key be checked
-  // synchronously.
+  // When the window of each address at its limit ends, so that requests with a valid key need no counter.
   const limitedUntil = new LRUCache<string, number>({ max: MAX_ADDRESSES })
   const identify = (kind: KeyKind, request: IncomingMessage) => {
     const address = addressGroup(readAddress(request))
@@ -78,9 +71,7 @@ function tooManyFailures(resetMs: number): GatewayError {
 const KINDS: readonly KeyKind[] = ['api', 'admin']
 const OUTCOMES: readonly AuthFailureOutcome[] = ['refused', 'limited']
 
-/**
- * Creates the metric of authentication failures. All series exist from the start, so that rates have no gaps.
- */
+/** Creates the metric of authentication failures. All series exist from the start: rates have no gaps. */
 export function createAuthFailureMetric(
   metrics: Registry,
 ): (kind: KeyKind, outcome: AuthFailureOutcome) => void {
@@ -95,13 +86,11 @@ export function createAuthFailureMetric(
 }
 
 /** Counts failures by address. Never rejects. */
-export type AuthFailureCounter = RequestCounter<string>
+type AuthFailureCounter = RequestCounter<string>
 
 const WINDOW_SECONDS = 60
 
-/**
- * Counts in the shared counter if there is one, and in this process while the shared counter is unavailable.
- */
+/** Uses the shared counter if there is one, and counts in this process while that is unavailable. */
 export function createAuthFailureCounter(
   shared: Promise<RequestCounter<string>> | undefined,
 ): AuthFailureCounter {
@@ -132,10 +121,7 @@ export async function openRedisAuthFailureCounter(
   return openRedisCounter(options, silentLogger)
 }
 
-/**
- * Bounds memory to a few megabytes when failures come from many addresses; the least recently used are
- * dropped.
- */
+/** Limits memory to a few megabytes. When exceeded, the least recently used addresses are dropped. */
 export const MAX_ADDRESSES = 20_000
 
 /** Counts in this process. The window of an address starts with its first failure. */

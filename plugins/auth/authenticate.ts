@@ -36,7 +36,7 @@ async function throwResolved(error: Promise<GatewayError>): Promise<never> {
 
 /**
  * Admits requests with the admin key and responds with 401 to all others. Once an address is over its failure
- * limit, it responds with 429 even to the correct key: operators choose this key, so it might be guessed.
+ * limit, even the correct key gets 429: operators choose this key, so a correct guess must not be apparent.
  */
 export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): GatewayMiddleware {
   const expectedHash = Buffer.from(hashApiKey(adminKey))

@@ -14,10 +14,7 @@ interface AuthServices {
   readonly adminGuard: GatewayMiddleware | undefined
 }
 
-/**
- * Authenticates requests by API key and sets `ctx.account` for all later plugins; serves the `/admin`
- * endpoints.
- */
+/** Authenticates requests, sets `ctx.account` for all later plugins, and serves the `/admin` endpoints. */
 export function createAuth({ accounts, commands, authFailures, adminGuard }: AuthServices): Plugin {
   return {
     name: 'auth',

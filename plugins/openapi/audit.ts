@@ -35,7 +35,7 @@ const draft = {
   priority: 1,
 }
 
-export const simulationPaths: JsonObject = {
+const simulationPaths: JsonObject = {
   '/v1/simulate': {
     post: describeOperation({
       id: 'simulate',
@@ -59,7 +59,7 @@ export const simulationPaths: JsonObject = {
 
 const inferenceRequests = ['ChatRequest', 'ResponsesRequest', 'RouteRequest'].map(ref)
 
-export const simulationSchemas: JsonObject = {
+const simulationSchemas: JsonObject = {
   SimulationRequest: { ...simulationSchema, anyOf: inferenceRequests },
   Simulation: closedObject({
     outcome: stringEnum('allowed', 'refused'),

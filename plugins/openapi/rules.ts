@@ -34,13 +34,13 @@ interface RuleKindDescription {
 
 const commonExample = { name: 'Contracts', is_enabled: true, priority: 10 }
 
-export const exampleRoutingRule = {
+const exampleRoutingRule = {
   ...commonExample,
   match_json: { contains: ['contract', 'invoice'] },
   action_json: { set_mode: 'cost' },
 }
 
-export const exampleFirewallRule = {
+const exampleFirewallRule = {
   ...commonExample,
   scope: 'prompt',
   type: 'regex',

@@ -22,9 +22,7 @@ export interface RateLimitSettings {
   readonly redis_timeout_ms: number
 }
 
-/**
- * Where requests are counted: in Redis, otherwise in the counter of the cluster, otherwise in this process.
- */
+/** Requests are counted in Redis, otherwise in the counter of the cluster, otherwise in this process. */
 interface CounterChoice {
   readonly redisUrl: string | undefined
   readonly sharedCounter: RequestCounter | undefined
@@ -136,9 +134,7 @@ export function formatDuration(seconds: number): string {
 
 const OUTCOMES = ['unlimited', 'allowed', 'refused', 'allowed_uncounted', 'refused_uncounted'] as const
 
-/**
- * Requests that could not be counted because Redis was unavailable have an outcome ending in `_uncounted`.
- */
+/** Outcomes ending in `_uncounted` mean that Redis was unavailable and the request could not be counted. */
 type RateLimitOutcome = (typeof OUTCOMES)[number]
 
 /** Creates the metric of outcomes by plan. All series exist from the start, so that rates have no gaps. */

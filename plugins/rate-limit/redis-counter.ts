@@ -54,9 +54,8 @@ const CONNECT_TIMEOUT_MS = 2000
 const SOCKET_TIMEOUT_FACTOR = 4
 
 /**
- * Connects to Redis, and reconnects whenever the connection is lost. Commands reject immediately while there
- * is no connection, and after `timeoutMs` without a response. Resolves after the first attempt, even if it
- * failed.
+ * Connects to Redis and reconnects whenever the connection is lost. Commands reject immediately without a
+ * connection, and after `timeoutMs` without a response. Resolves after the first attempt, also a failed one.
  */
 async function openRedis(url: string, timeoutMs: number, logger: Logger): Promise<Redis> {
   const redis = new Redis(url, {

@@ -7,8 +7,8 @@ import { RequestRecord, type RequestSummary, type SharedRecords } from './reques
 const DEFAULT_KEPT_REQUESTS = 10_000
 
 /**
- * Records what happened to the most recent requests and serves the records to their owners at `GET
- * /v1/requests/{x_request_id}`, including those of requests that other processes handled.
+ * Keeps records of the most recent requests. `GET /v1/requests/{x_request_id}` returns them to the owners of
+ * the requests, including records that other processes keep.
  */
 export function createTrace(shared?: SharedRecords): Plugin {
   return {

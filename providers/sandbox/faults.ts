@@ -1,10 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { SandboxError } from './format.ts'
 
-/**
- * The faults to inject into one response. Properties ending in `After` count the stream events sent before
- * the fault.
- */
+/** The faults of one response. `…After` is the number of stream events sent before the fault. */
 export interface Fault {
   /** Respond with this error status. */
   readonly status: number | undefined
@@ -41,19 +38,18 @@ export interface Fault {
 interface FaultPicker {
   pick: PickFault
   /**
-   * Sets the fault for requests without an applicable marker, in the syntax of a marker's content; an empty
-   * text removes it. Throws a `SandboxError` if the text is invalid.
+   * Sets the fault for requests without an applicable marker. `text` has the syntax of a marker's content; an
+   * empty text removes the fault. Throws a `SandboxError` if `text` is invalid.
    */
   setFault(text: string): void
 }
 
-/** Throws a `SandboxError` (400) if the user text contains an invalid marker. */
+/** Picks the fault of a request. Throws a `SandboxError` (400) if the user text has an invalid marker. */
 export type PickFault = (userText: string, model: string) => Fault
 
 /**
- * Picks the fault for each request: that of the first marker in the user text that matches the model and is
- * not used up. Markers with `times` are counted by their exact text, so tests that count should use a unique
- * marker.
+ * Picks the fault of the first marker that matches the model and is not used up. Markers with `times` are
+ * counted by their exact text, so tests that count should use a unique marker.
  */
 export function createFaultPicker(): FaultPicker {
   const useCounts = new LRUCache<string, number>({ max: 10_000 })
@@ -120,10 +116,7 @@ const DEFAULT_EVENT_COUNT = 2
 
 type FaultParameters = ReadonlyMap<string, string>
 
-/**
- * Parses the content of a marker, such as `status=429 retry-after=2`. Throws a `SandboxError` (400) if
- * invalid.
- */
+/** Parses a marker's content, such as `status=429 times=1`. Throws a `SandboxError` (400) if invalid. */
 function parseFault(text: string): Fault {
   const parameters = parseParameters(text)
   return {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SseEvent } from '../../core/contract/index.ts'
+import type { JsonObject, SseEvent } from '../../core/contract/index.ts'
 import type { ModelReply } from './model-reply.ts'
 import type { ModelRequest } from './model-request.ts'
 
@@ -34,6 +34,11 @@ export interface ChatCall {
 export interface StreamEvents {
   readonly content: readonly SseEvent[]
   readonly closing: readonly SseEvent[]
+}
+
+/** Encodes JSON as an event without a name. */
+export function toDataEvent(data: JsonObject): SseEvent {
+  return { event: '', data: JSON.stringify(data) }
 }
 
 /** An error response, independent of the provider's wire format. */

@@ -124,10 +124,7 @@ function buildTextReply(request: ModelRequest, stamp: ReplyStamp): ModelReply {
   }
 }
 
-/**
- * Empty unless the request asks for reasoning. Reasoning counts against the token limit but is never
- * truncated.
- */
+/** Empty unless requested. Reasoning counts against the token limit but is never truncated. */
 function buildReasoning({ wantsReasoning, userText }: ModelRequest): string {
   return wantsReasoning ? `The user said: "${userText}". I will say so.` : ''
 }

@@ -31,10 +31,7 @@ interface RequestBody {
   readonly size: number
 }
 
-/**
- * Reads oversized bodies to their end, too, without buffering them: many clients read no response before
- * that.
- */
+/** Reads oversized bodies to their end, without buffering: some clients read no response before that. */
 function readRequestBody(message: IncomingMessage): Promise<RequestBody> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = []

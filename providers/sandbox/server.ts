@@ -26,8 +26,8 @@ export interface Sandbox {
   /** Resolves with the first request that arrives after this call and satisfies the predicate. */
   next(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
   /**
-   * Sets the fault for requests without an applicable marker, in the syntax of a marker's content
-   * (`status=500`); an empty text removes it. Throws if the text is invalid.
+   * Sets the fault for requests without an applicable marker. `text` has the syntax of a marker's content
+   * (`status=500`); an empty text removes the fault. Throws if `text` is invalid.
    */
   setFault(text: string): void
   /** Stops listening and closes open connections immediately. */
@@ -67,10 +67,7 @@ interface ServerDeps {
   readonly pickFault: PickFault
 }
 
-/**
- * Reads and records a request and sends the response. Never rejects: errors here mean that the client is
- * gone.
- */
+/** Reads, records and answers a request. Never rejects: errors here mean that the client disconnected. */
 async function handleRequest(
   message: IncomingMessage,
   response: ServerResponse,

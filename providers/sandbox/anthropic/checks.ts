@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
 import { readObjects } from '../../shared/fields.ts'
+import { fieldSet, findUnknownField } from '../fields.ts'
 import { SandboxError } from '../format.ts'
 
 // From the API reference of November 2026.
@@ -16,10 +17,6 @@ const BLOCK_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   tool_result: fieldSet('type tool_use_id content is_error cache_control toolset_name'),
 }
 
-function fieldSet(names: string): ReadonlySet<string> {
-  return new Set(names.split(/\s+/))
-}
-
 /** Throws a `SandboxError` (400) for the first field that Anthropic does not know. */
 export function checkAnthropicFields(body: JsonObject): void {
   checkKnownFields(body, BODY_FIELDS, '')
@@ -33,7 +30,7 @@ export function checkAnthropicFields(body: JsonObject): void {
 }
 
 function checkKnownFields(value: JsonObject, knownFields: ReadonlySet<string>, path: string): void {
-  const unknown = Object.keys(value).find((name) => !knownFields.has(name))
+  const unknown = findUnknownField(value, knownFields)
   if (unknown === undefined) return
   throw new SandboxError(400, `${path}${unknown}: Extra inputs are not permitted`)
 }
@@ -52,10 +49,7 @@ export interface SandboxMessage {
   readonly hasLateResult: boolean
 }
 
-/**
- * Throws a `SandboxError` (400) unless every tool call has exactly one result, at the start of the next
- * message.
- */
+/** Throws a `SandboxError` (400) unless each tool call has one result, at the start of the next message. */
 export function checkAnthropicToolResults(messages: readonly SandboxMessage[]): void {
   for (const [index, message] of messages.entries()) {
     const callIds = messages[index - 1]?.callIds ?? []

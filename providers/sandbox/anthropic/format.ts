@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type SseEvent } from '../../../core/contract/index.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
+import { openaiFormat } from '../openai/format.ts'
 import { checkAnthropicFields } from './checks.ts'
 import { toAnthropicBody, toAnthropicStream } from './reply.ts'
 import { parseAnthropicRequest } from './request.ts'
@@ -15,7 +16,7 @@ export const anthropicFormat: WireFormat = {
     if (method === 'GET' && path === '/v1/models') return 'models'
     return undefined
   },
-  getApiKey: (headers) => headerOf(headers, 'x-api-key') || bearerTokenOf(headers),
+  getApiKey: (headers) => headerOf(headers, 'x-api-key') || openaiFormat.getApiKey(headers),
   parseCall: (_path, body, headers) => parseCall(body, headerOf(headers, 'anthropic-version')),
   buildModelList() {
     const data = MODELS.map((id) => ({
@@ -32,10 +33,6 @@ export const anthropicFormat: WireFormat = {
 
 function headerOf(headers: IncomingHttpHeaders, name: string): string {
   return String(headers[name] ?? '').trim()
-}
-
-function bearerTokenOf({ authorization = '' }: IncomingHttpHeaders): string {
-  return /^Bearer\s+(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? ''
 }
 
 /** Throws a `SandboxError` (400) if Anthropic would reject the request. */

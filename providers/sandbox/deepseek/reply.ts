@@ -1,13 +1,10 @@
-import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { StreamEvents } from '../format.ts'
+import type { JsonObject } from '../../../core/contract/index.ts'
+import { type StreamEvents, toDataEvent } from '../format.ts'
 import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { toOpenAiToolCall, toOpenAiToolCallDeltas, toOpenAiUsage } from '../openai/reply.ts'
 import { splitText } from '../tokens.ts'
 
-/**
- * Encodes a reply as a `chat.completion`, after the blank lines that DeepSeek sends while a request is
- * queued.
- */
+/** Encodes a reply as a `chat.completion`, after the blank lines that DeepSeek sends to queued requests. */
 export function toDeepSeekBody(reply: ModelReply): string {
   const { reasoning, text, toolCalls, finish } = reply
   const message = {
@@ -24,10 +21,7 @@ export function toDeepSeekBody(reply: ModelReply): string {
   return `\n\n\n${JSON.stringify(completion)}`
 }
 
-/**
- * Encodes a reply as `chat.completion.chunk` events: reasoning first, the usage in the event with the finish
- * reason.
- */
+/** Encodes a reply as `chat.completion.chunk` events: reasoning first, the usage with the finish reason. */
 export function toDeepSeekStream(
   reply: ModelReply,
   isThinking: boolean,
@@ -36,7 +30,7 @@ export function toDeepSeekStream(
   const { reasoning = '', text, toolCalls, finish } = reply
   const envelope = buildEnvelope(reply, 'chat.completion.chunk')
   const toChunk = (delta: JsonObject, finish_reason: string | null = null, usage?: JsonObject) =>
-    toEvent({
+    toDataEvent({
       ...envelope,
       choices: [{ index: 0, delta, logprobs: null, finish_reason }],
       ...(includesUsage && { usage: usage ?? null }),
@@ -56,10 +50,6 @@ export function toDeepSeekStream(
     content: deltas.map((delta) => toChunk(delta)),
     closing: [toChunk({ content: '' }, finish, toUsage(reply)), { event: '', data: '[DONE]' }],
   }
-}
-
-function toEvent(data: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(data) }
 }
 
 function buildEnvelope({ id, created, model }: ModelReply, object: string): JsonObject {

@@ -1,5 +1,5 @@
-import type { FinishReason, JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { ChatCall, StreamEvents } from '../format.ts'
+import type { FinishReason, JsonObject } from '../../../core/contract/index.ts'
+import { type ChatCall, type StreamEvents, toDataEvent } from '../format.ts'
 import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { splitText } from '../tokens.ts'
 
@@ -28,9 +28,11 @@ export function createGeminiReplyEncoder(hasSignatures: boolean): Pick<ChatCall,
     const parts = [...thoughtParts, ...textParts, ...toFunctionCallParts(reply)]
     const lastPart = { text: '', ...(hasSignatures && reply.text !== '' && buildSignature(reply)) }
     return {
-      content: parts.map((part) => toEvent({ ...buildCandidate(reply, [part], false), ...interimMetadata })),
+      content: parts.map((part) =>
+        toDataEvent({ ...buildCandidate(reply, [part], false), ...interimMetadata }),
+      ),
       closing: [
-        toEvent({ ...buildCandidate(reply, [lastPart], true), ...buildMetadata(reply, toUsage(reply)) }),
+        toDataEvent({ ...buildCandidate(reply, [lastPart], true), ...buildMetadata(reply, toUsage(reply)) }),
       ],
     }
   }
@@ -48,10 +50,6 @@ export function createGeminiReplyEncoder(hasSignatures: boolean): Pick<ChatCall,
   }
 
   return { toBody, toStream }
-}
-
-function toEvent(data: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(data) }
 }
 
 function buildSignature({ id }: ModelReply): JsonObject {

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
+import { fieldSet, findUnknownField } from '../fields.ts'
 import { SandboxError } from '../format.ts'
 
 // From Mistral's SDK of October 2026.
@@ -18,13 +19,7 @@ const TOOL_CALL_FIELDS = fieldSet('id type function index')
 const TOOL_FIELDS = fieldSet('type function')
 const FUNCTION_FIELDS = fieldSet('name description strict parameters')
 
-function fieldSet(names: string): ReadonlySet<string> {
-  return new Set(names.split(/\s+/))
-}
-
-/**
- * Throws a `SandboxError` (422) for the first unknown or missing field: Mistral accepts no unknown fields.
- */
+/** Throws a `SandboxError` (422) for the first unknown or missing field: Mistral rejects unknown fields. */
 export function checkMistralFields(body: JsonObject): void {
   checkKnownFields(body, BODY_FIELDS, '')
   if (typeof body.model !== 'string') throw missingField('model')
@@ -60,7 +55,7 @@ function checkTool(tool: unknown, path: string): void {
 }
 
 function checkKnownFields(value: unknown, knownFields: ReadonlySet<string>, path: string): void {
-  const unknown = isJsonObject(value) ? Object.keys(value).find((name) => !knownFields.has(name)) : undefined
+  const unknown = findUnknownField(value, knownFields)
   if (unknown === undefined) return
   throw new SandboxError(422, 'Extra inputs are not permitted', {
     param: path + unknown,

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
+import { type ChatCall, SandboxError, toDataEvent, type WireFormat } from '../format.ts'
 import { openaiFormat } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
 import { checkMistralConversation, checkMistralFields } from './checks.ts'
@@ -51,10 +51,7 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 }
 
-/**
- * Mistral has three error shapes: its own, one for validation errors (422), and one for its API gateway
- * (401).
- */
+/** Mistral has three error shapes: its own, one for validation (422) and one of its API gateway (401). */
 function toErrorBody(error: SandboxError): string {
   switch (error.status) {
     case 401:
@@ -67,7 +64,7 @@ function toErrorBody(error: SandboxError): string {
 }
 
 function toErrorEvent(error: SandboxError): SseEvent {
-  return { event: '', data: JSON.stringify(toErrorObject(error)) }
+  return toDataEvent(toErrorObject(error))
 }
 
 function toErrorObject({ status, message, details }: SandboxError) {

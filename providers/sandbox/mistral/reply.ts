@@ -1,5 +1,5 @@
-import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { StreamEvents } from '../format.ts'
+import type { JsonObject } from '../../../core/contract/index.ts'
+import { type StreamEvents, toDataEvent } from '../format.ts'
 import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { toOpenAiUsage } from '../openai/reply.ts'
 import { splitText } from '../tokens.ts'
@@ -22,14 +22,12 @@ export function toMistralBody(reply: ModelReply): string {
   })
 }
 
-/**
- * Encodes a reply as `chat.completion.chunk` events; the last one has tool calls, finish reason and usage.
- */
+/** Encodes a reply as `chat.completion.chunk` events; the last has tool calls, finish reason and usage. */
 export function toMistralStream(reply: ModelReply): StreamEvents {
   const { reasoning = '', text, toolCalls, finish } = reply
   const envelope = buildEnvelope(reply, 'chat.completion.chunk')
   const toChunk = (delta: JsonObject) =>
-    toEvent({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] })
+    toDataEvent({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] })
   const reasoningDeltas = splitText(reasoning).map((piece) => ({ content: [toThinkingChunk(piece, false)] }))
   const deltas = [
     { role: 'assistant', content: '' },
@@ -38,16 +36,12 @@ export function toMistralStream(reply: ModelReply): StreamEvents {
     ...splitText(text).map((content) => ({ content })),
   ]
   const lastDelta = { content: '', tool_calls: toolCalls.length > 0 ? toolCalls.map(toToolCall) : null }
-  const lastChunk = toEvent({
+  const lastChunk = toDataEvent({
     ...envelope,
     choices: [{ index: 0, delta: lastDelta, finish_reason: finish }],
     usage: toUsage(reply),
   })
   return { content: deltas.map(toChunk), closing: [lastChunk, { event: '', data: '[DONE]' }] }
-}
-
-function toEvent(data: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(data) }
 }
 
 function buildEnvelope({ id, created, model }: ModelReply, object: string): JsonObject {

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
+import { fieldSet } from '../fields.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
 import { toOpenAiBody, toOpenAiStream } from './reply.ts'
 import { parseOpenAiRequest } from './request.ts'
@@ -68,12 +69,12 @@ function errorTypeOf(status: number): string {
 
 // From the API reference of November 2026. Other fields are accepted and reported in
 // `x_sandbox.unknown_fields`.
-const KNOWN_FIELDS = new Set(
+const KNOWN_FIELDS = fieldSet(
   `messages model stream stream_options temperature top_p max_tokens max_completion_tokens stop n seed
   presence_penalty frequency_penalty logit_bias logprobs top_logprobs tools tool_choice parallel_tool_calls
   functions function_call response_format reasoning_effort verbosity user metadata store service_tier
   modalities audio prediction web_search_options prompt_cache_key prompt_cache_retention safety_identifier
-  moderation`.split(/\s+/),
+  moderation`,
 )
 
 /** Returns the names of the fields that OpenAI's chat requests do not have, sorted. */

@@ -1,5 +1,5 @@
-import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { StreamEvents } from '../format.ts'
+import type { JsonObject } from '../../../core/contract/index.ts'
+import { type StreamEvents, toDataEvent } from '../format.ts'
 import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { splitText } from '../tokens.ts'
 
@@ -21,20 +21,16 @@ export function toOpenAiStream(
   const envelope = buildEnvelope(reply, 'chat.completion.chunk', unknownFields)
   const nullUsage = includesUsage ? { usage: null } : {}
   const toChunk = (delta: JsonObject, finish: string | null = null) =>
-    toEvent({
+    toDataEvent({
       ...envelope,
       choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
       ...nullUsage,
     })
-  const usage = toEvent({ ...envelope, choices: [], usage: toOpenAiUsage(reply) })
+  const usage = toDataEvent({ ...envelope, choices: [], usage: toOpenAiUsage(reply) })
   return {
     content: toDeltas(reply).map((delta) => toChunk(delta)),
     closing: [toChunk({}, reply.finish), ...(includesUsage ? [usage] : []), { event: '', data: '[DONE]' }],
   }
-}
-
-function toEvent(data: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(data) }
 }
 
 function buildEnvelope(reply: ModelReply, object: string, unknownFields: readonly string[]): JsonObject {

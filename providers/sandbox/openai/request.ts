@@ -88,10 +88,7 @@ function parseFunction(tool: unknown): ToolDefinition | undefined {
   return { name, schema: isJsonObject(parameters) ? parameters : {} }
 }
 
-/**
- * Returns the tool choice and the tools that it allows. Throws a `SandboxError` (400) if no tool remains to
- * call.
- */
+/** Returns the choice and the tools that it allows. Throws a `SandboxError` (400) if it allows none. */
 function parseToolChoice(
   choice: unknown,
   tools: readonly ToolDefinition[],

@@ -11,7 +11,7 @@ import { pairOfWires } from '../../../support/wires.ts'
 
 const LIMIT = 50
 
-/** Counts with 64 concurrent clients until three windows are full. Returns how often each count was returned. */
+/** Counts with 64 concurrent clients until three windows are full. Returns how often each count occurred. */
 async function countConcurrently(counters: readonly RequestCounter[]): Promise<readonly number[]> {
   const times: number[] = []
   const isOver = () => times[LIMIT + 1] === 3
