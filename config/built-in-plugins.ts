@@ -1,8 +1,8 @@
 import type { OperatorRegistry, Plugin } from '../core/contract/index.ts'
 import type { RuleKinds } from '../plugins/audit/diff-rules.ts'
 import { createAudit } from '../plugins/audit/plugin.ts'
+import type { AuthFailureLimiter } from '../plugins/auth/auth-failures.ts'
 import { requireAdminKey } from '../plugins/auth/authenticate.ts'
-import type { FailedKeys } from '../plugins/auth/failed-keys.ts'
 import { createAuth } from '../plugins/auth/plugin.ts'
 import { createDecorate } from '../plugins/decorate/plugin.ts'
 import { createDispatch } from '../plugins/dispatch/plugin.ts'
@@ -38,7 +38,7 @@ export function createBuiltInPlugins(
   state: State,
   providers: Providers,
   vocabulary: OperatorRegistry,
-  failedKeys: FailedKeys,
+  failedKeys: AuthFailureLimiter,
   colleagues: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
   const kinds: RuleKinds = { routing: createRoutingRuleKind(vocabulary), firewall: firewallRuleKind }
@@ -62,12 +62,12 @@ export function createBuiltInPlugins(
     createAuth({
       accounts: state.accounts,
       commands: state.accountCommands,
-      failedKeys,
+      authFailures: failedKeys,
       adminGuard,
     }),
     createRateLimit(settings.rate_limits, {
       redisUrl: settings.redis_url ?? undefined,
-      shared: colleagues?.counter,
+      sharedCounter: colleagues?.counter,
     }),
     createPlan(),
     createTrace(colleagues?.records),
@@ -90,7 +90,7 @@ export function createBuiltInPlugins(
       health,
       providers: providers.known,
       adminGuard,
-      place: colleagues && metricsAddress(settings) ? 'none' : (metricsAddress(settings) ?? 'main'),
+      exposedAt: colleagues && metricsAddress(settings) ? 'none' : (metricsAddress(settings) ?? 'main'),
       sharedPage: colleagues?.metricsPage,
     }),
     createOpenApi({

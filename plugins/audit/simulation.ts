@@ -22,7 +22,7 @@ import { parseResponsesCall } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import { prefixErrors } from '../rules/endpoints.ts'
-import { describeError } from '../trace/request-record.ts'
+import { toRecordedError } from '../trace/request-record.ts'
 import {
   parseSimulation,
   type RuleDraft,
@@ -137,7 +137,7 @@ function showDecision(exchange: Exchange, error: GatewayError | undefined): Json
   return {
     outcome: error === undefined ? 'allowed' : 'refused',
     blocked_by: findBlockingRule(exchange),
-    ...(error && { error: describeError(error) }),
+    ...(error && { error: toRecordedError(error) }),
     request: error === undefined ? exchange.request : null,
     warnings: exchange.warnings,
     rule_trace: exchange.trace,

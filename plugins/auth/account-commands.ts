@@ -5,20 +5,24 @@ import { newApiKey, newKeyId } from '../../core/util/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
-import { hashKey } from './authenticate.ts'
+import { hashApiKey } from './authenticate.ts'
 
-/** Left out: the plan stays; the limit is the plan's from now on. */
+/** Without `plan`, the plan stays unchanged. Without `requestsPerMinute`, the limit of the plan applies. */
 interface UserChange {
   readonly plan?: Plan
   readonly requestsPerMinute?: RequestLimit
 }
 
-/** What administrators do with users and keys; each resolves when this node's projections show it. */
+/**
+ * Changes to users and keys. Each resolves when the projections of this node include the change, and throws a
+ * `GatewayError` with code `not_found` for an unknown user or key.
+ */
 export interface AccountCommands {
   createUser(name: string, plan: Plan, author: Author): Promise<User>
   changeUser(userId: number, change: UserChange, author: Author): Promise<User>
-  /** The key is given out here and never again. */
+  /** Returns the API key, which is not stored and cannot be retrieved again. */
   issueKey(userId: number, author: Author): Promise<{ id: string; key: string }>
+  /** Does nothing if the key is already revoked. */
   revokeKey(keyId: string, author: Author): Promise<void>
 }
 
@@ -27,48 +31,53 @@ export function createAccountCommands(
   ids: IdSource,
   writer: EventWriter,
 ): AccountCommands {
-  function find(userId: number): User {
+  function requireUser(userId: number): User {
     const user = accounts.user(userId)
-    if (user === undefined) throw new GatewayError('not_found', `There is no user ${userId}.`)
+    if (user === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
     return user
   }
 
-  async function write(userId: number, decide: () => readonly DomainEvent[], author: Author): Promise<User> {
+  async function writeUserEvents(
+    userId: number,
+    decide: () => readonly DomainEvent[],
+    author: Author,
+  ): Promise<User> {
     const revision = () => accounts.user(userId)?.revision ?? -1
     await writer.write({ stream: userStream(userId), revision, decide }, author)
-    return find(userId)
+    return requireUser(userId)
   }
 
   return {
     async createUser(name, plan, author) {
       const userId = await ids.reserve(1, author)
-      return write(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
+      return writeUserEvents(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
     },
     async changeUser(userId, change, author) {
-      return write(userId, () => decideChange(find(userId), change), author)
+      return writeUserEvents(userId, () => decideUserChange(requireUser(userId), change), author)
     },
     async issueKey(userId, author) {
       const id = newKeyId()
       const key = newApiKey()
       const decide = (): readonly DomainEvent[] => {
-        find(userId)
-        return [{ type: 'KeyIssued', data: { userId, keyId: id, hash: hashKey(key) } }]
+        requireUser(userId)
+        return [{ type: 'KeyIssued', data: { userId, keyId: id, hash: hashApiKey(key) } }]
       }
-      await write(userId, decide, author)
+      await writeUserEvents(userId, decide, author)
       return { id, key }
     },
     async revokeKey(keyId, author) {
       const owner = accounts.ownerOfKey(keyId)
-      if (owner === undefined) throw new GatewayError('not_found', `There is no key ${keyId}.`)
-      const isActive = () => find(owner.id).keys.some((key) => key.id === keyId && key.revokedAt === null)
+      if (owner === undefined) throw new GatewayError('not_found', `Key ${keyId} was not found.`)
+      const isActive = () =>
+        requireUser(owner.id).keys.some((key) => key.id === keyId && key.revokedAt === null)
       const decide = (): readonly DomainEvent[] =>
         isActive() ? [{ type: 'KeyRevoked', data: { userId: owner.id, keyId } }] : []
-      await write(owner.id, decide, author)
+      await writeUserEvents(owner.id, decide, author)
     },
   }
 }
 
-function decideChange(user: User, { plan, requestsPerMinute }: UserChange): readonly DomainEvent[] {
+function decideUserChange(user: User, { plan, requestsPerMinute }: UserChange): readonly DomainEvent[] {
   const userId = user.id
   const events: DomainEvent[] = []
   if (plan !== undefined && plan !== user.plan) events.push({ type: 'PlanChanged', data: { userId, plan } })

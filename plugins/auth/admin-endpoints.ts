@@ -24,7 +24,7 @@ export const newUserSchema: JsonObject = {
   properties: { name, plan },
 }
 
-const readNewUser = createLazyParser<{ name: string; plan: Plan }>(newUserSchema)
+const parseNewUser = createLazyParser<{ name: string; plan: Plan }>(newUserSchema)
 
 /** The body of `PATCH /admin/users/{id}`. */
 export const userChangeSchema: JsonObject = {
@@ -34,9 +34,11 @@ export const userChangeSchema: JsonObject = {
   properties: { plan, requests_per_minute: { type: ['integer', 'null'], minimum: 1 } },
 }
 
-const readUserChange = createLazyParser<{ plan?: Plan; requests_per_minute?: RequestLimit }>(userChangeSchema)
+const parseUserChange = createLazyParser<{ plan?: Plan; requests_per_minute?: RequestLimit }>(
+  userChangeSchema,
+)
 
-/** `/admin/*`: users and keys, for the bearer of the admin key. */
+/** Adds the `/admin` endpoints for users and keys. `guard` admits only requests with the admin key. */
 export function addAdminRoutes(
   router: GatewayRouter,
   accounts: Accounts,
@@ -44,21 +46,23 @@ export function addAdminRoutes(
   guard: GatewayMiddleware,
 ): void {
   router.get('/admin/users', guard, async (ctx) => {
-    ctx.body = { data: accounts.users().map(showUser) }
+    ctx.body = { data: accounts.users().map(toUserBody) }
   })
   router.post('/admin/users', guard, async (ctx) => {
-    const { name, plan } = readNewUser(jsonBody(ctx))
+    const { name, plan } = parseNewUser(jsonBody(ctx))
     ctx.status = 201
-    ctx.body = { data: showUser(await commands.createUser(name, plan, authorOf(ctx))) }
+    ctx.body = { data: toUserBody(await commands.createUser(name, plan, authorOf(ctx))) }
   })
   router.patch('/admin/users/:id', guard, async (ctx) => {
-    const { requests_per_minute, ...change } = readUserChange(jsonBody(ctx))
+    const { requests_per_minute, ...change } = parseUserChange(jsonBody(ctx))
     const limit = requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }
-    const user = findUser(accounts, ctx.params.id)
-    ctx.body = { data: showUser(await commands.changeUser(user.id, { ...change, ...limit }, authorOf(ctx))) }
+    const user = requireUser(accounts, ctx.params.id)
+    ctx.body = {
+      data: toUserBody(await commands.changeUser(user.id, { ...change, ...limit }, authorOf(ctx))),
+    }
   })
   router.post('/admin/users/:id/keys', guard, async (ctx) => {
-    const user = findUser(accounts, ctx.params.id)
+    const user = requireUser(accounts, ctx.params.id)
     ctx.status = 201
     ctx.body = { data: await commands.issueKey(user.id, authorOf(ctx)) }
   })
@@ -72,13 +76,13 @@ function authorOf(ctx: GatewayContext) {
   return { actor: 'admin', requestId: ctx.requestId }
 }
 
-function findUser(accounts: Accounts, id: string | undefined): User {
+function requireUser(accounts: Accounts, id: string | undefined): User {
   const user = accounts.user(Number(id))
-  if (user === undefined) throw new GatewayError('not_found', `There is no user ${id}.`)
+  if (user === undefined) throw new GatewayError('not_found', `User ${id} was not found.`)
   return user
 }
 
-function showUser(user: User): JsonObject {
+function toUserBody(user: User): JsonObject {
   const keys = user.keys.map(({ id, createdAt, revokedAt }) => ({
     id,
     created_at: createdAt,

@@ -1,62 +1,75 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { GatewayError, type GatewayMiddleware } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
-import type { FailedKeys } from './failed-keys.ts'
+import type { AuthFailureLimiter } from './auth-failures.ts'
 
 /**
- * Finds the account behind the request's API key, or answers 401, and 429 when too many keys of the address failed. A good key is
- * served from there, too: it cannot be found by guessing, and others may share the address.
+ * Sets `ctx.account` to the account of the request's API key. Responds with 401 to a missing or invalid key,
+ * and with 429 to invalid keys from an address over its failure limit. Valid keys are accepted from such an
+ * address: they cannot be guessed, and other users may share the address.
  */
-export function authenticate(accounts: Accounts, failedKeys: FailedKeys): GatewayMiddleware {
+export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimiter): GatewayMiddleware {
   return (ctx, next) => {
-    const key = readBearer(ctx.headers.authorization)
+    const key = bearerTokenOf(ctx.headers.authorization)
     if (key === undefined) {
       throw new GatewayError(
         'invalid_api_key',
         'Missing API key. Send it as "Authorization: Bearer <API_KEY>".',
       )
     }
-    const account = accounts.byKeyHash(hashKey(key))
+    const account = accounts.byKeyHash(hashApiKey(key))
     if (account === undefined) {
-      const refusal = new GatewayError('invalid_api_key', 'Invalid API key. It is unknown or was revoked.')
-      return refuse(failedKeys.note('api', ctx.req, refusal))
+      const error = new GatewayError(
+        'invalid_api_key',
+        'Invalid API key: unknown or revoked. Send a valid key as "Authorization: Bearer <API_KEY>".',
+      )
+      return throwResolved(authFailures.recordFailure('api', ctx.req, error))
     }
     ctx.account = account
     return next()
   }
 }
 
-async function refuse(refusal: Promise<GatewayError>): Promise<never> {
-  throw await refusal
+async function throwResolved(error: Promise<GatewayError>): Promise<never> {
+  throw await error
 }
 
 /**
- * Lets the bearer of the admin key through and answers 401 to everybody else. Once too many keys of an address failed, it answers 429 to
- * the right one as well: people choose this key, so guesses must end in nothing.
+ * Admits requests with the admin key and responds with 401 to all others. Once an address is over its failure
+ * limit, even the correct key gets 429: operators choose this key, so a correct guess must not be apparent.
  */
-export function requireAdminKey(adminKey: string, failedKeys: FailedKeys): GatewayMiddleware {
-  const expected = Buffer.from(hashKey(adminKey))
+export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): GatewayMiddleware {
+  const expectedHash = Buffer.from(hashApiKey(adminKey))
   return async (ctx, next) => {
-    const given = readBearer(ctx.headers.authorization)
-    if (given === undefined) throw wrongKey()
-    if (!timingSafeEqual(Buffer.from(hashKey(given)), expected))
-      throw await failedKeys.note('admin', ctx.req, wrongKey())
-    const refusal = failedKeys.refusalFor('admin', ctx.req)
-    if (refusal !== undefined) throw refusal
+    const key = bearerTokenOf(ctx.headers.authorization)
+    if (key === undefined) {
+      throw new GatewayError(
+        'invalid_api_key',
+        'Missing admin key. Send it as "Authorization: Bearer <ADMIN_KEY>".',
+      )
+    }
+    if (!timingSafeEqual(Buffer.from(hashApiKey(key)), expectedHash)) {
+      const error = new GatewayError(
+        'invalid_api_key',
+        'Invalid admin key. Send the configured key as "Authorization: Bearer <ADMIN_KEY>".',
+      )
+      throw await authFailures.recordFailure('admin', ctx.req, error)
+    }
+    const limitError = authFailures.limitErrorFor('admin', ctx.req)
+    if (limitError !== undefined) throw limitError
     await next()
   }
 }
 
-function wrongKey(): GatewayError {
-  return new GatewayError('invalid_api_key', 'Send the admin key as "Authorization: Bearer <ADMIN_KEY>".')
-}
-
-/** What is stored of a key: its SHA-256 as hex. A key has 256 bits of chance, so a plain hash cannot be searched. */
-export function hashKey(key: string): string {
+/**
+ * Returns the SHA-256 of a key in hex, the only form in which API keys are stored. API keys have 256 bits of
+ * entropy, so an unsalted hash resists brute force.
+ */
+export function hashApiKey(key: string): string {
   return hash('sha256', key)
 }
 
-/** The token of an `Authorization: Bearer` header, or undefined. */
-function readBearer(header: string | undefined): string | undefined {
+/** Returns the token of an `Authorization: Bearer` header, or undefined. */
+function bearerTokenOf(header: string | undefined): string | undefined {
   return header?.match(/^Bearer +(\S+) *$/i)?.[1]
 }

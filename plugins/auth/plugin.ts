@@ -3,25 +3,25 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { adminPaths } from '../openapi/admin.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { addAdminRoutes } from './admin-endpoints.ts'
-import { authenticate } from './authenticate.ts'
-import type { FailedKeys } from './failed-keys.ts'
+import type { AuthFailureLimiter } from './auth-failures.ts'
+import { requireApiKey } from './authenticate.ts'
 
 interface AuthServices {
   readonly accounts: Accounts
   readonly commands: AccountCommands
-  readonly failedKeys: FailedKeys
-  /** Lets administrators through. Without it there are no `/admin` endpoints. */
+  readonly authFailures: AuthFailureLimiter
+  /** Admits requests with the admin key. If undefined, there are no `/admin` endpoints. */
   readonly adminGuard: GatewayMiddleware | undefined
 }
 
-/** Who is calling: every later plugin can rely on `ctx.account`. */
-export function createAuth({ accounts, commands, failedKeys, adminGuard }: AuthServices): Plugin {
+/** Authenticates requests, sets `ctx.account` for all later plugins, and serves the `/admin` endpoints. */
+export function createAuth({ accounts, commands, authFailures, adminGuard }: AuthServices): Plugin {
   return {
     name: 'auth',
     applies: 'all',
     needs: 'headers',
     setup: () => ({
-      middleware: authenticate(accounts, failedKeys),
+      middleware: requireApiKey(accounts, authFailures),
       ...(adminGuard !== undefined && { openapi: adminPaths }),
       publicRoutes(router) {
         if (adminGuard !== undefined) addAdminRoutes(router, accounts, commands, adminGuard)

@@ -2,23 +2,26 @@ import Koa from 'koa'
 import type { Registry } from 'prom-client'
 import { type Listener, listen } from '../../core/http/server/listen.ts'
 
-/** All metrics in Prometheus' text format: those of a registry, or of several processes. */
+/**
+ * A source of metrics in Prometheus' text format: the registry of this process, or the aggregate of a
+ * cluster.
+ */
 export type MetricsPage = Pick<Registry, 'contentType' | 'metrics'>
 
-/** Answers with all metrics. */
-export async function answerMetrics(
-  metrics: MetricsPage,
+/** Sets the response to all metrics. */
+export async function respondWithMetrics(
+  page: MetricsPage,
   ctx: { body: unknown; type: string },
 ): Promise<void> {
-  ctx.body = await metrics.metrics()
-  ctx.type = metrics.contentType
+  ctx.body = await page.metrics()
+  ctx.type = page.contentType
 }
 
-/** Serves `/metrics` on a port of its own, to everybody who can reach it. */
-export function serveMetrics(metrics: MetricsPage, host: string, port: number): Promise<Listener> {
+/** Serves `/metrics` on a separate port, without authentication. */
+export function serveMetrics(page: MetricsPage, host: string, port: number): Promise<Listener> {
   const app = new Koa()
   app.use(async (ctx) => {
-    if (ctx.path === '/metrics') await answerMetrics(metrics, ctx)
+    if (ctx.path === '/metrics') await respondWithMetrics(page, ctx)
   })
   return listen(app, host, port)
 }

@@ -1,14 +1,14 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 
-const DELAYS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
+const LAG_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
-/** How this node keeps up with the event log. */
-export function showEvents(metrics: Registry, live: Subscription): void {
+/** Registers metrics that show how closely this node follows the event log. */
+export function registerEventMetrics(metrics: Registry, live: Subscription): void {
   const registers = [metrics]
   new Gauge({
     name: 'signalbox_projection_position',
-    help: 'Position in the event log up to which this node knows everything.',
+    help: 'Position in the event log up to which this node has applied all events.',
     aggregator: 'min',
     registers,
     collect() {
@@ -17,7 +17,7 @@ export function showEvents(metrics: Registry, live: Subscription): void {
   })
   new Gauge({
     name: 'signalbox_event_log_followed',
-    help: '1 while this node follows the event log, 0 while the log is away.',
+    help: '1 while this node follows the event log, 0 while the event log is unavailable.',
     aggregator: 'min',
     registers,
     collect() {
@@ -26,7 +26,7 @@ export function showEvents(metrics: Registry, live: Subscription): void {
   })
   new Counter({
     name: 'signalbox_unknown_events_total',
-    help: 'Events that only a newer version can read, and that this node passed over.',
+    help: 'Events that this node skipped because only a newer version can read them.',
     // All processes of a node read the same log.
     aggregator: 'max',
     registers,
@@ -37,18 +37,18 @@ export function showEvents(metrics: Registry, live: Subscription): void {
   })
   const lag = new Histogram({
     name: 'signalbox_event_lag_seconds',
-    help: 'From the moment when an event was written, on any node, to the moment when it is in force on this one.',
-    buckets: DELAYS,
+    help: 'Time from the write of an event, on any node, until this node has applied it.',
+    buckets: LAG_BUCKETS,
     registers,
   })
-  const effect = new Histogram({
+  const changeToEffect = new Histogram({
     name: 'signalbox_rule_change_to_effect_seconds',
-    help: 'The same, of changes to rules only.',
-    buckets: DELAYS,
+    help: 'Time from the write of a rule change, on any node, until it is in effect on this node.',
+    buckets: LAG_BUCKETS,
     registers,
   })
   live.onApplied(({ stream }, delayMs) => {
     lag.observe(delayMs / 1000)
-    if (stream.startsWith('rules-')) effect.observe(delayMs / 1000)
+    if (stream.startsWith('rules-')) changeToEffect.observe(delayMs / 1000)
   })
 }

@@ -3,88 +3,93 @@ import type { RequestObserver, Target, Usage } from '../../core/contract/index.t
 import { createCounter, createHistogram } from '../../core/util/metrics.ts'
 import { BREAKER_STATES, type CircuitBreakers } from '../../providers/shared/breaker.ts'
 
-/** Every call to a provider: what became of it, how long it took, what it used. */
+/** Records the outcome, duration and token usage of every provider call. */
 export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<string>): RequestObserver {
   const attempts = createCounter(metrics, {
     name: 'signalbox_provider_attempts_total',
-    help: 'Calls to providers by their outcome: ok, or the code of the error.',
+    help: 'Provider calls by provider and outcome: ok, cancelled, or an error code.',
     labelNames: ['provider', 'outcome'],
   })
-  const callTo = createGenAiMetrics(metrics)
-  const nameOf = ({ provider }: Target) => (providers.has(provider) ? provider : 'other')
+  const genAiCall = createGenAiMetrics(metrics)
+  const labelOf = ({ provider }: Target) => (providers.has(provider) ? provider : 'other')
 
   return ({ exchange, endedAt, isAborted }) => {
     if (exchange === undefined) return
     const isStream = exchange.reply?.type === 'stream'
     for (const { target, outcome, startedAt, ms } of exchange.attempts) {
-      const provider = nameOf(target)
+      const provider = labelOf(target)
       attempts(provider, outcome).inc()
-      const call = callTo(provider, target.entry?.id ?? 'other')
+      const call = genAiCall(provider, target.entry?.id ?? 'other')
       if (outcome !== 'ok') {
-        call.ended(ms, outcome)
+        call.recordDuration(ms, outcome)
       } else if (isStream) {
-        call.sawFirst(ms)
-        call.ended(endedAt - startedAt, exchange.error?.code ?? (isAborted ? 'cancelled' : undefined))
+        call.recordFirstChunk(ms)
+        const error = exchange.error?.code ?? (isAborted ? 'cancelled' : undefined)
+        call.recordDuration(endedAt - startedAt, error)
       } else {
-        call.ended(ms)
+        call.recordDuration(ms)
       }
-      if (outcome === 'ok' && exchange.usage !== undefined) call.used(exchange.usage)
+      if (outcome === 'ok' && exchange.usage !== undefined) call.recordUsage(exchange.usage)
     }
   }
 }
 
-/** One call to a model, by OpenTelemetry's conventions for generative AI clients. Times in milliseconds. */
-interface ModelCall {
-  /** A stream began. */
-  sawFirst(ms: number): void
-  /** `error` is a code; left out when the call succeeded. */
-  ended(ms: number, error?: string): void
-  used(usage: Usage): void
+/** The metrics of calls to one model. Durations are in milliseconds. */
+interface GenAiCall {
+  recordFirstChunk(ms: number): void
+  /** `error` is an error code; undefined means that the call succeeded. */
+  recordDuration(ms: number, error?: string): void
+  recordUsage(usage: Usage): void
 }
 
-/** Our providers that OpenTelemetry has another name for. */
-const WELL_KNOWN_NAMES: Readonly<Record<string, string>> = { gemini: 'gcp.gemini', mistral: 'mistral_ai' }
+/** OpenTelemetry's names of providers, where they differ from ours. */
+const OTEL_PROVIDER_NAMES: Readonly<Record<string, string>> = {
+  gemini: 'gcp.gemini',
+  mistral: 'mistral_ai',
+}
 
-/** Bucket boundaries are those that the conventions ask for. */
+// The bucket boundaries are those of the semantic conventions.
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power)
 
-/** Whatever endpoint it came from, a model is asked to chat. */
+/** All endpoints call models with the chat operation. */
 const OPERATION = 'chat'
 
-const COMMON = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const
+const COMMON_LABELS = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const
 
-/** The `gen_ai.client.*` metrics, for calls to a provider and a model of ours, or to `other`. */
-function createGenAiMetrics(metrics: Registry): (provider: string, model: string) => ModelCall {
+/**
+ * Creates the client metrics of OpenTelemetry's semantic conventions for generative AI (`gen_ai.client.*`).
+ */
+function createGenAiMetrics(metrics: Registry): (provider: string, model: string) => GenAiCall {
   const duration = createHistogram(metrics, {
     name: 'gen_ai_client_operation_duration_seconds',
-    help: 'Calls to models until the end of the reply, streams included.',
-    labelNames: [...COMMON, 'error_type'],
+    help: 'Time of a provider call until the end of the reply, including streaming.',
+    labelNames: [...COMMON_LABELS, 'error_type'],
     buckets: SECONDS,
   })
-  const first = createHistogram(metrics, {
+  const timeToFirstChunk = createHistogram(metrics, {
     name: 'gen_ai_client_operation_time_to_first_chunk_seconds',
-    help: 'From a call that asks for a stream to the first events of the stream.',
-    labelNames: COMMON,
+    help: 'Time from a streaming provider call to the first events of its stream.',
+    labelNames: COMMON_LABELS,
     buckets: SECONDS,
   })
   const tokens = createHistogram(metrics, {
     name: 'gen_ai_client_token_usage',
-    help: 'Tokens of a call: input with cached ones, output with reasoning.',
-    labelNames: [...COMMON, 'gen_ai_token_type'],
+    help: 'Tokens of a provider call by type: input (including cached) and output (including reasoning).',
+    labelNames: [...COMMON_LABELS, 'gen_ai_token_type'],
     buckets: TOKENS,
   })
 
   return (provider, model) => {
-    const name = WELL_KNOWN_NAMES[provider] ?? provider
+    const name = OTEL_PROVIDER_NAMES[provider] ?? provider
     return {
-      sawFirst: (ms) => first(OPERATION, name, model).observe(ms / 1000),
-      ended(ms, error) {
+      recordFirstChunk: (ms) => timeToFirstChunk(OPERATION, name, model).observe(ms / 1000),
+      recordDuration(ms, error) {
         const series =
           error === undefined ? duration(OPERATION, name, model) : duration(OPERATION, name, model, error)
         series.observe(ms / 1000)
       },
-      used({ input, output }) {
+      recordUsage({ input, output }) {
         tokens(OPERATION, name, model, 'input').observe(input)
         tokens(OPERATION, name, model, 'output').observe(output)
       },
@@ -92,21 +97,27 @@ function createGenAiMetrics(metrics: Registry): (provider: string, model: string
   }
 }
 
-/** How many models of each provider are in which state; counted when somebody looks. */
-export function showBreakers(
+/**
+ * Registers a gauge with the number of models per provider and circuit breaker state, computed on each
+ * scrape.
+ */
+export function registerBreakerMetrics(
   metrics: Registry,
-  health: CircuitBreakers,
+  breakers: CircuitBreakers,
   providers: ReadonlySet<string>,
 ): void {
   new Gauge({
     name: 'signalbox_provider_breakers',
-    help: 'Models that were called, by the state of their breaker.',
+    help: 'Models that have been called, by provider and circuit breaker state.',
     labelNames: ['provider', 'state'],
     registers: [metrics],
     collect() {
-      for (const provider of providers) for (const state of BREAKER_STATES) this.set({ provider, state }, 0)
-      for (const { provider, state } of health.breakers())
+      for (const provider of providers) {
+        for (const state of BREAKER_STATES) this.set({ provider, state }, 0)
+      }
+      for (const { provider, state } of breakers.breakers()) {
         if (providers.has(provider)) this.inc({ provider, state })
+      }
     },
   })
 }

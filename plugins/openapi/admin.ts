@@ -1,14 +1,26 @@
 import { type JsonObject, PLANS } from '../../core/contract/index.ts'
 import { newUserSchema, userChangeSchema } from '../auth/admin-endpoints.ts'
-import { errors } from './errors.ts'
-import { describeOperation } from './operation.ts'
-import { inPath } from './parameters.ts'
-import { closed, data, integer, list, oneOf, orNull, ref, success, text, time } from './schema.ts'
+import {
+  anyObject,
+  arrayOf,
+  closedObject,
+  dataEnvelope,
+  describeOperation,
+  errorResponses,
+  integer,
+  nullable,
+  pathParameter,
+  ref,
+  string,
+  stringEnum,
+  successBody,
+  timestamp,
+} from './builders.ts'
 
 const tag = 'admin'
 const key = 'adminKey'
 
-const userId = inPath('id', 7, 'The number of a user.')
+const userId = pathParameter('id', 7, 'The id of a user.')
 
 export const adminPaths: JsonObject = {
   '/admin/users': {
@@ -17,15 +29,15 @@ export const adminPaths: JsonObject = {
       tag,
       key,
       summary: 'Lists all users.',
-      answers: { 200: data(list(ref('User'))), ...errors('Error', 401, 429) },
+      responses: { 200: dataEnvelope(arrayOf(ref('User'))), ...errorResponses('Error', 401, 429) },
     }),
     post: describeOperation({
       id: 'createUser',
       tag,
       key,
-      summary: 'Makes a user.',
+      summary: 'Creates a user.',
       body: { schema: ref('NewUser'), examples: { paid: { name: 'Ada', plan: 'paid' } } },
-      answers: { 201: data(ref('User')), ...errors('Error', 400, 401, 429, 409, 413, 507) },
+      responses: { 201: dataEnvelope(ref('User')), ...errorResponses('Error', 400, 401, 429, 409, 413, 507) },
     }),
   },
   '/admin/users/{id}': {
@@ -34,7 +46,7 @@ export const adminPaths: JsonObject = {
       id: 'updateUser',
       tag,
       key,
-      summary: 'Changes the plan of a user, or the limit that is their own; null is no limit.',
+      summary: 'Updates the plan or the rate limit of a user; a limit of null means unlimited.',
       body: {
         schema: ref('UserChange'),
         examples: {
@@ -43,7 +55,10 @@ export const adminPaths: JsonObject = {
           unlimited: { requests_per_minute: null },
         },
       },
-      answers: { 200: data(ref('User')), ...errors('Error', 400, 401, 429, 404, 409, 413, 507) },
+      responses: {
+        200: dataEnvelope(ref('User')),
+        ...errorResponses('Error', 400, 401, 429, 404, 409, 413, 507),
+      },
     }),
   },
   '/admin/users/{id}/keys': {
@@ -52,18 +67,21 @@ export const adminPaths: JsonObject = {
       id: 'issueKey',
       tag,
       key,
-      summary: 'Gives a user an API key, which is shown this once.',
-      answers: { 201: data(closed({ id: text, key: text })), ...errors('Error', 401, 429, 404, 409, 507) },
+      summary: 'Creates an API key for a user. The key is only returned once.',
+      responses: {
+        201: dataEnvelope(closedObject({ id: string, key: string })),
+        ...errorResponses('Error', 401, 429, 404, 409, 507),
+      },
     }),
   },
   '/admin/keys/{id}': {
-    parameters: [inPath('id', 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The id of a key.')],
+    parameters: [pathParameter('id', 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The id of a key.')],
     delete: describeOperation({
       id: 'revokeKey',
       tag,
       key,
       summary: 'Revokes an API key.',
-      answers: { 200: success, ...errors('Error', 401, 429, 404, 409, 507) },
+      responses: { 200: successBody, ...errorResponses('Error', 401, 429, 404, 409, 507) },
     }),
   },
 }
@@ -71,12 +89,60 @@ export const adminPaths: JsonObject = {
 export const adminSchemas: JsonObject = {
   NewUser: newUserSchema,
   UserChange: userChangeSchema,
-  User: closed({
+  User: closedObject({
     id: integer,
-    name: text,
-    plan: oneOf(...PLANS),
-    'requests_per_minute?': orNull(integer),
-    created_at: time,
-    keys: list(closed({ id: text, created_at: time, revoked_at: orNull(time) })),
+    name: string,
+    plan: stringEnum(...PLANS),
+    'requests_per_minute?': nullable(integer),
+    created_at: timestamp,
+    keys: arrayOf(closedObject({ id: string, created_at: timestamp, revoked_at: nullable(timestamp) })),
   }),
+}
+
+export const probePaths: JsonObject = {
+  '/healthz': {
+    get: describeOperation({
+      id: 'checkHealth',
+      tag: 'operation',
+      key: 'none',
+      summary: 'Responds as long as the process runs.',
+      responses: { 200: closedObject({ status: { const: 'ok' } }) },
+    }),
+  },
+  '/readyz': {
+    get: describeOperation({
+      id: 'checkReadiness',
+      tag: 'operation',
+      key: 'none',
+      summary: 'Reports whether this node can serve traffic.',
+      responses: {
+        200: closedObject({ status: { const: 'ready' }, event_log: string }),
+        503: closedObject({ status: { const: 'not ready' }, reason: string, event_log: string }),
+      },
+    }),
+  },
+}
+
+export const documentPaths: JsonObject = {
+  '/openapi.json': {
+    get: describeOperation({
+      id: 'readDocument',
+      tag: 'operation',
+      key: 'none',
+      summary: 'Returns this document.',
+      responses: { 200: anyObject },
+    }),
+  },
+}
+
+export const metricsPaths: JsonObject = {
+  '/metrics': {
+    get: describeOperation({
+      id: 'readMetrics',
+      tag: 'operation',
+      key: 'adminKey',
+      summary: "Returns all metrics in Prometheus' text format.",
+      responses: { 200: 'text/plain', ...errorResponses('Error', 401, 429) },
+    }),
+  },
 }

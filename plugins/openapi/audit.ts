@@ -1,12 +1,80 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import { AUDIT_SUBJECTS } from '../audit/audit-entries.ts'
 import { revertSchema } from '../audit/endpoints.ts'
-import { userErrors } from './errors.ts'
-import { describeOperation } from './operation.ts'
-import { ifMatch, inQuery, momentIn } from './parameters.ts'
-import { ruleIdInPath } from './rules.ts'
-import { anyObject, closed, data, integer, list, oneOf, orNull, ref, text, time } from './schema.ts'
-import { simulationPaths, simulationSchemas } from './simulation.ts'
+import { simulationSchema } from '../audit/parse-simulation.ts'
+import {
+  anyObject,
+  arrayOf,
+  closedObject,
+  dataEnvelope,
+  describeOperation,
+  ifMatchParameter,
+  integer,
+  logPointParameter,
+  nullable,
+  number,
+  object,
+  queryParameter,
+  ref,
+  string,
+  stringEnum,
+  timestamp,
+  userErrorResponses,
+} from './builders.ts'
+import { ruleIdParameter } from './rules.ts'
+
+const messages = [{ role: 'user', content: 'Send the contract to ada@example.com' }]
+
+const draft = {
+  name: 'Draft',
+  is_enabled: true,
+  scope: 'prompt',
+  type: 'substring',
+  pattern: 'contract',
+  action: 'block',
+  priority: 1,
+}
+
+const simulationPaths: JsonObject = {
+  '/v1/simulate': {
+    post: describeOperation({
+      id: 'simulate',
+      tag: 'audit',
+      summary: 'Simulates an inference request without calling a model.',
+      body: {
+        schema: ref('SimulationRequest'),
+        examples: {
+          now: { model: 'auto:cost', messages },
+          past: { model: 'auto:cost', messages, as_of: '2026-03-01T09:30:00Z' },
+          drafts: { input: 'Send the contract', endpoint: 'responses', rules: { firewall: [draft] } },
+        },
+      },
+      responses: {
+        200: dataEnvelope(ref('Simulation')),
+        ...userErrorResponses('ErrorWithParameter', 400, 404, 413, 422),
+      },
+    }),
+  },
+}
+
+const inferenceRequests = ['ChatRequest', 'ResponsesRequest', 'RouteRequest'].map(ref)
+
+const simulationSchemas: JsonObject = {
+  SimulationRequest: { ...simulationSchema, anyOf: inferenceRequests },
+  Simulation: closedObject({
+    outcome: stringEnum('allowed', 'refused'),
+    blocked_by: nullable(closedObject({ rule_id: integer, name: string })),
+    'error?': ref('RecordedError'),
+    request: nullable(ref('ChatRequest')),
+    warnings: arrayOf(ref('Warning')),
+    rule_trace: arrayOf(ref('RuleTraceEntry')),
+    routing_mode: nullable(string),
+    routing_reason: nullable(string),
+    routing_score: nullable(number),
+    targets: arrayOf(object({ provider: string, model: string })),
+    rules_position: integer,
+  }),
+}
 
 const tag = 'audit'
 
@@ -17,23 +85,23 @@ export const auditPaths: JsonObject = {
     get: describeOperation({
       id: 'audit',
       tag,
-      summary: 'Lists all that happened to your rules, keys and plan, newest first.',
+      summary: 'Lists the changes to your rules, keys and plan, newest first.',
       parameters: [
-        momentIn('since', '2026-03-01T09:30:00Z', 'Not before'),
-        momentIn('until', '2026-03-02T09:30:00Z', 'Not after'),
-        inQuery('actor', text, 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'Who made the change.'),
-        inQuery('kind', oneOf(...AUDIT_SUBJECTS), 'routing', 'What was changed.'),
-        inQuery(
+        logPointParameter('since', '2026-03-01T09:30:00Z', 'Start of the range, inclusive'),
+        logPointParameter('until', '2026-03-02T09:30:00Z', 'End of the range, inclusive'),
+        queryParameter('actor', string, 'key_gGvBxwr2CTTZ4RYVqXhM0SkL', 'The author of the changes.'),
+        queryParameter('kind', stringEnum(...AUDIT_SUBJECTS), 'routing', 'The kind of changed object.'),
+        queryParameter(
           'limit',
           { type: 'integer', minimum: 1, maximum: 500 },
           10,
-          'Entries in the answer; 50 when left out.',
+          'Maximum number of entries. Default: 50.',
         ),
-        inQuery('cursor', text, 'YmVsb3c6Nw', 'The next_cursor of the answer before.'),
+        queryParameter('cursor', string, 'YmVsb3c6Nw', 'The next_cursor of the previous page.'),
       ],
-      answers: {
-        200: closed({ data: list(ref('Change')), next_cursor: orNull(text) }),
-        ...userErrors('ErrorWithParameter', 400),
+      responses: {
+        200: closedObject({ data: arrayOf(ref('Change')), next_cursor: nullable(string) }),
+        ...userErrorResponses('ErrorWithParameter', 400),
       },
     }),
   },
@@ -41,12 +109,15 @@ export const auditPaths: JsonObject = {
     get: describeOperation({
       id: 'diffRules',
       tag,
-      summary: 'Says what became of your rules from one moment to another.',
+      summary: 'Compares your rules at two points in the log.',
       parameters: [
-        { ...momentIn('from', '2026-03-01T09:30:00Z', 'The one moment'), required: true },
-        momentIn('to', '2026-03-02T09:30:00Z', 'The other; now when left out'),
+        {
+          ...logPointParameter('from', '2026-03-01T09:30:00Z', 'The start of the comparison'),
+          required: true,
+        },
+        logPointParameter('to', '2026-03-02T09:30:00Z', 'The end of the comparison, by default now'),
       ],
-      answers: { 200: data(ref('Diff')), ...userErrors('ErrorWithParameter', 400, 403) },
+      responses: { 200: dataEnvelope(ref('Diff')), ...userErrorResponses('ErrorWithParameter', 400, 403) },
     }),
   },
   ...simulationPaths,
@@ -55,52 +126,55 @@ export const auditPaths: JsonObject = {
 function describeHistory(name: string, path: string): JsonObject {
   return {
     [`${path}/{id}/history`]: {
-      parameters: [ruleIdInPath],
+      parameters: [ruleIdParameter],
       get: describeOperation({
         id: `read${name}History`,
         tag,
-        summary: 'Lists all that happened to a rule, oldest first.',
-        answers: { 200: data(list(ref('Change'))), ...userErrors('ErrorWithParameter', 403, 404) },
+        summary: 'Lists the changes to a rule, oldest first.',
+        responses: {
+          200: dataEnvelope(arrayOf(ref('Change'))),
+          ...userErrorResponses('ErrorWithParameter', 403, 404),
+        },
       }),
     },
     [`${path}/{id}/revert`]: {
-      parameters: [ruleIdInPath],
+      parameters: [ruleIdParameter],
       post: describeOperation({
         id: `revert${name}`,
         tag,
-        summary: 'Gives a rule the content of an earlier revision, as a new change.',
-        parameters: [ifMatch],
+        summary: 'Restores the content of an earlier revision of a rule as a new revision.',
+        parameters: [ifMatchParameter],
         body: { schema: ref('Revert'), examples: { first: { revision: 1 } } },
-        answers: {
-          200: closed({ data: ref(name), 'warnings?': list(ref('Warning')) }),
-          ...userErrors('ErrorWithParameter', 400, 403, 404, 409, 412, 413, 422, 507),
+        responses: {
+          200: closedObject({ data: ref(name), 'warnings?': arrayOf(ref('Warning')) }),
+          ...userErrorResponses('ErrorWithParameter', 400, 403, 404, 409, 412, 413, 422, 507),
         },
       }),
     },
   }
 }
 
-const diffOfKind = closed({
-  added: list(anyObject),
-  changed: list(closed({ id: integer, name: text, changes: anyObject })),
-  removed: list(anyObject),
+const diffByKind = closedObject({
+  added: arrayOf(anyObject),
+  changed: arrayOf(closedObject({ id: integer, name: string, changes: anyObject })),
+  removed: arrayOf(anyObject),
 })
 
 export const auditSchemas: JsonObject = {
   Revert: revertSchema,
-  Change: closed({
+  Change: closedObject({
     position: integer,
-    time,
-    actor: text,
-    request_id: orNull(text),
-    kind: oneOf(...AUDIT_SUBJECTS, 'unknown'),
+    time: timestamp,
+    actor: string,
+    request_id: nullable(string),
+    kind: stringEnum(...AUDIT_SUBJECTS, 'unknown'),
     id: { type: ['integer', 'string', 'null'] },
     revision: integer,
-    event: text,
+    event: string,
     'reverted_to?': integer,
-    before: orNull(anyObject),
-    after: orNull(anyObject),
+    before: nullable(anyObject),
+    after: nullable(anyObject),
   }),
-  Diff: closed({ from: integer, to: integer, routing: diffOfKind, firewall: diffOfKind }),
+  Diff: closedObject({ from: integer, to: integer, routing: diffByKind, firewall: diffByKind }),
   ...simulationSchemas,
 }

@@ -1,42 +1,44 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { bodySchema, type RuleField } from '../rules/rule-kind.ts'
-import { adminSchemas } from './admin.ts'
+import { adminSchemas, documentPaths, probePaths } from './admin.ts'
 import { auditSchemas } from './audit.ts'
-import { batchSchemas } from './batch.ts'
-import { errorSchemas } from './errors.ts'
-import { inferencePaths, inferenceSchemas, routePaths } from './inference.ts'
-import { modelsSchemas } from './models.ts'
-import { documentPaths, probePaths } from './probes.ts'
-import { requestsSchemas } from './requests.ts'
+import { errorSchemas } from './builders.ts'
+import { inferencePaths, inferenceSchemas, modelsSchemas, requestsSchemas, routePaths } from './inference.ts'
 import { responsesSchemas } from './responses.ts'
-import { ruleSchemas } from './rules.ts'
+import { batchSchemas, ruleSchemas } from './rules.ts'
 
-/** What the document is made from, besides what is always served. */
+/** The variable parts of the document. */
 export interface DocumentParts {
   readonly version: string
-  /** What owners of rules set, by kind. */
+  /** The writable fields of rules by kind. */
   readonly fields: { readonly routing: readonly RuleField[]; readonly firewall: readonly RuleField[] }
-  /** How plugins describe their endpoints. */
+  /** The path items of plugins. */
   readonly paths: readonly JsonObject[]
-  /** Where `POST /route` is expected. */
+  /** The default address of `POST /route`. */
   readonly direct: { readonly host: string; readonly port: number }
 }
 
-/** The whole OpenAPI 3.1 document. */
-export function createDocument({ version, fields, paths, direct }: DocumentParts): JsonObject {
+/** Builds the OpenAPI 3.1 document. */
+export function buildOpenApiDocument({ version, fields, paths, direct }: DocumentParts): JsonObject {
   return {
     openapi: '3.1.0',
     info: {
       title: 'Signalbox',
       version,
-      description: 'A model routing gateway. Errors with status 500 and above are worth another try.',
+      description: 'A model routing gateway. Requests that fail with status 500 or above can be retried.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
-    paths: mergePaths([inferencePaths, atDirectAddress(direct), ...paths, documentPaths, probePaths]),
+    paths: mergePaths([
+      inferencePaths,
+      withDirectRoutingServer(routePaths, direct),
+      ...paths,
+      documentPaths,
+      probePaths,
+    ]),
     components: {
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'The API key of a user.' },
+        apiKey: { type: 'http', scheme: 'bearer', description: 'API key of a user.' },
         adminKey: { type: 'http', scheme: 'bearer', description: 'The ADMIN_KEY of the gateway.' },
       },
       schemas: {
@@ -58,16 +60,16 @@ export function createDocument({ version, fields, paths, direct }: DocumentParts
   }
 }
 
-/** Direct routing has an address of its own; operators may move it. */
-function atDirectAddress({ host, port }: DocumentParts['direct']): JsonObject {
+/** Direct routing has a separate, configurable address. */
+function withDirectRoutingServer(paths: JsonObject, { host, port }: DocumentParts['direct']): JsonObject {
   const variables = { host: { default: host }, port: { default: String(port) } }
   const servers = [{ url: 'http://{host}:{port}', variables }]
   return Object.fromEntries(
-    Object.entries(routePaths).map(([path, item]) => [path, { ...asObject(item), servers }]),
+    Object.entries(paths).map(([path, item]) => [path, { ...asObject(item), servers }]),
   )
 }
 
-/** One path may be served by several plugins, each with methods of its own. */
+/** Merges path items: several plugins can serve different methods of one path. */
 function mergePaths(all: readonly JsonObject[]): JsonObject {
   const merged: Record<string, JsonObject> = {}
   for (const [path, item] of all.flatMap(Object.entries))

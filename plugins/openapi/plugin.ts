@@ -1,7 +1,7 @@
 import type { Plugin } from '../../core/contract/index.ts'
-import { createDocument, type DocumentParts } from './document.ts'
+import { buildOpenApiDocument, type DocumentParts } from './document.ts'
 
-/** `GET /openapi.json`: every endpoint, described by the schemas that its requests are checked with. */
+/** Serves `GET /openapi.json`, built from the schemas that validate the requests. */
 export function createOpenApi(parts: Omit<DocumentParts, 'paths'>): Plugin {
   return {
     name: 'openapi',
@@ -10,7 +10,7 @@ export function createOpenApi(parts: Omit<DocumentParts, 'paths'>): Plugin {
       return {
         publicRoutes(router) {
           router.get('/openapi.json', async (ctx) => {
-            document ??= JSON.stringify(createDocument({ ...parts, paths: host.openapi() }))
+            document ??= JSON.stringify(buildOpenApiDocument({ ...parts, paths: host.openapi() }))
             ctx.type = 'application/json'
             ctx.body = document
           })

@@ -1,19 +1,37 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
 import { replaySchema } from '../responses/endpoints.ts'
-import { inferenceErrors, userErrors } from './errors.ts'
+import {
+  anyObject,
+  arrayOf,
+  boolean,
+  closedObject,
+  describeOperation,
+  inferenceErrorResponses,
+  integer,
+  nullable,
+  number,
+  object,
+  pathParameter,
+  queryParameter,
+  ref,
+  string,
+  stringEnum,
+  userErrorResponses,
+} from './builders.ts'
 import { inferenceParameters } from './inference.ts'
-import { describeOperation } from './operation.ts'
-import { inPath, inQuery } from './parameters.ts'
-import { anyObject, closed, flag, integer, list, number, object, oneOf, orNull, ref, text } from './schema.ts'
 
 const tag = 'responses'
 
 const responseId = 'resp_gGvBxwr2CTTZ4RYVqXhM0SkL'
 
-const said = 'Name three signals of a railway.'
+const input = 'Name three signals of a railway.'
 
-const stored = inPath('id', responseId, 'The id of one of your responses, or the request id of its call.')
+const responseIdParameter = pathParameter(
+  'id',
+  responseId,
+  'The id of one of your responses, or the id of the request that created it.',
+)
 
 const eventStream = 'text/event-stream'
 
@@ -22,77 +40,89 @@ export const responsesPaths: JsonObject = {
     post: describeOperation({
       id: 'createResponse',
       tag,
-      summary: 'Answers an input, and keeps the answer for replay and for conversations.',
+      summary: 'Creates a response and stores it for replay and conversations.',
       parameters: inferenceParameters,
       body: {
         schema: ref('ResponsesRequest'),
         examples: {
-          automatic: { input: said },
+          automatic: { input },
           instructed: {
             model: 'auto:quality',
-            input: said,
+            input,
             instructions: 'Answer in one line.',
             max_output_tokens: 200,
             temperature: 0.5,
           },
           continued: { input: 'And which is the oldest?', previous_response_id: responseId },
-          streamed: { input: said, stream: true },
-          unkept: { input: [{ role: 'user', content: said }], store: false },
+          streamed: { input, stream: true },
+          not_stored: { input: [{ role: 'user', content: input }], store: false },
         },
       },
-      answers: { 200: ref('Response'), ...inferenceErrors('ChatError') },
-      alsoAs: eventStream,
+      responses: { 200: ref('Response'), ...inferenceErrorResponses('ChatError') },
+      alternativeMediaType: eventStream,
     }),
   },
   '/v1/responses/{id}': {
-    parameters: [stored],
+    parameters: [responseIdParameter],
     post: describeOperation({
       id: 'replayResponse',
       tag,
-      summary: 'Answers with a stored response once more; no model is asked.',
+      summary: 'Replays a stored response without calling a model.',
       body: {
         schema: ref('Replay'),
         required: false,
         examples: { whole: {}, streamed: { stream: true } },
       },
-      answers: { 200: ref('Response'), ...userErrors('ChatError', 400, 404, 409, 413) },
-      alsoAs: eventStream,
+      responses: { 200: ref('Response'), ...userErrorResponses('ChatError', 400, 404, 409, 413) },
+      alternativeMediaType: eventStream,
     }),
     get: describeOperation({
       id: 'readResponse',
       tag,
-      summary: 'Shows a stored response.',
-      parameters: [inQuery('stream', oneOf('true', 'false'), 'true', 'true: as the events of a stream.')],
-      answers: { 200: ref('Response'), ...userErrors('ChatError', 404, 409) },
-      alsoAs: eventStream,
+      summary: 'Returns a stored response.',
+      parameters: [
+        queryParameter(
+          'stream',
+          stringEnum('true', 'false'),
+          'true',
+          'If true, the response is streamed as events.',
+        ),
+      ],
+      responses: { 200: ref('Response'), ...userErrorResponses('ChatError', 404, 409) },
+      alternativeMediaType: eventStream,
     }),
     delete: describeOperation({
       id: 'deleteResponse',
       tag,
-      summary: 'Removes a stored response.',
-      answers: {
-        200: closed({ id: text, object: { const: 'response' }, deleted: { const: true } }),
-        ...userErrors('ChatError', 404, 409, 507),
+      summary: 'Deletes a stored response.',
+      responses: {
+        200: closedObject({ id: string, object: { const: 'response' }, deleted: { const: true } }),
+        ...userErrorResponses('ChatError', 404, 409, 507),
       },
     }),
   },
   '/v1/responses/{id}/input_items': {
-    parameters: [stored],
+    parameters: [responseIdParameter],
     get: describeOperation({
       id: 'listInputItems',
       tag,
-      summary: 'Lists what a stored response was an answer to.',
+      summary: 'Lists the input items of a stored response.',
       parameters: [
-        inQuery('order', oneOf('asc', 'desc'), 'asc', 'desc when left out.'),
-        inQuery(
+        queryParameter('order', stringEnum('asc', 'desc'), 'asc', 'Default: desc.'),
+        queryParameter(
           'limit',
           { type: 'integer', minimum: 1, maximum: 100 },
           20,
-          'Items in the answer; 20 when left out.',
+          'Maximum number of items. Default: 20.',
         ),
-        inQuery('after', text, 'msg_gGvBxwr2CTTZ4RYVqXhM0SkL0', 'The id of the item before the first one.'),
+        queryParameter(
+          'after',
+          string,
+          'msg_gGvBxwr2CTTZ4RYVqXhM0SkL0',
+          'Returns items after the item with this id.',
+        ),
       ],
-      answers: { 200: ref('InputItems'), ...userErrors('ChatError', 400, 404, 409) },
+      responses: { 200: ref('InputItems'), ...userErrorResponses('ChatError', 400, 404, 409) },
     }),
   },
 }
@@ -104,27 +134,29 @@ export const responsesSchemas: JsonObject = {
     id: { type: 'string', pattern: '^resp_' },
     object: { const: 'response' },
     created_at: integer,
-    status: oneOf('completed', 'incomplete', 'failed', 'cancelled'),
-    model: text,
-    output: list(object({ 'type?': text, 'role?': text, 'content?': list(object({ type: text })) })),
-    usage: orNull(object({ input_tokens: integer, output_tokens: integer, total_tokens: integer })),
-    metadata: object({ provider: orNull(text), routing_mode: orNull(text) }),
-    error: orNull(closed({ code: text, message: text })),
-    incomplete_details: orNull(closed({ reason: text })),
-    completed_at: orNull(integer),
-    instructions: orNull(text),
-    previous_response_id: orNull(text),
-    max_output_tokens: orNull(integer),
+    status: stringEnum('completed', 'incomplete', 'failed', 'cancelled'),
+    model: string,
+    output: arrayOf(
+      object({ 'type?': string, 'role?': string, 'content?': arrayOf(object({ type: string })) }),
+    ),
+    usage: nullable(object({ input_tokens: integer, output_tokens: integer, total_tokens: integer })),
+    metadata: object({ provider: nullable(string), routing_mode: nullable(string) }),
+    error: nullable(closedObject({ code: string, message: string })),
+    incomplete_details: nullable(closedObject({ reason: string })),
+    completed_at: nullable(integer),
+    instructions: nullable(string),
+    previous_response_id: nullable(string),
+    max_output_tokens: nullable(integer),
     temperature: number,
-    store: flag,
-    x_request_id: text,
+    store: boolean,
+    x_request_id: string,
     'latency_ms?': integer,
   }),
-  InputItems: closed({
+  InputItems: closedObject({
     object: { const: 'list' },
-    data: list(anyObject),
-    first_id: orNull(text),
-    last_id: orNull(text),
-    has_more: flag,
+    data: arrayOf(anyObject),
+    first_id: nullable(string),
+    last_id: nullable(string),
+    has_more: boolean,
   }),
 }

@@ -1,45 +1,47 @@
 import type { JsonObject } from '../../core/contract/index.ts'
-import { userErrors } from './errors.ts'
-import { type Answers, describeOperation } from './operation.ts'
-import { ifMatch, inPath, momentIn } from './parameters.ts'
+import { batchSchema } from '../rules/batch.ts'
 import {
   anyObject,
-  closed,
-  data,
-  flag,
+  arrayOf,
+  boolean,
+  closedObject,
+  dataEnvelope,
+  describeOperation,
+  ifMatchParameter,
   integer,
-  list,
-  oneOf,
-  orNull,
+  logPointParameter,
+  nullable,
+  type OperationResponses,
+  pathParameter,
   ref,
-  success,
-  text,
-  time,
-} from './schema.ts'
+  string,
+  stringEnum,
+  successBody,
+  timestamp,
+  userErrorResponses,
+} from './builders.ts'
 
-/** What the descriptions of the two kinds differ in. */
-interface KindWords {
-  /** Of its schemas: `RoutingRule`, `RoutingRuleInput`, `RoutingRuleChange`. */
+/** The differences between the descriptions of the two rule kinds. */
+interface RuleKindDescription {
+  /** The base name of the schemas: `RoutingRule` for `RoutingRuleInput` and `RoutingRuleChange`. */
   readonly name: string
   readonly path: string
   readonly examples: Readonly<Record<string, JsonObject>>
   readonly change: JsonObject
-  /** Errors that come in a shape of their own. */
-  readonly special: Answers
+  /** Error responses that differ from those of other endpoints. */
+  readonly errors: OperationResponses
 }
 
-const rule = { name: 'Contracts', is_enabled: true, priority: 10 }
+const commonExample = { name: 'Contracts', is_enabled: true, priority: 10 }
 
-/** A new routing rule. */
-export const cheap = {
-  ...rule,
+const exampleRoutingRule = {
+  ...commonExample,
   match_json: { contains: ['contract', 'invoice'] },
   action_json: { set_mode: 'cost' },
 }
 
-/** A new firewall rule. */
-export const mask = {
-  ...rule,
+const exampleFirewallRule = {
+  ...commonExample,
   scope: 'prompt',
   type: 'regex',
   pattern: '[\\w.]+@[\\w.]+',
@@ -47,105 +49,148 @@ export const mask = {
   replacement: '[address]',
 }
 
-export const ruleIdInPath = inPath('id', 7, 'The number of one of your rules.')
+export const ruleIdParameter = pathParameter('id', 7, 'The id of one of your rules.')
 
-const asOf = momentIn('as_of', '2026-03-01T09:30:00Z', 'The rules as they were then')
+const asOfParameter = logPointParameter(
+  'as_of',
+  '2026-03-01T09:30:00Z',
+  'Returns the rules as of a point in the log',
+)
 
-export const routingPaths = describeKind({
+export const routingPaths = describeRuleKind({
   name: 'RoutingRule',
   path: '/v1/routing-rules',
   examples: {
-    conditions: cheap,
-    everything: {
-      ...rule,
+    conditions: exampleRoutingRule,
+    match_all: {
+      ...commonExample,
       match_json: {},
       action_json: { set_provider: 'openai', add_warning: { message: 'Be brief.' } },
     },
-    texts: {
-      ...rule,
+    json_strings: {
+      ...commonExample,
       match_json: '{"task":"summary","metadata_equals":{"team":"blue"}}',
       action_json: '{"set_model":"gpt-4o"}',
     },
   },
   change: { priority: -5, match_json: { mode: 'quality' } },
-  special: { 400: ref('MessageError'), 422: ref('Error') },
+  errors: { 400: ref('MessageError'), 422: ref('Error') },
 })
 
-export const firewallPaths = describeKind({
+export const firewallPaths = describeRuleKind({
   name: 'FirewallRule',
   path: '/v1/firewall-rules',
   examples: {
-    mask,
-    block: { ...rule, scope: 'prompt', type: 'substring', pattern: 'top secret', action: 'block' },
+    mask: exampleFirewallRule,
+    block: { ...commonExample, scope: 'prompt', type: 'substring', pattern: 'top secret', action: 'block' },
   },
   change: { is_enabled: false },
-  special: { 400: ref('MessageError'), 403: ref('MessageError') },
+  errors: { 400: ref('MessageError'), 403: ref('MessageError') },
 })
 
-/** List, create, read, update and delete. */
-function describeKind({ name, path, examples, change, special }: KindWords): JsonObject {
+function describeRuleKind({ name, path, examples, change, errors }: RuleKindDescription): JsonObject {
   const tag = 'rules'
-  const one = closed({ data: ref(name), 'warnings?': list(ref('Warning')) })
-  const read = { ...userErrors('Error', 403, 404), ...special }
-  const write = { ...userErrors('Error', 403, 404, 409, 412, 413, 507), ...special }
+  const single = closedObject({ data: ref(name), 'warnings?': arrayOf(ref('Warning')) })
+  const readErrors = { ...userErrorResponses('Error', 403, 404), ...errors }
+  const writeErrors = { ...userErrorResponses('Error', 403, 404, 409, 412, 413, 507), ...errors }
   return {
     [path]: {
       get: describeOperation({
         id: `list${name}s`,
         tag,
-        summary: 'Lists your rules in the order in which they are looked at.',
-        parameters: [asOf],
-        answers: { 200: data(list(ref(name))), ...read },
+        summary: 'Lists your rules in evaluation order.',
+        parameters: [asOfParameter],
+        responses: { 200: dataEnvelope(arrayOf(ref(name))), ...readErrors },
       }),
       post: describeOperation({
         id: `create${name}`,
         tag,
-        summary: 'Makes a rule.',
+        summary: 'Creates a rule.',
         body: { schema: ref(`${name}Input`), examples },
-        answers: { 201: one, ...write },
+        responses: { 201: single, ...writeErrors },
       }),
     },
     [`${path}/{id}`]: {
-      parameters: [ruleIdInPath],
+      parameters: [ruleIdParameter],
       get: describeOperation({
         id: `read${name}`,
         tag,
-        summary: 'Shows a rule.',
-        parameters: [asOf],
-        answers: { 200: one, ...read },
+        summary: 'Returns a rule.',
+        parameters: [asOfParameter],
+        responses: { 200: single, ...readErrors },
       }),
       patch: describeOperation({
         id: `update${name}`,
         tag,
-        summary: 'Changes the given fields of a rule.',
-        parameters: [ifMatch],
+        summary: 'Updates the given fields of a rule.',
+        parameters: [ifMatchParameter],
         body: { schema: ref(`${name}Change`), examples: { change } },
-        answers: { 200: one, ...write },
+        responses: { 200: single, ...writeErrors },
       }),
       delete: describeOperation({
         id: `delete${name}`,
         tag,
-        summary: 'Removes a rule.',
-        parameters: [ifMatch],
-        answers: { 200: success, ...write },
+        summary: 'Deletes a rule.',
+        parameters: [ifMatchParameter],
+        responses: { 200: successBody, ...writeErrors },
       }),
     },
   }
 }
 
-const shown = { id: integer, user_id: integer, name: text, is_enabled: flag, priority: integer }
-const times = { created_at: time, updated_at: time }
+const commonFields = { id: integer, user_id: integer, name: string, is_enabled: boolean, priority: integer }
+const timestamps = { created_at: timestamp, updated_at: timestamp }
 
 export const ruleSchemas: JsonObject = {
-  RoutingRule: closed({ ...shown, match_json: anyObject, action_json: anyObject, ...times }),
-  FirewallRule: closed({
-    ...shown,
-    scope: oneOf('prompt', 'response'),
-    type: oneOf('substring', 'regex'),
-    pattern: text,
-    action: oneOf('block', 'mask', 'warn'),
-    replacement: orNull(text),
-    ...times,
-    'pattern_error?': text,
+  RoutingRule: closedObject({
+    ...commonFields,
+    match_json: anyObject,
+    action_json: anyObject,
+    ...timestamps,
   }),
+  FirewallRule: closedObject({
+    ...commonFields,
+    scope: stringEnum('prompt', 'response'),
+    type: stringEnum('substring', 'regex'),
+    pattern: string,
+    action: stringEnum('block', 'mask', 'warn'),
+    replacement: nullable(string),
+    ...timestamps,
+    'pattern_error?': string,
+  }),
+}
+
+export const batchPaths: JsonObject = {
+  '/v1/rules/batch': {
+    post: describeOperation({
+      id: 'changeRules',
+      tag: 'rules',
+      summary: 'Applies several changes to rules of both kinds atomically.',
+      body: {
+        schema: ref('RuleBatch'),
+        examples: {
+          create: {
+            operations: [
+              { kind: 'routing', op: 'create', data: exampleRoutingRule },
+              { kind: 'firewall', op: 'create', data: exampleFirewallRule },
+            ],
+          },
+          change: {
+            operations: [
+              { kind: 'routing', op: 'update', id: 7, data: { priority: 1 } },
+              { kind: 'firewall', op: 'delete', id: 8, revision: 1 },
+            ],
+          },
+        },
+      },
+      responses: {
+        200: dataEnvelope(arrayOf({ anyOf: [ref('RoutingRule'), ref('FirewallRule'), successBody] })),
+        ...userErrorResponses('Error', 400, 403, 404, 409, 412, 413, 422, 507),
+      },
+    }),
+  },
+}
+
+export const batchSchemas: JsonObject = {
+  RuleBatch: batchSchema,
 }

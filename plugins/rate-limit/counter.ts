@@ -1,17 +1,20 @@
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /**
- * Counts the requests of each user in windows; a window begins with a user's first request after the last one ended. What is counted,
- * and under which ids, is up to whoever asks.
+ * Counts requests per id in fixed windows. A window starts with the first request of an id after its previous
+ * window has ended. Callers choose what the ids stand for.
  */
 export interface RequestCounter<Id extends number | string = number> {
-  /** Counts one request. Rejects when the store is away: nobody knows then whether it was counted. */
+  /**
+   * Counts one request. Rejects if the store is unavailable; the request may or may not have been counted
+   * then.
+   */
   count(id: Id): MaybePromise<RequestCount>
   close(): Promise<void>
 }
 
 export interface RequestCount {
-  /** Requests in this window, this one and refused ones included. */
+  /** Requests in the current window, including this one and refused ones. */
   readonly used: number
   /** Milliseconds until the window ends. */
   readonly resetMs: number
@@ -22,11 +25,11 @@ export const WINDOW_SECONDS = 60
 
 interface Window {
   used: number
-  /** By `performance.now()`. */
+  /** A `performance.now()` timestamp. */
   endsAt: number
 }
 
-/** Counts in this process, at once; there are never more windows than users. */
+/** Counts in this process, synchronously. Keeps one window per user, for the life of the process. */
 export function createMemoryCounter(
   windowSeconds: number,
 ): RequestCounter & { count(userId: number): RequestCount } {

@@ -13,13 +13,22 @@ import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createCounter } from '../../core/util/metrics.ts'
 import { createMemoryCounter, type RequestCount, type RequestCounter, WINDOW_SECONDS } from './counter.ts'
 
-/** Where requests are counted: in the Redis at `redisUrl`, else by `shared` for several processes, else in this one. */
-interface CounterChoice {
-  readonly redisUrl: string | undefined
-  readonly shared: RequestCounter | undefined
+export interface RateLimitSettings {
+  /** By plan; null means no limit. */
+  readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
+  /** By plan: `open` allows requests while Redis is unavailable, `closed` refuses them. */
+  readonly without_redis: Readonly<Record<Plan, 'open' | 'closed'>>
+  /** How long a request waits for Redis, in milliseconds. */
+  readonly redis_timeout_ms: number
 }
 
-/** Requests per minute and user, on everything that needs an API key (docs/api.md, "Limits"). */
+/** Requests are counted in Redis, otherwise in the counter of the cluster, otherwise in this process. */
+interface CounterChoice {
+  readonly redisUrl: string | undefined
+  readonly sharedCounter: RequestCounter | undefined
+}
+
+/** Limits the requests per minute of each user on all authenticated endpoints (docs/api.md, "Limits"). */
 export function createRateLimit(settings: RateLimitSettings, choice: CounterChoice): Plugin {
   return {
     name: 'rate-limit',
@@ -28,12 +37,12 @@ export function createRateLimit(settings: RateLimitSettings, choice: CounterChoi
     needs: 'headers',
     async setup(_, { logger, metrics }) {
       const counter = await openCounter(settings, choice, logger)
-      const note = createOutcomeCounter(metrics)
+      const recordOutcome = createOutcomeMetric(metrics)
       return {
         middleware: (ctx, next) =>
-          chain(judge(ctx, counter, settings), (outcome) => {
-            note(ctx.account.plan, outcome.type)
-            if (outcome.refusal !== undefined) throw outcome.refusal
+          chain(countRequest(ctx, counter, settings), ({ outcome, error }) => {
+            recordOutcome(ctx.account.plan, outcome)
+            if (error !== undefined) throw error
             return next()
           }),
         close: counter.close,
@@ -44,95 +53,95 @@ export function createRateLimit(settings: RateLimitSettings, choice: CounterChoi
 
 async function openCounter(
   { redis_timeout_ms }: RateLimitSettings,
-  { redisUrl: url, shared }: CounterChoice,
+  { redisUrl: url, sharedCounter }: CounterChoice,
   logger: Logger,
 ): Promise<RequestCounter> {
-  if (url === undefined) return shared ?? createMemoryCounter(WINDOW_SECONDS)
+  if (url === undefined) return sharedCounter ?? createMemoryCounter(WINDOW_SECONDS)
   const { openRedisCounter } = await import('./redis-counter.ts')
   return openRedisCounter({ url, timeoutMs: redis_timeout_ms, windowSeconds: WINDOW_SECONDS }, logger)
 }
 
-interface Outcome {
-  readonly type: LimitOutcome
-  readonly refusal?: GatewayError
+interface RateLimitDecision {
+  readonly outcome: RateLimitOutcome
+  /** The error to respond with; undefined if the request is allowed. */
+  readonly error?: GatewayError
 }
 
-const UNLIMITED: Outcome = { type: 'unlimited' }
-const ALLOWED: Outcome = { type: 'allowed' }
-const OPEN: Outcome = { type: 'open' }
+const UNLIMITED: RateLimitDecision = { outcome: 'unlimited' }
+const ALLOWED: RateLimitDecision = { outcome: 'allowed' }
+const ALLOWED_UNCOUNTED: RateLimitDecision = { outcome: 'allowed_uncounted' }
 
-/** Counts the request and says on the answer what is left. */
-function judge(
+/** Counts the request, sets the rate limit headers and decides whether the request is allowed. */
+function countRequest(
   ctx: GatewayContext,
   counter: RequestCounter,
   settings: RateLimitSettings,
-): MaybePromise<Outcome> {
+): MaybePromise<RateLimitDecision> {
   const { account } = ctx
   const limit = limitOf(account, settings)
   if (limit === null) return UNLIMITED
-  const compare = (count: RequestCount): Outcome => {
+  const decide = (count: RequestCount): RateLimitDecision => {
     setLimitHeaders(ctx, limit, count)
-    return count.used > limit ? { type: 'refused', refusal: overLimit(limit, count) } : ALLOWED
+    return count.used > limit ? { outcome: 'refused', error: limitExceeded(limit, count) } : ALLOWED
   }
-  // A store that is away says so in the log by itself, once and not per request.
-  const uncounted = (): Outcome =>
-    settings.without_redis[account.plan] === 'open' ? OPEN : { type: 'closed', refusal: notCounted() }
+  // Not logged here: the counter logs once, not per request, when its store becomes unavailable.
+  const decideUncounted = (): RateLimitDecision =>
+    settings.without_redis[account.plan] === 'open'
+      ? ALLOWED_UNCOUNTED
+      : { outcome: 'refused_uncounted', error: counterUnavailable() }
   const count = counter.count(account.userId)
-  return count instanceof Promise ? count.then(compare, uncounted) : compare(count)
+  return count instanceof Promise ? count.then(decide, decideUncounted) : decide(count)
 }
 
-function overLimit(limit: number, { resetMs }: RequestCount): GatewayError {
-  const retryAfter = wholeSeconds(resetMs)
-  const message = `Over the limit of ${limit} requests per minute. Try again in ${retryAfter} seconds.`
-  return new GatewayError('rate_limit_exceeded', message, { retryAfter })
-}
-
-function notCounted(): GatewayError {
-  const message = 'Requests cannot be counted at the moment, so none is let through. Try again.'
-  return new GatewayError('rate_limit_unavailable', message, { retryAfter: 1 })
-}
-
-export interface RateLimitSettings {
-  /** By plan; `null` is no limit. */
-  readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
-  /** What becomes of a request that Redis cannot count: `open` lets it through, `closed` refuses it. */
-  readonly without_redis: Readonly<Record<Plan, 'open' | 'closed'>>
-  /** How long a request waits for Redis. */
-  readonly redis_timeout_ms: number
-}
-
-/** Requests per minute: the user's own limit, else the plan's. */
+/** Returns the user's own limit, or else the plan's, in requests per minute. */
 function limitOf({ plan, requestsPerMinute }: Account, settings: RateLimitSettings): RequestLimit {
   return requestsPerMinute === undefined ? settings.requests_per_minute[plan] : requestsPerMinute
 }
 
-/** Says on the answer how much of the limit is left, under OpenAI's names and in OpenAI's form (docs/api.md, "Limits"). */
+/** Sets the rate limit headers with OpenAI's names and formats (docs/api.md, "Limits"). */
 function setLimitHeaders(ctx: GatewayContext, limit: number, { used, resetMs }: RequestCount): void {
   ctx.res.setDefaultHeader('x-ratelimit-limit-requests', String(limit))
   ctx.res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))
-  ctx.res.setDefaultHeader('x-ratelimit-reset-requests', writeDuration(wholeSeconds(resetMs)))
+  ctx.res.setDefaultHeader('x-ratelimit-reset-requests', formatDuration(toRetryAfterSeconds(resetMs)))
 }
 
-/** Seconds until something may happen again; never 0, for "now" would be refused once more. */
-export function wholeSeconds(milliseconds: number): number {
-  return Math.max(Math.ceil(milliseconds / 1000), 1)
+function limitExceeded(limit: number, { resetMs }: RequestCount): GatewayError {
+  const retryAfter = toRetryAfterSeconds(resetMs)
+  const message = `Rate limit of ${limit} requests per minute exceeded. ${retryAdvice(retryAfter)}`
+  return new GatewayError('rate_limit_exceeded', message, { retryAfter })
 }
 
-/** `59s`, `1m0s`. */
-export function writeDuration(seconds: number): string {
+function counterUnavailable(): GatewayError {
+  const retryAfter = 1
+  const message = `The rate limit cannot be checked at the moment. ${retryAdvice(retryAfter)}`
+  return new GatewayError('rate_limit_unavailable', message, { retryAfter })
+}
+
+/** Rounds up to whole seconds. At least 1, because clients that retry after 0 seconds are refused again. */
+export function toRetryAfterSeconds(ms: number): number {
+  return Math.max(Math.ceil(ms / 1000), 1)
+}
+
+/** Returns the last sentence of error messages that tell clients when to retry. */
+export function retryAdvice(seconds: number): string {
+  return `Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
+}
+
+/** Formats a duration like OpenAI's rate limit headers: `59s`, `1m0s`. */
+export function formatDuration(seconds: number): string {
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
 }
 
-const OUTCOMES = ['unlimited', 'allowed', 'refused', 'open', 'closed'] as const
+const OUTCOMES = ['unlimited', 'allowed', 'refused', 'allowed_uncounted', 'refused_uncounted'] as const
 
-/** What became of a request: `open` and `closed` are those that could not be counted, let through or refused. */
-type LimitOutcome = (typeof OUTCOMES)[number]
+/** Outcomes ending in `_uncounted` mean that Redis was unavailable and the request could not be counted. */
+type RateLimitOutcome = (typeof OUTCOMES)[number]
 
-/** A counter of outcomes by plan; every series is there from the start, so that a rate over them has no gaps. */
-function createOutcomeCounter(metrics: Registry): (plan: Plan, outcome: LimitOutcome) => void {
+/** Creates the metric of outcomes by plan. All series exist from the start, so that rates have no gaps. */
+function createOutcomeMetric(metrics: Registry): (plan: Plan, outcome: RateLimitOutcome) => void {
   const counter = createCounter(metrics, {
     name: 'signalbox_rate_limit_outcomes_total',
-    help: 'Requests of known users by what the rate limit made of them.',
+    help: 'Authenticated requests by plan and outcome of the rate limit.',
     labelNames: ['plan', 'outcome'],
   })
   for (const plan of PLANS) for (const outcome of OUTCOMES) counter(plan, outcome)

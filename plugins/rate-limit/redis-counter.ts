@@ -4,16 +4,21 @@ import { RateLimiterRedis } from 'rate-limiter-flexible'
 import type { RequestCounter } from './counter.ts'
 
 export interface RedisCounterOptions {
-  /** May hold a password. */
+  /** May contain a password. */
   readonly url: string
-  /** How long a request waits for an answer of Redis. */
+  /** How long `count` waits for Redis. */
   readonly timeoutMs: number
   readonly windowSeconds: number
-  /** Before the ids, so that other things can be counted in the same Redis. */
+  /**
+   * The prefix of the Redis keys, which separates counters in the same Redis. Default: `signalbox:requests`.
+   */
   readonly prefix?: string
 }
 
-/** Counts in Redis, for all processes that share it. Resolves when Redis is there, or has failed to answer once. */
+/**
+ * Counts in Redis, shared by all processes that use the same Redis. Resolves after the first connection
+ * attempt, even if it failed.
+ */
 export async function openRedisCounter(
   options: RedisCounterOptions,
   logger: Logger,
@@ -23,7 +28,8 @@ export async function openRedisCounter(
     storeClient: redis,
     keyPrefix: options.prefix ?? 'signalbox:requests',
     duration: options.windowSeconds,
-    // It only counts: limits differ by user and change at any time, so they are compared with the count.
+    // The limiter only counts. Limits differ by user and can change at any time, so callers compare the
+    // count.
     points: Number.MAX_SAFE_INTEGER,
   })
   return {
@@ -32,38 +38,38 @@ export async function openRedisCounter(
       return { used: consumedPoints, resetMs: msBeforeNext }
     },
     async close() {
-      // Who closes the connection need not be told that it is closed.
+      // An intentional disconnect must not be logged as an outage.
       redis.removeAllListeners('close')
       redis.disconnect()
     },
   }
 }
 
-/** Between two tries to connect, in milliseconds. It is tried for ever. */
-const RETRY_MS = { step: 100, most: 2000 }
+/** The backoff between connection attempts. Attempts are unlimited. */
+const RECONNECT_BACKOFF_MS = { step: 100, max: 2000 }
 
-const CONNECT_MS = 2000
+const CONNECT_TIMEOUT_MS = 2000
 
-/** A connection that answers nothing for so many command timeouts is given up for a new one. */
-const SILENT_TIMEOUTS = 4
+/** A connection without a response for this many command timeouts is replaced. */
+const SOCKET_TIMEOUT_FACTOR = 4
 
 /**
- * Connects to Redis, and again whenever it was lost. Commands reject at once while it is away, and after `timeoutMs` when it
- * does not answer. Resolves after the first try, whatever came of it.
+ * Connects to Redis and reconnects whenever the connection is lost. Commands reject immediately without a
+ * connection, and after `timeoutMs` without a response. Resolves after the first attempt, also a failed one.
  */
-export async function openRedis(url: string, timeoutMs: number, logger: Logger): Promise<Redis> {
+async function openRedis(url: string, timeoutMs: number, logger: Logger): Promise<Redis> {
   const redis = new Redis(url, {
     connectionName: 'signalbox',
-    connectTimeout: CONNECT_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: timeoutMs,
-    socketTimeout: timeoutMs * SILENT_TIMEOUTS,
-    // A request that waits for Redis to come back, or is counted twice, is worse than one that is not counted.
+    socketTimeout: timeoutMs * SOCKET_TIMEOUT_FACTOR,
+    // Better not to count a request than to delay it until Redis is available again or to count it twice.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: (tries) => Math.min(tries * RETRY_MS.step, RETRY_MS.most),
+    retryStrategy: (attempt) => Math.min(attempt * RECONNECT_BACKOFF_MS.step, RECONNECT_BACKOFF_MS.max),
   })
-  reportAbsence(redis, logger)
+  logAvailability(redis, logger)
   await new Promise<void>((resolve) => {
     redis.once('ready', resolve)
     redis.once('close', resolve)
@@ -71,19 +77,22 @@ export async function openRedis(url: string, timeoutMs: number, logger: Logger):
   return redis
 }
 
-/** One line when Redis goes and one when it is back. Only messages: an error's command would show the password. */
-function reportAbsence(redis: Redis, logger: Logger): void {
-  let isAway = false
-  let reason = 'the connection was closed'
+/**
+ * Logs once when Redis becomes unavailable and once when it is available again. Logs only error messages,
+ * because the `command` property of an error contains the password.
+ */
+function logAvailability(redis: Redis, logger: Logger): void {
+  let isAvailable = true
+  let reason = 'connection closed'
   redis.on('error', (error: Error) => {
     reason = error.message
   })
   redis.on('close', () => {
-    if (!isAway) logger.warn({ reason }, 'Redis is away: requests are not counted until it is back')
-    isAway = true
+    if (isAvailable) logger.warn({ reason }, 'redis unavailable; requests are not counted')
+    isAvailable = false
   })
   redis.on('ready', () => {
-    if (isAway) logger.info('Redis is back')
-    isAway = false
+    if (!isAvailable) logger.info('redis available again')
+    isAvailable = true
   })
 }

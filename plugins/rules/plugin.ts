@@ -1,6 +1,6 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
-import { batchPaths } from '../openapi/batch.ts'
+import { batchPaths } from '../openapi/rules.ts'
 import { type RuleCommandSet, readChanges } from './batch.ts'
 import { requestAuthor } from './endpoints.ts'
 import { executeRuleChanges, type RuleServices } from './rule-commands.ts'

@@ -1,11 +1,14 @@
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { REQUEST_ID_LENGTH } from '../../core/util/ids.ts'
-import { requestsPaths } from '../openapi/requests.ts'
+import { requestsPaths } from '../openapi/inference.ts'
+import { RecentEntries } from './recent-entries.ts'
 import { RequestRecord, type RequestSummary, type SharedRecords } from './request-record.ts'
 
+const DEFAULT_KEPT_REQUESTS = 10_000
+
 /**
- * Keeps what became of the last requests, and shows it to their owners at `GET /v1/requests/{x_request_id}`, also of those that
- * other processes have served.
+ * Keeps records of the most recent requests. `GET /v1/requests/{x_request_id}` returns them to the owners of
+ * the requests, including records that other processes keep.
  */
 export function createTrace(shared?: SharedRecords): Plugin {
   return {
@@ -14,19 +17,20 @@ export function createTrace(shared?: SharedRecords): Plugin {
     options: {
       type: 'object',
       additionalProperties: false,
-      properties: { kept_requests: { type: 'integer', minimum: 1, default: 10_000 } },
+      properties: { kept_requests: { type: 'integer', minimum: 1, default: DEFAULT_KEPT_REQUESTS } },
     },
     setup(options) {
-      const records = new Recent<RequestRecord>(Number(options.kept_requests ?? 10_000), REQUEST_ID_LENGTH)
-      shared?.offer((requestId) => show(records.find(requestId)))
+      const capacity = Number(options.kept_requests ?? DEFAULT_KEPT_REQUESTS)
+      const records = new RecentEntries<RequestRecord>(capacity, REQUEST_ID_LENGTH)
+      shared?.offer((requestId) => toSummary(records.find(requestId)))
       return {
         middleware({ exchange }, next) {
-          const keep = (error?: unknown) =>
-            records.keep(exchange.id, new RequestRecord(exchange, Date.now(), error))
+          const record = (error?: unknown) =>
+            records.add(exchange.id, new RequestRecord(exchange, Date.now(), error))
           return next().then(
-            () => void keep(),
+            () => record(),
             (error) => {
-              keep(error)
+              record(error)
               throw error
             },
           )
@@ -37,9 +41,10 @@ export function createTrace(shared?: SharedRecords): Plugin {
             const id = ctx.params.id ?? ''
             const record: RequestSummary | undefined = records.find(id) ?? (await shared?.find(id))
             if (record?.userId !== ctx.account.userId) {
-              throw new GatewayError('not_found', 'There is no such request of yours, or it is too long ago.')
+              const message = `Request ${id} was not found or is no longer recorded.`
+              throw new GatewayError('not_found', message)
             }
-            ctx.body = { data: record.shown }
+            ctx.body = { data: record.view }
           })
         },
       }
@@ -47,40 +52,7 @@ export function createTrace(shared?: SharedRecords): Plugin {
   }
 }
 
-/** As another process can be told it. */
-function show(record: RequestRecord | undefined): RequestSummary | undefined {
-  return record && { userId: record.userId, shown: record.shown }
-}
-
-/**
- * The last so many values by their keys, which are ASCII and of one length; the oldest goes for each one that is too many. Keys lie side by
- * side in a buffer: thousands of values are kept for each one that is ever looked for, so to keep one is to cost little.
- */
-export class Recent<Value> {
-  readonly #keyLength: number
-  /** Both are rings: what was kept as many values ago as there is room for lies where the next one goes. */
-  readonly #keys: Buffer
-  readonly #values: (Value | undefined)[]
-  #next = 0
-
-  constructor(most: number, keyLength: number) {
-    this.#keyLength = keyLength
-    this.#keys = Buffer.alloc(most * keyLength)
-    this.#values = Array.from({ length: most }, () => undefined)
-  }
-
-  keep(key: string, value: Value): void {
-    if (key.length !== this.#keyLength) throw new Error(`a key of ${key.length} characters cannot be kept`)
-    this.#keys.write(key, this.#next * this.#keyLength, 'latin1')
-    this.#values[this.#next] = value
-    this.#next = (this.#next + 1) % this.#values.length
-  }
-
-  find(key: string): Value | undefined {
-    if (key.length !== this.#keyLength) return undefined
-    let at = this.#keys.indexOf(key, 0, 'latin1')
-    // Not the end of one key and the beginning of the next.
-    while (at % this.#keyLength > 0) at = this.#keys.indexOf(key, at + 1, 'latin1')
-    return at === -1 ? undefined : this.#values[at / this.#keyLength]
-  }
+/** Converts a record to a plain object that can be sent to another process. */
+function toSummary(record: RequestRecord | undefined): RequestSummary | undefined {
+  return record && { userId: record.userId, view: record.view }
 }

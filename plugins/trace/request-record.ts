@@ -7,19 +7,20 @@ import {
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 
-/** What the owner of a request may see of it. */
+/** A record of a request as its owner sees it. */
 export interface RequestSummary {
   readonly userId: Account['userId']
-  readonly shown: JsonObject
+  /** The response body of the endpoint. */
+  readonly view: JsonObject
 }
 
 /**
- * What became of a request that has been answered, or refused with an error; no texts of it. Thousands are kept and hardly one is ever
- * looked at, so it keeps what is there and is written out when it is.
+ * A record of a completed or failed request, without any text of it. Thousands are kept and hardly any is
+ * read, so it references the data of the exchange and builds its view on demand.
  */
 export class RequestRecord implements RequestSummary {
   readonly userId: Account['userId']
-  readonly #time: number
+  readonly #endedAt: number
   readonly #error: JsonObject | undefined
   readonly #id: string
   readonly #requestedModel: string | undefined
@@ -31,11 +32,11 @@ export class RequestRecord implements RequestSummary {
   readonly #trace: readonly Exchange['trace'][number][]
   readonly #warnings: readonly Exchange['warnings'][number][]
 
-  /** `time` is that of `Date.now()`. */
-  constructor(exchange: Exchange, time: number, error?: unknown) {
+  /** `endedAt` is a Unix time in milliseconds; `error` is what the request failed with. */
+  constructor(exchange: Exchange, endedAt: number, error?: unknown) {
     this.userId = exchange.account.userId
-    this.#time = time
-    this.#error = error === undefined ? undefined : describeError(error)
+    this.#endedAt = endedAt
+    this.#error = error === undefined ? undefined : toRecordedError(error)
     this.#id = exchange.id
     this.#requestedModel = exchange.request.model
     this.#mode = exchange.route?.mode
@@ -43,14 +44,14 @@ export class RequestRecord implements RequestSummary {
     this.#rulesPosition = exchange.rulesPosition
     this.#target = exchange.target
     this.#attempts = exchange.attempts.slice()
-    this.#trace = keepTrace(exchange.trace)
-    this.#warnings = keepWarnings(exchange.warnings)
+    this.#trace = copyTrace(exchange.trace)
+    this.#warnings = copyWarnings(exchange.warnings)
   }
 
-  get shown(): JsonObject {
+  get view(): JsonObject {
     return {
       x_request_id: this.#id,
-      time: new Date(this.#time).toISOString(),
+      time: new Date(this.#endedAt).toISOString(),
       outcome: this.#error === undefined ? 'answered' : 'failed',
       ...(this.#error !== undefined && { error: this.#error }),
       requested_model: this.#requestedModel ?? null,
@@ -58,7 +59,7 @@ export class RequestRecord implements RequestSummary {
       routing_reason: this.#reason ?? null,
       provider: this.#target?.provider ?? null,
       model: this.#target?.model ?? null,
-      attempts: this.#attempts.map(showAttempt),
+      attempts: this.#attempts.map(toAttemptView),
       rules_position: this.#rulesPosition,
       rule_trace: this.#trace,
       warnings: this.#warnings,
@@ -66,25 +67,28 @@ export class RequestRecord implements RequestSummary {
   }
 }
 
-/** Copies lists, without the room that one that grew has left over. One that is as the last was shares its copy: many rules do the same each time. */
-function createListKeeper<Item>(): (list: readonly Item[]) => readonly Item[] {
+/**
+ * Copies arrays, which drops the spare capacity of arrays that have grown. An array equal to the previous one
+ * shares its copy, because a user's rules usually produce the same entries for each request.
+ */
+function createArrayCopier<Item>(): (items: readonly Item[]) => readonly Item[] {
   let last: readonly Item[] = []
-  return (list) => {
-    const isSame = list.length === last.length && list.every((item, place) => item === last[place])
-    if (!isSame) last = list.slice()
+  return (items) => {
+    const isSame = items.length === last.length && items.every((item, index) => item === last[index])
+    if (!isSame) last = items.slice()
     return last
   }
 }
 
-const keepTrace = createListKeeper<Exchange['trace'][number]>()
-const keepWarnings = createListKeeper<Exchange['warnings'][number]>()
+const copyTrace = createArrayCopier<Exchange['trace'][number]>()
+const copyWarnings = createArrayCopier<Exchange['warnings'][number]>()
 
-function showAttempt({ target, outcome, ms }: Attempt): JsonObject {
+function toAttemptView({ target, outcome, ms }: Attempt): JsonObject {
   return { provider: target.provider, model: target.model, outcome, ms: Math.round(ms) }
 }
 
-/** Why a request was refused, for its owner to read. */
-export function describeError(thrown: unknown): JsonObject {
+/** Returns the parts of an error that the owner of the request may see. */
+export function toRecordedError(thrown: unknown): JsonObject {
   const error = fromKoaError(thrown) ?? thrown
   if (!GatewayError.isInstance(error)) return { code: 'internal_error', http_status: 500 }
   const { code, status, message, details } = error
@@ -92,10 +96,13 @@ export function describeError(thrown: unknown): JsonObject {
   return { code, http_status: status, message, ...(param && { param }), ...(meta && { meta }) }
 }
 
-/** What several processes know about requests, each about those that it has served. */
+/**
+ * The request records of all processes of a cluster; each process holds those of the requests that it
+ * handled.
+ */
 export interface SharedRecords {
-  /** What another process knows. Rejects when they cannot be asked. */
+  /** Looks up a record in the other processes. Rejects if they cannot be reached. */
   find(requestId: string): Promise<RequestSummary | undefined>
-  /** Lends the others what this process knows. */
+  /** Registers the lookup that answers the other processes. */
   offer(find: (requestId: string) => RequestSummary | undefined): void
 }

@@ -1,55 +1,63 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SseEvent } from '../../core/contract/index.ts'
-import type { Answer, Question } from './model-request.ts'
+import type { JsonObject, SseEvent } from '../../core/contract/index.ts'
+import type { ModelReply } from './model-reply.ts'
+import type { ModelRequest } from './model-request.ts'
 
-/** How one provider writes what the sandbox says. Pure: values in, values out. */
-export interface Format {
-  /** First segment of its paths. */
+/** The wire format of one provider. All functions are pure. In `path` the leading `/<name>` is removed. */
+export interface WireFormat {
+  /** The first path segment of its endpoints. */
   readonly name: string
-  /** How it ends the lines of a stream; `\n` when left out. */
+  /** The line ending of its streams. Default: `\n`. */
   readonly newline?: '\r\n'
-  /** What a path asks for; `path` starts after the name, here and below. */
+  /** Undefined for an unknown endpoint. */
   findEndpoint(method: string, path: string): 'chat' | 'models' | undefined
-  /** The API key of a request, empty when there is none. */
-  readKey(headers: IncomingHttpHeaders): string
-  /** Throws a `Refusal` for a body that the provider would not take. */
-  readCall(path: string, body: unknown, headers: IncomingHttpHeaders): Call
-  writeModels(): string
-  writeError(refusal: Refusal): string
-  /** An error in the middle of a stream. */
-  writeErrorEvent(refusal: Refusal): SseEvent
+  /** Returns the API key of a request, or an empty string if it has none. */
+  getApiKey(headers: IncomingHttpHeaders): string
+  /** Parses a chat request. Throws a `SandboxError` if the provider would reject it. */
+  parseCall(path: string, body: unknown, headers: IncomingHttpHeaders): ChatCall
+  /** Returns the response body of the models endpoint. */
+  buildModelList(): string
+  toErrorBody(error: SandboxError): string
+  /** Encodes an error that occurs in the middle of a stream. */
+  toErrorEvent(error: SandboxError): SseEvent
 }
 
-/** One chat request, with what it takes to write its answer. */
-export interface Call {
-  readonly question: Question
-  readonly streams: boolean
-  writeWhole(answer: Answer): string
-  writeStream(answer: Answer): StreamEvents
+/** A parsed chat request and the encoders for its reply. */
+export interface ChatCall {
+  readonly request: ModelRequest
+  readonly isStream: boolean
+  toBody(reply: ModelReply): string
+  toStream(reply: ModelReply): StreamEvents
 }
 
-/** The records of a stream: what is said, then what says that it is over. */
+/** The events of a stream: the reply itself, then the events that mark its end. */
 export interface StreamEvents {
   readonly content: readonly SseEvent[]
   readonly closing: readonly SseEvent[]
 }
 
-/** An error answer of the sandbox, before a format gives it the provider's shape. */
-export class Refusal extends Error {
-  readonly status: number
-  readonly details: RefusalDetails
+/** Encodes JSON as an event without a name. */
+export function toDataEvent(data: JsonObject): SseEvent {
+  return { event: '', data: JSON.stringify(data) }
+}
 
-  constructor(status: number, message: string, details: RefusalDetails = {}) {
+/** An error response, independent of the provider's wire format. */
+export class SandboxError extends Error {
+  /** The HTTP status. */
+  readonly status: number
+  readonly details: SandboxErrorDetails
+
+  constructor(status: number, message: string, details: SandboxErrorDetails = {}) {
     super(message)
-    this.name = 'Refusal'
+    this.name = 'SandboxError'
     this.status = status
     this.details = details
   }
 }
 
-interface RefusalDetails {
-  /** The provider's code; each format has its own for a status when left out. */
+interface SandboxErrorDetails {
+  /** The provider's error code. Default: the wire format's code for the status. */
   readonly code?: string | undefined
-  /** The request field at fault. */
+  /** The request field that caused the error. */
   readonly param?: string
 }

@@ -1,119 +1,33 @@
-import type { IncomingMessage } from 'node:http'
-import type { FinishReason, JsonObject, Usage } from '../../core/contract/index.ts'
+import type { JsonObject } from '../../core/contract/index.ts'
 
-/** What a request asks, whatever the provider's format. */
-export interface Question {
+/** A chat request, independent of the provider's wire format. */
+export interface ModelRequest {
   readonly model: string
   /** The text of every message, in order. */
   readonly texts: readonly string[]
-  /** The last user message. */
+  /** The text of the last user message. */
   readonly userText: string
-  /** The tool results that end the conversation; empty when something else does. */
+  /** The tool results at the end of the conversation; empty when it ends with another message. */
   readonly toolResults: readonly string[]
-  /** The tools that may be called. */
-  readonly tools: readonly ToolOffer[]
+  /** The tools that the model may call. */
+  readonly tools: readonly ToolDefinition[]
   readonly toolChoice: 'auto' | 'none' | 'required'
   readonly mayCallInParallel: boolean
-  readonly output: Output
-  /** Whether the answer shall come with its thoughts. */
+  readonly replyFormat: ReplyFormat
+  /** Whether the reply includes reasoning. */
   readonly wantsReasoning: boolean
+  /** Undefined means no limit. */
   readonly maxTokens: number | undefined
   readonly stop: readonly string[]
 }
 
-export interface ToolOffer {
+export interface ToolDefinition {
   readonly name: string
-  /** JSON schema of the arguments. */
+  /** JSON Schema of the arguments. */
   readonly schema: JsonObject
 }
 
-export type Output =
+export type ReplyFormat =
   | { readonly type: 'text' }
   | { readonly type: 'json' }
   | { readonly type: 'schema'; readonly schema: JsonObject }
-
-/** What the sandbox says, whatever the provider's format. */
-export interface Answer extends Stamp {
-  readonly model: string
-  /** What was thought before; only where the question wants it. */
-  readonly reasoning?: string
-  /** Empty when tools are called, and when the answer is refused. */
-  readonly text: string
-  /** Why the answer is refused; `finish` is then `content_filter`. */
-  readonly refusal?: string
-  readonly toolCalls: readonly ToolRequest[]
-  readonly finish: FinishReason
-  readonly usage: Usage
-}
-
-export interface ToolRequest {
-  readonly id: string
-  readonly name: string
-  /** The arguments, as JSON text. */
-  readonly json: string
-}
-
-/** What tells two answers apart; `created` in unix seconds. */
-export interface Stamp {
-  readonly id: string
-  readonly created: number
-}
-
-/**
- * The tools to call now, none for an answer in text. One is called when it has to be, or when the user asks for it:
- * by its name or with the word "tool". The word "parallel" makes two calls.
- */
-export function chooseTools(question: Question): readonly ToolOffer[] {
-  const candidates = findCandidates(question)
-  const [first, second = first] = candidates
-  if (!first || !second) return []
-  const wantsTwo = question.mayCallInParallel && /parallel/i.test(question.userText)
-  return wantsTwo ? [first, second] : [first]
-}
-
-function findCandidates(question: Question): readonly ToolOffer[] {
-  switch (question.toolChoice) {
-    case 'none':
-      return []
-    case 'required':
-      return orderByMention(question)
-    case 'auto':
-      return asksForTool(question) ? orderByMention(question) : []
-  }
-}
-
-function asksForTool({ tools, toolResults, userText }: Question): boolean {
-  if (toolResults.length > 0) return false
-  return /\btools?\b/i.test(userText) || tools.some(({ name }) => userText.includes(name))
-}
-
-/** The tools that the user names come first; otherwise they stay as listed. */
-function orderByMention({ tools, userText }: Question): readonly ToolOffer[] {
-  const isMentioned = ({ name }: ToolOffer) => userText.includes(name)
-  return [...tools.filter(isMentioned), ...tools.filter((tool) => !isMentioned(tool))]
-}
-
-/** 32 MB. */
-export const BODY_LIMIT = 32 * 1024 * 1024
-
-interface Body {
-  /** Empty when the body is over the limit: it is read to its end, for a client that listens only then, but not kept. */
-  readonly text: string
-  /** In bytes. */
-  readonly size: number
-}
-
-/** Reads a request's body. Rejects when the client leaves before its end. */
-export function readBody(request: IncomingMessage): Promise<Body> {
-  return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = []
-    let size = 0
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= BODY_LIMIT) chunks.push(chunk)
-      else chunks = []
-    })
-    request.once('end', () => resolve({ text: Buffer.concat(chunks).toString(), size }))
-    request.once('error', reject)
-  })
-}

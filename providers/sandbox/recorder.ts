@@ -1,74 +1,64 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { ReceivedRequest } from './received-request.ts'
 
-export interface Received {
-  readonly method: string
-  /** Without the query. */
-  readonly path: string
-  readonly headers: IncomingHttpHeaders
-  /** Parsed; the text itself where it is not JSON. */
-  readonly body: unknown
-  /** Of the body, in bytes. */
-  readonly size: number
-}
+/** How a request ended: `aborted` if the client disconnected before the end of the response. */
+type RequestOutcome = 'finished' | 'aborted'
 
-/** `aborted`: the client left before the answer ended. */
-type Outcome = 'finished' | 'aborted'
-
-/** A request whose body was read, and what became of it. */
-export interface RecordedRequest extends Received {
-  /** Live: turns true when the client leaves. */
-  readonly aborted: boolean
-  readonly closed: Promise<Outcome>
+/** A received request and its outcome. */
+export interface RecordedRequest extends ReceivedRequest {
+  /** Becomes true when the client disconnects. */
+  readonly isAborted: boolean
+  /** Resolves when the request has ended. */
+  readonly closed: Promise<RequestOutcome>
 }
 
 export interface Recorder {
   readonly requests: readonly RecordedRequest[]
   next(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
-  /** Gives the function that notes the outcome; only its first call counts. */
-  record(received: Received): (outcome: Outcome) => void
+  /** Returns a function that sets the outcome; calls after the first have no effect. */
+  record(received: ReceivedRequest): (outcome: RequestOutcome) => void
 }
 
-/** Keeps the last `limit` requests and hands new ones to whoever waits for them. */
+/** Keeps the last `limit` requests and resolves pending `next` calls with new ones. */
 export function createRecorder(limit: number): Recorder {
   const requests: RecordedRequest[] = []
-  const waiting = new Set<(request: RecordedRequest) => void>()
+  const waiters = new Set<(request: RecordedRequest) => void>()
   return {
     requests,
     next(predicate = () => true) {
       return new Promise((resolve) => {
-        waiting.add(function offer(request) {
+        waiters.add(function resolveIfMatching(request) {
           if (!predicate(request)) return
-          waiting.delete(offer)
+          waiters.delete(resolveIfMatching)
           resolve(request)
         })
       })
     },
     record(received) {
-      if (limit === 0 && waiting.size === 0) return () => {}
-      const { request, settle } = createEntry(received)
+      if (limit === 0 && waiters.size === 0) return () => {}
+      const { request, setOutcome } = createRecordedRequest(received)
       requests.push(request)
       if (requests.length > limit) requests.shift()
-      for (const offer of waiting) offer(request)
-      return settle
+      for (const waiter of waiters) waiter(request)
+      return setOutcome
     },
   }
 }
 
-function createEntry(received: Received) {
-  let outcome: Outcome | undefined
-  let settle = (_outcome: Outcome) => {}
-  const closed = new Promise<Outcome>((resolve) => {
-    settle = (end) => {
-      outcome ??= end
+function createRecordedRequest(received: ReceivedRequest) {
+  let outcome: RequestOutcome | undefined
+  let setOutcome = (_outcome: RequestOutcome) => {}
+  const closed = new Promise<RequestOutcome>((resolve) => {
+    setOutcome = (value) => {
+      outcome ??= value
       resolve(outcome)
     }
   })
   const request: RecordedRequest = {
     ...received,
     closed,
-    get aborted() {
+    get isAborted() {
       return outcome === 'aborted'
     },
   }
-  return { request, settle }
+  return { request, setOutcome }
 }

@@ -1,59 +1,76 @@
-import { answerQuestion, refuseQuestion } from './answer.ts'
-import { anthropic } from './anthropic/format.ts'
-import { deepseek } from './deepseek/format.ts'
-import type { Format } from './format.ts'
-import { Refusal } from './format.ts'
-import { gemini } from './gemini/format.ts'
-import { withoutMarkers } from './marker.ts'
-import { mistral } from './mistral/format.ts'
-import { BODY_LIMIT, type Stamp } from './model-request.ts'
-import { openai } from './openai/format.ts'
-import type { Received } from './recorder.ts'
-import { type PickFault, type Script, writeJson, writeRefusal, writeReply } from './send-script.ts'
+import { anthropicFormat } from './anthropic/format.ts'
+import { deepseekFormat } from './deepseek/format.ts'
+import { type PickFault, stripMarkers } from './faults.ts'
+import { SandboxError, type WireFormat } from './format.ts'
+import { geminiFormat } from './gemini/format.ts'
+import { mistralFormat } from './mistral/format.ts'
+import { buildModelRefusal, buildModelReply, type ReplyStamp } from './model-reply.ts'
+import { openaiFormat } from './openai/format.ts'
+import { MAX_BODY_BYTES, type ReceivedRequest } from './received-request.ts'
+import {
+  buildErrorScript,
+  buildJsonScript,
+  buildReplyScript,
+  type ResponseScript,
+} from './response-script.ts'
 
-const FORMATS: readonly Format[] = [openai, anthropic, mistral, deepseek, gemini]
+const WIRE_FORMATS: readonly WireFormat[] = [
+  openaiFormat,
+  anthropicFormat,
+  mistralFormat,
+  deepseekFormat,
+  geminiFormat,
+]
 
-/** Decides how a request is answered; what goes wrong is told in the provider's error shape. */
-export function respond(received: Received, stamp: Stamp, pickFault: PickFault): Script {
-  // Paths of no format are OpenAI's, which then refuses them.
-  const format = FORMATS.find(({ name }) => received.path.startsWith(`/${name}/`)) ?? openai
+/** Builds the response to a request. Errors become error responses in the provider's wire format. */
+export function buildResponse(
+  received: ReceivedRequest,
+  stamp: ReplyStamp,
+  pickFault: PickFault,
+): ResponseScript {
+  // Requests for paths of no provider get OpenAI's 404.
+  const format = WIRE_FORMATS.find(({ name }) => received.path.startsWith(`/${name}/`)) ?? openaiFormat
   try {
-    return answer(format, received, stamp, pickFault)
+    return buildEndpointResponse(format, received, stamp, pickFault)
   } catch (error) {
-    return writeRefusal(format, readRefusal(error))
+    return buildErrorScript(format, toSandboxError(error))
   }
 }
 
-function answer(format: Format, received: Received, stamp: Stamp, pickFault: PickFault): Script {
+function buildEndpointResponse(
+  format: WireFormat,
+  received: ReceivedRequest,
+  stamp: ReplyStamp,
+  pickFault: PickFault,
+): ResponseScript {
   const path = received.path.slice(format.name.length + 1)
   const endpoint = format.findEndpoint(received.method, path)
   if (!endpoint) {
-    throw new Refusal(404, `Invalid URL (${received.method} ${received.path})`, { code: 'unknown_url' })
+    throw new SandboxError(404, `Invalid URL (${received.method} ${received.path})`, { code: 'unknown_url' })
   }
-  checkKey(format.readKey(received.headers))
-  checkSize(received.size)
-  if (endpoint === 'models') return writeJson(200, format.writeModels())
+  checkApiKey(format.getApiKey(received.headers))
+  checkBodySize(received.size)
+  if (endpoint === 'models') return buildJsonScript(200, format.buildModelList())
 
-  const call = format.readCall(path, received.body, received.headers)
-  const { question } = call
-  const fault = pickFault(question.userText, question.model)
-  const said = { ...question, userText: withoutMarkers(question.userText) }
-  const reply = fault.refuses ? refuseQuestion(said, stamp) : answerQuestion(said, stamp)
-  return writeReply(format, call, reply, fault)
+  const call = format.parseCall(path, received.body, received.headers)
+  const { model, userText } = call.request
+  const fault = pickFault(userText, model)
+  const request = { ...call.request, userText: stripMarkers(userText) }
+  const reply = fault.isRefusal ? buildModelRefusal(request, stamp) : buildModelReply(request, stamp)
+  return buildReplyScript(format, call, reply, fault)
 }
 
-function checkKey(key: string): void {
-  if (key !== '' && key !== 'invalid') return
-  throw new Refusal(
-    401,
-    `${key === '' ? 'No' : 'A wrong'} API key was sent. The sandbox takes any but "invalid".`,
-  )
+function checkApiKey(key: string): void {
+  if (key === '') throw new SandboxError(401, 'Missing API key. Send any key except "invalid".')
+  if (key === 'invalid') throw new SandboxError(401, 'Invalid API key. Send any key except "invalid".')
 }
 
-function checkSize(size: number): void {
-  if (size > BODY_LIMIT) throw new Refusal(413, `The body is larger than ${BODY_LIMIT} bytes.`)
+function checkBodySize(size: number): void {
+  if (size > MAX_BODY_BYTES) {
+    throw new SandboxError(413, `The request body exceeds the limit of ${MAX_BODY_BYTES} bytes.`)
+  }
 }
 
-function readRefusal(error: unknown): Refusal {
-  return error instanceof Refusal ? error : new Refusal(500, `The sandbox failed: ${String(error)}`)
+function toSandboxError(error: unknown): SandboxError {
+  return error instanceof SandboxError ? error : new SandboxError(500, `Internal error: ${String(error)}`)
 }

@@ -1,49 +1,53 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { readBody } from './model-request.ts'
-import { createRecorder, type Received, type RecordedRequest, type Recorder } from './recorder.ts'
-import { respond } from './respond.ts'
-import { createFaultPicker, type PickFault, play } from './send-script.ts'
+import { createFaultPicker, type PickFault } from './faults.ts'
+import { readRequest } from './received-request.ts'
+import { createRecorder, type RecordedRequest, type Recorder } from './recorder.ts'
+import { buildResponse } from './respond.ts'
+import { sendScript } from './response-script.ts'
 
 export type { RecordedRequest } from './recorder.ts'
 
 export interface SandboxOptions {
-  /** 127.0.0.1 when left out. */
+  /** Default: 127.0.0.1. */
   readonly host?: string
-  /** 0, which is also the default, picks a free one. */
+  /** Default: 0, which selects a free port. */
   readonly port?: number
-  /** How many of the last requests to keep for tests; none when left out, so that no prompt stays in memory. */
+  /** How many of the last requests to keep for tests. Default: 0, so that no prompt stays in memory. */
   readonly record?: number
 }
 
 export interface Sandbox {
-  /** Such as `http://127.0.0.1:4010`; the base URL for OpenAI's format is `${url}/openai/v1`. */
+  /** For example `http://127.0.0.1:4010`; the base URL for OpenAI's format is `${url}/openai/v1`. */
   readonly url: string
-  /** The last requests received, oldest first, as many as `record` allows. */
+  /** The last requests, oldest first, at most `record` of them. */
   readonly requests: readonly RecordedRequest[]
-  /** The first request that arrives after this call and satisfies the predicate. */
+  /** Resolves with the first request that arrives after this call and satisfies the predicate. */
   next(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
-  /** What befalls requests without a marker from now on, in the words of one; nothing when the text is empty. */
-  setFault(words: string): void
-  /** Stops listening and ends open connections at once. */
+  /**
+   * Sets the fault for requests without an applicable marker. `text` has the syntax of a marker's content
+   * (`status=500`); an empty text removes the fault. Throws if `text` is invalid.
+   */
+  setFault(text: string): void
+  /** Stops listening and closes open connections immediately. */
   close(): Promise<void>
 }
 
-/** Starts a local server that answers like a model provider, and misbehaves when a message asks for it (docs/sandbox.md). */
+/** Starts a local server that imitates the model providers and injects the faults that messages ask for. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { host = '127.0.0.1', port = 0, record = 0 } = options
   const recorder = createRecorder(record)
   const faults = createFaultPicker()
   const server = createServer(
     { headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 30_000 },
-    (request, response) => void serve(request, response, { recorder, pickFault: faults.pick }),
+    (request, response) => void handleRequest(request, response, { recorder, pickFault: faults.pick }),
   )
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
-  // A TCP server always reports an address of this shape.
+  // The address of a TCP server is always an `AddressInfo`.
   const address = server.address() as AddressInfo
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
@@ -58,49 +62,32 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   }
 }
 
-export interface Means {
+interface ServerDeps {
   readonly recorder: Recorder
   readonly pickFault: PickFault
 }
 
-/** Reads a request, records it and plays the answer. Never rejects: without its client there is nothing left to do. */
-export async function serve(
-  request: IncomingMessage,
+/** Reads, records and answers a request. Never rejects: errors here mean that the client disconnected. */
+async function handleRequest(
+  message: IncomingMessage,
   response: ServerResponse,
-  { recorder, pickFault }: Means,
+  { recorder, pickFault }: ServerDeps,
 ): Promise<void> {
   try {
-    const { text, size } = await readBody(request)
-    const received = readRequest(request, text, size)
-    const settle = recorder.record(received)
+    const { received, text } = await readRequest(message)
+    const setOutcome = recorder.record(received)
     const client = new AbortController()
     response.once('close', () => {
-      settle(response.writableFinished ? 'finished' : 'aborted')
+      setOutcome(response.writableFinished ? 'finished' : 'aborted')
       if (!response.writableFinished) client.abort()
     })
-    const script = respond(received, { id: hashText(text), created: readClock() }, pickFault)
-    await play(script, response, client.signal)
-    if (script.ending === 'cut') settle('finished')
+    // The hash gives equal requests equal reply ids.
+    const script = buildResponse(received, { id: hashText(text), created: unixSeconds() }, pickFault)
+    await sendScript(script, response, client.signal)
+    // The sandbox dropped the connection itself, so the client did not abort.
+    if (script.ending === 'cut') setOutcome('finished')
   } catch {
     response.destroy()
-  }
-}
-
-function readRequest(
-  { method = '', url = '/', headers }: IncomingMessage,
-  text: string,
-  size: number,
-): Received {
-  const [path = '/'] = url.split('?', 1)
-  return { method, path, headers, body: readJson(text), size }
-}
-
-/** The parsed body, or the text itself where it is not JSON. */
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }
 
@@ -108,6 +95,6 @@ function hashText(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 24)
 }
 
-function readClock(): number {
+function unixSeconds(): number {
   return Math.floor(Date.now() / 1000)
 }

@@ -149,7 +149,7 @@ describe('metrics', () => {
     await call
     const { sum } = await scrapeUntil(
       gateway,
-      ({ sum }) => sum('signalbox_http_requests_total', { status: 'left' }) === 1,
+      ({ sum }) => sum('signalbox_http_requests_total', { status: 'client_disconnected' }) === 1,
     )
     expect(sum('signalbox_provider_attempts_total', { outcome: 'cancelled' })).to.equal(1)
     expect(sum('signalbox_overhead_seconds_count')).to.equal(0)

@@ -264,6 +264,6 @@ describe('the command line', () => {
     const dataDir = await makeFolder()
     const { code, stderr } = await runSignalbox(['keys', 'add', '77'], { DATA_DIR: dataDir })
     expect(code).to.equal(1)
-    expect(stderr).to.equal('There is no user 77.\n')
+    expect(stderr).to.equal('User 77 was not found.\n')
   })
 })

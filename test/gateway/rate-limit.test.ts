@@ -248,7 +248,7 @@ describe('the rate limit in Redis', () => {
     await endWindows()
     expect(await storm([second], user.get)).to.equal(60)
     await Promise.all([first.stop(), second.stop()])
-    expect(first.stderr() + second.stderr()).not.to.match(/Redis is away|a-redis-password/)
+    expect(first.stderr() + second.stderr()).not.to.match(/redis unavailable|a-redis-password/)
   })
 
   it('goes on in one that starts anew', async () => {
@@ -296,8 +296,8 @@ describe('the rate limit in Redis', () => {
       await expectAbsence()
       await redis.restart()
       await expectReturn()
-      await gateway.wrote('Redis is away')
-      await gateway.wrote('Redis is back')
+      await gateway.wrote('redis unavailable')
+      await gateway.wrote('redis available again')
     })
 
     it('does not hold requests when it hangs', async () => {
@@ -323,7 +323,7 @@ describe('the rate limit in Redis', () => {
     expect(refused.status).to.equal(503)
     expect(refused.body.error).to.include({ code: 'rate_limit_unavailable', retry_after: 1 })
     await gateway.stop()
-    expect(gateway.stderr()).to.contain('Redis is away').and.not.to.contain('a-redis-password')
+    expect(gateway.stderr()).to.contain('redis unavailable').and.not.to.contain('a-redis-password')
   })
 
   it('with a wrong password is as good as away, and nobody hears the password', async () => {
@@ -331,6 +331,6 @@ describe('the rate limit in Redis', () => {
     const gateway = await startGateway({ ...AS_SHIPPED, REDIS_URL: url })
     expect((await (await addUser(gateway, 'free')).get()).status).to.equal(503)
     await gateway.stop()
-    expect(gateway.stderr()).to.contain('Redis is away').and.not.to.contain('the-wrong-password')
+    expect(gateway.stderr()).to.contain('redis unavailable').and.not.to.contain('the-wrong-password')
   })
 })

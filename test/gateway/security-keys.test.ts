@@ -119,7 +119,7 @@ describe('keys that fail', () => {
     const page = await fetch(`${other.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })
     const metrics = readScrape(await page.text())
     const count = (kind: string, outcome: string) =>
-      metrics.sum('signalbox_failed_keys_total', { kind, outcome })
+      metrics.sum('signalbox_auth_failures_total', { kind, outcome })
     expect(count('api', 'refused')).to.equal(5)
     expect(count('api', 'limited')).to.equal(4)
     expect(count('admin', 'refused')).to.equal(5)
@@ -155,8 +155,8 @@ describe('keys that fail, with Redis', () => {
     expect(await guessOften(3, () => guess(first, '192.0.2.20'))).to.deep.equal([401, 401, 401])
     expect(await guessOften(4, () => guess(second, '192.0.2.20'))).to.deep.equal([401, 401, 429, 429])
     expect((await guess(first, '192.0.2.20')).status).to.equal(429)
-    expect(await redis.client.keys('signalbox:failed-keys:*')).to.deep.equal([
-      'signalbox:failed-keys:api:192.0.2.20',
+    expect(await redis.client.keys('signalbox:auth-failures:*')).to.deep.equal([
+      'signalbox:auth-failures:api:192.0.2.20',
     ])
     await redis.kill()
     expect(await guessOften(7, () => guess(first, '192.0.2.21'))).to.deep.equal([...REFUSED, 429, 429])

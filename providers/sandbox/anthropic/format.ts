@@ -1,24 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { Call, Format } from '../format.ts'
-import { Refusal } from '../format.ts'
-import { checkFields } from './checks.ts'
-import { writeStream, writeWhole } from './reply.ts'
-import { readQuestion } from './request.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
+import { openaiFormat } from '../openai/format.ts'
+import { checkAnthropicFields } from './checks.ts'
+import { toAnthropicBody, toAnthropicStream } from './reply.ts'
+import { parseAnthropicRequest } from './request.ts'
 
 const MODELS = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-sonnet-4-6']
 
 /** Anthropic's Messages API (https://platform.claude.com/docs/en/api/messages). */
-export const anthropic: Format = {
+export const anthropicFormat: WireFormat = {
   name: 'anthropic',
   findEndpoint(method, path) {
     if (method === 'POST' && path === '/v1/messages') return 'chat'
     if (method === 'GET' && path === '/v1/models') return 'models'
     return undefined
   },
-  readKey: (headers) => readHeader(headers, 'x-api-key') || readBearer(headers),
-  readCall: (_path, body, headers) => readCall(body, readHeader(headers, 'anthropic-version')),
-  writeModels() {
+  getApiKey: (headers) => headerOf(headers, 'x-api-key') || openaiFormat.getApiKey(headers),
+  parseCall: (_path, body, headers) => parseCall(body, headerOf(headers, 'anthropic-version')),
+  buildModelList() {
     const data = MODELS.map((id) => ({
       type: 'model',
       id,
@@ -27,27 +27,28 @@ export const anthropic: Format = {
     }))
     return JSON.stringify({ data, first_id: MODELS[0], last_id: MODELS.at(-1), has_more: false })
   },
-  writeError,
-  writeErrorEvent,
+  toErrorBody,
+  toErrorEvent,
 }
 
-function readHeader(headers: IncomingHttpHeaders, name: string): string {
+function headerOf(headers: IncomingHttpHeaders, name: string): string {
   return String(headers[name] ?? '').trim()
 }
 
-function readBearer({ authorization = '' }: IncomingHttpHeaders): string {
-  return /^Bearer\s+(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? ''
+/** Throws a `SandboxError` (400) if Anthropic would reject the request. */
+function parseCall(body: unknown, version: string): ChatCall {
+  if (version === '') throw new SandboxError(400, 'anthropic-version: header is required')
+  if (!isJsonObject(body)) throw new SandboxError(400, 'The request body is not valid JSON.')
+  checkAnthropicFields(body)
+  return {
+    request: parseAnthropicRequest(body),
+    isStream: body.stream === true,
+    toBody: toAnthropicBody,
+    toStream: toAnthropicStream,
+  }
 }
 
-/** Reads the body of a message request. Throws a `Refusal` (400) for one that Anthropic would not take. */
-function readCall(body: unknown, version: string): Call {
-  if (version === '') throw new Refusal(400, 'anthropic-version: header is required')
-  if (!isJsonObject(body)) throw new Refusal(400, 'The request body is not valid JSON.')
-  checkFields(body)
-  return { question: readQuestion(body), streams: body.stream === true, writeWhole, writeStream }
-}
-
-const TYPES: Readonly<Record<number, string>> = {
+const ERROR_TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   402: 'billing_error',
   403: 'permission_error',
@@ -60,15 +61,15 @@ const TYPES: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 }
 
-/** Anthropic's error body: `{type, error:{type, message, details?}, request_id}`. */
-function writeError({ status, message, details }: Refusal): string {
-  const type = TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+/** Encodes an error as `{type, error: {type, message, details?}, request_id}`. */
+function toErrorBody({ status, message, details }: SandboxError): string {
+  const type = ERROR_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
   const { code } = details
   const error = code === undefined ? { type, message } : { type, message, details: { error_code: code } }
   return JSON.stringify({ type: 'error', error, request_id: 'req_sandbox' })
 }
 
-/** A failure in mid-stream is an event of its own, with the same body. */
-function writeErrorEvent(refusal: Refusal): SseEvent {
-  return { event: 'error', data: writeError(refusal) }
+/** An error in the middle of a stream is an `error` event with the body of an error response. */
+function toErrorEvent(error: SandboxError): SseEvent {
+  return { event: 'error', data: toErrorBody(error) }
 }

@@ -1,65 +1,83 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { StreamEvents } from '../format.ts'
-import type { Answer } from '../model-request.ts'
+import type { ModelReply } from '../model-reply.ts'
 import { splitText } from '../tokens.ts'
 
-/** An answer as one message. */
-export function writeWhole(answer: Answer): string {
-  return JSON.stringify({ ...writeMessage(answer), content: writeBlocks(answer), ...writeEnd(answer) })
+/** Encodes a reply as a message. */
+export function toAnthropicBody(reply: ModelReply): string {
+  return JSON.stringify({ ...buildEmptyMessage(reply), content: toBlocks(reply), ...buildEnding(reply) })
 }
 
-/** A message that has not said anything yet. */
-function writeMessage(answer: Answer): JsonObject {
+/**
+ * Encodes a reply as events: the message, its blocks in order, its ending; with a ping, as Anthropic sends.
+ */
+export function toAnthropicStream(reply: ModelReply): StreamEvents {
+  const { usage, ...delta } = buildEnding(reply)
   return {
-    id: `msg_${answer.id}`,
+    content: [
+      toEvent({ type: 'message_start', message: buildEmptyMessage(reply) }),
+      toEvent({ type: 'ping' }),
+      ...toBlocks(reply).flatMap(toBlockEvents),
+    ],
+    closing: [
+      toEvent({ type: 'message_delta', delta: { container: null, ...delta }, usage }),
+      toEvent({ type: 'message_stop' }),
+    ],
+  }
+}
+
+/** Builds the message as it is at the start of a stream. */
+function buildEmptyMessage(reply: ModelReply): JsonObject {
+  return {
+    id: `msg_${reply.id}`,
     type: 'message',
     role: 'assistant',
-    model: answer.model,
+    model: reply.model,
     container: null,
     content: [],
     diagnostics: null,
     stop_details: null,
     stop_reason: null,
     stop_sequence: null,
-    usage: { ...writeUsage(answer), output_tokens: 1 },
+    usage: { ...toUsage(reply), output_tokens: 1 },
   }
 }
 
-/** Thoughts, text and tool calls, each complete. */
-function writeBlocks({ reasoning, text, toolCalls, id }: Answer): readonly JsonObject[] {
-  const thoughts = reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature: id }]
+/** Builds the complete content blocks: reasoning, text and tool calls. */
+function toBlocks({ reasoning, text, toolCalls, id }: ModelReply): readonly JsonObject[] {
+  const thinking = reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature: id }]
   const texts = text === '' ? [] : [{ type: 'text', text, citations: null }]
   const calls = toolCalls.map((call) => ({
     type: 'tool_use',
     id: call.id.replace(/^call_/, 'toolu_'),
     name: call.name,
-    input: JSON.parse(call.json),
+    input: JSON.parse(call.argumentsJson),
     caller: { type: 'direct' },
   }))
-  return [...thoughts, ...texts, ...calls]
+  return [...thinking, ...texts, ...calls]
 }
 
-/** How the answer ended, and what it cost. */
-function writeEnd(answer: Answer): JsonObject {
-  const { refusal, finish } = answer
+/** Builds the fields that are known when the reply is complete: stop reason and usage. */
+function buildEnding(reply: ModelReply): JsonObject {
+  const { refusal, finish } = reply
   const details = refusal && { type: 'refusal', category: 'general_harms', explanation: refusal }
   return {
-    stop_reason: REASONS[finish],
+    stop_reason: STOP_REASONS[finish],
     stop_sequence: null,
     stop_details: details ?? null,
-    usage: writeUsage(answer),
+    usage: toUsage(reply),
   }
 }
 
-const REASONS: Readonly<Record<Answer['finish'], string>> = {
+const STOP_REASONS: Readonly<Record<ModelReply['finish'], string>> = {
   stop: 'end_turn',
   length: 'max_tokens',
   tool_calls: 'tool_use',
   content_filter: 'refusal',
 }
 
-/** Cached input is counted beside the rest. */
-function writeUsage({ usage }: Answer): JsonObject {
+/** `input_tokens` excludes tokens read from or written to the cache. */
+function toUsage({ usage }: ModelReply): JsonObject {
   const { input, output, cached = 0, cacheWrite = 0, reasoning } = usage
   return {
     input_tokens: input - cached - cacheWrite,
@@ -75,36 +93,20 @@ function writeUsage({ usage }: Answer): JsonObject {
   }
 }
 
-/** An answer as events: the message, block after block, how it ended. As at Anthropic, a ping comes among them. */
-export function writeStream(answer: Answer): StreamEvents {
-  const { usage, ...delta } = writeEnd(answer)
-  return {
-    content: [
-      write({ type: 'message_start', message: writeMessage(answer) }),
-      write({ type: 'ping' }),
-      ...writeBlocks(answer).flatMap(writeBlock),
-    ],
-    closing: [
-      write({ type: 'message_delta', delta: { container: null, ...delta }, usage }),
-      write({ type: 'message_stop' }),
-    ],
-  }
+function toEvent(data: JsonObject & { readonly type: string }): SseEvent {
+  return { event: data.type, data: JSON.stringify(data) }
 }
 
-function write(event: JsonObject & { readonly type: string }): SseEvent {
-  return { event: event.type, data: JSON.stringify(event) }
-}
-
-function writeBlock(block: JsonObject, index: number): readonly SseEvent[] {
+function toBlockEvents(block: JsonObject, index: number): readonly SseEvent[] {
   return [
-    write({ type: 'content_block_start', index, content_block: empty(block) }),
-    ...writeDeltas(block).map((delta) => write({ type: 'content_block_delta', index, delta })),
-    write({ type: 'content_block_stop', index }),
+    toEvent({ type: 'content_block_start', index, content_block: toEmptyBlock(block) }),
+    ...toDeltas(block).map((delta) => toEvent({ type: 'content_block_delta', index, delta })),
+    toEvent({ type: 'content_block_stop', index }),
   ]
 }
 
-/** The block before its deltas. */
-function empty(block: JsonObject): JsonObject {
+/** Returns the block as it is before its deltas. */
+function toEmptyBlock(block: JsonObject): JsonObject {
   switch (block.type) {
     case 'thinking':
       return { ...block, thinking: '', signature: '' }
@@ -115,8 +117,8 @@ function empty(block: JsonObject): JsonObject {
   }
 }
 
-/** A call without arguments has no deltas. */
-function writeDeltas({ type, text, thinking, signature, input }: JsonObject): readonly JsonObject[] {
+/** A tool call without arguments has no deltas. */
+function toDeltas({ type, text, thinking, signature, input }: JsonObject): readonly JsonObject[] {
   switch (type) {
     case 'thinking':
       return [

@@ -1,92 +1,134 @@
-import type { JsonObject } from '../../../core/contract/index.ts'
+import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { asObject, asObjects, asString } from '../../shared/fields.ts'
-import { Refusal } from '../format.ts'
-import type { Output, Question } from '../model-request.ts'
-import type { Message } from './checks.ts'
-import { checkTurns, readToolChoice, readTools } from './checks.ts'
+import { SandboxError } from '../format.ts'
+import type { ModelRequest, ReplyFormat, ToolDefinition } from '../model-request.ts'
+import { checkAnthropicToolResults, type SandboxMessage } from './checks.ts'
 
-/** Reads a message request. Throws a `Refusal` (400) that names the field at fault. */
-export function readQuestion(body: JsonObject): Question {
+/** Parses a message request. Throws a `SandboxError` (400) that names the invalid field. */
+export function parseAnthropicRequest(body: JsonObject): ModelRequest {
   const { model, thinking, output_config, tool_choice } = body
-  if (typeof model !== 'string' || model === '') throw new Refusal(400, 'model: Field required')
-  const messages = readMessages(body.messages)
-  checkTurns(messages)
-  const tools = readTools(body.tools)
+  if (typeof model !== 'string' || model === '') throw new SandboxError(400, 'model: Field required')
+  const messages = parseMessages(body.messages)
+  checkAnthropicToolResults(messages)
+  const tools = parseTools(body.tools)
+  const systemTexts = parseTexts(body.system, 'system')
   return {
     model,
-    texts: [...readTexts(body.system), ...messages.flatMap(({ texts, results }) => [...results, ...texts])],
+    texts: [...systemTexts, ...messages.flatMap(({ texts, results }) => [...results, ...texts])],
     userText: messages.findLast(isUserText)?.texts.join('\n') ?? '',
-    toolResults: findToolResults(messages),
-    ...readToolChoice(tool_choice, tools),
+    toolResults: trailingToolResultsOf(messages),
+    ...parseToolChoice(tool_choice, tools),
     mayCallInParallel: asObject(tool_choice).disable_parallel_tool_use !== true,
-    output: readOutput(asObject(output_config).format, readTexts(body.system)),
+    replyFormat: parseReplyFormat(asObject(output_config).format, systemTexts),
     wantsReasoning: ['adaptive', 'enabled'].includes(String(asObject(thinking).type)),
-    maxTokens: readMaxTokens(body.max_tokens),
-    stop: readStop(body.stop_sequences),
+    maxTokens: parseMaxTokens(body.max_tokens),
+    stop: parseStop(body.stop_sequences),
   }
 }
 
-/** False for tool results with no word beside them. */
-function isUserText({ role, texts, results }: Message): boolean {
+/** False for messages that only carry tool results. */
+function isUserText({ role, texts, results }: SandboxMessage): boolean {
   return role === 'user' && (texts.length > 0 || results.length === 0)
 }
 
-/** The results that the conversation ends with, when the user says nothing beside them. */
-function findToolResults(messages: readonly Message[]): readonly string[] {
+/** Returns the tool results of the last message, or none if it also has text. */
+function trailingToolResultsOf(messages: readonly SandboxMessage[]): readonly string[] {
   const last = messages.at(-1)
   return last?.texts.length === 0 ? last.results : []
 }
 
-/** There is no mode for JSON without a schema, but a model that is told to answer in it does. */
-function readOutput(format: unknown, system: readonly string[]): Output {
+/** The API has no JSON mode without a schema, so a system prompt that asks for a JSON object enables it. */
+function parseReplyFormat(format: unknown, systemTexts: readonly string[]): ReplyFormat {
   const { type, schema } = asObject(format)
   if (type === 'json_schema') return { type: 'schema', schema: asObject(schema) }
-  return system.some((text) => /\bJSON object\b/.test(text)) ? { type: 'json' } : { type: 'text' }
+  return systemTexts.some((text) => /\bJSON object\b/.test(text)) ? { type: 'json' } : { type: 'text' }
 }
 
-function readMaxTokens(value: unknown): number {
-  if (value === undefined) throw new Refusal(400, 'max_tokens: Field required')
+function parseMaxTokens(value: unknown): number {
+  if (value === undefined) throw new SandboxError(400, 'max_tokens: Field required')
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1) return value
-  throw new Refusal(400, 'max_tokens: Input should be a whole number of at least 1')
+  throw new SandboxError(400, 'max_tokens: Input should be an integer of at least 1')
 }
 
-function readStop(stop: unknown): readonly string[] {
+function parseStop(stop: unknown): readonly string[] {
   const sequences = (Array.isArray(stop) ? stop : []).map(String)
   if (sequences.every((sequence) => sequence.trim() !== '')) return sequences
-  throw new Refusal(400, 'stop_sequences: each stop sequence must contain non-whitespace')
+  throw new SandboxError(400, 'stop_sequences: each stop sequence must contain non-whitespace')
 }
 
-/** Reads `messages`. Throws a `Refusal` (400) for what Anthropic would not take. */
-function readMessages(list: unknown): readonly Message[] {
-  if (!Array.isArray(list)) throw new Refusal(400, 'messages: Field required')
-  if (list.length === 0) throw new Refusal(400, 'messages: at least one message is required')
-  return list.map((message, index) => readMessage(asObject(message), `messages.${index}`))
+/** Throws a `SandboxError` (400) if Anthropic would reject the messages. */
+function parseMessages(list: unknown): readonly SandboxMessage[] {
+  if (!Array.isArray(list)) throw new SandboxError(400, 'messages: Field required')
+  if (list.length === 0) throw new SandboxError(400, 'messages: at least one message is required')
+  return list.map((message, index) => parseMessage(asObject(message), `messages.${index}`))
 }
 
-/** The texts of a string or of text blocks. Throws a `Refusal` (400) for an empty block. */
-function readTexts(content: unknown, path = 'system'): readonly string[] {
-  if (typeof content === 'string') return content === '' ? [] : [content]
-  const texts = asObjects(content).flatMap(({ type, text }) => (type === 'text' ? [asString(text)] : []))
-  if (texts.every((text) => text.trim() !== '')) return texts
-  throw new Refusal(400, `${path}: text content blocks must be non-empty`)
-}
-
-function readMessage({ role, content }: JsonObject, path: string): Message {
+function parseMessage({ role, content }: JsonObject, path: string): SandboxMessage {
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
-    throw new Refusal(400, `${path}.role: Input should be 'user' or 'assistant'`)
+    throw new SandboxError(400, `${path}.role: Input should be 'user' or 'assistant'`)
   }
   const blocks = asObjects(content)
   const results = blocks.filter(({ type }) => type === 'tool_result')
-  const texts = readTexts(content, path)
+  const texts = parseTexts(content, path)
   if (texts.length + blocks.length === 0) {
-    throw new Refusal(400, `${path}: user messages must have non-empty content`)
+    throw new SandboxError(400, `${path}: user messages must have non-empty content`)
   }
   return {
     role,
     texts,
-    results: results.map((result) => readTexts(result.content, path).join('\n')),
-    calls: blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => asString(id)),
-    answers: results.map((result) => asString(result.tool_use_id)),
+    results: results.map((result) => parseTexts(result.content, path).join('\n')),
+    callIds: blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => asString(id)),
+    resultIds: results.map((result) => asString(result.tool_use_id)),
     hasLateResult: blocks.slice(0, results.length).some(({ type }) => type !== 'tool_result'),
   }
+}
+
+/** Returns the text of a string or of text blocks. Throws a `SandboxError` (400) for an empty block. */
+function parseTexts(content: unknown, path: string): readonly string[] {
+  if (typeof content === 'string') return content === '' ? [] : [content]
+  const texts = asObjects(content).flatMap(({ type, text }) => (type === 'text' ? [asString(text)] : []))
+  if (texts.every((text) => text.trim() !== '')) return texts
+  throw new SandboxError(400, `${path}: text content blocks must be non-empty`)
+}
+
+/** Throws a `SandboxError` (400) for a tool whose input schema is not an object schema. */
+function parseTools(tools: unknown): readonly ToolDefinition[] {
+  return asObjects(tools).map(parseTool)
+}
+
+function parseTool({ name, input_schema }: JsonObject, index: number): ToolDefinition {
+  if (isJsonObject(input_schema) && input_schema.type === 'object') {
+    return { name: asString(name), schema: input_schema }
+  }
+  throw new SandboxError(400, `tools.${index}.custom.input_schema.type: Input should be 'object'`)
+}
+
+/**
+ * Returns the tool choice and the tools that it allows. Throws a `SandboxError` (400) for an unknown tool.
+ */
+function parseToolChoice(
+  choice: unknown,
+  tools: readonly ToolDefinition[],
+): Pick<ModelRequest, 'tools' | 'toolChoice'> {
+  const { type = 'auto', name } = asObject(choice)
+  if (choice !== undefined && tools.length === 0) {
+    throw new SandboxError(400, 'tool_choice: may only be specified while providing tools')
+  }
+  switch (type) {
+    case 'auto':
+    case 'none':
+      return { tools, toolChoice: type }
+    case 'any':
+      return { tools, toolChoice: 'required' }
+    case 'tool':
+      return { tools: [findTool(name, tools)], toolChoice: 'required' }
+    default:
+      throw new SandboxError(400, `tool_choice: Input tag '${type}' found using 'type' does not match`)
+  }
+}
+
+function findTool(name: unknown, tools: readonly ToolDefinition[]): ToolDefinition {
+  const tool = tools.find((candidate) => candidate.name === name)
+  if (tool) return tool
+  throw new SandboxError(400, `tool_choice: Tool '${name}' not found in provided tools`)
 }

@@ -1,76 +1,82 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import type { Call, Format } from '../format.ts'
-import { Refusal } from '../format.ts'
-import type { Question } from '../model-request.ts'
-import { openai, writeError, writeErrorEvent } from '../openai/format.ts'
-import { readQuestion } from '../openai/request.ts'
-import { writeStream, writeWhole } from './reply.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
+import type { ModelRequest } from '../model-request.ts'
+import { openaiFormat, toOpenAiErrorBody, toOpenAiErrorEvent } from '../openai/format.ts'
+import { parseOpenAiRequest } from '../openai/request.ts'
+import { toDeepSeekBody, toDeepSeekStream } from './reply.ts'
 
 const MODELS = ['deepseek-flash', 'deepseek-v4-pro']
 
 /** DeepSeek's chat completions (https://api-docs.deepseek.com/api/create-chat-completion). */
-export const deepseek: Format = {
+export const deepseekFormat: WireFormat = {
   name: 'deepseek',
-  findEndpoint: (method, path) => openai.findEndpoint(method, `/v1${path}`),
-  readKey: openai.readKey,
-  readCall: (_path, body) => readCall(body),
-  writeModels() {
+  findEndpoint: (method, path) => openaiFormat.findEndpoint(method, `/v1${path}`),
+  getApiKey: openaiFormat.getApiKey,
+  parseCall: (_path, body) => parseCall(body),
+  buildModelList() {
     return JSON.stringify({
       object: 'list',
       data: MODELS.map((id) => ({ id, object: 'model', owned_by: 'deepseek' })),
     })
   },
-  writeError,
-  writeErrorEvent,
+  toErrorBody: toOpenAiErrorBody,
+  toErrorEvent: toOpenAiErrorEvent,
 }
 
-/** Reads the body of a chat request. Throws a `Refusal` (400) for one that DeepSeek would not take. */
-function readCall(body: unknown): Call {
-  if (!isJsonObject(body)) throw new Refusal(400, 'Failed to parse the request body as JSON')
-  const thinks = isThinking(body)
-  const question = { ...readQuestion(body), wantsReasoning: thinks }
-  checkBody(body, question, thinks)
+/** Throws a `SandboxError` (400) if DeepSeek would reject the body. */
+function parseCall(body: unknown): ChatCall {
+  if (!isJsonObject(body)) throw new SandboxError(400, 'Failed to parse the request body as JSON')
+  const isThinking = isThinkingEnabled(body)
+  const request = { ...parseOpenAiRequest(body), wantsReasoning: isThinking }
+  checkDeepSeekBody(body, request, isThinking)
   const { stream_options: options } = body
   const includesUsage = isJsonObject(options) && options.include_usage === true
   return {
-    question,
-    streams: body.stream === true,
-    writeWhole,
-    writeStream: (answer) => writeStream(answer, thinks, includesUsage),
+    request,
+    isStream: body.stream === true,
+    toBody: toDeepSeekBody,
+    toStream: (reply) => toDeepSeekStream(reply, isThinking, includesUsage),
   }
 }
 
-/** It thinks unless it is told not to. */
-function isThinking({ thinking }: JsonObject): boolean {
+/** Thinking is enabled by default. */
+function isThinkingEnabled({ thinking }: JsonObject): boolean {
   return !isJsonObject(thinking) || thinking.type !== 'disabled'
 }
 
-/** Throws a `Refusal` (400) for what DeepSeek refuses and OpenAI does not. Unknown fields are ignored. */
-function checkBody(body: JsonObject, question: Question, thinks: boolean): void {
+/** Throws a `SandboxError` (400) for what DeepSeek rejects and OpenAI accepts. Unknown fields are ignored. */
+function checkDeepSeekBody(body: JsonObject, request: ModelRequest, isThinking: boolean): void {
   const messages = Array.isArray(body.messages) ? body.messages.filter(isJsonObject) : []
-  for (const [index, message] of messages.entries()) checkMessage(message, `messages[${index}]`, thinks)
-  if (Array.isArray(body.tools) && body.tools.length === 0) throw refuse('tools', '[] is too short')
+  for (const [index, message] of messages.entries()) checkMessage(message, `messages[${index}]`, isThinking)
+  if (Array.isArray(body.tools) && body.tools.length === 0) {
+    throw invalidParameter('tools', '[] is too short')
+  }
   const { user_id: user } = body
   if (user !== undefined && !/^[A-Za-z0-9_-]{1,512}$/.test(String(user))) {
-    throw refuse('user_id', 'it must be 1 to 512 letters, digits, _ or -')
+    throw invalidParameter('user_id', 'it must be 1 to 512 letters, digits, _ or -')
   }
-  if (question.output.type === 'schema') throw refuse('response_format', 'this type is unavailable now')
-  if (question.output.type === 'json' && !question.texts.some((text) => /json/i.test(text))) {
-    throw refuse('response_format', "the prompt must contain the word 'json' to use 'json_object'")
+  const { replyFormat, texts } = request
+  if (replyFormat.type === 'schema') {
+    throw invalidParameter('response_format', 'this type is unavailable now')
   }
-}
-
-function checkMessage(message: JsonObject, place: string, thinks: boolean): void {
-  const { role, content, tool_calls: calls, reasoning_content: reasoning } = message
-  if (!ROLES.has(role)) throw refuse(`${place}.role`, `unknown variant ${String(role)}`)
-  if (role === 'tool' && typeof content !== 'string') throw refuse(`${place}.content`, 'expected a string')
-  if (thinks && Array.isArray(calls) && calls.length > 0 && typeof reasoning !== 'string') {
-    throw refuse(`${place}.reasoning_content`, 'it must be passed back in thinking mode')
+  if (replyFormat.type === 'json' && !texts.some((text) => /json/i.test(text))) {
+    throw invalidParameter('response_format', "the prompt must contain the word 'json' to use 'json_object'")
   }
 }
 
 const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])
 
-function refuse(param: string, why: string): Refusal {
-  return new Refusal(400, `Invalid '${param}': ${why}.`, { param, code: 'invalid_request_error' })
+function checkMessage(message: JsonObject, path: string, isThinking: boolean): void {
+  const { role, content, tool_calls: calls, reasoning_content: reasoning } = message
+  if (!ROLES.has(role)) throw invalidParameter(`${path}.role`, `unknown variant ${String(role)}`)
+  if (role === 'tool' && typeof content !== 'string') {
+    throw invalidParameter(`${path}.content`, 'expected a string')
+  }
+  if (isThinking && Array.isArray(calls) && calls.length > 0 && typeof reasoning !== 'string') {
+    throw invalidParameter(`${path}.reasoning_content`, 'it must be passed back in thinking mode')
+  }
+}
+
+function invalidParameter(param: string, why: string): SandboxError {
+  return new SandboxError(400, `Invalid '${param}': ${why}.`, { param, code: 'invalid_request_error' })
 }

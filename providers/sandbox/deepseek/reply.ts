@@ -1,65 +1,69 @@
-import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { StreamEvents } from '../format.ts'
-import type { Answer } from '../model-request.ts'
-import { writeToolCall, writeToolDeltas, writeUsage } from '../openai/reply.ts'
+import type { JsonObject } from '../../../core/contract/index.ts'
+import { type StreamEvents, toDataEvent } from '../format.ts'
+import type { ModelReply, ModelToolCall } from '../model-reply.ts'
+import { toOpenAiToolCall, toOpenAiToolCallDeltas, toOpenAiUsage } from '../openai/reply.ts'
 import { splitText } from '../tokens.ts'
 
-/** An answer as one `chat.completion`, after the blank lines that DeepSeek sends while the request is queued. */
-export function writeWhole(answer: Answer): string {
-  const { reasoning, text, toolCalls, finish } = answer
+/** Encodes a reply as a `chat.completion`, after the blank lines that DeepSeek sends to queued requests. */
+export function toDeepSeekBody(reply: ModelReply): string {
+  const { reasoning, text, toolCalls, finish } = reply
   const message = {
     role: 'assistant',
     content: text,
     ...(reasoning !== undefined && { reasoning_content: reasoning }),
-    ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(writeIndexed) }),
+    ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toIndexedToolCall) }),
   }
   const completion = {
-    ...writeEnvelope(answer, 'chat.completion'),
+    ...buildEnvelope(reply, 'chat.completion'),
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
-    usage: writeOwnUsage(answer),
+    usage: toUsage(reply),
   }
   return `\n\n\n${JSON.stringify(completion)}`
 }
 
-/** An answer as `chat.completion.chunk` records: thoughts first, and the usage with the finish. */
-export function writeStream(answer: Answer, thinks: boolean, includesUsage: boolean): StreamEvents {
-  const { reasoning = '', text, toolCalls, finish } = answer
-  const envelope = writeEnvelope(answer, 'chat.completion.chunk')
-  const chunk = (delta: JsonObject, finish_reason: string | null = null, usage?: JsonObject) =>
-    write({
+/** Encodes a reply as `chat.completion.chunk` events: reasoning first, the usage with the finish reason. */
+export function toDeepSeekStream(
+  reply: ModelReply,
+  isThinking: boolean,
+  includesUsage: boolean,
+): StreamEvents {
+  const { reasoning = '', text, toolCalls, finish } = reply
+  const envelope = buildEnvelope(reply, 'chat.completion.chunk')
+  const toChunk = (delta: JsonObject, finish_reason: string | null = null, usage?: JsonObject) =>
+    toDataEvent({
       ...envelope,
       choices: [{ index: 0, delta, logprobs: null, finish_reason }],
       ...(includesUsage && { usage: usage ?? null }),
     })
-  const thoughts = splitText(reasoning).map((piece) => ({ content: null, reasoning_content: piece }))
-  const words = splitText(text).map((content) => ({
+  const roleDelta = {
+    role: 'assistant',
+    ...(isThinking ? { content: null, reasoning_content: '' } : { content: '' }),
+  }
+  const reasoningDeltas = splitText(reasoning).map((piece) => ({ content: null, reasoning_content: piece }))
+  const textDeltas = splitText(text).map((content) => ({
     content,
-    ...(thinks && { reasoning_content: null }),
+    ...(isThinking && { reasoning_content: null }),
   }))
-  const role = { role: 'assistant', ...(thinks ? { content: null, reasoning_content: '' } : { content: '' }) }
-  const deltas = [role, ...thoughts, ...words, ...toolCalls.flatMap(writeToolDeltas)]
+  const toolCallDeltas = toolCalls.flatMap(toOpenAiToolCallDeltas)
+  const deltas = [roleDelta, ...reasoningDeltas, ...textDeltas, ...toolCallDeltas]
   return {
-    content: deltas.map((delta) => chunk(delta)),
-    closing: [chunk({ content: '' }, finish, writeOwnUsage(answer)), { event: '', data: '[DONE]' }],
+    content: deltas.map((delta) => toChunk(delta)),
+    closing: [toChunk({ content: '' }, finish, toUsage(reply)), { event: '', data: '[DONE]' }],
   }
 }
 
-function write(record: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(record) }
-}
-
-function writeEnvelope({ id, created, model }: Answer, object: string): JsonObject {
+function buildEnvelope({ id, created, model }: ModelReply, object: string): JsonObject {
   return { id, object, created, model, system_fingerprint: 'fp_sandbox' }
 }
 
-function writeIndexed(call: Answer['toolCalls'][number], index: number): JsonObject {
-  return { index, ...writeToolCall(call) }
+function toIndexedToolCall(call: ModelToolCall, index: number): JsonObject {
+  return { index, ...toOpenAiToolCall(call) }
 }
 
-function writeOwnUsage(answer: Answer): JsonObject {
-  const { input, cached = 0 } = answer.usage
+function toUsage(reply: ModelReply): JsonObject {
+  const { input, cached = 0 } = reply.usage
   return {
-    ...writeUsage(answer),
+    ...toOpenAiUsage(reply),
     prompt_cache_hit_tokens: cached,
     prompt_cache_miss_tokens: input - cached,
   }

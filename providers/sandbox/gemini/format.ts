@@ -1,30 +1,29 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { Call, Format } from '../format.ts'
-import { Refusal } from '../format.ts'
-import { refuseUnknownFields } from './known-fields.ts'
-import { createReplyWriter } from './reply.ts'
-import { readQuestion } from './request.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
+import { checkGeminiFields } from './known-fields.ts'
+import { createGeminiReplyEncoder } from './reply.ts'
+import { parseGeminiRequest } from './request.ts'
 
 const MODELS = ['gemini-4-argon', 'gemini-3.8-flash', 'gemini-3.1-flash-lite', 'gemini-2.5-flash']
 
 /** Google's Generative Language API (https://ai.google.dev/api/generate-content). */
-export const gemini: Format = {
+export const geminiFormat: WireFormat = {
   name: 'gemini',
   newline: '\r\n',
   findEndpoint(method, path) {
-    if (method === 'POST' && /^\/v1(beta)?\/models\/[^/]+:(g|streamG)enerateContent$/.test(path))
-      return 'chat'
+    const isChat = /^\/v1(beta)?\/models\/[^/]+:(g|streamG)enerateContent$/.test(path)
+    if (method === 'POST' && isChat) return 'chat'
     if (method === 'GET' && /^\/v1(beta)?\/models$/.test(path)) return 'models'
     return undefined
   },
-  readKey: ({ 'x-goog-api-key': key = '' }) => String(key).trim(),
-  readCall: (path, body) => readCall(path, body),
-  writeModels: () => JSON.stringify({ models: MODELS.map(writeModel) }),
-  writeError,
-  writeErrorEvent,
+  getApiKey: ({ 'x-goog-api-key': key = '' }) => String(key).trim(),
+  parseCall: (path, body) => parseCall(path, body),
+  buildModelList: () => JSON.stringify({ models: MODELS.map(buildModel) }),
+  toErrorBody,
+  toErrorEvent,
 }
 
-function writeModel(id: string) {
+function buildModel(id: string) {
   return {
     name: `models/${id}`,
     displayName: id,
@@ -34,22 +33,24 @@ function writeModel(id: string) {
   }
 }
 
-/** Reads a request, whose path names the model and the method. Throws a `Refusal` (400) for one that Gemini would not take. */
-function readCall(path: string, body: unknown): Call {
-  if (!isJsonObject(body)) throw new Refusal(400, 'Invalid JSON payload received.')
-  refuseUnknownFields(body)
+/**
+ * The path names the model and the method. Throws a `SandboxError` (400) if Gemini would reject the request.
+ */
+function parseCall(path: string, body: unknown): ChatCall {
+  if (!isJsonObject(body)) throw new SandboxError(400, 'Invalid JSON payload received.')
+  checkGeminiFields(body)
   const [, name = '', method] = /([^/]+):(\w+)$/.exec(path) ?? []
   const model = decodeURIComponent(name)
-  const signs = signsThoughts(model)
+  const hasSignatures = hasThoughtSignatures(model)
   return {
-    question: readQuestion(model, body, signs),
-    streams: method === 'streamGenerateContent',
-    ...createReplyWriter(signs),
+    request: parseGeminiRequest(model, body, hasSignatures),
+    isStream: method === 'streamGenerateContent',
+    ...createGeminiReplyEncoder(hasSignatures),
   }
 }
 
-/** From Gemini 3 on, calls have ids and thoughts are signed. */
-function signsThoughts(model: string): boolean {
+/** Since Gemini 3, function calls have ids and thought signatures. */
+function hasThoughtSignatures(model: string): boolean {
   return !/^gemini-[12]\b|^gemma/.test(model)
 }
 
@@ -66,19 +67,22 @@ const STATUSES: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 }
 
-/** Google's error body: `{error:{code,message,status,details}}`. */
-function writeError({ status: code, message, details }: Refusal): string {
+/** Encodes an error as `{error: {code, message, status, details}}`. */
+function toErrorBody({ status: code, message, details }: SandboxError): string {
   const status = STATUSES[code] ?? 'UNKNOWN'
-  return JSON.stringify({ error: { code, message, status, details: writeDetails(code, details.code) } })
+  return JSON.stringify({ error: { code, message, status, details: buildErrorDetails(code, details.code) } })
 }
 
-/** A failure in mid-stream is a record like any other, with the same body. */
-function writeErrorEvent(refusal: Refusal): SseEvent {
-  return { event: '', data: writeError(refusal) }
+/** An error in the middle of a stream is an ordinary event with the body of an error response. */
+function toErrorEvent(error: SandboxError): SseEvent {
+  return { event: '', data: toErrorBody(error) }
 }
 
-/** A code is the limit that was hit, for an answer of 429, and else a reason such as `API_KEY_INVALID`. */
-function writeDetails(status: number, code: string | undefined): readonly JsonObject[] {
+/**
+ * For status 429, the code is the id of the exceeded quota; otherwise it is a reason such as
+ * `API_KEY_INVALID`.
+ */
+function buildErrorDetails(status: number, code: string | undefined): readonly JsonObject[] {
   if (status === 429) {
     const quotaId = code ?? 'GenerateRequestsPerMinutePerProjectPerModel'
     return [{ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId }] }]

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { Refusal } from '../format.ts'
+import { SandboxError } from '../format.ts'
 
-/** The fields of a message of the API; `true` for one whose own fields are not looked at. */
-interface Shape {
-  readonly [field: string]: Shape | true
+/** The known fields of an API object; `true` marks a field whose content is not checked. */
+interface FieldTree {
+  readonly [field: string]: FieldTree | true
 }
 
-const PART: Shape = {
+const PART: FieldTree = {
   ...fields('text thought thoughtSignature videoMetadata mediaResolution executableCode codeExecutionResult'),
   inlineData: fields('mimeType data'),
   fileData: fields('mimeType fileUri'),
@@ -14,12 +14,12 @@ const PART: Shape = {
   functionResponse: fields('id name response parts scheduling willContinue'),
 }
 
-const CONTENT: Shape = { ...fields('role'), parts: PART }
+const CONTENT: FieldTree = { ...fields('role'), parts: PART }
 
-const GENERATION_CONFIG: Shape = {
-  ...fields(`stopSequences responseMimeType responseSchema responseJsonSchema responseModalities candidateCount
-    maxOutputTokens temperature topP topK seed presencePenalty frequencyPenalty responseLogprobs logprobs
-    enableEnhancedCivicAnswers speechConfig mediaResolution`),
+const GENERATION_CONFIG: FieldTree = {
+  ...fields(`stopSequences responseMimeType responseSchema responseJsonSchema responseModalities
+    candidateCount maxOutputTokens temperature topP topK seed presencePenalty frequencyPenalty
+    responseLogprobs logprobs enableEnhancedCivicAnswers speechConfig mediaResolution`),
   thinkingConfig: fields('includeThoughts thinkingBudget thinkingLevel'),
 }
 
@@ -27,7 +27,7 @@ const DECLARATION = fields(
   'name description behavior parameters parametersJsonSchema response responseJsonSchema',
 )
 
-const REQUEST: Shape = {
+const REQUEST: FieldTree = {
   ...fields('safetySettings cachedContent serviceTier store continuationToken'),
   contents: CONTENT,
   systemInstruction: CONTENT,
@@ -46,25 +46,28 @@ function fields(names: string): Readonly<Record<string, true>> {
   return Object.fromEntries(names.split(/\s+/).map((name) => [name, true]))
 }
 
-/** Throws a `Refusal` (400) that names the first field that Gemini does not know, as of November 2026. */
-export function refuseUnknownFields(body: JsonObject): void {
-  check(body, REQUEST, '')
+/** Throws a `SandboxError` (400) for the first field that Gemini did not know in November 2026. */
+export function checkGeminiFields(body: JsonObject): void {
+  checkKnownFields(body, REQUEST, '')
 }
 
-function check(value: unknown, shape: Shape | true, path: string): void {
-  if (shape === true) return
+function checkKnownFields(value: unknown, tree: FieldTree | true, path: string): void {
+  if (tree === true) return
   if (Array.isArray(value)) {
-    for (const [index, each] of value.entries()) check(each, shape, `${path}[${index}]`)
+    for (const [index, item] of value.entries()) checkKnownFields(item, tree, `${path}[${index}]`)
   } else if (isJsonObject(value)) {
     for (const [name, field] of Object.entries(value)) {
-      const known = Object.hasOwn(shape, name) ? shape[name] : undefined
-      if (known === undefined) throw refuse(name, path)
-      check(field, known, path === '' ? name : `${path}.${name}`)
+      const subtree = Object.hasOwn(tree, name) ? tree[name] : undefined
+      if (subtree === undefined) throw unknownField(name, path)
+      checkKnownFields(field, subtree, path === '' ? name : `${path}.${name}`)
     }
   }
 }
 
-function refuse(name: string, path: string): Refusal {
-  const at = path === '' ? '' : ` at '${path}'`
-  return new Refusal(400, `Invalid JSON payload received. Unknown name "${name}"${at}: Cannot find field.`)
+function unknownField(name: string, path: string): SandboxError {
+  const location = path === '' ? '' : ` at '${path}'`
+  return new SandboxError(
+    400,
+    `Invalid JSON payload received. Unknown name "${name}"${location}: Cannot find field.`,
+  )
 }

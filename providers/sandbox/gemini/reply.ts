@@ -1,78 +1,82 @@
-import type { FinishReason, JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { Call, StreamEvents } from '../format.ts'
-import type { Answer, ToolRequest } from '../model-request.ts'
+import type { FinishReason, JsonObject } from '../../../core/contract/index.ts'
+import { type ChatCall, type StreamEvents, toDataEvent } from '../format.ts'
+import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { splitText } from '../tokens.ts'
 
-const REASONS: Readonly<Record<FinishReason, string>> = {
+/**
+ * Encodes replies as GenerateContentResponse. With `hasSignatures`, text and function calls have thought
+ * signatures, and function calls have ids.
+ */
+export function createGeminiReplyEncoder(hasSignatures: boolean): Pick<ChatCall, 'toBody' | 'toStream'> {
+  function toBody(reply: ModelReply): string {
+    const { reasoning, text } = reply
+    const thoughtParts = reasoning === undefined ? [] : [{ text: reasoning, thought: true }]
+    const textParts = text === '' ? [] : [{ text, ...(hasSignatures && buildSignature(reply)) }]
+    const parts = [...thoughtParts, ...textParts, ...toFunctionCallParts(reply)]
+    return JSON.stringify({
+      ...buildCandidate(reply, parts, true),
+      ...buildMetadata(reply, toUsage(reply)),
+    })
+  }
+
+  /** Like newer models, sends the finish reason in a separate last event with an empty text. */
+  function toStream(reply: ModelReply): StreamEvents {
+    const { input } = reply.usage
+    const interimMetadata = buildMetadata(reply, { promptTokenCount: input, totalTokenCount: input })
+    const thoughtParts = splitText(reply.reasoning ?? '').map((text) => ({ text, thought: true }))
+    const textParts = splitText(reply.text).map((text) => ({ text }))
+    const parts = [...thoughtParts, ...textParts, ...toFunctionCallParts(reply)]
+    const lastPart = { text: '', ...(hasSignatures && reply.text !== '' && buildSignature(reply)) }
+    return {
+      content: parts.map((part) =>
+        toDataEvent({ ...buildCandidate(reply, [part], false), ...interimMetadata }),
+      ),
+      closing: [
+        toDataEvent({ ...buildCandidate(reply, [lastPart], true), ...buildMetadata(reply, toUsage(reply)) }),
+      ],
+    }
+  }
+
+  /** Only the first of parallel calls has a signature. */
+  function toFunctionCallParts(reply: ModelReply): readonly JsonObject[] {
+    return reply.toolCalls.map((call, index) => ({
+      functionCall: toFunctionCall(call),
+      ...(hasSignatures && index === 0 && buildSignature(reply)),
+    }))
+  }
+
+  function toFunctionCall({ id, name, argumentsJson }: ModelToolCall): JsonObject {
+    return { name, args: JSON.parse(argumentsJson), ...(hasSignatures && { id }) }
+  }
+
+  return { toBody, toStream }
+}
+
+function buildSignature({ id }: ModelReply): JsonObject {
+  return { thoughtSignature: Buffer.from(`thoughts of ${id}`).toString('base64') }
+}
+
+const FINISH_REASONS: Readonly<Record<FinishReason, string>> = {
   stop: 'STOP',
   tool_calls: 'STOP',
   length: 'MAX_TOKENS',
   content_filter: 'PROHIBITED_CONTENT',
 }
 
-/** Writes answers as GenerateContentResponse, whole or in fragments; a model that signs gives its calls ids too. */
-export function createReplyWriter(signs: boolean): Pick<Call, 'writeWhole' | 'writeStream'> {
-  function writeWhole(answer: Answer): string {
-    const { reasoning, text } = answer
-    const thoughts = reasoning === undefined ? [] : [{ text: reasoning, thought: true }]
-    const said = text === '' ? [] : [{ text, ...(signs && sign(answer)) }]
-    const parts = [...thoughts, ...said, ...writeCalls(answer)]
-    return JSON.stringify({ ...writeSaid(answer, parts, true), ...writeTail(answer, writeUsage(answer)) })
-  }
-
-  /** As newer models do, the reason for the end comes in a fragment of its own, with an empty text. */
-  function writeStream(answer: Answer): StreamEvents {
-    const tail = writeTail(answer, {
-      promptTokenCount: answer.usage.input,
-      totalTokenCount: answer.usage.input,
-    })
-    const thoughts = splitText(answer.reasoning ?? '').map((text) => ({ text, thought: true }))
-    const texts = splitText(answer.text).map((text) => ({ text }))
-    const parts = [...thoughts, ...texts, ...writeCalls(answer)]
-    const last = { text: '', ...(signs && answer.text !== '' && sign(answer)) }
-    return {
-      content: parts.map((part) => write({ ...writeSaid(answer, [part], false), ...tail })),
-      closing: [write({ ...writeSaid(answer, [last], true), ...writeTail(answer, writeUsage(answer)) })],
-    }
-  }
-
-  /** Only the first of parallel calls is signed. */
-  function writeCalls(answer: Answer): readonly JsonObject[] {
-    return answer.toolCalls.map((call, index) => ({
-      functionCall: writeCall(call),
-      ...(signs && index === 0 && sign(answer)),
-    }))
-  }
-
-  function writeCall({ id, name, json }: ToolRequest): JsonObject {
-    return { name, args: JSON.parse(json), ...(signs && { id }) }
-  }
-
-  return { writeWhole, writeStream }
-}
-
-function write(record: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(record) }
-}
-
-function sign({ id }: Answer): JsonObject {
-  return { thoughtSignature: Buffer.from(`thoughts of ${id}`).toString('base64') }
-}
-
-/** The candidate; a refused prompt has none. */
-function writeSaid(answer: Answer, parts: readonly JsonObject[], isLast: boolean): JsonObject {
-  if (answer.refusal !== undefined) return { promptFeedback: { blockReason: REASONS[answer.finish] } }
-  const finishReason = isLast ? { finishReason: REASONS[answer.finish] } : {}
+/** A refusal is a blocked prompt, which has no candidate. */
+function buildCandidate(reply: ModelReply, parts: readonly JsonObject[], isLast: boolean): JsonObject {
+  const reason = FINISH_REASONS[reply.finish]
+  if (reply.refusal !== undefined) return { promptFeedback: { blockReason: reason } }
   const content = { ...(parts.length > 0 && { parts }), role: 'model' }
-  return { candidates: [{ content, ...finishReason, index: 0 }] }
+  return { candidates: [{ content, ...(isLast && { finishReason: reason }), index: 0 }] }
 }
 
-function writeTail({ id, model }: Answer, usageMetadata: JsonObject): JsonObject {
+function buildMetadata({ id, model }: ModelReply, usageMetadata: JsonObject): JsonObject {
   return { usageMetadata, modelVersion: model, responseId: id }
 }
 
-/** Thoughts are counted apart, and zeros left out. */
-function writeUsage({ usage: { input, output, cached = 0, reasoning = 0 } }: Answer): JsonObject {
+/** Candidate tokens exclude thought tokens. Counts of zero are omitted. */
+function toUsage({ usage: { input, output, cached = 0, reasoning = 0 } }: ModelReply): JsonObject {
   const counts = {
     promptTokenCount: input,
     candidatesTokenCount: output - reasoning,

@@ -1,66 +1,62 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { Refusal } from '../format.ts'
-import type { Output, Question, ToolOffer } from '../model-request.ts'
+import { SandboxError } from '../format.ts'
+import type { ModelRequest, ReplyFormat, ToolDefinition } from '../model-request.ts'
 
-/** Reads a request's body. Throws a `Refusal` (400) for one that the model would not take. */
-export function readQuestion(model: string, body: JsonObject, signs: boolean): Question {
-  const turns = readContents(body.contents, signs)
+/** Parses a request body. Throws a `SandboxError` (400) if the model would reject it. */
+export function parseGeminiRequest(model: string, body: JsonObject, hasSignatures: boolean): ModelRequest {
+  const turns = parseContents(body.contents, hasSignatures)
   const config = isJsonObject(body.generationConfig) ? body.generationConfig : {}
-  const results = turns.flatMap(readLastResults)
+  const results = turns.flatMap(trailingToolResultsOf)
   return {
     model,
-    texts: [...readSystem(body.systemInstruction), ...turns.flatMap(readTexts), ...results],
-    userText: findUserText(turns),
-    toolResults: turns.slice(-1).flatMap(readLastResults),
-    ...readToolConfig(body.toolConfig, readTools(body.tools)),
+    texts: [...systemTextsOf(body.systemInstruction), ...turns.flatMap(textsOf), ...results],
+    userText: lastUserTextOf(turns),
+    toolResults: turns.slice(-1).flatMap(trailingToolResultsOf),
+    ...parseToolConfig(body.toolConfig, parseTools(body.tools)),
     mayCallInParallel: true,
-    output: readOutput(config),
-    wantsReasoning: readThinking(config.thinkingConfig),
-    maxTokens: readMaxTokens(config.maxOutputTokens),
-    stop: Array.isArray(config.stopSequences) ? config.stopSequences.filter(isText) : [],
+    replyFormat: parseReplyFormat(config),
+    wantsReasoning: parseIncludeThoughts(config.thinkingConfig),
+    maxTokens: parseMaxTokens(config.maxOutputTokens),
+    stop: Array.isArray(config.stopSequences) ? config.stopSequences.filter(isNonEmptyString) : [],
   }
 }
 
-function readSystem(instruction: unknown): readonly string[] {
+function systemTextsOf(instruction: unknown): readonly string[] {
   const parts = isJsonObject(instruction) && Array.isArray(instruction.parts) ? instruction.parts : []
-  return readTexts({ role: 'user', parts: parts.filter(isJsonObject) })
+  return textsOf({ role: 'user', parts: parts.filter(isJsonObject) })
 }
 
-/** What the user said last, tool results aside. */
-function findUserText(turns: readonly Turn[]): string {
-  const texts = turns.filter(({ role }) => role === 'user').map(readTexts)
-  return texts.findLast((said) => said.length > 0)?.join('\n') ?? ''
+/** Returns the text of the last user turn that has text; turns with only tool results are skipped. */
+function lastUserTextOf(turns: readonly Turn[]): string {
+  const textsByTurn = turns.filter(({ role }) => role === 'user').map(textsOf)
+  return textsByTurn.findLast((texts) => texts.length > 0)?.join('\n') ?? ''
 }
 
-function readOutput({
-  responseMimeType: type,
-  responseJsonSchema: schema,
-  responseSchema,
-}: JsonObject): Output {
-  const isJson = type === 'application/json'
+function parseReplyFormat(config: JsonObject): ReplyFormat {
+  const { responseMimeType: mimeType, responseJsonSchema: schema, responseSchema } = config
+  const isJson = mimeType === 'application/json'
   if (!isJson && (schema ?? responseSchema) !== undefined) {
-    throw new Refusal(400, 'A response schema needs response_mime_type "application/json".')
+    throw new SandboxError(400, 'A response schema needs response_mime_type "application/json".')
   }
   if (isJsonObject(schema)) return { type: 'schema', schema }
   return { type: isJson ? 'json' : 'text' }
 }
 
-/** Whether thoughts are to be shown. */
-function readThinking(config: unknown): boolean {
+function parseIncludeThoughts(config: unknown): boolean {
   if (!isJsonObject(config)) return false
   if (config.thinkingLevel !== undefined && config.thinkingBudget !== undefined) {
-    throw new Refusal(400, 'You can only set one of thinking budget and thinking level.')
+    throw new SandboxError(400, 'You can only set one of thinking budget and thinking level.')
   }
   return config.includeThoughts === true
 }
 
-function readMaxTokens(value: unknown): number | undefined {
+function parseMaxTokens(value: unknown): number | undefined {
   if (value === undefined) return undefined
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1) return value
-  throw new Refusal(400, "Invalid value at 'generation_config.max_output_tokens': must be positive.")
+  throw new SandboxError(400, "Invalid value at 'generation_config.max_output_tokens': must be positive.")
 }
 
-function isText(value: unknown): value is string {
+function isNonEmptyString(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
@@ -69,25 +65,27 @@ interface Turn {
   readonly parts: readonly JsonObject[]
 }
 
-/** Reads the turns of a conversation. Throws a `Refusal` (400) for calls without signature or without all their results. */
-function readContents(contents: unknown, signs: boolean): readonly Turn[] {
+/** Throws a `SandboxError` (400) for function calls without a signature or without all of their results. */
+function parseContents(contents: unknown, hasSignatures: boolean): readonly Turn[] {
   const list = Array.isArray(contents) ? contents : [contents]
   if (contents === undefined || list.length === 0) {
-    throw new Refusal(400, '* GenerateContentRequest.contents: contents is not specified')
+    throw new SandboxError(400, '* GenerateContentRequest.contents: contents is not specified')
   }
-  const turns = list.map(readTurn)
+  const turns = list.map(parseTurn)
   for (const [index, turn] of turns.entries()) {
-    if (signs) checkSignature(turn, index)
-    checkResults(turn, turns[index - 1], index)
+    if (hasSignatures) checkSignature(turn, index)
+    checkFunctionResponses(turn, turns[index - 1], index)
   }
   return turns
 }
 
-function readTurn(content: unknown, index: number): Turn {
+function parseTurn(content: unknown, index: number): Turn {
   const { role = 'user', parts } = isJsonObject(content) ? content : {}
-  if (role !== 'user' && role !== 'model') throw new Refusal(400, 'Please use a valid role: user, model.')
+  if (role !== 'user' && role !== 'model') {
+    throw new SandboxError(400, 'Please use a valid role: user, model.')
+  }
   if (!Array.isArray(parts) || parts.length === 0 || !parts.every(isJsonObject)) {
-    throw new Refusal(
+    throw new SandboxError(
       400,
       `* GenerateContentRequest.contents[${index}].parts: contents.parts must not be empty.`,
     )
@@ -95,42 +93,41 @@ function readTurn(content: unknown, index: number): Turn {
   return { role, parts }
 }
 
-/** Only the first of parallel calls has one. */
+/** Only the first of parallel calls has a signature. */
 function checkSignature({ parts }: Turn, index: number): void {
   const call = parts.find(({ functionCall }) => functionCall !== undefined)
-  if (!call || (typeof call.thoughtSignature === 'string' && call.thoughtSignature !== '')) return
-  throw new Refusal(
+  if (!call || isNonEmptyString(call.thoughtSignature)) return
+  throw new SandboxError(
     400,
     `Function call is missing a thought_signature in functionCall parts, position ${index + 1}.`,
   )
 }
 
-function checkResults({ parts }: Turn, before: Turn | undefined, index: number): void {
+function checkFunctionResponses({ parts }: Turn, previous: Turn | undefined, index: number): void {
   const results = parts.filter(({ functionResponse }) => functionResponse !== undefined)
-  const calls = (before?.parts ?? []).filter(({ functionCall }) => functionCall !== undefined)
+  const calls = (previous?.parts ?? []).filter(({ functionCall }) => functionCall !== undefined)
   if (results.length !== calls.length) {
-    throw new Refusal(
+    throw new SandboxError(
       400,
-      'Please ensure that the number of function response parts is equal to the number of function call parts ' +
-        'of the function call turn.',
+      'Please ensure that the number of function response parts is equal to the number of function call ' +
+        'parts of the function call turn.',
     )
   }
   for (const { functionResponse: result } of results) {
     if (isJsonObject(result) && typeof result.name === 'string' && isJsonObject(result.response)) continue
-    throw new Refusal(
+    throw new SandboxError(
       400,
       `Invalid value at 'contents[${index}].parts': a function_response needs name and response.`,
     )
   }
 }
 
-/** The texts of a turn. */
-function readTexts({ parts }: Turn): readonly string[] {
+function textsOf({ parts }: Turn): readonly string[] {
   return parts.map(({ text }) => text).filter((text) => typeof text === 'string')
 }
 
-/** What the tools answered at the end of a turn, each as text. */
-function readLastResults({ parts }: Turn): readonly string[] {
+/** Returns the tool results at the end of a turn, each as text. */
+function trailingToolResultsOf({ parts }: Turn): readonly string[] {
   const last = parts.findLastIndex(({ functionResponse }) => functionResponse === undefined)
   return parts.slice(last + 1).map(({ functionResponse: result }) => {
     const response = isJsonObject(result) ? result.response : undefined
@@ -139,44 +136,47 @@ function readLastResults({ parts }: Turn): readonly string[] {
   })
 }
 
-/** The functions that are declared. Throws a `Refusal` (400) for a name that Gemini does not take. */
-function readTools(tools: unknown): readonly ToolOffer[] {
+/** Parses the function declarations. Throws a `SandboxError` (400) for a name that Gemini rejects. */
+function parseTools(tools: unknown): readonly ToolDefinition[] {
   if (!Array.isArray(tools)) return []
   const lists = tools.map((tool) => (isJsonObject(tool) ? tool.functionDeclarations : undefined))
-  return lists.flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject).map(readDeclaration) : []))
+  return lists.flatMap((list) => (Array.isArray(list) ? list.filter(isJsonObject).map(parseDeclaration) : []))
 }
 
-function readDeclaration({ name, parametersJsonSchema: schema, parameters }: JsonObject): ToolOffer {
+function parseDeclaration({ name, parametersJsonSchema: schema, parameters }: JsonObject): ToolDefinition {
   if (typeof name !== 'string' || !/^[A-Za-z_][\w.:-]{0,127}$/.test(name)) {
-    throw new Refusal(400, `Invalid function name: ${JSON.stringify(name)}.`)
+    throw new SandboxError(400, `Invalid function name: ${JSON.stringify(name)}.`)
   }
   if (schema !== undefined && parameters !== undefined) {
-    throw new Refusal(400, 'parameters and parameters_json_schema exclude each other.')
+    throw new SandboxError(400, 'Only one of parameters and parameters_json_schema may be set.')
   }
   return { name, schema: isJsonObject(schema) ? schema : {} }
 }
 
-/** Reads who decides about calls, and leaves the functions that may be called. */
-function readToolConfig(
+/** Returns the tool choice and the functions that may be called. */
+function parseToolConfig(
   toolConfig: unknown,
-  tools: readonly ToolOffer[],
-): Pick<Question, 'tools' | 'toolChoice'> {
+  tools: readonly ToolDefinition[],
+): Pick<ModelRequest, 'tools' | 'toolChoice'> {
   const config = isJsonObject(toolConfig) ? toolConfig.functionCallingConfig : undefined
   const { mode = 'AUTO', allowedFunctionNames: names } = isJsonObject(config) ? config : {}
   if (names !== undefined && mode !== 'ANY' && mode !== 'VALIDATED') {
-    throw new Refusal(400, 'allowed_function_names may be set in the modes ANY and VALIDATED only.')
+    throw new SandboxError(400, 'allowed_function_names may only be set in the modes ANY and VALIDATED.')
   }
-  const offered = Array.isArray(names) ? tools.filter(({ name }) => names.includes(name)) : tools
+  const allowedTools = Array.isArray(names) ? tools.filter(({ name }) => names.includes(name)) : tools
   switch (mode) {
     case 'AUTO':
     case 'VALIDATED':
-      return { tools: offered, toolChoice: 'auto' }
+      return { tools: allowedTools, toolChoice: 'auto' }
     case 'NONE':
-      return { tools: offered, toolChoice: 'none' }
+      return { tools: allowedTools, toolChoice: 'none' }
     case 'ANY':
-      if (offered.length > 0) return { tools: offered, toolChoice: 'required' }
-      throw new Refusal(400, 'The mode ANY needs a function that is declared.')
+      if (allowedTools.length > 0) return { tools: allowedTools, toolChoice: 'required' }
+      throw new SandboxError(400, 'The mode ANY requires a declared function.')
     default:
-      throw new Refusal(400, `Invalid value at 'tool_config.function_calling_config.mode': ${String(mode)}`)
+      throw new SandboxError(
+        400,
+        `Invalid value at 'tool_config.function_calling_config.mode': ${String(mode)}`,
+      )
   }
 }

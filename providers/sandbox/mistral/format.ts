@@ -1,43 +1,42 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { Call, Format } from '../format.ts'
-import { Refusal } from '../format.ts'
-import { openai } from '../openai/format.ts'
-import { readQuestion } from '../openai/request.ts'
-import { checkFields, checkTurns } from './checks.ts'
-import { writeStream, writeWhole } from './reply.ts'
+import { type ChatCall, SandboxError, toDataEvent, type WireFormat } from '../format.ts'
+import { openaiFormat } from '../openai/format.ts'
+import { parseOpenAiRequest } from '../openai/request.ts'
+import { checkMistralConversation, checkMistralFields } from './checks.ts'
+import { toMistralBody, toMistralStream } from './reply.ts'
 
 const MODELS = ['mistral-medium-3.5', 'mistral-small-2603', 'mistral-large-2512', 'codestral-2508']
 
-/** Mistral's chat completions (https://docs.mistral.ai/api/endpoint/chat), which it checks strictly. */
-export const mistral: Format = {
+/** Mistral's chat completions (https://docs.mistral.ai/api/endpoint/chat), with their strict validation. */
+export const mistralFormat: WireFormat = {
   name: 'mistral',
-  findEndpoint: openai.findEndpoint,
-  readKey: openai.readKey,
-  readCall: (_path, body) => readCall(body),
-  writeModels: () => JSON.stringify({ object: 'list', data: MODELS.map(writeModel) }),
-  writeError,
-  writeErrorEvent,
+  findEndpoint: openaiFormat.findEndpoint,
+  getApiKey: openaiFormat.getApiKey,
+  parseCall: (_path, body) => parseCall(body),
+  buildModelList: () => JSON.stringify({ object: 'list', data: MODELS.map(buildModel) }),
+  toErrorBody,
+  toErrorEvent,
 }
 
-function writeModel(id: string) {
+function buildModel(id: string) {
   const capabilities = { completion_chat: true, function_calling: true }
   return { id, object: 'model', type: 'base', created: 1_767_225_600, owned_by: 'mistralai', capabilities }
 }
 
-/** Reads the body of a chat request. Throws a `Refusal` (400 or 422) for one that Mistral would not take. */
-function readCall(body: unknown): Call {
-  if (!isJsonObject(body)) throw new Refusal(422, 'JSON decode error', { code: 'json_invalid' })
-  checkFields(body)
-  checkTurns(body)
+/** Throws a `SandboxError` (400 or 422) if Mistral would reject the body. */
+function parseCall(body: unknown): ChatCall {
+  if (!isJsonObject(body)) throw new SandboxError(422, 'JSON decode error', { code: 'json_invalid' })
+  checkMistralFields(body)
+  checkMistralConversation(body)
   const { tool_choice: choice } = body
   return {
-    question: {
-      ...readQuestion({ ...body, tool_choice: choice === 'any' ? 'required' : choice }),
+    request: {
+      ...parseOpenAiRequest({ ...body, tool_choice: choice === 'any' ? 'required' : choice }),
       wantsReasoning: wantsReasoning(body),
     },
-    streams: body.stream === true,
-    writeWhole,
-    writeStream,
+    isStream: body.stream === true,
+    toBody: toMistralBody,
+    toStream: toMistralStream,
   }
 }
 
@@ -45,37 +44,36 @@ function wantsReasoning({ reasoning_effort: effort, prompt_mode: mode }: JsonObj
   return mode === 'reasoning' || (typeof effort === 'string' && effort !== 'none')
 }
 
-const TYPES: Readonly<Record<number, string>> = {
+const ERROR_TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   403: 'authentication_error',
   404: 'invalid_request_error',
   429: 'rate_limit_error',
 }
 
-/** Mistral's error bodies: its own, the validator's for 422, and one word from the door for 401. */
-function writeError(refusal: Refusal): string {
-  switch (refusal.status) {
+/** Mistral has three error shapes: its own, one for validation (422) and one of its API gateway (401). */
+function toErrorBody(error: SandboxError): string {
+  switch (error.status) {
     case 401:
       return JSON.stringify({ detail: 'Unauthorized' })
     case 422:
-      return JSON.stringify({ detail: [writeFault(refusal)] })
+      return JSON.stringify({ detail: [toValidationIssue(error)] })
     default:
-      return JSON.stringify(writeRecord(refusal))
+      return JSON.stringify(toErrorObject(error))
   }
 }
 
-/** A failure in mid-stream. */
-function writeErrorEvent(refusal: Refusal): SseEvent {
-  return { event: '', data: JSON.stringify(writeRecord(refusal)) }
+function toErrorEvent(error: SandboxError): SseEvent {
+  return toDataEvent(toErrorObject(error))
 }
 
-function writeRecord({ status, message, details }: Refusal) {
-  const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
+function toErrorObject({ status, message, details }: SandboxError) {
+  const type = ERROR_TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
   return { object: 'error', message, type, param: details.param ?? null, code: details.code ?? null }
 }
 
-function writeFault({ message, details: { param = '', code = 'value_error' } }: Refusal) {
-  const place = param === '' ? [] : param.split('.')
-  const loc = ['body', ...place.map((step) => (/^\d+$/.test(step) ? Number(step) : step))]
+function toValidationIssue({ message, details: { param = '', code = 'value_error' } }: SandboxError) {
+  const path = param === '' ? [] : param.split('.')
+  const loc = ['body', ...path.map((key) => (/^\d+$/.test(key) ? Number(key) : key))]
   return { type: code, loc, msg: message }
 }

@@ -1,64 +1,63 @@
-import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { StreamEvents } from '../format.ts'
-import type { Answer, ToolRequest } from '../model-request.ts'
-import { writeUsage } from '../openai/reply.ts'
+import type { JsonObject } from '../../../core/contract/index.ts'
+import { type StreamEvents, toDataEvent } from '../format.ts'
+import type { ModelReply, ModelToolCall } from '../model-reply.ts'
+import { toOpenAiUsage } from '../openai/reply.ts'
 import { splitText } from '../tokens.ts'
 
-/** An answer as one `chat.completion`. Thoughts make its content a list; `content_filter` is no reason that Mistral has. */
-export function writeWhole(answer: Answer): string {
-  const { reasoning, text, toolCalls, finish } = answer
+/**
+ * Encodes a reply as a `chat.completion`. With reasoning, the content is an array of chunks. Refusals have
+ * the finish reason `content_filter`, which Mistral itself does not have.
+ */
+export function toMistralBody(reply: ModelReply): string {
+  const { reasoning, text, toolCalls, finish } = reply
   const message = {
     role: 'assistant',
-    tool_calls: toolCalls.length > 0 ? toolCalls.map(writeToolCall) : null,
-    content: reasoning === undefined ? text : [think(reasoning, true), { type: 'text', text }],
+    tool_calls: toolCalls.length > 0 ? toolCalls.map(toToolCall) : null,
+    content: reasoning === undefined ? text : [toThinkingChunk(reasoning, true), { type: 'text', text }],
   }
   return JSON.stringify({
-    ...writeEnvelope(answer, 'chat.completion'),
+    ...buildEnvelope(reply, 'chat.completion'),
     choices: [{ index: 0, message, finish_reason: finish }],
-    usage: writeOwnUsage(answer),
+    usage: toUsage(reply),
   })
 }
 
-/** An answer as `chat.completion.chunk` records; tool calls, finish and usage share the last one. */
-export function writeStream(answer: Answer): StreamEvents {
-  const { reasoning = '', text, toolCalls, finish } = answer
-  const envelope = writeEnvelope(answer, 'chat.completion.chunk')
-  const chunk = (delta: JsonObject) =>
-    write({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] })
-  const thoughts = splitText(reasoning).map((piece) => ({ content: [think(piece, false)] }))
+/** Encodes a reply as `chat.completion.chunk` events; the last has tool calls, finish reason and usage. */
+export function toMistralStream(reply: ModelReply): StreamEvents {
+  const { reasoning = '', text, toolCalls, finish } = reply
+  const envelope = buildEnvelope(reply, 'chat.completion.chunk')
+  const toChunk = (delta: JsonObject) =>
+    toDataEvent({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] })
+  const reasoningDeltas = splitText(reasoning).map((piece) => ({ content: [toThinkingChunk(piece, false)] }))
   const deltas = [
     { role: 'assistant', content: '' },
-    ...thoughts,
-    ...(thoughts.length > 0 ? [{ content: [think('', true)] }] : []),
+    ...reasoningDeltas,
+    ...(reasoningDeltas.length > 0 ? [{ content: [toThinkingChunk('', true)] }] : []),
     ...splitText(text).map((content) => ({ content })),
   ]
-  const end = { content: '', tool_calls: toolCalls.length > 0 ? toolCalls.map(writeToolCall) : null }
-  const last = write({
+  const lastDelta = { content: '', tool_calls: toolCalls.length > 0 ? toolCalls.map(toToolCall) : null }
+  const lastChunk = toDataEvent({
     ...envelope,
-    choices: [{ index: 0, delta: end, finish_reason: finish }],
-    usage: writeOwnUsage(answer),
+    choices: [{ index: 0, delta: lastDelta, finish_reason: finish }],
+    usage: toUsage(reply),
   })
-  return { content: deltas.map(chunk), closing: [last, { event: '', data: '[DONE]' }] }
+  return { content: deltas.map(toChunk), closing: [lastChunk, { event: '', data: '[DONE]' }] }
 }
 
-function write(record: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(record) }
-}
-
-function writeEnvelope({ id, created, model }: Answer, object: string): JsonObject {
+function buildEnvelope({ id, created, model }: ModelReply, object: string): JsonObject {
   return { id, object, created, model }
 }
 
-function think(text: string, closed: boolean): JsonObject {
+function toThinkingChunk(text: string, closed: boolean): JsonObject {
   return { type: 'thinking', thinking: text === '' ? [] : [{ type: 'text', text }], closed }
 }
 
-/** With an id of 9 letters and digits, the only kind that Mistral takes back. */
-function writeToolCall({ id, name, json }: ToolRequest, index: number): JsonObject {
-  const short = `${id.replaceAll(/[^a-zA-Z0-9]/g, '').slice(-10, -2)}${index}`
-  return { id: short, function: { name, arguments: json }, index }
+/** Uses an id of nine letters and digits, the only kind that Mistral accepts in later requests. */
+function toToolCall({ id, name, argumentsJson }: ModelToolCall, index: number): JsonObject {
+  const shortId = `${id.replaceAll(/[^a-zA-Z0-9]/g, '').slice(-10, -2)}${index}`
+  return { id: shortId, function: { name, arguments: argumentsJson }, index }
 }
 
-function writeOwnUsage(answer: Answer): JsonObject {
-  return { ...writeUsage(answer), num_cached_tokens: answer.usage.cached ?? 0 }
+function toUsage(reply: ModelReply): JsonObject {
+  return { ...toOpenAiUsage(reply), num_cached_tokens: reply.usage.cached ?? 0 }
 }

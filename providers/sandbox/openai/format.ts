@@ -1,49 +1,49 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import type { Call, Format } from '../format.ts'
-import { Refusal } from '../format.ts'
-import { writeStream, writeWhole } from './reply.ts'
-import { readQuestion } from './request.ts'
+import { fieldSet } from '../fields.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
+import { toOpenAiBody, toOpenAiStream } from './reply.ts'
+import { parseOpenAiRequest } from './request.ts'
 
 const MODELS = ['gpt-6-sol', 'gpt-5.6-terra', 'gpt-5-mini', 'gpt-4.1', 'gpt-4o-mini']
 
 /** OpenAI's chat completions (https://platform.openai.com/docs/api-reference/chat). */
-export const openai: Format = {
+export const openaiFormat: WireFormat = {
   name: 'openai',
   findEndpoint(method, path) {
     if (method === 'POST' && path === '/v1/chat/completions') return 'chat'
     if (method === 'GET' && path === '/v1/models') return 'models'
     return undefined
   },
-  readKey: ({ authorization = '' }) => /^Bearer\s+(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? '',
-  readCall: (_path, body) => readCall(body),
-  writeModels() {
+  getApiKey: ({ authorization = '' }) => /^Bearer\s+(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? '',
+  parseCall: (_path, body) => parseCall(body),
+  buildModelList() {
     const data = MODELS.map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: 'sandbox' }))
     return JSON.stringify({ object: 'list', data })
   },
-  writeError,
-  writeErrorEvent,
+  toErrorBody: toOpenAiErrorBody,
+  toErrorEvent: toOpenAiErrorEvent,
 }
 
-/** Reads the body of a chat request. Throws a `Refusal` (400) for one that OpenAI would not take. */
-function readCall(body: unknown): Call {
-  if (!isJsonObject(body)) throw new Refusal(400, 'We could not parse the JSON body of your request.')
+/** Throws a `SandboxError` (400) if OpenAI would reject the body. */
+function parseCall(body: unknown): ChatCall {
+  if (!isJsonObject(body)) throw new SandboxError(400, 'We could not parse the JSON body of your request.')
   const { stream_options: options } = body
   const includesUsage = isJsonObject(options) && options.include_usage === true
   const unknownFields = findUnknownFields(body)
   return {
-    question: readQuestion(body),
-    streams: body.stream === true,
-    writeWhole: (answer) => writeWhole(answer, unknownFields),
-    writeStream: (answer) => writeStream(answer, unknownFields, includesUsage),
+    request: parseOpenAiRequest(body),
+    isStream: body.stream === true,
+    toBody: (reply) => toOpenAiBody(reply, unknownFields),
+    toStream: (reply) => toOpenAiStream(reply, unknownFields, includesUsage),
   }
 }
 
-interface Kind {
+interface ErrorKind {
   readonly type: string
   readonly code: string | null
 }
 
-const KINDS: Readonly<Record<number, Kind>> = {
+const ERROR_KINDS: Readonly<Record<number, ErrorKind>> = {
   401: { type: 'authentication_error', code: 'invalid_api_key' },
   403: { type: 'permission_error', code: null },
   404: { type: 'invalid_request_error', code: 'model_not_found' },
@@ -51,35 +51,35 @@ const KINDS: Readonly<Record<number, Kind>> = {
   503: { type: 'service_unavailable_error', code: 'server_is_overloaded' },
 }
 
-/** OpenAI's error body: `{error:{message,type,param,code}}`. */
-export function writeError({ status, message, details }: Refusal): string {
-  const { type, code } = KINDS[status] ?? { type: readType(status), code: null }
+/** Encodes an error as `{error: {message, type, param, code}}`. */
+export function toOpenAiErrorBody({ status, message, details }: SandboxError): string {
+  const { type, code } = ERROR_KINDS[status] ?? { type: errorTypeOf(status), code: null }
   const { param = null } = details
   return JSON.stringify({ error: { message, type, param, code: details.code ?? code } })
 }
 
-/** A failure in mid-stream is a record like any other, with the same body. */
-export function writeErrorEvent(refusal: Refusal): SseEvent {
-  return { event: '', data: writeError(refusal) }
+/** An error in the middle of a stream is an ordinary event with the body of an error response. */
+export function toOpenAiErrorEvent(error: SandboxError): SseEvent {
+  return { event: '', data: toOpenAiErrorBody(error) }
 }
 
-function readType(status: number): string {
+function errorTypeOf(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
-// As of the API reference of November 2026; a field missing here is only reported as unknown.
-const KNOWN = new Set(
+// From the API reference of November 2026. Other fields are accepted and reported in
+// `x_sandbox.unknown_fields`.
+const KNOWN_FIELDS = fieldSet(
   `messages model stream stream_options temperature top_p max_tokens max_completion_tokens stop n seed
   presence_penalty frequency_penalty logit_bias logprobs top_logprobs tools tool_choice parallel_tool_calls
-  functions function_call response_format reasoning_effort verbosity user metadata store service_tier modalities
-  audio prediction web_search_options prompt_cache_key prompt_cache_retention safety_identifier moderation`.split(
-    /\s+/,
-  ),
+  functions function_call response_format reasoning_effort verbosity user metadata store service_tier
+  modalities audio prediction web_search_options prompt_cache_key prompt_cache_retention safety_identifier
+  moderation`,
 )
 
-/** The names of the fields that OpenAI's chat requests do not have, sorted. */
+/** Returns the names of the fields that OpenAI's chat requests do not have, sorted. */
 function findUnknownFields(body: JsonObject): readonly string[] {
   return Object.keys(body)
-    .filter((name) => !KNOWN.has(name))
+    .filter((name) => !KNOWN_FIELDS.has(name))
     .sort()
 }

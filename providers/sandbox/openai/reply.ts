@@ -1,85 +1,79 @@
-import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { StreamEvents } from '../format.ts'
-import type { Answer, ToolRequest } from '../model-request.ts'
+import type { JsonObject } from '../../../core/contract/index.ts'
+import { type StreamEvents, toDataEvent } from '../format.ts'
+import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { splitText } from '../tokens.ts'
 
-/** An answer as one `chat.completion`. */
-export function writeWhole(answer: Answer, unknownFields: readonly string[]): string {
+/** Encodes a reply as a `chat.completion`. */
+export function toOpenAiBody(reply: ModelReply, unknownFields: readonly string[]): string {
   return JSON.stringify({
-    ...writeEnvelope(answer, 'chat.completion', unknownFields),
-    choices: [{ index: 0, message: writeMessage(answer), logprobs: null, finish_reason: answer.finish }],
-    usage: writeUsage(answer),
+    ...buildEnvelope(reply, 'chat.completion', unknownFields),
+    choices: [{ index: 0, message: toMessage(reply), logprobs: null, finish_reason: reply.finish }],
+    usage: toOpenAiUsage(reply),
   })
 }
 
-/** An answer as `chat.completion.chunk` records: role, pieces, finish, usage where it was asked for, `[DONE]`. */
-export function writeStream(
-  answer: Answer,
+/** Encodes a reply as `chat.completion.chunk` events: role, pieces, finish, usage if requested, `[DONE]`. */
+export function toOpenAiStream(
+  reply: ModelReply,
   unknownFields: readonly string[],
   includesUsage: boolean,
 ): StreamEvents {
-  const envelope = writeEnvelope(answer, 'chat.completion.chunk', unknownFields)
-  const noUsage = includesUsage ? { usage: null } : {}
-  const chunk = (delta: JsonObject, finish: string | null = null) =>
-    write({
+  const envelope = buildEnvelope(reply, 'chat.completion.chunk', unknownFields)
+  const nullUsage = includesUsage ? { usage: null } : {}
+  const toChunk = (delta: JsonObject, finish: string | null = null) =>
+    toDataEvent({
       ...envelope,
       choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
-      ...noUsage,
+      ...nullUsage,
     })
-  const usage = write({ ...envelope, choices: [], usage: writeUsage(answer) })
+  const usage = toDataEvent({ ...envelope, choices: [], usage: toOpenAiUsage(reply) })
   return {
-    content: writeDeltas(answer).map((delta) => chunk(delta)),
-    closing: [chunk({}, answer.finish), ...(includesUsage ? [usage] : []), { event: '', data: '[DONE]' }],
+    content: toDeltas(reply).map((delta) => toChunk(delta)),
+    closing: [toChunk({}, reply.finish), ...(includesUsage ? [usage] : []), { event: '', data: '[DONE]' }],
   }
 }
 
-function write(record: JsonObject): SseEvent {
-  return { event: '', data: JSON.stringify(record) }
-}
-
-function writeEnvelope(answer: Answer, object: string, unknownFields: readonly string[]): JsonObject {
+function buildEnvelope(reply: ModelReply, object: string, unknownFields: readonly string[]): JsonObject {
   return {
-    id: `chatcmpl-${answer.id}`,
+    id: `chatcmpl-${reply.id}`,
     object,
-    created: answer.created,
-    model: answer.model,
+    created: reply.created,
+    model: reply.model,
     service_tier: 'default',
     system_fingerprint: 'fp_sandbox',
     x_sandbox: { unknown_fields: unknownFields },
   }
 }
 
-function writeMessage({ reasoning, text, refusal, toolCalls }: Answer): JsonObject {
-  const thoughts = reasoning === undefined ? {} : { reasoning_content: reasoning }
-  const message = { role: 'assistant', refusal: refusal ?? null, annotations: [], ...thoughts }
+function toMessage({ reasoning, text, refusal, toolCalls }: ModelReply): JsonObject {
+  const reasoningField = reasoning === undefined ? {} : { reasoning_content: reasoning }
+  const message = { role: 'assistant', refusal: refusal ?? null, annotations: [], ...reasoningField }
   if (toolCalls.length === 0) return { ...message, content: refusal === undefined ? text : null }
-  return { ...message, content: null, tool_calls: toolCalls.map(writeToolCall) }
+  return { ...message, content: null, tool_calls: toolCalls.map(toOpenAiToolCall) }
 }
 
-/** A call, whole. */
-export function writeToolCall({ id, name, json }: ToolRequest): JsonObject {
-  return { id, type: 'function', function: { name, arguments: json } }
+export function toOpenAiToolCall({ id, name, argumentsJson }: ModelToolCall): JsonObject {
+  return { id, type: 'function', function: { name, arguments: argumentsJson } }
 }
 
-function writeDeltas({ reasoning = '', text, refusal = '', toolCalls }: Answer): readonly JsonObject[] {
+function toDeltas({ reasoning = '', text, refusal = '', toolCalls }: ModelReply): readonly JsonObject[] {
   return [
     { role: 'assistant', content: toolCalls.length > 0 ? null : '', refusal: null },
     ...splitText(reasoning).map((piece) => ({ reasoning_content: piece })),
     ...splitText(text).map((content) => ({ content })),
     ...splitText(refusal).map((piece) => ({ refusal: piece })),
-    ...toolCalls.flatMap(writeToolDeltas),
+    ...toolCalls.flatMap(toOpenAiToolCallDeltas),
   ]
 }
 
-/** A call as it grows: its id and name, then its arguments in pieces. */
-export function writeToolDeltas(call: ToolRequest, index: number): readonly JsonObject[] {
-  const opening = { index, ...writeToolCall({ ...call, json: '' }) }
-  const pieces = splitText(call.json).map((json) => ({ index, function: { arguments: json } }))
-  return [opening, ...pieces].map((piece) => ({ tool_calls: [piece] }))
+/** Encodes a tool call as deltas: first its id and name, then its arguments in pieces. */
+export function toOpenAiToolCallDeltas(call: ModelToolCall, index: number): readonly JsonObject[] {
+  const opening = { index, ...toOpenAiToolCall({ ...call, argumentsJson: '' }) }
+  const pieces = splitText(call.argumentsJson).map((piece) => ({ index, function: { arguments: piece } }))
+  return [opening, ...pieces].map((delta) => ({ tool_calls: [delta] }))
 }
 
-/** Token counts. */
-export function writeUsage({ usage }: Answer): JsonObject {
+export function toOpenAiUsage({ usage }: ModelReply): JsonObject {
   const { input, output, cached = 0, reasoning = 0 } = usage
   return {
     prompt_tokens: input,

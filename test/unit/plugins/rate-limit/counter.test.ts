@@ -4,15 +4,15 @@ import { connectToPrimary } from '../../../../config/cluster/cluster-peer.ts'
 import type { PrimaryMethods, WorkerMethods } from '../../../../config/cluster/messages.ts'
 import { createRpcPeer } from '../../../../core/process/rpc.ts'
 import { createMemoryCounter, type RequestCounter } from '../../../../plugins/rate-limit/counter.ts'
-import { writeDuration } from '../../../../plugins/rate-limit/plugin.ts'
+import { formatDuration } from '../../../../plugins/rate-limit/plugin.ts'
 import { openRedisCounter } from '../../../../plugins/rate-limit/redis-counter.ts'
 import { type RunningRedis, startRedis } from '../../../support/redis.ts'
 import { pairOfWires } from '../../../support/wires.ts'
 
 const LIMIT = 50
 
-/** Asks with 64 clients until three windows have been full; gives how often each of their numbers was handed out. */
-async function stormWindows(counters: readonly RequestCounter[]): Promise<readonly number[]> {
+/** Counts with 64 concurrent clients until three windows are full. Returns how often each count occurred. */
+async function countConcurrently(counters: readonly RequestCounter[]): Promise<readonly number[]> {
   const times: number[] = []
   const isOver = () => times[LIMIT + 1] === 3
   const client = async (number: number) => {
@@ -37,7 +37,7 @@ function describeCounter(name: string, open: () => Promise<readonly RequestCount
     })
     after(() => Promise.all((counters ?? []).map((counter) => counter.close())))
 
-    it('gives every request of a window a number of its own, users apart', async () => {
+    it('returns a unique count for every request of a window, separately per user', async () => {
       const counts = await Promise.all(
         Array.from({ length: 100 }, (_, index) => counters[index % counters.length]?.count(2)),
       )
@@ -46,22 +46,22 @@ function describeCounter(name: string, open: () => Promise<readonly RequestCount
       expect((await counters[0]?.count(3))?.used).to.equal(1)
     })
 
-    it('says when the window ends', async () => {
+    it('returns the time until the window ends', async () => {
       expect((await counters[0]?.count(4))?.resetMs).to.be.within(1, 1000)
     })
 
-    it('lets through the limit in every full window, no more and no fewer', async () => {
-      expect(await stormWindows(counters)).to.deep.equal(Array(LIMIT).fill(3))
+    it('returns each count up to the limit exactly once per window', async () => {
+      expect(await countConcurrently(counters)).to.deep.equal(Array(LIMIT).fill(3))
     })
   })
 }
 
-describe('counting requests', () => {
+describe('request counter', () => {
   let redis: RunningRedis | undefined
   after(() => redis?.stop())
 
   describeCounter('in memory', async () => [createMemoryCounter(1)])
-  describeCounter('in a primary, from two workers', async () => {
+  describeCounter('in the primary process, used by two workers', async () => {
     const counter = createMemoryCounter(1)
     return [1, 2].map(() => {
       const [ofPrimary, ofWorker] = pairOfWires()
@@ -72,7 +72,7 @@ describe('counting requests', () => {
       return connectToPrimary(ofWorker, assignment).counter
     })
   })
-  describeCounter('in Redis, from two connections', async () => {
+  describeCounter('in Redis, used by two connections', async () => {
     redis = await startRedis()
     if (redis === undefined) return undefined
     const options = { url: redis.url, timeoutMs: 2000, windowSeconds: 1 }
@@ -80,7 +80,7 @@ describe('counting requests', () => {
     return Promise.all([openRedisCounter(options, logger), openRedisCounter(options, logger)])
   })
 
-  it("writes durations in OpenAI's form", () => {
-    expect([1, 59, 60, 61, 360].map(writeDuration)).to.deep.equal(['1s', '59s', '1m0s', '1m1s', '6m0s'])
+  it("formats durations like OpenAI's headers", () => {
+    expect([1, 59, 60, 61, 360].map(formatDuration)).to.deep.equal(['1s', '59s', '1m0s', '1m1s', '6m0s'])
   })
 })

@@ -17,7 +17,7 @@ const weather = defineTool('get_weather', {
 })
 const bell = defineTool('ring_bell', { type: 'object', properties: {} })
 
-describe("the sandbox in Anthropic's format", () => {
+describe("sandbox: Anthropic's format", () => {
   let sandbox: Sandbox
   let client: Anthropic
 
@@ -32,8 +32,8 @@ describe("the sandbox in Anthropic's format", () => {
     ['whole', (text: string, options?: Options) => ask(text, options)],
     ['streamed', (text: string, options?: Options) => streamed(text, options)],
   ] as const) {
-    describe(`answering ${how}`, () => {
-      it('quotes the last user message and names the model', async () => {
+    describe(`${how} replies`, () => {
+      it('quote the last user message and name the model', async () => {
         const message = await answer('Hello, wörld!')
         expect(textOf(message)).to.equal(
           'You said: "Hello, wörld!". This is the sandbox, answering as claude-test.',
@@ -42,26 +42,26 @@ describe("the sandbox in Anthropic's format", () => {
         expect(message.stop_reason).to.equal('end_turn')
       })
 
-      it('counts tokens, cached ones beside the rest', async () => {
+      it('report token usage with cached tokens separate', async () => {
         const { usage } = await answer('Hello', { system: 'Be brief' })
         expect(usage).to.deep.include({ input_tokens: 4, cache_read_input_tokens: 0 })
         expect(usage.output_tokens).to.be.greaterThan(10)
       })
 
-      it('calls a tool', async () => {
+      it('call a tool', async () => {
         const message = await answer('Hi', { tools: [weather, bell], tool_choice: { type: 'any' } })
         expect(callsOf(message)).to.deep.equal([['get_weather', { city: 'sample city', unit: 'celsius' }]])
         expect(message.stop_reason).to.equal('tool_use')
       })
 
-      it('calls the tool that the choice names, without arguments where it has none', async () => {
+      it('call the tool named in tool_choice, with empty input if it has no parameters', async () => {
         const tool_choice = { type: 'tool', name: 'ring_bell' } as const
         expect(callsOf(await answer('Hi', { tools: [weather, bell], tool_choice }))).to.deep.equal([
           ['ring_bell', {}],
         ])
       })
 
-      it('calls tools in parallel, unless that is off', async () => {
+      it('call tools in parallel unless disabled', async () => {
         const tools = [weather, bell]
         const both = await answer('Use tools in parallel', { tools })
         expect(callsOf(both).map(([name]) => name)).to.deep.equal(['get_weather', 'ring_bell'])
@@ -69,7 +69,7 @@ describe("the sandbox in Anthropic's format", () => {
         expect(callsOf(await answer('Use tools in parallel', { tools, tool_choice }))).to.have.length(1)
       })
 
-      it('answers a tool result with a text', async () => {
+      it('quote a tool result', async () => {
         const message = await answer('Use the tool', {
           tools: [weather],
           messages: [
@@ -87,30 +87,30 @@ describe("the sandbox in Anthropic's format", () => {
         expect(textOf(message)).to.contain('The tool answered: "sunny".')
       })
 
-      it('thinks when it is asked to', async () => {
+      it('include thinking if requested', async () => {
         const message = await answer('Hello', { thinking: { type: 'adaptive' } })
         expect(message.content.map(({ type }) => type)).to.deep.equal(['thinking', 'text'])
         expect(message.content[0]).to.include({ thinking: 'The user said: "Hello". I will say so.' })
         expect(message.usage.output_tokens_details!.thinking_tokens).to.be.greaterThan(5)
       })
 
-      it('answers in the schema of the output format', async () => {
+      it('satisfy the schema of the output format', async () => {
         const schema = { type: 'object', required: ['track'], properties: { track: { type: 'integer' } } }
         const message = await answer('Hi', { output_config: { format: { type: 'json_schema', schema } } })
         expect(JSON.parse(textOf(message))).to.deep.equal({ track: 1 })
       })
 
-      it('stops at max_tokens', async () => {
+      it('stop at max_tokens', async () => {
         const message = await answer('Hello', { max_tokens: 2 })
         expect(message.stop_reason).to.equal('max_tokens')
         expect(textOf(message)).to.equal('You said')
       })
 
-      it('stops before a stop sequence', async () => {
+      it('stop before a stop sequence', async () => {
         expect(textOf(await answer('one two', { stop_sequences: [' two'] }))).to.equal('You said: "one')
       })
 
-      it('refuses when it is told to', async () => {
+      it('are refusals on request', async () => {
         const message = await answer('[[sandbox:refuse]]')
         expect(message.stop_reason).to.equal('refusal')
         expect(message.stop_details!.explanation).to.equal('The sandbox was asked to refuse.')
@@ -118,8 +118,8 @@ describe("the sandbox in Anthropic's format", () => {
     })
   }
 
-  describe('streaming', () => {
-    it("sends Anthropic's events in their order", async () => {
+  describe('streams', () => {
+    it("send Anthropic's events in order", async () => {
       const events = await collect('Hi', { thinking: { type: 'adaptive' } })
       const names = events.map(({ type }) => type)
       expect(names.filter((name, index) => name !== names[index - 1])).to.deep.equal([
@@ -130,7 +130,7 @@ describe("the sandbox in Anthropic's format", () => {
       ])
     })
 
-    it('names the events, and sends a ping', async () => {
+    it('name their events and include a ping', async () => {
       const text = await (await post({ stream: true })).text()
       expect(text).to.match(/^event: message_start\ndata: \{"type":"message_start"/)
       expect(text).to.contain('event: ping\ndata: {"type":"ping"}\n\n')
@@ -138,7 +138,7 @@ describe("the sandbox in Anthropic's format", () => {
     })
   })
 
-  describe('refusing', () => {
+  describe('request validation', () => {
     const user = { role: 'user', content: 'Hi' }
     const call = { type: 'tool_use', id: 'toolu_1', name: 'get_weather', input: {} }
     const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'sunny' }
@@ -151,21 +151,29 @@ describe("the sandbox in Anthropic's format", () => {
       ],
       ['no max_tokens', { max_tokens: undefined }, 'max_tokens: Field required'],
       ['no messages', { messages: [] }, 'at least one message'],
-      ['a system message of another role', { messages: [{ ...user, role: 'tool' }] }, 'messages.0.role'],
+      ['an unknown role', { messages: [{ ...user, role: 'tool' }] }, 'messages.0.role'],
       ['an empty text', { messages: [{ role: 'user', content: [{ type: 'text', text: '' }] }] }, 'non-empty'],
       ['an empty message', { messages: [{ role: 'user', content: [] }] }, 'non-empty'],
       ['blank stop sequences', { stop_sequences: [' '] }, 'stop_sequences'],
-      ['a tool without an object', { tools: [{ name: 'x', input_schema: {} }] }, "Input should be 'object'"],
-      ['a choice without tools', { tool_choice: { type: 'auto' } }, 'tool_choice'],
       [
-        'a call without its result',
+        'a tool whose input schema is not an object schema',
+        { tools: [{ name: 'x', input_schema: {} }] },
+        "Input should be 'object'",
+      ],
+      ['a tool choice without tools', { tool_choice: { type: 'auto' } }, 'tool_choice'],
+      [
+        'a tool call without its result',
         { messages: [user, { role: 'assistant', content: [call] }, user] },
         'toolu_1',
       ],
-      ['a call at the end', { messages: [user, { role: 'assistant', content: [call] }] }, 'toolu_1'],
-      ['a result without its call', { messages: [{ role: 'user', content: [result] }] }, 'toolu_1'],
       [
-        'a text before a result',
+        'a tool call in the last message',
+        { messages: [user, { role: 'assistant', content: [call] }] },
+        'toolu_1',
+      ],
+      ['a tool result without its call', { messages: [{ role: 'user', content: [result] }] }, 'toolu_1'],
+      [
+        'text before a tool result',
         {
           messages: [
             user,
@@ -177,7 +185,7 @@ describe("the sandbox in Anthropic's format", () => {
       ],
     ]
     for (const [why, fields, message] of table) {
-      it(`refuses ${why}`, async () => {
+      it(`rejects ${why}`, async () => {
         const response = await post(fields)
         const body = (await response.json()) as { type: string; error: { type: string; message: string } }
         expect(response.status).to.equal(400)
@@ -187,22 +195,22 @@ describe("the sandbox in Anthropic's format", () => {
       })
     }
 
-    it('wants a version', async () => {
+    it('requires the anthropic-version header', async () => {
       const response = await post({}, { 'x-api-key': 'test' })
       expect(response.status).to.equal(400)
       expect(await response.text()).to.contain('anthropic-version: header is required')
     })
 
-    it('takes a key either way, and none that is wrong', async () => {
+    it('accepts a key in either header and rejects an invalid one', async () => {
       const version = { 'anthropic-version': '2023-06-01' }
       expect((await post({}, { ...version, authorization: 'Bearer test' })).status).to.equal(200)
       expect((await post({}, version)).status).to.equal(401)
-      const error = await fail(connect(sandbox.url, 'invalid').messages.create(request('Hi')))
+      const error = await errorOf(connect(sandbox.url, 'invalid').messages.create(request('Hi')))
       expect(error).to.be.instanceOf(Anthropic.AuthenticationError)
     })
   })
 
-  describe('failing on request', () => {
+  describe('fault injection', () => {
     for (const [status, type] of [
       [400, 'invalid_request_error'],
       [402, 'billing_error'],
@@ -210,21 +218,21 @@ describe("the sandbox in Anthropic's format", () => {
       [500, 'api_error'],
       [529, 'overloaded_error'],
     ] as const) {
-      it(`answers with ${status} ${type}`, async () => {
-        const error = await fail(ask(`[[sandbox:status=${status} retry-after=3]]`))
+      it(`responds with ${status} ${type}`, async () => {
+        const error = await errorOf(ask(`[[sandbox:status=${status} retry-after=3]]`))
         expect(error).to.include({ status, type })
         expect(error.headers!.get('retry-after')).to.equal('3')
       })
     }
 
-    it('gives the finer code', async () => {
-      const error = await fail(ask('[[sandbox:status=429 code=enforced_spend_limit_reached]]'))
+    it('sends the given error code in the details', async () => {
+      const error = await errorOf(ask('[[sandbox:status=429 code=enforced_spend_limit_reached]]'))
       expect(error.error).to.have.nested.property('error.details.error_code', 'enforced_spend_limit_reached')
     })
 
-    it('begins a stream with an error, or breaks off with one', async () => {
+    it('sends an error at the start or in the middle of a stream', async () => {
       for (const fault of ['error-first status=529', 'error-mid=5 status=529']) {
-        const error = await fail(collect(`[[sandbox:${fault}]]`))
+        const error = await errorOf(collect(`[[sandbox:${fault}]]`))
         expect(error).to.include({ type: 'overloaded_error' })
       }
     })
@@ -304,7 +312,7 @@ function callsOf({ content }: Message): [name: string, input: unknown][] {
   return content.flatMap((block) => (block.type === 'tool_use' ? [[block.name, block.input]] : []))
 }
 
-async function fail(answer: PromiseLike<unknown>): Promise<APIError> {
+async function errorOf(answer: PromiseLike<unknown>): Promise<APIError> {
   try {
     await answer
   } catch (error) {

@@ -10,8 +10,8 @@ import { type Sandbox, startSandbox } from '../../../../providers/sandbox/server
 
 type Options = Partial<Omit<ChatCompletionCreateParams, 'stream'>>
 
-/** What DeepSeek's users pass beside OpenAI's fields. */
-const NOT_THINKING = { thinking: { type: 'disabled' } } as Options
+/** A field that DeepSeek adds to OpenAI's requests. */
+const THINKING_DISABLED = { thinking: { type: 'disabled' } } as Options
 
 const tool = {
   type: 'function',
@@ -21,7 +21,7 @@ const tool = {
   },
 } as const
 
-describe("the sandbox in DeepSeek's format", () => {
+describe("sandbox: DeepSeek's format", () => {
   let sandbox: Sandbox
   let client: OpenAI
 
@@ -32,22 +32,22 @@ describe("the sandbox in DeepSeek's format", () => {
 
   after(() => sandbox.close())
 
-  describe('answering', () => {
-    it('thinks, then quotes the last user message', async () => {
+  describe('replies', () => {
+    it('have reasoning and quote the last user message', async () => {
       const { choices } = await ask('Hello, wörld!')
       expect(choices[0]!.message.content).to.equal(
         'You said: "Hello, wörld!". This is the sandbox, answering as deepseek-test.',
       )
-      expect(thoughtsOf(choices[0]!.message)).to.contain('The user said: "Hello, wörld!"')
+      expect(reasoningOf(choices[0]!.message)).to.contain('The user said: "Hello, wörld!"')
       expect(choices[0]!.finish_reason).to.equal('stop')
     })
 
-    it('thinks no thoughts when told not to', async () => {
-      const { choices } = await ask('Hi', NOT_THINKING)
+    it('have no reasoning if thinking is disabled', async () => {
+      const { choices } = await ask('Hi', THINKING_DISABLED)
       expect(choices[0]!.message).not.to.have.property('reasoning_content')
     })
 
-    it('counts cached tokens its own way', async () => {
+    it('report cached tokens in DeepSeek fields', async () => {
       const { usage } = await ask('Hi')
       expect(usage).to.include({
         prompt_cache_hit_tokens: 0,
@@ -56,17 +56,17 @@ describe("the sandbox in DeepSeek's format", () => {
       expect(usage!.completion_tokens_details!.reasoning_tokens).to.be.greaterThan(0)
     })
 
-    it('sends blank lines before the JSON', async () => {
-      const text = await (await post(writeBody({}))).text()
+    it('start with blank lines', async () => {
+      const text = await (await post(buildBody({}))).text()
       expect(text).to.match(/^\n+\{/)
     })
 
-    it('answers in JSON', async () => {
+    it('are JSON if requested', async () => {
       const { choices } = await ask('Give me JSON', { response_format: { type: 'json_object' } })
       expect(JSON.parse(choices[0]!.message.content!)).to.include({ you_said: 'Give me JSON' })
     })
 
-    it('refuses on request', async () => {
+    it('are refusals on request', async () => {
       const { choices } = await ask('Hi [[sandbox:refuse]]')
       expect(choices[0]!.finish_reason).to.equal('content_filter')
       expect(choices[0]!.message.content).to.equal('')
@@ -78,18 +78,18 @@ describe("the sandbox in DeepSeek's format", () => {
     })
   })
 
-  describe('streaming', () => {
-    it('thinks first', async () => {
+  describe('streams', () => {
+    it('send reasoning first', async () => {
       const chunks = await collect('Hi')
       const deltas = chunks.map(({ choices }) => choices[0]!.delta)
       expect(deltas[0]).to.include({ role: 'assistant', content: null, reasoning_content: '' })
       const spoken = deltas.findIndex(({ content }) => content)
-      expect(deltas.slice(1, spoken).map(thoughtsOf).join('')).to.contain('The user said: "Hi"')
-      expect(deltas.slice(spoken).map(thoughtsOf).join('')).to.equal('')
+      expect(deltas.slice(1, spoken).map(reasoningOf).join('')).to.contain('The user said: "Hi"')
+      expect(deltas.slice(spoken).map(reasoningOf).join('')).to.equal('')
       expect(deltas.map(({ content }) => content ?? '').join('')).to.contain('You said: "Hi"')
     })
 
-    it('puts the usage that was asked for on the finish chunk', async () => {
+    it('send the usage in the finish chunk if requested', async () => {
       const chunks = await collect('Hi', { stream_options: { include_usage: true } })
       const last = chunks.pop()!
       expect(last.choices[0]!.finish_reason).to.equal('stop')
@@ -97,7 +97,7 @@ describe("the sandbox in DeepSeek's format", () => {
       for (const chunk of chunks) expect(chunk.usage).to.equal(null)
     })
 
-    it("satisfies the SDK's stream helper", async () => {
+    it("work with the SDK's stream helper", async () => {
       const helper = client.chat.completions.stream({
         model: 'deepseek-test',
         messages: [{ role: 'user', content: 'Use the tool in parallel' }],
@@ -108,13 +108,13 @@ describe("the sandbox in DeepSeek's format", () => {
       expect(choices[0]!.finish_reason).to.equal('tool_calls')
     })
 
-    it('sends keep-alive comments on request', async () => {
-      const text = await (await post(writeBody({ stream: true }, 'Hi [[sandbox:comments]]'))).text()
+    it('send keep-alive comments on request', async () => {
+      const text = await (await post(buildBody({ stream: true }, 'Hi [[sandbox:comments]]'))).text()
       expect(text).to.match(/^: keep-alive\n\ndata: /)
     })
   })
 
-  describe('a tool turn', () => {
+  describe('tool results', () => {
     const user: ChatCompletionMessageParam = { role: 'user', content: 'Use a tool' }
     let message: ChatCompletionMessage
     let result: ChatCompletionMessageParam
@@ -124,25 +124,25 @@ describe("the sandbox in DeepSeek's format", () => {
       result = { role: 'tool', tool_call_id: message.tool_calls![0]!.id, content: '21 degrees' }
     })
 
-    it('goes on when the thoughts come back', async () => {
+    it('are accepted if the reasoning is passed back', async () => {
       const { choices } = await talk([user, message, result], { tools: [tool] })
       expect(choices[0]!.message.content).to.contain('The tool answered: "21 degrees"')
     })
 
-    it('is refused when they do not', async () => {
+    it('are rejected if the reasoning is missing', async () => {
       const { role, content, tool_calls = [] } = message
-      const error = await fail(talk([user, { role, content, tool_calls }, result]))
+      const error = await errorOf(talk([user, { role, content, tool_calls }, result]))
       expect(error).to.include({ status: 400, param: 'messages[1].reasoning_content' })
     })
 
-    it('does not need them when the model is not thinking', async () => {
+    it('need no reasoning if thinking is disabled', async () => {
       const { role, content, tool_calls = [] } = message
-      const { choices } = await talk([user, { role, content, tool_calls }, result], NOT_THINKING)
+      const { choices } = await talk([user, { role, content, tool_calls }, result], THINKING_DISABLED)
       expect(choices[0]!.message.content).to.contain('21 degrees')
     })
   })
 
-  describe('refusing', () => {
+  describe('request validation', () => {
     const part = { type: 'text', text: 'x' }
     for (const [body, param] of [
       [{ response_format: { type: 'json_object' } }, 'response_format'],
@@ -152,31 +152,31 @@ describe("the sandbox in DeepSeek's format", () => {
       [{ tools: [] }, 'tools'],
       [{ user_id: 'ada@example.com' }, 'user_id'],
     ] as const) {
-      it(`takes no ${JSON.stringify(body)}`, async () => {
-        const response = await post(writeBody(body))
+      it(`rejects ${JSON.stringify(body)}`, async () => {
+        const response = await post(buildBody(body))
         expect(response.status).to.equal(400)
         expect(await response.json()).to.have.nested.property('error.param', param)
       })
     }
 
-    it('passes over fields that it does not know', async () => {
-      expect((await post(writeBody({ made_up: 1, presence_penalty: 1 }))).status).to.equal(200)
+    it('ignores unknown fields', async () => {
+      expect((await post(buildBody({ made_up: 1, presence_penalty: 1 }))).status).to.equal(200)
     })
 
-    it('takes any key but "invalid"', async () => {
-      expect(await fail(connect(sandbox, 'invalid').models.list())).to.include({ status: 401 })
+    it('accepts any key except "invalid"', async () => {
+      expect(await errorOf(connect(sandbox, 'invalid').models.list())).to.include({ status: 401 })
     })
 
-    it('wants a body in JSON', async () => {
+    it('rejects a body that is not JSON', async () => {
       expect((await post('{"model":')).status).to.equal(400)
     })
   })
 
-  describe('failing on request', () => {
+  describe('fault injection', () => {
     for (const status of [400, 402, 422, 429, 500, 503]) {
-      it(`answers with status ${status}, whole and streamed`, async () => {
+      it(`responds with status ${status} to whole and streamed requests`, async () => {
         const text = `[[sandbox:status=${status} code=busy retry-after=2]]`
-        for (const error of [await fail(ask(text)), await fail(collect(text))]) {
+        for (const error of [await errorOf(ask(text)), await errorOf(collect(text))]) {
           expect(error).to.include({ status, code: 'busy' })
           expect(error.headers!.get('retry-after')).to.equal('2')
         }
@@ -196,10 +196,10 @@ describe("the sandbox in DeepSeek's format", () => {
       expect(chunks.at(-1)!.choices[0]!.finish_reason).to.equal(null)
     })
 
-    it('cuts a whole answer, and sends one that is not JSON', async () => {
-      const cut = await post(writeBody({}, '[[sandbox:cut]]'))
+    it('drops the connection during a whole response, and sends malformed JSON', async () => {
+      const cut = await post(buildBody({}, '[[sandbox:cut]]'))
       expect(await cut.text().catch((error: unknown) => error)).to.be.instanceOf(TypeError)
-      const malformed = await (await post(writeBody({}, '[[sandbox:malformed]]'))).text()
+      const malformed = await (await post(buildBody({}, '[[sandbox:malformed]]'))).text()
       expect(() => JSON.parse(malformed)).to.throw(SyntaxError)
     })
   })
@@ -230,17 +230,17 @@ function connect({ url }: Sandbox, apiKey = 'test'): OpenAI {
   return new OpenAI({ baseURL: `${url}/deepseek`, apiKey, maxRetries: 0 })
 }
 
-function writeBody(fields: object, text = 'Hi'): string {
+function buildBody(fields: object, text = 'Hi'): string {
   return JSON.stringify({ model: 'deepseek-test', messages: [{ role: 'user', content: text }], ...fields })
 }
 
-/** What DeepSeek adds to OpenAI's messages and deltas. */
-function thoughtsOf(message: object): string {
+/** Returns the field that DeepSeek adds to OpenAI's messages and deltas. */
+function reasoningOf(message: object): string {
   const { reasoning_content } = message as { reasoning_content?: string | null }
   return reasoning_content ?? ''
 }
 
-async function fail(request: PromiseLike<unknown>): Promise<APIError> {
+async function errorOf(request: PromiseLike<unknown>): Promise<APIError> {
   try {
     await request
   } catch (error) {

@@ -22,13 +22,13 @@ const weather = {
 const clock = { name: 'get_time' }
 const tools = [{ functionDeclarations: [weather, clock] }]
 
-interface ApiFault {
+interface ErrorBody {
   code: number
   message: string
   status: string
 }
 
-describe('the sandbox, to the SDK of Google', () => {
+describe("sandbox: Gemini's format", () => {
   let sandbox: Sandbox
   let client: GoogleGenAI
 
@@ -39,8 +39,8 @@ describe('the sandbox, to the SDK of Google', () => {
 
   after(() => sandbox.close())
 
-  describe('answering in text', () => {
-    it('quotes the last user message and names the model', async () => {
+  describe('replies', () => {
+    it('quote the last user message and name the model', async () => {
       const response = await ask('Hello, wörld!')
       expect(response.text).to.equal(
         'You said: "Hello, wörld!". This is the sandbox, answering as gemini-4-argon.',
@@ -50,7 +50,7 @@ describe('the sandbox, to the SDK of Google', () => {
       expect(response.candidates?.[0]).to.include({ finishReason: 'STOP', index: 0 })
     })
 
-    it('counts tokens, and leaves zeros out', async () => {
+    it('report token usage without zero counts', async () => {
       const { usageMetadata, text } = await ask('Hällo', { systemInstruction: 'Be brief' })
       const output = Math.ceil(Buffer.byteLength(text ?? '') / 4)
       expect(usageMetadata).to.deep.equal({
@@ -60,7 +60,7 @@ describe('the sandbox, to the SDK of Google', () => {
       })
     })
 
-    it('streams in fragments, the reason for the end in the last', async () => {
+    it('are streamed in events, with the finish reason in the last one', async () => {
       const fragments = await collect(await stream('Hi'))
       expect(fragments.length).to.be.greaterThan(4)
       expect(readText(fragments)).to.equal((await ask('Hi')).text)
@@ -69,20 +69,20 @@ describe('the sandbox, to the SDK of Google', () => {
       expect(fragments.at(-1)?.usageMetadata).to.deep.equal((await ask('Hi')).usageMetadata)
     })
 
-    it('ends the lines of a stream in \\r\\n', async () => {
-      const text = await (await post('streamGenerateContent?alt=sse', writeBody('Hi'))).text()
+    it('end the lines of a stream with \\r\\n', async () => {
+      const text = await (await post('streamGenerateContent?alt=sse', buildBody('Hi'))).text()
       expect(text).to.match(/\r\n\r\n$/)
       expect(text.replaceAll('\r\n', '')).not.to.contain('\n')
     })
 
-    it('cuts the answer at maxOutputTokens and before a stop sequence', async () => {
+    it('are truncated at maxOutputTokens and before a stop sequence', async () => {
       const cut = await ask('Hi', { maxOutputTokens: 2 })
       expect(cut.text).to.equal('You said')
       expect(cut.candidates?.[0]?.finishReason).to.equal('MAX_TOKENS')
       expect((await ask('one two', { stopSequences: [' two'] })).text).to.equal('You said: "one')
     })
 
-    it('shows its thoughts when asked', async () => {
+    it('include thoughts if requested', async () => {
       const config = { thinkingConfig: { includeThoughts: true } }
       const { candidates, text, usageMetadata } = await ask('Hi', config)
       expect(candidates?.[0]?.content?.parts?.[0]).to.deep.equal({
@@ -99,7 +99,7 @@ describe('the sandbox, to the SDK of Google', () => {
       expect(readText(fragments, true)).to.equal('The user said: "Hi". I will say so.')
     })
 
-    it('answers in JSON, of a schema too', async () => {
+    it('are JSON if requested, with or without a schema', async () => {
       const json = await ask('Hi', { responseMimeType: 'application/json' })
       expect(JSON.parse(json.text ?? '')).to.deep.equal({ you_said: 'Hi', model: MODEL })
       const responseJsonSchema = { type: 'object', properties: { done: { type: 'boolean' } } }
@@ -107,7 +107,7 @@ describe('the sandbox, to the SDK of Google', () => {
       expect(JSON.parse(held.text ?? '')).to.deep.equal({ done: true })
     })
 
-    it('blocks a prompt', async () => {
+    it('report a blocked prompt', async () => {
       const response = await ask('Hi [[sandbox:refuse]]')
       expect(response.promptFeedback).to.deep.equal({ blockReason: 'PROHIBITED_CONTENT' })
       expect(response.candidates).to.equal(undefined)
@@ -118,8 +118,8 @@ describe('the sandbox, to the SDK of Google', () => {
     })
   })
 
-  describe('calling tools', () => {
-    it('calls a function when the user asks, with an id and a signature', async () => {
+  describe('tool calls', () => {
+    it('have an id and a thought signature', async () => {
       const response = await ask('Use a tool', { tools })
       const [part] = response.candidates?.[0]?.content?.parts ?? []
       expect(part?.functionCall).to.deep.include({ name: 'get_weather', args: { city: 'sample city' } })
@@ -128,21 +128,21 @@ describe('the sandbox, to the SDK of Google', () => {
       expect(response.candidates?.[0]?.finishReason).to.equal('STOP')
     })
 
-    it('signs the first of parallel calls only', async () => {
+    it('have a signature only on the first of parallel calls', async () => {
       const { candidates } = await ask('Use tools in parallel', { tools })
       const parts = candidates?.[0]?.content?.parts ?? []
       expect(parts.map(({ functionCall }) => functionCall?.name)).to.deep.equal(['get_weather', 'get_time'])
       expect(parts.map(({ thoughtSignature }) => thoughtSignature !== undefined)).to.deep.equal([true, false])
     })
 
-    it('gives neither ids nor signatures on 2.5', async () => {
+    it('have neither ids nor signatures on Gemini 2.5', async () => {
       const { candidates } = await ask('Use a tool', { tools }, 'gemini-2.5-flash')
       expect(candidates?.[0]?.content?.parts).to.deep.equal([
         { functionCall: { name: 'get_weather', args: { city: 'sample city' } } },
       ])
     })
 
-    it('streams each call in a fragment, and STOP in another', async () => {
+    it('are streamed one per event, followed by an event with STOP', async () => {
       const fragments = await collect(await stream('Use tools in parallel', { tools }))
       expect(fragments.flatMap((each) => each.functionCalls ?? []).map(({ name }) => name)).to.deep.equal([
         'get_weather',
@@ -159,13 +159,13 @@ describe('the sandbox, to the SDK of Google', () => {
       [FunctionCallingConfigMode.AUTO, undefined],
       [FunctionCallingConfigMode.ANY, ['get_weather']],
     ] as const) {
-      it(`keeps to the mode ${mode}`, async () => {
+      it(`follow the mode ${mode}`, async () => {
         const { functionCalls } = await ask('Hi', { tools, toolConfig: { functionCallingConfig: { mode } } })
         expect(functionCalls?.map(({ name }) => name)).to.deep.equal(calls)
       })
     }
 
-    it('keeps to the functions that are allowed', async () => {
+    it('use allowed functions only', async () => {
       const functionCallingConfig = {
         mode: FunctionCallingConfigMode.ANY,
         allowedFunctionNames: ['get_time'],
@@ -174,51 +174,51 @@ describe('the sandbox, to the SDK of Google', () => {
       expect(functionCalls?.map(({ name, args }) => [name, args])).to.deep.equal([['get_time', {}]])
     })
 
-    it('quotes the results of a whole turn', async () => {
+    it('have their results quoted in the next reply', async () => {
       const { text } = await talk(await converse(), { tools })
       expect(text).to.match(/^The tool answered: "21 degrees". The tool answered: "noon". You said: "Use/)
     })
 
-    it('refuses a call that comes back without its signature, from Gemini 3 on', async () => {
+    it('are rejected without their signature since Gemini 3', async () => {
       const [user, model, results] = await converse()
       const parts = model.parts?.map(({ thoughtSignature, ...part }) => part) ?? []
       const unsigned = [user, { ...model, parts }, results]
-      const error = await fail(talk(unsigned, { tools }))
+      const error = await errorOf(talk(unsigned, { tools }))
       expect(error.status).to.equal(400)
       expect(error.message).to.contain('missing a thought_signature')
       expect((await talk(unsigned, { tools }, 'gemini-2.5-flash')).text).to.contain('21 degrees')
     })
 
-    it('refuses a turn that lacks a result', async () => {
+    it('are rejected if a result is missing', async () => {
       const [user, model, results] = await converse()
       const lacking = { ...results, parts: results.parts?.slice(1) ?? [] }
-      const error = await fail(talk([user, model, lacking], { tools }))
+      const error = await errorOf(talk([user, model, lacking], { tools }))
       expect(error.message).to.contain('number of function response parts')
     })
   })
 
-  describe('refusing', () => {
+  describe('request validation', () => {
     it('lists its models', async () => {
       const names: (string | undefined)[] = []
       for await (const { name } of await client.models.list({ config: { queryBase: true } })) names.push(name)
       expect(names).to.include('models/gemini-4-argon')
     })
 
-    it('takes any key but "invalid"', async () => {
-      const error = await fail(ask('Hi', {}, MODEL, connect(sandbox, 'invalid')))
+    it('accepts any key except "invalid"', async () => {
+      const error = await errorOf(ask('Hi', {}, MODEL, connect(sandbox, 'invalid')))
       expect(error.status).to.equal(401)
       expect(JSON.parse(error.message)).to.have.nested.property('error.status', 'UNAUTHENTICATED')
     })
 
     for (const [body, name] of [
-      [{ ...JSON.parse(writeBody('Hi')), model: 'x' }, '"model": Cannot'],
-      [{ ...JSON.parse(writeBody('Hi')), generationConfig: { user: 'x' } }, '"user" at \'generationConfig\''],
+      [{ ...JSON.parse(buildBody('Hi')), model: 'x' }, '"model": Cannot'],
+      [{ ...JSON.parse(buildBody('Hi')), generationConfig: { user: 'x' } }, '"user" at \'generationConfig\''],
       [{ contents: [{ parts: [{ text: 'Hi', type: 'text' }] }] }, '"type" at \'contents[0].parts[0]\''],
     ] as const) {
-      it(`refuses a field that Gemini does not know: ${name}`, async () => {
+      it(`rejects an unknown field: ${name}`, async () => {
         const response = await post('generateContent', JSON.stringify(body))
         expect(response.status).to.equal(400)
-        const { error } = (await response.json()) as { error: ApiFault }
+        const { error } = (await response.json()) as { error: ErrorBody }
         expect(error).to.include({ code: 400, status: 'INVALID_ARGUMENT' })
         expect(error.message).to.contain(`Unknown name ${name}`)
       })
@@ -228,31 +228,34 @@ describe('the sandbox, to the SDK of Google', () => {
       ['no contents', {}],
       ['a role of another provider', { contents: [{ role: 'assistant', parts: [{ text: 'Hi' }] }] }],
       ['no parts', { contents: [{ role: 'user', parts: [] }] }],
-      ['a result of no call', { contents: [{ parts: [{ functionResponse: { name: 'f', response: {} } }] }] }],
       [
-        'a level and a budget of thoughts',
+        'a function response without a call',
+        { contents: [{ parts: [{ functionResponse: { name: 'f', response: {} } }] }] },
+      ],
+      [
+        'a thinking level together with a thinking budget',
         {
           contents: [{ parts: [{ text: 'Hi' }] }],
           generationConfig: { thinkingConfig: { thinkingLevel: 'LOW', thinkingBudget: 1 } },
         },
       ],
-      ['no JSON', '{"contents":'],
+      ['a body that is not JSON', '{"contents":'],
     ] as const) {
-      it(`refuses ${why}`, async () => {
+      it(`rejects ${why}`, async () => {
         const response = await post('generateContent', typeof body === 'string' ? body : JSON.stringify(body))
         expect(response.status).to.equal(400)
         expect(await response.json()).to.have.nested.property('error.status', 'INVALID_ARGUMENT')
       })
     }
 
-    it('has no other paths', async () => {
-      const response = await post('countTokens', writeBody('Hi'))
+    it('returns 404 for unknown paths', async () => {
+      const response = await post('countTokens', buildBody('Hi'))
       expect(response.status).to.equal(404)
       expect(await response.json()).to.have.nested.property('error.status', 'NOT_FOUND')
     })
   })
 
-  describe('failing on request', () => {
+  describe('fault injection', () => {
     for (const [status, name] of [
       [400, 'INVALID_ARGUMENT'],
       [403, 'PERMISSION_DENIED'],
@@ -262,10 +265,10 @@ describe('the sandbox, to the SDK of Google', () => {
       [503, 'UNAVAILABLE'],
       [504, 'DEADLINE_EXCEEDED'],
     ] as const) {
-      it(`answers with status ${status}, whole and streamed`, async () => {
+      it(`responds with status ${status} to whole and streamed requests`, async () => {
         for (const error of [
-          await fail(ask(`[[sandbox:status=${status}]]`)),
-          await fail(stream(`[[sandbox:status=${status}]]`)),
+          await errorOf(ask(`[[sandbox:status=${status}]]`)),
+          await errorOf(stream(`[[sandbox:status=${status}]]`)),
         ]) {
           expect(error.status).to.equal(status)
           expect(JSON.parse(error.message)).to.have.nested.property('error.status', name)
@@ -273,23 +276,23 @@ describe('the sandbox, to the SDK of Google', () => {
       })
     }
 
-    it('names the reason, or the limit, that it is told', async () => {
-      const reason = await fail(ask('[[sandbox:status=400 code=API_KEY_INVALID]]'))
+    it('sends the given code as reason or quota id', async () => {
+      const reason = await errorOf(ask('[[sandbox:status=400 code=API_KEY_INVALID]]'))
       expect(JSON.parse(reason.message).error.details[0]).to.include({ reason: 'API_KEY_INVALID' })
-      const limit = await fail(ask('[[sandbox:status=429 code=RequestsPerDay]]'))
+      const limit = await errorOf(ask('[[sandbox:status=429 code=RequestsPerDay]]'))
       expect(JSON.parse(limit.message).error.details[0].violations).to.deep.equal([
         { quotaId: 'RequestsPerDay' },
       ])
     })
 
-    it('begins a stream with an error', async () => {
-      const error = await fail(stream('[[sandbox:error-first status=503]]').then(collect))
+    it('sends an error as the first event of a stream', async () => {
+      const error = await errorOf(stream('[[sandbox:error-first status=503]]').then(collect))
       expect(error.status).to.equal(503)
     })
 
     it('sends an error in the middle of a stream', async () => {
       const fragments: GenerateContentResponse[] = []
-      const error = await fail(
+      const error = await errorOf(
         stream('[[sandbox:error-mid=2 token-delay=5]]').then((answer) => collect(answer, fragments)),
       )
       expect(error.status).to.equal(500)
@@ -302,7 +305,7 @@ describe('the sandbox, to the SDK of Google', () => {
       expect(fragments.at(-1)?.candidates?.[0]?.finishReason).to.equal(undefined)
     })
 
-    it('cuts a stream, and a whole answer', async () => {
+    it('drops the connection during streams and whole responses', async () => {
       const answer = await stream('[[sandbox:cut=2]]')
       expect(await collect(answer).catch((error: unknown) => error)).to.be.instanceOf(TypeError)
       expect(await ask('[[sandbox:cut]]').catch((error: unknown) => error)).to.be.instanceOf(Error)
@@ -317,19 +320,21 @@ describe('the sandbox, to the SDK of Google', () => {
       expect(streamed).to.be.instanceOf(Error)
     })
 
-    it('fails as many times as it is told, for the model that it is told', async () => {
+    it('applies a fault to the given model the given number of times', async () => {
       const text = `[[sandbox:status=503 times=1 model=${MODEL}]]`
       expect((await ask(text, {}, 'gemini-3.8-flash')).text).to.be.a('string')
-      expect((await fail(ask(text))).status).to.equal(503)
+      expect((await errorOf(ask(text))).status).to.equal(503)
       expect((await ask(text)).text).to.be.a('string')
     })
 
-    it('notices a client that leaves', async () => {
-      const leaving = new AbortController()
+    it('detects client disconnects', async () => {
+      const controller = new AbortController()
       const arrival = sandbox.next()
-      const answer = ask('[[sandbox:hang]]', { abortSignal: leaving.signal }).catch((error: unknown) => error)
+      const answer = ask('[[sandbox:hang]]', { abortSignal: controller.signal }).catch(
+        (error: unknown) => error,
+      )
       const request = await arrival
-      leaving.abort()
+      controller.abort()
       expect(await request.closed).to.equal('aborted')
       expect(await answer).to.be.instanceOf(Error)
     })
@@ -347,7 +352,7 @@ describe('the sandbox, to the SDK of Google', () => {
     return client.models.generateContentStream({ model: MODEL, contents: text, config })
   }
 
-  /** A conversation that ends in the results of two calls. */
+  /** Returns a conversation that ends with the results of two calls. */
   async function converse(): Promise<[Content, Content, Content]> {
     const user = { role: 'user', parts: [{ text: 'Use tools in parallel' }] }
     const { candidates } = await talk([user], { tools })
@@ -369,11 +374,11 @@ function connect({ url }: Sandbox, apiKey = 'test'): GoogleGenAI {
   return new GoogleGenAI({ apiKey, httpOptions: { baseUrl: `${url}/gemini` } })
 }
 
-function writeBody(text: string): string {
+function buildBody(text: string): string {
   return JSON.stringify({ contents: [{ role: 'user', parts: [{ text }] }] })
 }
 
-async function fail(request: PromiseLike<unknown>): Promise<ApiError> {
+async function errorOf(request: PromiseLike<unknown>): Promise<ApiError> {
   try {
     await request
   } catch (error) {

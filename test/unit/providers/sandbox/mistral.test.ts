@@ -21,7 +21,7 @@ const weather = {
 } as const
 const clock = { type: 'function', function: { name: 'get_time', parameters: {} } } as const
 
-describe("the sandbox in Mistral's format", () => {
+describe("sandbox: Mistral's format", () => {
   let sandbox: Sandbox
   let client: Mistral
 
@@ -32,8 +32,8 @@ describe("the sandbox in Mistral's format", () => {
 
   after(() => sandbox.close())
 
-  describe('answering', () => {
-    it('quotes the last user message, with usage', async () => {
+  describe('replies', () => {
+    it('quote the last user message and report usage', async () => {
       const { choices, usage, model } = await ask('Hello, wörld!')
       expect(choices[0]!.message!.content).to.equal(
         'You said: "Hello, wörld!". This is the sandbox, answering as mistral-test.',
@@ -43,17 +43,17 @@ describe("the sandbox in Mistral's format", () => {
       expect(usage.totalTokens).to.equal(usage.promptTokens! + usage.completionTokens!)
     })
 
-    it('cuts the answer at maxTokens', async () => {
+    it('are truncated at maxTokens', async () => {
       const { choices } = await ask('Hi', { maxTokens: 3 })
       expect(choices[0]!.finishReason).to.equal('length')
     })
 
-    it('answers in JSON', async () => {
+    it('are JSON if requested', async () => {
       const { choices } = await ask('Hi', { responseFormat: { type: 'json_object' } })
       expect(JSON.parse(textOf(choices[0]!.message!))).to.include({ you_said: 'Hi' })
     })
 
-    it('takes images', async () => {
+    it('accept images', async () => {
       const content: ContentChunk[] = [
         { type: 'text', text: 'Look' },
         { type: 'image_url', imageUrl: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
@@ -63,20 +63,20 @@ describe("the sandbox in Mistral's format", () => {
     })
 
     for (const options of [{ reasoningEffort: 'high' }, { promptMode: 'reasoning' }] as Options[]) {
-      it(`gives its thoughts in a content list with ${JSON.stringify(options)}`, async () => {
+      it(`have thinking chunks with ${JSON.stringify(options)}`, async () => {
         const { choices } = await ask('Hi', options)
         const content = choices[0]!.message!.content as ContentChunk[]
         expect(content.map((chunk) => chunk.type)).to.deep.equal(['thinking', 'text'])
-        expect(thoughtsOf(content)).to.contain('The user said: "Hi"')
+        expect(reasoningOf(content)).to.contain('The user said: "Hi"')
       })
     }
 
-    it('thinks no thoughts at effort none', async () => {
+    it('have no thinking chunks with effort none', async () => {
       const { choices } = await ask('Hi', { reasoningEffort: 'none' })
       expect(choices[0]!.message!.content).to.be.a('string')
     })
 
-    it('refuses on request, in an empty answer', async () => {
+    it('are refusals on request, with an empty content', async () => {
       const { choices } = await ask('Hi [[sandbox:refuse]]')
       expect(choices[0]!.finishReason).to.equal('content_filter')
       expect(choices[0]!.message!.content).to.equal('')
@@ -89,8 +89,8 @@ describe("the sandbox in Mistral's format", () => {
     })
   })
 
-  describe('streaming', () => {
-    it('says the same in pieces', async () => {
+  describe('streams', () => {
+    it('send the same text in pieces', async () => {
       const chunks = await collect('Hi')
       expect(chunks[0]!.choices[0]!.delta.role).to.equal('assistant')
       expect(chunks.length).to.be.greaterThan(4)
@@ -98,7 +98,7 @@ describe("the sandbox in Mistral's format", () => {
       expect(text).to.equal((await ask('Hi')).choices[0]!.message!.content)
     })
 
-    it('puts the usage on the finish chunk', async () => {
+    it('send the usage in the finish chunk', async () => {
       const chunks = await collect('Hi')
       const last = chunks.pop()!
       expect(last.choices[0]!.finishReason).to.equal('stop')
@@ -109,25 +109,25 @@ describe("the sandbox in Mistral's format", () => {
       }
     })
 
-    it('thinks in content lists, then speaks in strings', async () => {
+    it('send thinking as content arrays, then text as strings', async () => {
       const contents = (await collect('Hi', { reasoningEffort: 'high' })).map(
         ({ choices }) => choices[0]!.delta.content,
       )
-      expect(thoughtsOf(contents.filter(Array.isArray).flat())).to.contain('The user said: "Hi"')
+      expect(reasoningOf(contents.filter(Array.isArray).flat())).to.contain('The user said: "Hi"')
       expect(contents.filter((content) => typeof content === 'string').join('')).to.contain('You said: "Hi"')
     })
 
-    it('ends with [DONE]', async () => {
-      const body = writeBody({ stream: true })
+    it('end with [DONE]', async () => {
+      const body = buildBody({ stream: true })
       expect(await (await post(body)).text()).to.match(/\n\ndata: \[DONE\]\n\n$/)
     })
   })
 
-  describe('calling tools', () => {
+  describe('tool calls', () => {
     const tools = [weather, clock]
 
     for (const toolChoice of ['any', 'required'] as const) {
-      it(`calls one when the choice is ${toolChoice}, with an id of 9 characters`, async () => {
+      it(`have an id of 9 characters with tool choice ${toolChoice}`, async () => {
         const { choices } = await ask('Hi', { tools, toolChoice })
         const [call] = choices[0]!.message!.toolCalls!
         expect(choices[0]!.finishReason).to.equal('tool_calls')
@@ -136,13 +136,13 @@ describe("the sandbox in Mistral's format", () => {
       })
     }
 
-    it('calls two in parallel, with ids that differ', async () => {
+    it('have different ids when parallel', async () => {
       const calls = await callTools('Use tools in parallel')
       expect(calls.map(({ index }) => index)).to.deep.equal([0, 1])
       expect(calls[0]!.id).not.to.equal(calls[1]!.id)
     })
 
-    it('streams calls whole, in one chunk with finish and usage', async () => {
+    it('are streamed whole, in one chunk with finish reason and usage', async () => {
       const chunks = await collect('Use tools in parallel', { tools })
       const last = chunks.pop()!
       expect(last.choices[0]!.delta.toolCalls).to.have.length(2)
@@ -151,7 +151,7 @@ describe("the sandbox in Mistral's format", () => {
       expect(chunks.every(({ choices }) => !choices[0]!.delta.toolCalls?.length)).to.equal(true)
     })
 
-    it('answers a tool result by quoting it', async () => {
+    it('have their results quoted in the next reply', async () => {
       const toolCalls = await callTools('Use a tool')
       const { choices } = await talk([
         { role: 'user', content: 'Use a tool' },
@@ -167,7 +167,7 @@ describe("the sandbox in Mistral's format", () => {
     }
   })
 
-  describe('refusing', () => {
+  describe('request validation', () => {
     const user = { role: 'user', content: 'Hi' }
     const call = { id: 'call_abcdef', type: 'function', function: { name: 'f', arguments: '{}' } }
     for (const [body, param] of [
@@ -183,8 +183,8 @@ describe("the sandbox in Mistral's format", () => {
       [{ model: undefined }, 'model'],
       [{ messages: [] }, 'messages'],
     ] as const) {
-      it(`takes no ${param} in ${JSON.stringify(body)}`, async () => {
-        const response = await post(writeBody(body))
+      it(`rejects ${param} in ${JSON.stringify(body)}`, async () => {
+        const response = await post(buildBody(body))
         expect(response.status).to.equal(422)
         const { detail } = (await response.json()) as { detail: { loc: (string | number)[] }[] }
         expect(detail[0]!.loc.join('.')).to.equal(`body.${param}`)
@@ -196,20 +196,20 @@ describe("the sandbox in Mistral's format", () => {
       [[user, { role: 'tool', content: '', tool_call_id: 'call_abcdef' }], '3280'],
       [[user, { role: 'assistant', content: 'Hm' }], '3230'],
     ] as const) {
-      it(`answers 400 with code ${code} to ${JSON.stringify(messages)}`, async () => {
-        const response = await post(writeBody({ messages }))
+      it(`responds with 400 and code ${code} to ${JSON.stringify(messages)}`, async () => {
+        const response = await post(buildBody({ messages }))
         expect(response.status).to.equal(400)
         expect(await response.json()).to.include({ object: 'error', code })
       })
     }
 
-    it('goes on from an assistant message with prefix', async () => {
+    it('accepts a last assistant message with prefix', async () => {
       const messages = [user, { role: 'assistant', content: 'Hm', prefix: true }]
-      expect((await post(writeBody({ messages }))).status).to.equal(200)
+      expect((await post(buildBody({ messages }))).status).to.equal(200)
     })
 
-    it('takes any key but "invalid"', async () => {
-      const error = await fail(
+    it('accepts any key except "invalid"', async () => {
+      const error = await errorOf(
         connect(sandbox, 'invalid').chat.complete({
           model: 'm',
           messages: [{ role: 'user', content: 'Hi' }],
@@ -219,17 +219,17 @@ describe("the sandbox in Mistral's format", () => {
       expect(JSON.parse(error.body)).to.deep.equal({ detail: 'Unauthorized' })
     })
 
-    it('wants a body in JSON, and has no other paths', async () => {
+    it('rejects a body that is not JSON, and unknown paths', async () => {
       expect((await post('{"model":')).status).to.equal(422)
       expect((await fetch(`${sandbox.url}/mistral/v1/agents`)).status).to.equal(404)
     })
   })
 
-  describe('failing on request', () => {
+  describe('fault injection', () => {
     for (const status of [400, 429, 500, 503]) {
-      it(`answers with status ${status}, whole and streamed`, async () => {
+      it(`responds with status ${status} to whole and streamed requests`, async () => {
         const text = `[[sandbox:status=${status} code=1300 retry-after=2]]`
-        for (const error of [await fail(ask(text)), await fail(collect(text))]) {
+        for (const error of [await errorOf(ask(text)), await errorOf(collect(text))]) {
           expect(error.statusCode).to.equal(status)
           expect(JSON.parse(error.body)).to.include({ object: 'error', code: '1300' })
           expect(error.headers.get('retry-after')).to.equal('2')
@@ -237,8 +237,8 @@ describe("the sandbox in Mistral's format", () => {
       })
     }
 
-    it('answers 422 as a validator', async () => {
-      const error = await fail(ask('[[sandbox:status=422]]'))
+    it('responds with 422 in the shape of a validation error', async () => {
+      const error = await errorOf(ask('[[sandbox:status=422]]'))
       expect(error).to.be.instanceOf(HTTPValidationError)
       expect((error as HTTPValidationError).detail![0]!.type).to.equal('value_error')
     })
@@ -256,8 +256,8 @@ describe("the sandbox in Mistral's format", () => {
       })
     }
 
-    it('sends an error record of its own kind', async () => {
-      const text = await (await post(writeBody({ stream: true }, '[[sandbox:error-mid=2]]'))).text()
+    it("sends an error event in Mistral's shape", async () => {
+      const text = await (await post(buildBody({ stream: true }, '[[sandbox:error-mid=2]]'))).text()
       const records = text.trim().split('\n\n')
       expect(records).to.have.length(3)
       expect(JSON.parse(records[2]!.slice('data: '.length))).to.include({
@@ -266,7 +266,7 @@ describe("the sandbox in Mistral's format", () => {
       })
     })
 
-    it('sends comments and \\r\\n that the client passes over', async () => {
+    it('sends comments and \\r\\n, which clients accept', async () => {
       const chunks = await collect('Hi [[sandbox:comments crlf]]')
       expect(chunks.at(-1)!.choices[0]!.finishReason).to.equal('stop')
     })
@@ -298,7 +298,7 @@ function connect({ url }: Sandbox, apiKey = 'test'): Mistral {
   return new Mistral({ serverURL: `${url}/mistral`, apiKey, retryConfig: { strategy: 'none' } })
 }
 
-function writeBody(fields: object, text = 'Hi'): string {
+function buildBody(fields: object, text = 'Hi'): string {
   return JSON.stringify({ model: 'mistral-test', messages: [{ role: 'user', content: text }], ...fields })
 }
 
@@ -306,14 +306,14 @@ function textOf({ content }: AssistantMessage): string {
   return String(content)
 }
 
-function thoughtsOf(content: readonly ContentChunk[]): string {
+function reasoningOf(content: readonly ContentChunk[]): string {
   return content
     .flatMap((chunk) => (chunk.type === 'thinking' ? chunk.thinking : []))
     .map((thought) => (thought.type === 'text' ? thought.text : ''))
     .join('')
 }
 
-async function fail(request: Promise<unknown>): Promise<MistralError> {
+async function errorOf(request: Promise<unknown>): Promise<MistralError> {
   const error = await request.then(
     () => undefined,
     (reason: unknown) => reason,

@@ -1,31 +1,31 @@
 import { expect } from 'chai'
-import { Recent } from '../../../../plugins/trace/plugin.ts'
+import { RecentEntries } from '../../../../plugins/trace/recent-entries.ts'
 
-describe('recent values', () => {
-  it('are found by their keys, the last so many of them', () => {
-    const recent = new Recent<number>(3, 4)
+describe('RecentEntries', () => {
+  it('finds the most recent entries by key', () => {
+    const recent = new RecentEntries<number>(3, 4)
     for (let n = 0; n < 10; n++) {
-      recent.keep(`key${n}`, n)
+      recent.add(`key${n}`, n)
       for (let other = 0; other <= n; other++)
         expect(recent.find(`key${other}`), `${other} after ${n}`).to.equal(other > n - 3 ? other : undefined)
     }
   })
 
-  it('are not found by what lies between two keys', () => {
-    const recent = new Recent<string>(3, 4)
-    recent.keep('abab', 'first')
-    recent.keep('abcd', 'second')
+  it('ignores matches that span two keys', () => {
+    const recent = new RecentEntries<string>(3, 4)
+    recent.add('abab', 'first')
+    recent.add('abcd', 'second')
     expect(recent.find('baba')).to.equal(undefined)
     expect(recent.find('ababa')).to.equal(undefined)
     expect(recent.find('')).to.equal(undefined)
     expect(recent.find('abcd')).to.equal('second')
   })
 
-  it('may be one only', () => {
-    const recent = new Recent<number>(1, 1)
+  it('works with a capacity of one', () => {
+    const recent = new RecentEntries<number>(1, 1)
     expect(recent.find('a')).to.equal(undefined)
-    recent.keep('a', 1)
-    recent.keep('b', 2)
+    recent.add('a', 1)
+    recent.add('b', 2)
     expect([recent.find('a'), recent.find('b')]).to.deep.equal([undefined, 2])
   })
 })

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { createMemoryFailures, MAX_ADDRESSES } from '../../../../plugins/auth/failure-counters.ts'
+import { createMemoryAuthFailureCounter, MAX_ADDRESSES } from '../../../../plugins/auth/auth-failures.ts'
 
-describe('failures counted in memory', () => {
-  it('are remembered of the latest addresses only, however many there are', async () => {
-    const failures = createMemoryFailures(60)
+describe('in-memory authentication failure counter', () => {
+  it('keeps only the most recent addresses', async () => {
+    const failures = createMemoryAuthFailureCounter(60)
     await failures.count('first')
     expect((await failures.count('first')).used).to.equal(2)
     for (let number = 0; number < MAX_ADDRESSES; number++) await failures.count(`address ${number}`)
@@ -11,8 +11,8 @@ describe('failures counted in memory', () => {
     expect((await failures.count(`address ${MAX_ADDRESSES - 1}`)).used).to.equal(2)
   })
 
-  it('are forgotten when the window of the first one ends', async () => {
-    const failures = createMemoryFailures(0.2)
+  it('resets an address when the window of its first failure ends', async () => {
+    const failures = createMemoryAuthFailureCounter(0.2)
     const { resetMs } = await failures.count('someone')
     expect(resetMs).to.be.within(1, 200)
     await new Promise((resolve) => setTimeout(resolve, 100))

@@ -1,0 +1,172 @@
+import { LRUCache } from 'lru-cache'
+import { SandboxError } from './format.ts'
+
+/** The faults of one response. `…After` is the number of stream events sent before the fault. */
+export interface Fault {
+  /** Respond with this error status. */
+  readonly status: number | undefined
+  /** The provider's error code. */
+  readonly code: string | undefined
+  /** The value of the `retry-after` header. */
+  readonly retryAfterSeconds: number | undefined
+  /** The delay before the response headers. */
+  readonly firstByteDelayMs: number
+  /** The delay between two stream events. */
+  readonly tokenDelayMs: number
+  /** Send an SSE comment before every event. */
+  readonly hasComments: boolean
+  /** End the lines of a stream with CRLF. */
+  readonly hasCrlf: boolean
+  /** Send JSON that does not parse. */
+  readonly isMalformed: boolean
+  /** Reply with a refusal of the model. */
+  readonly isRefusal: boolean
+  /** Never respond. */
+  readonly isHanging: boolean
+  /** Drop the connection. */
+  readonly cutAfter: number | undefined
+  /** End the stream cleanly, without its closing events. */
+  readonly endAfter: number | undefined
+  /** Send an error event and end the stream. */
+  readonly errorAfter: number | undefined
+  /** How many requests get the fault; infinite by default. */
+  readonly maxUses: number
+  /** The only model that gets the fault; undefined means all models. */
+  readonly model: string | undefined
+}
+
+interface FaultPicker {
+  pick: PickFault
+  /**
+   * Sets the fault for requests without an applicable marker. `text` has the syntax of a marker's content; an
+   * empty text removes the fault. Throws a `SandboxError` if `text` is invalid.
+   */
+  setFault(text: string): void
+}
+
+/** Picks the fault of a request. Throws a `SandboxError` (400) if the user text has an invalid marker. */
+export type PickFault = (userText: string, model: string) => Fault
+
+/**
+ * Picks the fault of the first marker that matches the model and is not used up. Markers with `times` are
+ * counted by their exact text, so tests that count should use a unique marker.
+ */
+export function createFaultPicker(): FaultPicker {
+  const useCounts = new LRUCache<string, number>({ max: 10_000 })
+  let defaultFault = NO_FAULT
+
+  function applies({ text, fault }: Marker, model: string): boolean {
+    if (fault.model !== undefined && fault.model !== model) return false
+    if (fault.maxUses === Number.POSITIVE_INFINITY) return true
+    const uses = useCounts.get(text) ?? 0
+    useCounts.set(text, uses + 1)
+    return uses < fault.maxUses
+  }
+
+  return {
+    pick: (userText, model) =>
+      parseMarkers(userText).find((marker) => applies(marker, model))?.fault ?? defaultFault,
+    setFault(text) {
+      defaultFault = parseFault(text)
+    },
+  }
+}
+
+interface Marker {
+  /** The marker as it appears in the message. */
+  readonly text: string
+  readonly fault: Fault
+}
+
+const MARKER = /\[\[sandbox:([^\]]{0,500})\]\]/g
+
+/** Parses every `[[sandbox:…]]` in a text. Throws a `SandboxError` (400) for an invalid one. */
+function parseMarkers(text: string): readonly Marker[] {
+  return Array.from(text.matchAll(MARKER), ([marker, content = '']) => ({
+    text: marker,
+    fault: parseFault(content),
+  }))
+}
+
+/** Removes all markers from a text. */
+export function stripMarkers(text: string): string {
+  return text.replace(MARKER, '').trim()
+}
+
+const PARAMETER_NAMES = [
+  'status',
+  'code',
+  'retry-after',
+  'first-byte',
+  'token-delay',
+  'comments',
+  'crlf',
+  'malformed',
+  'refuse',
+  'hang',
+  'cut',
+  'eof',
+  'error-first',
+  'error-mid',
+  'times',
+  'model',
+]
+const MAX_DELAY_MS = 600_000
+const DEFAULT_EVENT_COUNT = 2
+
+type FaultParameters = ReadonlyMap<string, string>
+
+/** Parses a marker's content, such as `status=429 times=1`. Throws a `SandboxError` (400) if invalid. */
+function parseFault(text: string): Fault {
+  const parameters = parseParameters(text)
+  return {
+    status: parseInteger(parameters, 'status', 400, 599),
+    code: parameters.get('code'),
+    retryAfterSeconds: parseInteger(parameters, 'retry-after', 0, 86_400),
+    firstByteDelayMs: parseInteger(parameters, 'first-byte', 0, MAX_DELAY_MS) ?? 0,
+    tokenDelayMs: parseInteger(parameters, 'token-delay', 0, MAX_DELAY_MS) ?? 0,
+    hasComments: parameters.has('comments'),
+    hasCrlf: parameters.has('crlf'),
+    isMalformed: parameters.has('malformed'),
+    isRefusal: parameters.has('refuse'),
+    isHanging: parameters.has('hang'),
+    cutAfter: parseEventCount(parameters, 'cut'),
+    endAfter: parseEventCount(parameters, 'eof'),
+    errorAfter: parameters.has('error-first') ? 0 : parseEventCount(parameters, 'error-mid'),
+    maxUses: parseInteger(parameters, 'times', 1, 1_000_000) ?? Number.POSITIVE_INFINITY,
+    model: parameters.get('model'),
+  }
+}
+
+export const NO_FAULT = parseFault('')
+
+function parseParameters(text: string): FaultParameters {
+  return new Map(text.split(/\s+/).filter(Boolean).map(parseParameter))
+}
+
+// Error messages avoid the word "sandbox": it is the API key that the gateway sends here, and the gateway
+// redacts its API key in the error messages of providers.
+function parseParameter(parameter: string): [string, string] {
+  const [, name = '', value = ''] = /^([^=]*)=?(.*)$/.exec(parameter) ?? []
+  if (!PARAMETER_NAMES.includes(name)) {
+    throw new SandboxError(400, `Unknown fault "${name}". Use one of: ${PARAMETER_NAMES.join(', ')}.`)
+  }
+  return [name, value]
+}
+
+function parseInteger(
+  parameters: FaultParameters,
+  name: string,
+  min: number,
+  max: number,
+): number | undefined {
+  const value = parameters.get(name)
+  if (value === undefined) return undefined
+  const number = Number(value)
+  if (value !== '' && Number.isInteger(number) && number >= min && number <= max) return number
+  throw new SandboxError(400, `The fault "${name}" must be an integer from ${min} to ${max}.`)
+}
+
+function parseEventCount(parameters: FaultParameters, name: string): number | undefined {
+  return parameters.get(name) === '' ? DEFAULT_EVENT_COUNT : parseInteger(parameters, name, 0, 1_000_000)
+}

@@ -1,0 +1,150 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+import type { SseEvent } from '../../core/contract/index.ts'
+import { type Fault, NO_FAULT } from './faults.ts'
+import { type ChatCall, SandboxError, type WireFormat } from './format.ts'
+import type { ModelReply } from './model-reply.ts'
+
+/** A complete HTTP response with its timing, including injected faults. */
+export interface ResponseScript {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | number>>
+  readonly chunks: readonly string[]
+  /** The delay before the headers. */
+  readonly firstByteDelayMs: number
+  /** The delay between two chunks. */
+  readonly chunkDelayMs: number
+  /** `hang` sends nothing at all; `cut` drops the connection after the chunks. */
+  readonly ending: 'end' | 'cut' | 'hang'
+}
+
+/**
+ * Sends a response and respects backpressure. Rejects, with all timers cleared, if the client disconnects.
+ */
+export async function sendScript(
+  script: ResponseScript,
+  response: ServerResponse,
+  client: AbortSignal,
+): Promise<void> {
+  if (script.ending === 'hang') return
+  await delay(script.firstByteDelayMs, client)
+  response.writeHead(script.status, script.headers)
+  for (const [index, chunk] of script.chunks.entries()) {
+    if (index > 0 && script.chunkDelayMs > 0) await delay(script.chunkDelayMs, client)
+    if (!response.write(chunk)) await once(response, 'drain', { signal: client })
+  }
+  if (script.ending === 'end') response.end()
+  else dropConnection(response)
+}
+
+async function delay(ms: number, client: AbortSignal): Promise<void> {
+  if (ms > 0) await setTimeout(ms, undefined, { signal: client })
+}
+
+/** Closes the connection in the middle of the response, after flushing what was written. */
+function dropConnection(response: ServerResponse): void {
+  response.flushHeaders()
+  response.socket?.destroySoon()
+}
+
+/** Builds the response that carries a reply, with the fault applied. */
+export function buildReplyScript(
+  format: WireFormat,
+  call: ChatCall,
+  reply: ModelReply,
+  fault: Fault,
+): ResponseScript {
+  if (call.isStream && (fault.status === undefined || fault.errorAfter !== undefined)) {
+    return buildStreamScript(format, call, reply, fault)
+  }
+  if (fault.status !== undefined) return buildErrorScript(format, buildFaultError(fault), fault)
+  return buildJsonScript(200, call.toBody(reply), fault)
+}
+
+export function buildErrorScript(format: WireFormat, error: SandboxError, fault = NO_FAULT): ResponseScript {
+  return buildJsonScript(error.status, format.toErrorBody(error), fault)
+}
+
+export function buildJsonScript(status: number, json: string, fault = NO_FAULT): ResponseScript {
+  const body = fault.isMalformed ? firstHalf(json) : json
+  return {
+    status,
+    headers: {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      ...buildRetryAfterHeader(fault),
+    },
+    chunks: [fault.cutAfter === undefined ? body : firstHalf(body)],
+    firstByteDelayMs: fault.firstByteDelayMs,
+    chunkDelayMs: 0,
+    ending: endingOf(fault),
+  }
+}
+
+function buildStreamScript(
+  format: WireFormat,
+  call: ChatCall,
+  reply: ModelReply,
+  fault: Fault,
+): ResponseScript {
+  const events = buildFaultyEvents(format, call, reply, fault)
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      ...buildRetryAfterHeader(fault),
+    },
+    chunks: events.map((event) => toSseText(event, fault, format.newline)),
+    firstByteDelayMs: fault.firstByteDelayMs,
+    chunkDelayMs: fault.tokenDelayMs,
+    ending: endingOf(fault),
+  }
+}
+
+/** Builds the events of a stream; depending on the fault, one is malformed or the stream ends early. */
+function buildFaultyEvents(
+  format: WireFormat,
+  call: ChatCall,
+  reply: ModelReply,
+  fault: Fault,
+): readonly SseEvent[] {
+  const { content, closing } = call.toStream(reply)
+  const events = fault.isMalformed ? content.map(breakMiddleEvent) : content
+  const { errorAfter } = fault
+  if (errorAfter !== undefined) {
+    return [...events.slice(0, errorAfter), format.toErrorEvent(buildFaultError(fault))]
+  }
+  const limit = fault.cutAfter ?? fault.endAfter
+  return limit === undefined ? [...events, ...closing] : events.slice(0, limit)
+}
+
+function breakMiddleEvent(event: SseEvent, index: number, events: readonly SseEvent[]): SseEvent {
+  const isMiddle = index === Math.floor(events.length / 2)
+  return isMiddle ? { ...event, data: firstHalf(event.data) } : event
+}
+
+function toSseText({ event, data }: SseEvent, fault: Fault, formatNewline = '\n'): string {
+  const newline = fault.hasCrlf ? '\r\n' : formatNewline
+  const comment = fault.hasComments ? `: keep-alive${newline}${newline}` : ''
+  const name = event === '' ? '' : `event: ${event}${newline}`
+  return `${comment}${name}data: ${data}${newline}${newline}`
+}
+
+function firstHalf(text: string): string {
+  return text.slice(0, text.length / 2)
+}
+
+function buildFaultError({ status = 500, code }: Fault): SandboxError {
+  return new SandboxError(status, `Simulated failure with status ${status}.`, { code })
+}
+
+function buildRetryAfterHeader({ retryAfterSeconds }: Fault): Record<string, number> {
+  return retryAfterSeconds === undefined ? {} : { 'retry-after': retryAfterSeconds }
+}
+
+function endingOf({ isHanging, cutAfter }: Fault): ResponseScript['ending'] {
+  if (isHanging) return 'hang'
+  return cutAfter === undefined ? 'end' : 'cut'
+}
