@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { EventLog } from '../core/contract/index.ts'
 import { openSqliteLog } from '../core/event-log/sqlite/sqlite-log.ts'
-import { retryWhileUnavailable, unlessAborted } from '../core/process/retry.ts'
+import { retryWhileUnavailable } from '../core/process/retry.ts'
+import { untilAborted } from '../core/process/timeout.ts'
 import { createClock } from '../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../plugins/auth/account-commands.ts'
 import type { Accounts } from '../projections/accounts.ts'
@@ -64,7 +65,7 @@ async function open(settings: StateSettings, logger: Logger, lasting?: LongRunni
     const list = listProjections(projections)
     const live = subscribeProjections(log, list, logger, position)
     opened.push(live)
-    await unlessAborted(live.caughtUp, lasting?.signal)
+    await untilAborted(live.caughtUp, lasting?.signal)
     if (lasting?.takesSnapshots) {
       const everyEvents = settings.snapshots.every_events
       const keeper = keepSnapshots(live, list, { folder, everyEvents, logger })

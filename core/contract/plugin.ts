@@ -101,7 +101,7 @@ interface Operator {
   /** Completes "<name> must be …". */
   readonly description: string
   /** The value as it is stored; as given when left out. */
-  normalise?(value: unknown): unknown
+  normalize?(value: unknown): unknown
 }
 
 /** A key of `match_json`. It is compiled once per rule change. */

@@ -7,7 +7,7 @@ interface Listed {
 }
 
 /** Refuses a list of plugins that cannot work in the order in which it is listed. */
-export function checkOrder(list: readonly Listed[]): void {
+export function checkPluginOrder(list: readonly Listed[]): void {
   const names = list.map(({ plugin }) => plugin.name)
   for (const [place, { plugin, title }] of list.entries()) {
     const first = names.indexOf(plugin.name)

@@ -4,7 +4,7 @@ import path, { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isJsonObject, type JsonObject, type Plugin } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { readPlugin } from './read-plugin.ts'
+import { parsePlugin } from './parse-plugin.ts'
 
 /** A line of the `plugins` list: which plugin, with which options. */
 export interface PluginEntry {
@@ -25,7 +25,7 @@ export async function loadPlugin(
 export async function loadPackage(use: string, builtIns: readonly string[], folder: string): Promise<Plugin> {
   const file = locate(use, builtIns, folder)
   registerSelfResolution()
-  return readPlugin(use, await importDefault(use, file))
+  return parsePlugin(use, await importDefault(use, file))
 }
 
 function locate(use: string, builtIns: readonly string[], folder: string): string {

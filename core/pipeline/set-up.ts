@@ -1,11 +1,11 @@
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../util/json-schema.ts'
-import { checkOrder } from './check-order.ts'
-import { checkParts } from './check-parts.ts'
+import { checkPluginOrder } from './check-order.ts'
 import { loadPlugin, type PluginEntry } from './load.ts'
 import type { MutableOperatorRegistry } from './operator-registry.ts'
-import { titleOf } from './read-plugin.ts'
+import { pluginTitle } from './parse-plugin.ts'
+import { parsePluginParts } from './parse-plugin-parts.ts'
 
 /** A plugin at work. */
 export interface PluginStep {
@@ -35,7 +35,7 @@ export async function setUpPlugins(
 ): Promise<Pipeline> {
   const list: Loaded[] = []
   for (const entry of entries) list.push(await load(entry, builtIns, folder))
-  checkOrder(list)
+  checkPluginOrder(list)
   for (const loaded of list) checkOptions(loaded)
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
@@ -79,7 +79,7 @@ async function load(
 ): Promise<Loaded> {
   const plugin = await loadPlugin(entry, builtIns, folder)
   const isBuiltIn = builtIns.get(entry.use) === plugin
-  return { plugin, options: entry.options, isBuiltIn, title: titleOf(plugin.name, entry.use) }
+  return { plugin, options: entry.options, isBuiltIn, title: pluginTitle(plugin.name, entry.use) }
 }
 
 function checkOptions(loaded: Loaded): void {
@@ -105,7 +105,7 @@ function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: 
 async function start({ plugin, options, isBuiltIn, title }: Loaded, host: Host): Promise<PluginParts> {
   try {
     const parts = await plugin.setup(options, host)
-    return isBuiltIn ? parts : checkParts(parts)
+    return isBuiltIn ? parts : parsePluginParts(parts)
   } catch (cause) {
     throw new Error(`${title} could not be set up: ${errorSummary(cause)}.`, { cause })
   }

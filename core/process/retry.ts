@@ -1,7 +1,7 @@
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { EventLogUnavailableError } from '../contract/index.ts'
+import { untilAborted } from './timeout.ts'
 
 const RETRY_MS = { first: 250, most: 5000 }
 
@@ -13,25 +13,11 @@ export async function retryWhileUnavailable<Opened>(
 ): Promise<Opened> {
   for (let delay = RETRY_MS.first; ; delay = Math.min(delay * 2, RETRY_MS.most)) {
     try {
-      return await unlessAborted(open(), signal)
+      return await untilAborted(open(), signal)
     } catch (error) {
       if (!(EventLogUnavailableError.isInstance(error) && error.transient)) throw error
       logger.warn({ err: error }, 'the event log is away; starting when it is back')
       await sleep(delay, undefined, { signal })
     }
-  }
-}
-
-/** What the promise gives, unless the signal aborts before: then its reason is thrown. */
-export async function unlessAborted<Value>(promise: Promise<Value>, signal?: AbortSignal): Promise<Value> {
-  if (signal === undefined) return promise
-  signal.throwIfAborted()
-  const settled = new AbortController()
-  const aborted = once(signal, 'abort', { signal: settled.signal }).then(() => Promise.reject(signal.reason))
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    settled.abort()
-    aborted.catch(() => undefined)
   }
 }

@@ -1,6 +1,6 @@
 import RE2 from 're2'
 import { createCooperativeYield } from '../util/cooperative-yield.ts'
-import { searchOnThread } from './regex-thread.ts'
+import { searchInRegexWorker } from './regex-worker-client.ts'
 
 /** Many patterns in one automaton. */
 interface PatternSet {
@@ -8,11 +8,11 @@ interface PatternSet {
    * Which patterns are found in any of the texts: their places in the list, ascending, each once. Undefined when the automaton
    * gave up: then nothing is known, and each pattern must be tried by itself.
    */
-  find(texts: readonly string[]): Found | Promise<Found>
+  find(texts: readonly string[]): FoundPatterns | Promise<FoundPatterns>
 }
 
 /** A promise of it is given only by a search on the other thread. */
-export type Found = readonly number[] | undefined
+export type FoundPatterns = readonly number[] | undefined
 
 /**
  * Patterns × characters. The automaton is built as texts need it, and an awkward text may need a new state for every
@@ -52,13 +52,13 @@ export async function compilePatternSet(sources: readonly string[]): Promise<Pat
       for (const text of texts) length += text.length
       const work = sources.length * length
       const isHeavy = work > WORK.most || (work > WORK.least && performance.now() < slowUntil)
-      return isHeavy ? searchOnThread(sources, texts).then(inOrder) : inOrder(searchHere(texts, work))
+      return isHeavy ? searchInRegexWorker(sources, texts).then(inOrder) : inOrder(searchHere(texts, work))
     },
   }
 }
 
 /** What is found in several texts comes once for each. */
-function inOrder(places: readonly number[] | undefined): Found {
+function inOrder(places: readonly number[] | undefined): FoundPatterns {
   if (places === undefined || isAscending(places)) return places
   return [...new Set(places)].sort((a, b) => a - b)
 }
@@ -129,13 +129,13 @@ export function bytesOf(texts: readonly string[]): readonly Buffer[] {
  * A pattern for any of the literals in any case, in RE2's syntax. Case is ignored as in Unicode simple case folding, one
  * code point for one code point, so offsets never shift; `toLowerCase` would shift them.
  */
-export function literalSource(literals: readonly string[]): string {
+export function buildLiteralSource(literals: readonly string[]): string {
   return `(?i:${literals.map(escapeLiteral).join('|')})`
 }
 
 /** Finds any of the literals in a text. */
-export function matchLiterals(literals: readonly string[], flags: '' | 'g' = ''): RE2 {
-  return new RE2(literalSource(literals), flags)
+export function compileLiterals(literals: readonly string[], flags: '' | 'g' = ''): RE2 {
+  return new RE2(buildLiteralSource(literals), flags)
 }
 
 function escapeLiteral(literal: string): string {

@@ -8,7 +8,7 @@ import {
   type RegexResult,
   type RegexWork,
   UNKNOWN_SET,
-} from './regex-thread.ts'
+} from './regex-worker-client.ts'
 
 /** The thread for work on RE2 that could take long; it keeps what it compiled last. */
 

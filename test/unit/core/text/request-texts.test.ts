@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
-import { compilePatternSet, matchLiterals } from '../../../../core/text/pattern-set.ts'
-import { searchOnThread } from '../../../../core/text/regex-thread.ts'
+import { compileLiterals, compilePatternSet } from '../../../../core/text/pattern-set.ts'
+import { searchInRegexWorker } from '../../../../core/text/regex-worker-client.ts'
 import {
   mapRequestTexts,
   requestTexts,
@@ -105,13 +105,13 @@ describe('literals', () => {
       ['kelvin', '\u212Aelvin'],
       ['Привет', 'пРИВЕТ'],
     ] as const) {
-      expect(matchLiterals([literal]).test(text), literal).to.equal(true)
+      expect(compileLiterals([literal]).test(text), literal).to.equal(true)
     }
   })
 
   it('stand for themselves, whatever they hold', () => {
-    expect(matchLiterals(['a.b*[c](d)|e\\/-^$']).test('x A.B*[C](D)|E\\/-^$ y')).to.equal(true)
-    expect(matchLiterals(['a.b']).test('axb')).to.equal(false)
+    expect(compileLiterals(['a.b*[c](d)|e\\/-^$']).test('x A.B*[C](D)|E\\/-^$ y')).to.equal(true)
+    expect(compileLiterals(['a.b']).test('axb')).to.equal(false)
   })
 })
 
@@ -133,9 +133,9 @@ describe('a set of patterns', () => {
 
   it('finds the same on the other thread', async () => {
     const sources = ['one', 'two']
-    expect(await searchOnThread(sources, ['two'])).to.deep.equal([1])
-    expect(await searchOnThread(sources, ['three'])).to.deep.equal([])
-    expect(await searchOnThread(['(broken'], ['x'])).to.equal(undefined)
+    expect(await searchInRegexWorker(sources, ['two'])).to.deep.equal([1])
+    expect(await searchInRegexWorker(sources, ['three'])).to.deep.equal([])
+    expect(await searchInRegexWorker(['(broken'], ['x'])).to.equal(undefined)
   })
 
   it('of thousands searches a long text without holding the event loop', async () => {

@@ -36,7 +36,7 @@ let lastJob = 0
 let thread: Worker | undefined
 
 /** Has the work done on a thread of its own, so that nobody else waits. Rejects when that did not work: guards fail closed. */
-export async function runOnThread(work: RegexWork): Promise<RegexResult> {
+export async function runInRegexWorker(work: RegexWork): Promise<RegexResult> {
   thread ??= start()
   const job = ++lastJob
   thread.postMessage({ job, work } satisfies RegexJob)
@@ -69,13 +69,14 @@ function settleAll(error: Error): void {
 }
 
 /** Searches on the regex thread; the places of the patterns that are found, or undefined when the automaton gave up. */
-export async function searchOnThread(
+export async function searchInRegexWorker(
   sources: readonly string[],
   texts: readonly string[],
 ): Promise<readonly number[] | undefined> {
   const set = numberOf(sources)
-  const first = await runOnThread({ type: 'search', set, texts })
-  const result = first === UNKNOWN_SET ? await runOnThread({ type: 'search', set, sources, texts }) : first
+  const first = await runInRegexWorker({ type: 'search', set, texts })
+  const result =
+    first === UNKNOWN_SET ? await runInRegexWorker({ type: 'search', set, sources, texts }) : first
   return typeof result === 'object' ? result : undefined
 }
 

@@ -38,7 +38,7 @@ const checkPlugin = lazy(() =>
 )
 
 /** A module's default export as a plugin: one that is written as such, or plain Koa middleware. Throws a sentence for all else. */
-export function readPlugin(use: string, exported: unknown): Plugin {
+export function parsePlugin(use: string, exported: unknown): Plugin {
   const given = unwrap(exported)
   if (isFunction(given)) return fromKoaMiddleware(use, given)
   if (!isJsonObject(given)) {
@@ -49,7 +49,7 @@ export function readPlugin(use: string, exported: unknown): Plugin {
   if (typeof given.name !== 'string' || given.name === '') {
     throw new Error(`plugin "${use}" has no name. Give its default export a "name".`)
   }
-  const title = titleOf(given.name, use)
+  const title = pluginTitle(given.name, use)
   checkContract(title, given.contract)
   if (!isFunction(given.setup)) {
     throw new Error(`${title} has no setup function. Give its default export a "setup(options, host)".`)
@@ -69,7 +69,7 @@ export function readPlugin(use: string, exported: unknown): Plugin {
 }
 
 /** How a plugin is called in sentences: by its name, and by what the list calls it. */
-export function titleOf(name: string, use: string): string {
+export function pluginTitle(name: string, use: string): string {
   return name === use ? `plugin "${name}"` : `plugin "${name}" of "${use}"`
 }
 

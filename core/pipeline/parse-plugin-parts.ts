@@ -45,7 +45,7 @@ const shapeCheck = lazy(() =>
 )
 
 /** Throws what is wrong with what `setup` gave. A misspelt part is refused: a guard would not be there. */
-export function checkParts(parts: unknown): PluginParts {
+export function parsePluginParts(parts: unknown): PluginParts {
   const checkShape = shapeCheck()
   if (!checkShape(parts)) {
     const faults = (checkShape.errors ?? []).map(describeSchemaError).join('; ')
