@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
     what: 'options that a package refuses',
     use: [{ use: '@acme/x', options: { size: 'big' } }],
     packages: { '@acme/x': x(`options: { type: 'object', properties: { size: { type: 'integer' } } },`) },
-    says: ['the options of plugin "x" of "@acme/x" are not valid: size must be of type integer.'],
+    says: ['the options of plugin "x" of "@acme/x" are not valid: size must be an integer.'],
   },
   {
     what: 'two packages of one name',

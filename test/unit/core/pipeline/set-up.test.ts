@@ -47,7 +47,7 @@ const cases: readonly Case[] = [
   {
     what: 'options where none are taken',
     list: [{ use: 'auth', options: { strict: true } }, ...BUILT_IN.slice(1)],
-    says: ['the options of plugin "auth" are not valid: the value has the unknown field strict'],
+    says: ['the options of plugin "auth" are not valid: unknown field "strict"'],
   },
   {
     what: 'a package that needs another which is not there',
@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
     what: 'a misspelt field',
     use: ['x'],
     packages: { x: x(`aplies: 'all',`) },
-    says: ['plugin "x" is not made as it should be: the value has the unknown field aplies'],
+    says: ['plugin "x" is not made as it should be: unknown field "aplies"'],
   },
   {
     what: 'a place that there is not',
@@ -113,13 +113,13 @@ const cases: readonly Case[] = [
     what: 'a misspelt part',
     use: ['x'],
     packages: { x: x('', 'decides: () => {}') },
-    says: ['plugin "x" could not be set up', 'unknown field decides'],
+    says: ['plugin "x" could not be set up', 'unknown field "decides"'],
   },
   {
     what: 'an action whose schema is none',
     use: ['x'],
     packages: {
-      x: x('', `actions: [{ name: 'a', says: 'a', schema: { type: 3 }, combine: 'all', apply() {} }]`),
+      x: x('', `actions: [{ name: 'a', description: 'a', schema: { type: 3 }, combine: 'all', apply() {} }]`),
     },
     says: ['plugin "x" could not be set up: the schema of its action "a" is no JSON schema'],
   },
@@ -133,8 +133,8 @@ const cases: readonly Case[] = [
     what: 'a condition that is there already',
     use: ['x', 'y'],
     packages: {
-      x: x('', `conditions: [{ name: 'c', says: 'a', schema: {}, matcher: () => () => true }]`),
-      y: x('', `conditions: [{ name: 'c', says: 'a', schema: {}, literals: () => [] }]`).replace(
+      x: x('', `conditions: [{ name: 'c', description: 'a', schema: {}, matcher: () => () => true }]`),
+      y: x('', `conditions: [{ name: 'c', description: 'a', schema: {}, literals: () => [] }]`).replace(
         "'x'",
         "'y'",
       ),

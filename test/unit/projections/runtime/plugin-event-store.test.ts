@@ -106,7 +106,7 @@ describe('the events of a plugin', () => {
     }
 
     expect(refusals).to.deep.equal([
-      'the event "Seen" of plugin "a" does not fit its schema: name must be of type string',
+      'the event "Seen" of plugin "a" does not fit its schema: name must be a string',
       'the event "Sean" of plugin "a" is not declared in its events.types',
       'the event "toString" of plugin "a" is not declared in its events.types',
     ])
