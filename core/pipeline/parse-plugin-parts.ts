@@ -1,19 +1,32 @@
-import type { PluginParts } from '../contract/index.ts'
+import type { JsonObject, PluginParts } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../util/json-schema.ts'
+import { compileUntrustedValidator, compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { lazy } from '../util/lazy.ts'
 
-const word = {
-  type: 'object',
-  required: ['name', 'description', 'schema'],
-  properties: {
-    name: { type: 'string', minLength: 1 },
-    description: { type: 'string', minLength: 1 },
-    schema: { type: 'object' },
-  },
+/** Validates the result of a plugin's `setup`. Throws on unknown fields: a misspelled guard would not run. */
+export function parsePluginParts(parts: unknown): PluginParts {
+  const validate = partsValidator()
+  if (!validate(parts)) {
+    throw new Error(`setup returned an invalid result: ${describeSchemaErrors(validate.errors).join('; ')}`)
+  }
+  for (const name of FUNCTIONS) {
+    if (parts[name] !== undefined) checkFunction(name, parts[name])
+  }
+  for (const condition of parts.conditions ?? []) {
+    checkOperatorSchema('condition', condition)
+    checkFunction(
+      `matcher or literals of the condition "${condition.name}"`,
+      'matcher' in condition ? condition.matcher : condition.literals,
+    )
+  }
+  for (const action of parts.actions ?? []) {
+    checkOperatorSchema('action', action)
+    checkFunction(`apply of the action "${action.name}"`, action.apply)
+  }
+  return parts
 }
 
-const functions = [
+const FUNCTIONS = [
   'middleware',
   'decide',
   'routes',
@@ -23,20 +36,30 @@ const functions = [
   'close',
 ] as const
 
-const shapeCheck = lazy(() =>
+const operatorSchema = {
+  type: 'object',
+  required: ['name', 'description', 'schema'],
+  properties: {
+    name: { type: 'string', minLength: 1 },
+    description: { type: 'string', minLength: 1 },
+    schema: { type: 'object' },
+  },
+}
+
+const partsValidator = lazy(() =>
   compileValidator<PluginParts>({
     type: 'object',
     additionalProperties: false,
     properties: {
-      ...Object.fromEntries(functions.map((name) => [name, {}])),
+      ...Object.fromEntries(FUNCTIONS.map((name) => [name, {}])),
       dialects: { type: 'object' },
-      conditions: { type: 'array', items: word },
+      conditions: { type: 'array', items: operatorSchema },
       actions: {
         type: 'array',
         items: {
-          ...word,
-          required: [...word.required, 'combine'],
-          properties: { ...word.properties, combine: { enum: ['first', 'all'] } },
+          ...operatorSchema,
+          required: [...operatorSchema.required, 'combine'],
+          properties: { ...operatorSchema.properties, combine: { enum: ['first', 'all'] } },
         },
       },
       openapi: { type: 'object' },
@@ -44,43 +67,22 @@ const shapeCheck = lazy(() =>
   }),
 )
 
-/** Throws what is wrong with what `setup` gave. A misspelt part is refused: a guard would not be there. */
-export function parsePluginParts(parts: unknown): PluginParts {
-  const checkShape = shapeCheck()
-  if (!checkShape(parts)) {
-    const faults = (checkShape.errors ?? []).map(describeSchemaError).join('; ')
-    throw new Error(`what its setup returns is not made as it should be: ${faults}`)
-  }
-  for (const name of functions) {
-    if (parts[name] !== undefined) requireFunction(name, parts[name])
-  }
-  for (const condition of parts.conditions ?? []) {
-    checkSchema('condition', condition)
-    requireFunction(
-      `matcher or literals of the condition "${condition.name}"`,
-      'matcher' in condition ? condition.matcher : condition.literals,
-    )
-  }
-  for (const action of parts.actions ?? []) {
-    checkSchema('action', action)
-    requireFunction(`apply of the action "${action.name}"`, action.apply)
-  }
-  return parts
+function checkFunction(name: string, value: unknown): void {
+  if (typeof value !== 'function') throw new Error(`${name} must be a function`)
 }
 
-function requireFunction(what: string, value: unknown): void {
-  if (typeof value !== 'function') throw new Error(`${what} must be a function`)
-}
-
-function checkSchema(
-  kind: string,
-  { name, schema }: { name: string; schema: PluginParts['openapi'] & object },
+function checkOperatorSchema(
+  kind: 'condition' | 'action',
+  { name, schema }: { readonly name: string; readonly schema: JsonObject },
 ): void {
   try {
     compileUntrustedValidator(schema)
   } catch (cause) {
-    throw new Error(`the schema of its ${kind} "${name}" is no JSON schema: ${errorSummary(cause)}`, {
-      cause,
-    })
+    throw new Error(
+      `the schema of its ${kind} "${name}" is not a valid JSON schema: ${errorSummary(cause)}`,
+      {
+        cause,
+      },
+    )
   }
 }

@@ -5,11 +5,60 @@ import {
   type JsonObject,
   type Plugin,
 } from '../contract/index.ts'
-import { compileValidator, describeSchemaError } from '../util/json-schema.ts'
+import { compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { lazy } from '../util/lazy.ts'
 
-/** What a plugin says of itself. A misspelt field is refused: a guard would not be where it should. */
-const checkPlugin = lazy(() =>
+/**
+ * Converts the default export of a module to a plugin: a plugin object, or plain Koa middleware. `use` is the
+ * module's name in the plugin list. Throws if the export is neither.
+ */
+export function parsePlugin(use: string, exported: unknown): Plugin {
+  const plugin = unwrapDefault(exported)
+  if (isFunction(plugin)) return wrapKoaMiddleware(use, plugin)
+  if (!isJsonObject(plugin)) {
+    throw new Error(
+      `plugin "${use}" does not export a plugin. ` +
+        'Its default export must be { name, setup } or Koa middleware.',
+    )
+  }
+  if (typeof plugin.name !== 'string' || plugin.name === '') {
+    throw new Error(`plugin "${use}" has no name. Add a "name" to its default export.`)
+  }
+  const title = pluginTitle(plugin.name, use)
+  checkContract(title, plugin.contract)
+  if (!isFunction(plugin.setup)) {
+    throw new Error(`${title} has no setup function. Add "setup(options, host)" to its default export.`)
+  }
+  const validate = pluginValidator()
+  if (!validate(plugin)) throw invalidPluginError(title, describeSchemaErrors(validate.errors).join('; '))
+  const { events } = plugin
+  if (events !== undefined && !(isFunction(events.initial) && isFunction(events.evolve))) {
+    throw invalidPluginError(title, 'events.initial and events.evolve must be functions')
+  }
+  return plugin
+}
+
+/** The plugin's name in error messages, with its name in the plugin list if that differs. */
+export function pluginTitle(name: string, use: string): string {
+  return name === use ? `plugin "${name}"` : `plugin "${name}" from "${use}"`
+}
+
+/** TypeScript and Babel nest the default export of modules that they compile to CommonJS. */
+function unwrapDefault(exported: unknown): unknown {
+  return isJsonObject(exported) && exported.__esModule === true ? exported.default : exported
+}
+
+function checkContract(title: string, contract: unknown = 1): void {
+  if (contract === CONTRACT_VERSION) return
+  throw new Error(
+    `${title} requires version ${JSON.stringify(contract)} of the plugin contract; ` +
+      `this is version ${CONTRACT_VERSION}. ` +
+      `Install a version of the plugin for contract ${CONTRACT_VERSION}, or another version of Signalbox.`,
+  )
+}
+
+/** Unknown fields are errors: a misspelled option could make a guard run too late. */
+const pluginValidator = lazy(() =>
   compileValidator<Plugin>({
     type: 'object',
     additionalProperties: false,
@@ -37,83 +86,39 @@ const checkPlugin = lazy(() =>
   }),
 )
 
-/** A module's default export as a plugin: one that is written as such, or plain Koa middleware. Throws a sentence for all else. */
-export function parsePlugin(use: string, exported: unknown): Plugin {
-  const given = unwrap(exported)
-  if (isFunction(given)) return fromKoaMiddleware(use, given)
-  if (!isJsonObject(given)) {
-    throw new Error(
-      `plugin "${use}" has no default export that is a plugin. Export default { name, setup }, or Koa middleware.`,
-    )
-  }
-  if (typeof given.name !== 'string' || given.name === '') {
-    throw new Error(`plugin "${use}" has no name. Give its default export a "name".`)
-  }
-  const title = pluginTitle(given.name, use)
-  checkContract(title, given.contract)
-  if (!isFunction(given.setup)) {
-    throw new Error(`${title} has no setup function. Give its default export a "setup(options, host)".`)
-  }
-  const check = checkPlugin()
-  if (!check(given)) {
-    const faults = (check.errors ?? []).map(describeSchemaError).join('; ')
-    throw new Error(`${title} is not made as it should be: ${faults}. See docs/plugins.md.`)
-  }
-  const { events } = given
-  if (events !== undefined && !(isFunction(events.initial) && isFunction(events.evolve))) {
-    throw new Error(
-      `${title} is not made as it should be: events.initial and events.evolve must be functions.`,
-    )
-  }
-  return given
+function invalidPluginError(title: string, issues: string): Error {
+  return new Error(`${title} is invalid: ${issues}. See docs/plugins.md.`)
 }
 
-/** How a plugin is called in sentences: by its name, and by what the list calls it. */
-export function pluginTitle(name: string, use: string): string {
-  return name === use ? `plugin "${name}"` : `plugin "${name}" of "${use}"`
-}
-
-function checkContract(title: string, contract: unknown = 1): void {
-  if (contract === CONTRACT_VERSION) return
-  throw new Error(
-    `${title} is written for version ${JSON.stringify(contract)} of the plugin contract, and this is version ${CONTRACT_VERSION}. ` +
-      `Install a version of it for ${CONTRACT_VERSION}, or the Signalbox that it is for.`,
-  )
-}
-
-/** TypeScript and Babel put the default export of a module that they make CommonJS of one level lower. */
-function unwrap(exported: unknown): unknown {
-  return isJsonObject(exported) && exported.__esModule === true ? exported.default : exported
-}
+type AnyFunction = (...parameters: readonly unknown[]) => unknown
 
 function isFunction(value: unknown): value is AnyFunction {
   return typeof value === 'function'
 }
 
 /**
- * A plugin that is made of plain Koa middleware: a function of two parameters is the middleware itself, any other takes the options
- * and gives it. It runs for all requests and may stand before the body is read.
+ * Wraps plain Koa middleware as a plugin. A function with two parameters is the middleware; any other
+ * function takes the options and returns it. The middleware runs for all requests, and may be listed before
+ * the body is read.
  */
-function fromKoaMiddleware(use: string, exported: AnyFunction): Plugin {
+function wrapKoaMiddleware(use: string, exported: AnyFunction): Plugin {
   const plugin = { name: use, applies: 'all', needs: 'headers' } as const
-  if (exported.length === 2) return { ...plugin, setup: () => ({ middleware: asMiddleware(exported) }) }
+  if (exported.length === 2) return { ...plugin, setup: () => ({ middleware: toMiddleware(exported) }) }
   return {
     ...plugin,
     options: { type: 'object' },
     async setup(options: JsonObject) {
-      const made = await exported(options)
-      if (typeof made === 'function') return { middleware: asMiddleware(made) }
+      const middleware = await exported(options)
+      if (isFunction(middleware)) return { middleware: toMiddleware(middleware) }
       throw new Error(
-        'its default export is a function that gave no middleware for these options; ' +
+        'its default export is a function that returned no middleware for these options; ' +
           'it must be (ctx, next) => …, or (options) => (ctx, next) => …',
       )
     },
   }
 }
 
-type AnyFunction = (...parameters: readonly unknown[]) => unknown
-
-/** The cast says what Koa middleware is; what it returns is awaited by the chain, whatever it is. */
-function asMiddleware(made: unknown): GatewayMiddleware {
-  return made as GatewayMiddleware
+/** The types differ only in the result, and the chain accepts any result. */
+function toMiddleware(middleware: AnyFunction): GatewayMiddleware {
+  return middleware as unknown as GatewayMiddleware
 }
