@@ -1,8 +1,12 @@
 import type { Worker } from 'node:worker_threads'
 import { GatewayError } from '../contract/index.ts'
 import { startThread } from '../process/start-thread.ts'
+import { withTimeout } from '../process/timeout.ts'
 
-/** Work on RE2 that could take long. A set's `sources` come along when the thread does not know the set. */
+/**
+ * Work for the regex worker. `set` identifies a list of patterns; `sources` is sent when the worker asks for
+ * it.
+ */
 export type RegexWork =
   | {
       readonly type: 'search'
@@ -13,79 +17,88 @@ export type RegexWork =
   | { readonly type: 'test'; readonly source: string; readonly text: string }
   | { readonly type: 'replace'; readonly source: string; readonly text: string; readonly template: string }
 
-/** What came of it; undefined when RE2 gave up, `unknown set` when a set's sources are needed. */
+/** The result of the work. Undefined: RE2 failed; `UNKNOWN_SET`: the worker needs the sources of the set. */
 export type RegexResult = readonly number[] | boolean | string | undefined
-
-export interface RegexJob {
-  readonly job: number
-  readonly work: RegexWork
-}
-
-export interface RegexAnswer {
-  readonly job: number
-  readonly result: RegexResult
-}
 
 export const UNKNOWN_SET = 'unknown set'
 
-/** RE2 is linear: what takes longer than this has been crowded out. */
-const MAX_JOB_MS = 5000
+export interface RegexJob {
+  readonly id: number
+  readonly work: RegexWork
+}
 
-const waiting = new Map<number, (answer: RegexAnswer | Error) => void>()
-let lastJob = 0
-let thread: Worker | undefined
+export interface RegexJobResult {
+  readonly id: number
+  readonly result: RegexResult
+}
 
-/** Has the work done on a thread of its own, so that nobody else waits. Rejects when that did not work: guards fail closed. */
+/** RE2 runs in linear time: a job that takes longer lacks CPU time. */
+const JOB_TIMEOUT_MS = 5000
+
+interface PendingJob {
+  readonly resolve: (result: RegexResult) => void
+  readonly reject: (error: Error) => void
+}
+
+const pendingJobs = new Map<number, PendingJob>()
+let lastJobId = 0
+let worker: Worker | undefined
+
+/**
+ * Runs RE2 work that may take long in a worker thread, so that it does not block the event loop. Rejects with
+ * a `GatewayError` if the worker fails or takes more than 5 s: firewall rules fail closed.
+ */
 export async function runInRegexWorker(work: RegexWork): Promise<RegexResult> {
-  thread ??= start()
-  const job = ++lastJob
-  thread.postMessage({ job, work } satisfies RegexJob)
-  const late = setTimeout(() => settle(job, new Error('no answer in time')), MAX_JOB_MS)
-  const answer = await new Promise<RegexAnswer | Error>((resolve) => waiting.set(job, resolve))
-  clearTimeout(late)
-  if (!(answer instanceof Error)) return answer.result
-  throw new GatewayError('internal_error', 'A rule could not be evaluated. Try again.', { cause: answer })
+  worker ??= startWorker()
+  const id = ++lastJobId
+  const result = new Promise<RegexResult>((resolve, reject) => pendingJobs.set(id, { resolve, reject }))
+  worker.postMessage({ id, work } satisfies RegexJob)
+  try {
+    return await withTimeout(result, JOB_TIMEOUT_MS, () => new Error('regex worker timed out'))
+  } catch (cause) {
+    throw new GatewayError('internal_error', 'A rule could not be evaluated. Try again.', { cause })
+  } finally {
+    pendingJobs.delete(id)
+  }
 }
 
-function start(): Worker {
-  const worker = startThread('./regex-worker', import.meta.url, { name: 'regex' })
-  worker.on('message', (answer: RegexAnswer) => settle(answer.job, answer))
-  worker.on('error', (error) => settleAll(error))
-  worker.once('exit', () => {
-    thread = undefined
-    settleAll(new Error('the thread ended'))
+function startWorker(): Worker {
+  const started = startThread('./regex-worker', import.meta.url, { name: 'regex' })
+  started.on('message', ({ id, result }: RegexJobResult) => pendingJobs.get(id)?.resolve(result))
+  started.on('error', rejectAll)
+  started.once('exit', () => {
+    worker = undefined
+    rejectAll(new Error('regex worker exited'))
   })
-  worker.unref()
-  return worker
+  started.unref()
+  return started
 }
 
-function settle(job: number, answer: RegexAnswer | Error): void {
-  waiting.get(job)?.(answer)
-  waiting.delete(job)
+function rejectAll(error: Error): void {
+  for (const { reject } of pendingJobs.values()) reject(error)
 }
 
-function settleAll(error: Error): void {
-  for (const job of [...waiting.keys()]) settle(job, error)
-}
-
-/** Searches on the regex thread; the places of the patterns that are found, or undefined when the automaton gave up. */
+/**
+ * Searches texts for patterns in the regex worker. Returns the indexes of the patterns that match any of the
+ * texts; undefined if the automaton could not be built or ran out of memory.
+ */
 export async function searchInRegexWorker(
   sources: readonly string[],
   texts: readonly string[],
 ): Promise<readonly number[] | undefined> {
-  const set = numberOf(sources)
+  const set = setIdOf(sources)
   const first = await runInRegexWorker({ type: 'search', set, texts })
   const result =
     first === UNKNOWN_SET ? await runInRegexWorker({ type: 'search', set, sources, texts }) : first
   return typeof result === 'object' ? result : undefined
 }
 
-const numbers = new WeakMap<readonly string[], number>()
-let last = 0
+const setIds = new WeakMap<readonly string[], number>()
+let lastSetId = 0
 
-/** The same number for the same list: the thread keeps automata by it. */
-function numberOf(sources: readonly string[]): number {
-  const number = numbers.get(sources) ?? ++last
-  numbers.set(sources, number)
-  return number
+/** Returns the same id for the same list object. The worker caches automata by id. */
+function setIdOf(sources: readonly string[]): number {
+  const id = setIds.get(sources) ?? ++lastSetId
+  setIds.set(sources, id)
+  return id
 }
