@@ -18,7 +18,7 @@ const BUILT_INS = new Map(
 const BUILT_IN = [...BUILT_INS.keys()]
 
 interface Case {
-  readonly what: string
+  readonly title: string
   /** Listed after the built-in plugins; ignored if `list` is set. */
   readonly use?: readonly (string | { readonly use: string; readonly options?: JsonObject })[]
   readonly list?: readonly (string | { readonly use: string; readonly options?: JsonObject })[]
@@ -29,32 +29,32 @@ interface Case {
 
 const cases: readonly Case[] = [
   {
-    what: 'an unknown name',
+    title: 'an unknown name',
     use: ['firewal'],
     messageParts: ['plugin "firewal" is not a built-in', 'npm install firewal'],
   },
   {
-    what: 'a built-in listed twice',
+    title: 'a built-in listed twice',
     use: ['plan'],
     messageParts: ['plugin "plan" is listed twice. List it once.'],
   },
   {
-    what: 'a wrong order',
+    title: 'a wrong order',
     list: ['plan', 'auth'],
     messageParts: ['plugin "plan" must be listed after "auth". Move it down.'],
   },
   {
-    what: 'a missing required plugin',
+    title: 'a missing required plugin',
     list: BUILT_IN.filter((name) => name !== 'auth'),
     messageParts: ['plugin "plan" requires "auth", which is not listed. List "auth" before it.'],
   },
   {
-    what: 'options of a plugin that takes none',
+    title: 'options of a plugin that takes none',
     list: [{ use: 'auth', options: { strict: true } }, ...BUILT_IN.slice(1)],
     messageParts: ['the options of plugin "auth" are not valid: unknown field "strict"'],
   },
   {
-    what: 'a package with a missing dependency',
+    title: 'a package with a missing dependency',
     use: ['broken'],
     packages: { broken: `import 'left-pad'\n${x()}` },
     messageParts: [
@@ -64,55 +64,55 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    what: 'a contract that is not a number',
+    title: 'a contract that is not a number',
     use: ['x'],
     packages: { x: x(`contract: '1',`) },
     messageParts: ['plugin "x" requires version "1" of the plugin contract'],
   },
   {
-    what: 'an invalid options schema',
+    title: 'an invalid options schema',
     use: ['x'],
     packages: { x: x(`options: { type: 'objekt' },`) },
     messageParts: ['the options schema of plugin "x" is not a valid JSON schema: '],
   },
   {
-    what: 'a package with the name of a built-in',
+    title: 'a package with the name of a built-in',
     use: ['x'],
     packages: { x: `export default { name: 'audit', setup: () => ({}) }` },
     messageParts: ['plugin "audit" from "x" has the same name as plugin "audit". List only one of them.'],
   },
   {
-    what: 'an unknown field',
+    title: 'an unknown field',
     use: ['x'],
     packages: { x: x(`aplies: 'all',`) },
     messageParts: ['plugin "x" is invalid: unknown field "aplies"'],
   },
   {
-    what: 'an invalid value of applies',
+    title: 'an invalid value of applies',
     use: ['x'],
     packages: { x: x(`applies: 'everything',`) },
     messageParts: ['plugin "x" is invalid: applies must be one of inference, management, all'],
   },
   {
-    what: 'no name',
+    title: 'no name',
     use: ['x'],
     packages: { x: 'export default { setup: () => ({}) }' },
     messageParts: ['plugin "x" has no name. Add'],
   },
   {
-    what: 'no setup',
+    title: 'no setup',
     use: ['./x.mjs'],
     packages: { 'x.mjs': `export default { name: 'x' }` },
     messageParts: ['plugin "x" from "./x.mjs" has no setup function. Add'],
   },
   {
-    what: 'a setup that throws',
+    title: 'a setup that throws',
     use: ['x'],
     packages: { x: `export default { name: 'x', setup() { throw new Error('bad licence') } }` },
     messageParts: ['plugin "x" could not be set up: bad licence.'],
   },
   {
-    what: 'a setup that returns undefined',
+    title: 'a setup that returns undefined',
     use: ['x'],
     packages: { x: `export default { name: 'x', setup() {} }` },
     messageParts: [
@@ -120,13 +120,13 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    what: 'an unknown field in the result of setup',
+    title: 'an unknown field in the result of setup',
     use: ['x'],
     packages: { x: x('', 'decides: () => {}') },
     messageParts: ['plugin "x" could not be set up', 'unknown field "decides"'],
   },
   {
-    what: 'an action with an invalid schema',
+    title: 'an action with an invalid schema',
     use: ['x'],
     packages: {
       x: x('', `actions: [{ name: 'a', description: 'a', schema: { type: 3 }, combine: 'all', apply() {} }]`),
@@ -134,13 +134,13 @@ const cases: readonly Case[] = [
     messageParts: ['plugin "x" could not be set up: the schema of its action "a" is not a valid JSON schema'],
   },
   {
-    what: 'events without evolve',
+    title: 'events without evolve',
     use: ['x'],
     packages: { x: x('events: { types: { Seen: {} }, initial: () => 0 },') },
     messageParts: ['plugin "x" is invalid: events.evolve is required'],
   },
   {
-    what: 'a condition that is already defined',
+    title: 'a condition that is already defined',
     use: ['x', 'y'],
     packages: {
       x: x('', `conditions: [{ name: 'c', description: 'a', schema: {}, matcher: () => () => true }]`),
@@ -152,7 +152,7 @@ const cases: readonly Case[] = [
     messageParts: ['plugin "y" defines the condition "c", which is already defined. Rename it.'],
   },
   {
-    what: 'a function that returns no middleware',
+    title: 'a function that returns no middleware',
     use: ['x'],
     packages: { x: 'export default (options) => 7' },
     messageParts: [
@@ -162,8 +162,8 @@ const cases: readonly Case[] = [
 ]
 
 describe('setUpPlugins rejects, with a single-line message,', () => {
-  for (const { what, use = [], list = [...BUILT_IN, ...use], packages = {}, messageParts } of cases) {
-    it(what, async () => {
+  for (const { title, use = [], list = [...BUILT_IN, ...use], packages = {}, messageParts } of cases) {
+    it(title, async () => {
       const folder = await installAll(packages)
       const entries = list.map((entry) =>
         typeof entry === 'string' ? { use: entry, options: {} } : { options: {}, ...entry },

@@ -34,7 +34,7 @@ const conversation: ChatRequest = {
 }
 
 describe('the texts of a request', () => {
-  it('include contents of all roles, tool arguments and results, but no structural fields or binary data', () => {
+  it('include contents, tool arguments and tool results, but no structural fields or binary data', () => {
     expect(stringValues(conversation)).to.deep.equal([
       'be kind',
       'look "here"',
