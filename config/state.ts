@@ -3,7 +3,8 @@ import type { Logger } from 'pino'
 import type { EventLog } from '../core/contract/index.ts'
 import { openSqliteLog } from '../core/event-log/sqlite/sqlite-log.ts'
 import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../core/events/streams.ts'
-import { retryWhileUnavailable, unlessAborted } from '../core/process/retry.ts'
+import { retryWhileUnavailable } from '../core/process/retry.ts'
+import { untilAborted } from '../core/process/timeout.ts'
 import { createClock } from '../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../plugins/auth/account-commands.ts'
 import type { Accounts } from '../projections/accounts.ts'
@@ -65,7 +66,7 @@ async function open(settings: StateSettings, logger: Logger, lasting?: LongRunni
     const list = listProjections(projections)
     const subscription = subscribeProjections(log, list, logger, position)
     opened.push(subscription)
-    await unlessAborted(subscription.caughtUp, lasting?.signal)
+    await untilAborted(subscription.caughtUp, lasting?.signal)
     if (lasting?.takesSnapshots) {
       const everyEvents = settings.snapshots.every_events
       const keeper = scheduleSnapshots(subscription, list, { folder, everyEvents, logger })

@@ -1,8 +1,9 @@
 import type { JsonObject } from './json.ts'
 
 /**
- * The canonical request: OpenAI's chat-completions body. Every dialect reads into it and every provider writes from it.
- * Fields that are not named here are kept, so a provider of the same format receives them untouched.
+ * The canonical request: the body of OpenAI's chat completions API. Dialects parse client requests into it,
+ * and provider adapters build their requests from it. Unknown fields are kept, so OpenAI-compatible providers
+ * receive them unchanged.
  */
 export interface ChatRequest extends JsonObject {
   readonly model?: string
@@ -32,11 +33,11 @@ export interface Message extends JsonObject {
   readonly content?: string | readonly ContentPart[] | null
   readonly tool_calls?: readonly ToolCall[]
   readonly tool_call_id?: string
-  /** Thoughts of an earlier answer, given back by the client. */
+  /** Reasoning text of an earlier reply, sent back by the client. */
   readonly reasoning_content?: string | null
 }
 
-/** A part of a message: `{type:"text", text}`, or an image, audio or file part. */
+/** A part of a message: `{type: "text", text}`, or an image, audio or file part. */
 export interface ContentPart extends JsonObject {
   readonly type: string
   readonly text?: string
@@ -45,7 +46,7 @@ export interface ContentPart extends JsonObject {
 export interface ToolCall extends JsonObject {
   readonly id: string
   readonly function: { readonly name: string; readonly arguments: string } & JsonObject
-  /** What the provider gave with the call and wants back (`ToolStart`). */
+  /** Provider data that must be sent back with the call; see `ToolStart`. */
   readonly extra_content?: JsonObject
 }
 
@@ -54,7 +55,7 @@ export interface Tool extends JsonObject {
   readonly function?: { readonly name: string; readonly parameters?: JsonObject } & JsonObject
 }
 
-/** Token counts. `input` includes cached and cache-write tokens, `output` includes reasoning tokens. */
+/** Token counts. `input` includes `cached` and `cacheWrite`; `output` includes `reasoning`. */
 export interface Usage {
   readonly input: number
   readonly output: number
@@ -65,7 +66,10 @@ export interface Usage {
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
-/** What a provider can say. A whole reply is the list of its parts; `index` counts tool calls from 0 without gaps. */
+/**
+ * A part of a reply. A complete reply is the list of its parts. `index` numbers the tool calls of a reply
+ * from 0, without gaps.
+ */
 export type ReplyPart =
   | { readonly type: 'start'; readonly id: string; readonly model: string }
   | { readonly type: 'text'; readonly text: string }
@@ -76,7 +80,10 @@ export type ReplyPart =
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
 
-/** A tool call begins. `extra_content` is what the provider wants back with the call, such as Gemini's thought signature. */
+/**
+ * The start of a tool call. `extra_content` must be sent back to the provider with the call in the next
+ * request, such as Gemini's thought signature.
+ */
 export interface ToolStart {
   readonly type: 'tool-start'
   readonly index: number
@@ -86,33 +93,36 @@ export interface ToolStart {
 }
 
 /**
- * One record from a provider: its parts, and, where the provider speaks the canonical format, the record itself,
- * so that a client of the same format gets every field the provider sent.
+ * One record of a provider's reply: a stream event or a complete body. Providers that use the canonical
+ * format also set `native`, so clients of that format receive every field the provider sent.
  */
 export interface ReplyEvent {
   readonly parts: readonly ReplyPart[]
+  /** The parsed record, in the canonical format. */
   readonly native?: JsonObject
-  /** What `native` was parsed from. */
+  /** The JSON text that `native` was parsed from. */
   readonly source?: string
-  /** What `source` has in common with other records of the stream. */
+  /** The template that `source` shares with other records of the stream. */
   readonly pattern?: RecordPattern | undefined
 }
 
 /**
- * What records of a stream have in common: most of them say the same but for a few characters of text. A record that repeats another
- * but for such strings need not be parsed to be known.
+ * A template of stream records. Most records of a stream differ only in a few characters of text, so a record
+ * that matches the template is read without parsing its JSON.
  */
 export interface RecordPattern {
-  /** What every record begins with, up to the first string that differs, and ends with, from the last one on. */
+  /** The text of every matching record up to its first variable string. */
   readonly before: string
+  /** The text of every matching record after its last variable string. */
   readonly after: string
-  /** The value of the first string, of a record that repeats the pattern in all else; undefined of any other. */
+  /** Returns the value of the record's first variable string, or undefined if the record does not match. */
   read(record: string): string | undefined
 }
 
 /**
- * The answer of a provider. A stream gives the events that arrived together as one batch, is read at the client's pace,
- * and throws a `GatewayError` when the provider fails half-way.
+ * A provider's reply. A stream yields the events that arrived together as one batch. It is consumed at the
+ * client's pace (backpressure) and throws a `GatewayError` if the provider fails after the stream has
+ * started.
  */
 export type Reply =
   | { readonly type: 'whole'; readonly event: ReplyEvent }

@@ -5,27 +5,27 @@ import type { GatewayError } from './errors.ts'
 import type { Account, ClientConnection, Exchange } from './exchange.ts'
 import type { JsonObject } from './json.ts'
 
-/** Headers that the gateway itself puts on an answer. They are written with its head; where a plugin has set one of the name, that counts. */
+/** Response headers of the gateway itself. A header that a plugin sets by the same name wins. */
 export interface DefaultHeaders {
-  /** Each name once, in lower case. */
+  /** Sets a header. The name is lower case and set at most once per response. */
   setDefaultHeader(name: string, value: string): void
 }
 
-/** What the gateway adds to Koa's context. */
+/** Fields that the gateway adds to Koa's context. */
 export interface GatewayFields {
-  /** `req_…`, on every answer as `x-request-id`. */
+  /** `req_…`; sent on every response as `x-request-id`. */
   readonly requestId: string
-  /** `performance.now()` at arrival. */
+  /** `performance.now()` when the request arrived. */
   readonly startedAt: number
   readonly client: ClientConnection
   readonly res: DefaultHeaders
-  /** The path of the inference endpoint that serves the request, once it is found. */
+  /** Path of the matched inference endpoint; undefined before matching and on other endpoints. */
   endpoint?: string
-  /** How errors are answered from here on; the general envelope where nobody said. */
+  /** Builds the response body of an error; the general envelope if undefined. */
   errorBody?: (error: GatewayError) => JsonObject
-  /** Set by `auth`. */
+  /** Set by the `auth` plugin. */
   account: Account
-  /** Set on inference endpoints, once the body was read; that is before the first plugin that reads requests. */
+  /** Set on inference endpoints once the body was read, before the first plugin that needs the request. */
   exchange: Exchange
 }
 
@@ -35,41 +35,45 @@ export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => void | Prom
 
 export type GatewayRouter = Router<DefaultState, GatewayFields>
 
-/** A client's format: reads requests into the canonical form, writes replies and errors back. */
+/** A client format: parses requests to the canonical form, and formats replies and errors. */
 export interface Dialect {
-  /** Throws 400 naming the parameter at fault. */
+  /** Throws a `GatewayError` (400) that names the invalid parameter. */
   parseRequest(body: JsonObject, ctx: GatewayContext): ChatRequest | Promise<ChatRequest>
-  /** Models to try before the automatic choice, best first. */
+  /** Returns the models to try before automatic routing, best first. */
   parsePreferences?(body: JsonObject): readonly string[]
-  /** Request fields that the endpoint fills in where the caller left them out. */
+  /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
-  /** The body, or its JSON. */
+  /** Returns the response body of a complete reply, as an object or as its JSON text. */
   writeWhole(exchange: Exchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
-  /** Whole SSE records, several in one text when they arrived together. Ends with an error record instead of throwing. */
+  /**
+   * Yields complete SSE records, several per string if they arrived together. Ends with an error record;
+   * never throws.
+   */
   writeStream(exchange: Exchange, ctx: GatewayContext): AsyncIterable<string>
   errorBody(error: GatewayError): JsonObject
 }
 
-/** A request whose answer has ended, refused ones included. */
+/** A request whose response has ended. Includes rejected requests. */
 export interface EndedRequest {
   /** `req_…`. */
   readonly id: string
   readonly method: string
-  /** As the caller wrote it: never a label of a metric. */
+  /** As the caller sent it: unbounded, so not for metric labels. */
   readonly path: string
-  /** The pattern that served it, such as `/v1/routing-rules/:id`; undefined when there was none. */
+  /** Pattern of the matched route, such as `/v1/routing-rules/:id`; undefined if no route matched. */
   readonly endpoint: string | undefined
   readonly status: number
-  /** The client did not wait for the end. */
+  /** The client disconnected before the response ended. */
   readonly isAborted: boolean
-  /** `performance.now()` at arrival and at the end. */
+  /** `performance.now()` when the request arrived. */
   readonly startedAt: number
+  /** `performance.now()` when the response ended. */
   readonly endedAt: number
-  /** Undefined when the caller was not known. */
+  /** Undefined if the caller was not authenticated. */
   readonly account: Account | undefined
-  /** Undefined on other than inference endpoints, and when the request could not be read. */
+  /** Undefined on endpoints other than inference, and if the request could not be parsed. */
   readonly exchange: Exchange | undefined
 }
 
-/** Called on the hot path, once per request. */
+/** Called once per request, on the hot path. */
 export type RequestObserver = (request: EndedRequest) => void

@@ -1,8 +1,8 @@
 import type { JsonObject } from './json.ts'
 
 /**
- * Every error the gateway answers with: HTTP status, the `type` on the wire, and whether another target may be tried.
- * A message says what to do about it and never holds a secret or an internal detail.
+ * Every error code of the gateway, with its HTTP status and its `type` on the wire. `failover`: another
+ * target may be tried. Messages say what to do and never contain secrets or internal details.
  */
 const TABLE = {
   malformed_request: { status: 400, type: 'invalid_request_error' },
@@ -10,7 +10,7 @@ const TABLE = {
   invalid_value: { status: 400, type: 'invalid_request_error' },
   missing_parameter: { status: 400, type: 'invalid_request_error' },
   unsupported_parameter: { status: 400, type: 'invalid_request_error' },
-  // By a plugin, with a status of its own.
+  // Thrown by plugins, with their own status.
   refused: { status: 400, type: 'invalid_request_error' },
   invalid_rule: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
@@ -32,7 +32,7 @@ const TABLE = {
   shutting_down: { status: 503, type: 'service_unavailable_error' },
   event_log_unavailable: { status: 503, type: 'service_unavailable_error' },
   event_log_full: { status: 507, type: 'service_unavailable_error' },
-  // What providers do (docs/providers.md, "Errors and retries" and docs/routing.md, "Failover").
+  // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
   provider_refused: { status: 400, type: 'invalid_request_error' },
   provider_authentication_error: { status: 502, type: 'api_error' },
   provider_quota_exceeded: { status: 429, type: 'rate_limit_error', failover: true },
@@ -54,17 +54,17 @@ interface ErrorRow {
 const ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = TABLE
 
 export interface ErrorDetails {
-  /** In place of the code's own status. */
+  /** HTTP status; that of the error code if undefined. */
   readonly status?: number
-  /** The request field at fault. */
+  /** Path of the invalid request field, such as `messages[0].role`. */
   readonly param?: string
-  /** The `code` on the wire where it is finer than ours, such as a provider's `context_length_exceeded`. */
+  /** A more specific `code` for the response body, such as a provider's `context_length_exceeded`. */
   readonly wireCode?: string
-  /** Facts for the caller's program, such as `{rule_id}`. */
+  /** Machine-readable details, such as `{rule_id}`. */
   readonly meta?: JsonObject
-  /** Faults by field, for validation answers. */
+  /** Validation issues by field. */
   readonly errors?: Readonly<Record<string, readonly string[]>>
-  /** Whole seconds until another try makes sense. */
+  /** Whole seconds to wait before a retry. */
   readonly retryAfter?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
@@ -72,13 +72,13 @@ export interface ErrorDetails {
 
 const GATEWAY_ERROR = Symbol.for('signalbox.GatewayError')
 
-/** The error that every endpoint answers with. `message` is sent to the caller; `cause` is only logged. */
+/** The error of every endpoint. `message` is sent to the caller, without API keys; `cause` is only logged. */
 export class GatewayError extends Error {
   static {
     Object.defineProperty(GatewayError.prototype, GATEWAY_ERROR, { value: true })
   }
 
-  /** Also true for errors of another copy of Signalbox in this process, such as one a plugin package installed. */
+  /** Also true for errors of another copy of Signalbox in this process, such as a plugin's dependency. */
   static isInstance(error: unknown): error is GatewayError {
     return error instanceof Error && GATEWAY_ERROR in error
   }
@@ -105,7 +105,7 @@ export class GatewayError extends Error {
     return this.details.wireCode ?? this.code
   }
 
-  /** True when another target may succeed where this one failed. */
+  /** True if another target may be tried. */
   get mayFailOver(): boolean {
     return ERRORS[this.code].failover ?? false
   }
@@ -113,7 +113,10 @@ export class GatewayError extends Error {
 
 const API_KEY = /\btr_[0-9A-Za-z]{43}\b/g
 
-/** Callers put keys where they do not belong, such as into a path, and messages say what was not found. */
+/**
+ * Replaces API keys of the gateway by `[redacted]`. Callers put keys in the wrong place, such as a path, and
+ * messages quote their input.
+ */
 export function redactApiKeys(text: string): string {
   return text.includes('tr_') ? text.replace(API_KEY, '[redacted]') : text
 }

@@ -1,17 +1,17 @@
 import type { JsonObject } from './json.ts'
 
-/** Place of an event in the whole log: a positive integer that only grows, with gaps allowed. 0 is before the first event. */
+/** Position of an event in the log: a positive, increasing integer with gaps. 0 is before the first event. */
 export type Position = number
 
-/** What is known about an event besides its content. */
+/** Metadata stored with an event. */
 export interface EventMetadata {
-  /** Who caused it: a key id, `admin`, `cli` or `system`. */
+  /** The author of the change: a key id, `admin`, `cli` or `system`. */
   readonly actor: string
-  /** The request that caused it, where there was one. */
+  /** The request that caused the event, if any. */
   readonly requestId?: string
   /** ISO 8601 UTC with six decimals. */
   readonly time: string
-  /** Version of the event's shape, for upcasts. */
+  /** Schema version of `data`, for upcasts. */
   readonly schema: number
 }
 
@@ -20,7 +20,7 @@ export interface NewEvent {
   readonly data: JsonObject
 }
 
-/** An event as the log holds it. `revision` counts from 0 within its stream. */
+/** A stored event. `revision` counts the events of its stream from 0. */
 export interface RecordedEvent extends NewEvent {
   readonly stream: string
   readonly revision: number
@@ -28,46 +28,53 @@ export interface RecordedEvent extends NewEvent {
   readonly metadata: EventMetadata
 }
 
-/** The revision of the stream's last event; -1 for a stream that must not exist yet; `any` for no check. */
+/** Revision of the stream's last event; -1 if the stream must not exist yet; `any` to skip the check. */
 export type ExpectedRevision = number | 'any'
 
 export interface AppendOptions {
   readonly expectedRevision: ExpectedRevision
   readonly metadata: EventMetadata
-  /** Whole seconds until the events are gone for good: on expiring streams, and only there. */
+  /** Whole seconds until the events expire. Required on expiring streams, not allowed on others. */
   readonly maxAge?: number
 }
 
-/** `revision` and `position` of the last event that the append wrote. */
+/** Revision and position of the last event written by an append. */
 export interface Appended {
   readonly revision: number
   readonly position: Position
 }
 
 /**
- * Events in streams, durable and in one order. Stream names are `category-id`. Streams of the category `response` expire: they
- * are kept apart from all others, no follower sees them, and their positions are no place to follow from.
+ * A durable log of events in streams, with one total order. Stream names are `category-id`. Streams of the
+ * category `response` expire: they are stored separately, subscriptions skip them, and a subscription cannot
+ * start at their positions.
  */
 export interface EventLog {
   /**
-   * Writes all events or none, and resolves when they are on disk.
-   * Rejects with `WrongRevision` when the stream is not at `expected`, with `LogUnavailable` when nothing could be written,
-   * or when that is not known: see `maybeWritten`.
+   * Writes all events or none, and resolves when they are on disk. Rejects with `WrongExpectedRevisionError`
+   * if the stream is not at `options.expectedRevision`, and with `EventLogUnavailableError` if the events
+   * could not be written or the outcome is unknown.
    */
   append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended>
-  /** The events of one stream in order, from a revision on; nothing for a stream that does not exist. */
+  /**
+   * Yields the events of one stream in order, starting at revision `from`. Yields nothing if the stream does
+   * not exist.
+   */
   read(stream: string, from?: number): AsyncIterable<RecordedEvent>
   /**
-   * Every event after `from`, in log order: first those already there, then `caught-up` once, then each new one,
-   * whichever process wrote it. Ends when the signal aborts. `streams`, a category
-   * with its `-`, leaves out all others.
+   * Yields every event after position `from` in log order: stored events first, then `caught-up` once, then
+   * new events of all processes. Ends when the signal aborts. `streams` is a stream name prefix (a category
+   * with its `-`) that filters the events.
    */
   subscribe(from: Position, signal: AbortSignal, streams?: string): AsyncIterable<RecordedEvent | 'caught-up'>
-  /** Lets followers look now for what other processes have written, for those who know that there is something. */
+  /** Makes subscriptions read events of other processes now, instead of at their next poll. */
   poll?(): void
-  /** Takes an expiring stream away for good; its name is not used again. Nothing happens when there is none. */
+  /**
+   * Deletes an expiring stream permanently; its name must not be reused. Does nothing if the stream does not
+   * exist.
+   */
   deleteStream(stream: string): Promise<void>
-  /** Waits for appends under way, then lets go of the store. */
+  /** Waits for appends in flight, then closes the store. */
   close(): Promise<void>
 }
 
@@ -91,7 +98,7 @@ export class WrongExpectedRevisionError extends Error {
   readonly actual: number
 
   constructor(stream: string, expected: number, actual: number) {
-    super(`stream ${stream} is at revision ${actual}, not at ${expected}`)
+    super(`stream ${stream} is at revision ${actual}, expected ${expected}`)
     this.name = 'WrongExpectedRevisionError'
     this.stream = stream
     this.expected = expected
@@ -102,9 +109,9 @@ export class WrongExpectedRevisionError extends Error {
 const EVENT_LOG_UNAVAILABLE_ERROR = Symbol.for('signalbox.EventLogUnavailableError')
 
 /**
- * The event log could not read or write. `diskFull`: its disk has no space left. `outcomeUnknown`: the response to
- * an append was lost, so its events may or may not be stored; otherwise they are not. `transient`: a retry may
- * succeed.
+ * The event log could not read or write. `diskFull`: its disk has no space left. `outcomeUnknown`: the
+ * response to an append was lost, so its events may or may not be stored; otherwise they are not.
+ * `transient`: a retry may succeed.
  */
 export class EventLogUnavailableError extends Error {
   static {
@@ -136,8 +143,8 @@ interface EventLogUnavailableOptions {
   readonly transient?: boolean
 }
 
-/** Reads an event of one schema version as the version after it would have written it: type and data may both differ. */
+/** Converts an event of one schema version to the next version. Both `type` and `data` may change. */
 export type Upcast = (event: NewEvent) => NewEvent
 
-/** By the schema version that wrote the event, then by its type. What is not here has not changed from that version to the next. */
+/** Upcasts by the schema version of the event, then by event type. Types not listed did not change. */
 export type Upcasts = Readonly<Record<number, Readonly<Record<string, Upcast>>>>

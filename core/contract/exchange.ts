@@ -5,36 +5,39 @@ import type { JsonObject } from './json.ts'
 import type { Model, Target } from './provider.ts'
 import type { Mode, RuleSet } from './rules.ts'
 
-/** One inference request on its way through the plugins: each reads what earlier ones left and adds its own. */
+/**
+ * One inference request on its way through the plugin chain. Each plugin reads the results of earlier ones
+ * and adds its own.
+ */
 export interface Exchange {
   /** `req_…`; also the `x-request-id` header. */
   readonly id: string
   readonly account: Account
-  /** Whether the client still waits. Every wait heeds it. */
+  /** The client's connection. Every wait must end when the client disconnects. */
   readonly client: ClientConnection
-  /** `performance.now()` at arrival. */
+  /** `performance.now()` when the request arrived. */
   readonly startedAt: number
-  /** The user's rules as they were at arrival. */
+  /** The user's rules when the request arrived; `plan` clears them if the user's plan includes no rules. */
   rules: RuleSet
-  /** The log position that decided this request: give it back as `as_of` to see the same rules. */
+  /** Log position of the caller's rules and account. Queries with this `as_of` show the same rules. */
   readonly rulesPosition: number
-  /** The request in canonical form; the firewall replaces it when it masks. */
+  /** The request in canonical form. The firewall replaces it when it masks text. */
   request: ChatRequest
-  /** Left by routing: where the request may go, best first. */
+  /** Set by `routing`: the targets to try, best first. */
   route?: Route
-  /** Left by dispatch: the target that answered. */
+  /** Set by `dispatch`: the target that replied. */
   target?: Target
-  /** Left by dispatch. */
+  /** Set by `dispatch`. */
   reply?: Reply
-  /** Left by decorate: what the answer says about how it came about. */
+  /** Set by `decorate`: extension fields of the response. */
   decoration?: Decoration
-  /** Models that the caller would like, best first; they go before the automatic choice. */
+  /** Models preferred by the caller, best first. They are tried before automatic routing. */
   readonly preferences: readonly string[]
-  /** Request fields that the caller left out and the endpoint filled in: leaving them out again needs no warning. */
+  /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */
   readonly defaulted: readonly string[]
-  /** What the answer used, once the provider has said so. */
+  /** Token usage; undefined until the provider reports it. */
   usage?: Usage
-  /** Why a stream broke off after it had begun. */
+  /** Why the stream failed after it had started. */
   error?: GatewayError
   readonly warnings: Warning[]
   readonly trace: RuleTraceEntry[]
@@ -43,14 +46,15 @@ export interface Exchange {
 
 export interface Route {
   readonly mode: Mode
-  /** Never empty. A pinned route has one target. */
+  /** Never empty. A fixed route has exactly one target. */
   readonly targets: readonly [Target, ...Target[]]
+  /** The request or a rule chose the target: it is retried once, and there is no failover. */
   readonly isFixed: boolean
-  /** Every model that could have served the request, for comparing costs. */
+  /** Returns every model that could have served the request, for cost comparison. */
   candidates(): readonly Model[]
-  /** One sentence that says what decided. */
+  /** Why the target was chosen, as one sentence. */
   readonly reason: string
-  /** 0 to 1: the winner's score; 1 for a pinned target. */
+  /** Score of the best target, from 0 to 1; 1 for a fixed route. */
   readonly score: number
 }
 
@@ -60,7 +64,7 @@ export interface Warning {
   readonly message: string
 }
 
-/** An entry of `metadata.rule_trace`: what became of one action of one rule. */
+/** An entry of `metadata.rule_trace`: the outcome of one action of one rule. */
 export interface RuleTraceEntry {
   readonly kind: 'routing' | 'firewall'
   readonly rule_id: number
@@ -73,17 +77,20 @@ export interface RuleTraceEntry {
 /** One call to a provider. */
 export interface Attempt {
   readonly target: Target
-  /** `ok`, the code of the error, or `cancelled` when the client left meanwhile. */
+  /** `ok`, the error code, or `cancelled` if the client disconnected. */
   readonly outcome: 'ok' | 'cancelled' | ErrorCode
-  /** `performance.now()` when it was sent. */
+  /** `performance.now()` when the request was sent. */
   readonly startedAt: number
-  /** Until the whole reply, the first events of a stream, or the failure. */
+  /** Milliseconds until the complete reply, the first events of a stream, or the error. */
   readonly ms: number
 }
 
-/** Extension fields of an answer (docs/api.md, "Metadata and warnings"). `first` goes on a stream's first record, `last()` on its last and on a whole answer. */
+/**
+ * Extension fields of a response (docs/api.md, "Metadata and warnings"). `first` is added to the first record
+ * of a stream, `last()` to its last record or to a complete response.
+ */
 export interface Decoration {
-  /** Names and values. */
+  /** Pairs of header name and value. */
   readonly headers: readonly (readonly [string, string])[]
   readonly first: JsonObject
   last(): JsonObject
@@ -97,27 +104,32 @@ export function isPlan(text: string): text is Plan {
   return (PLANS as readonly string[]).includes(text)
 }
 
-/** A user's own limit of requests per minute: `null` is none, left out the plan's limit holds. */
+/** A user's own limit of requests per minute. Null: no limit; undefined: the plan's limit. */
 export type RequestLimit = number | null
 
-/** Who is calling, as the auth plugin found it. */
+/** The authenticated caller. */
 export interface Account {
   readonly userId: number
   readonly name: string
   readonly plan: Plan
+  /** Undefined: the plan's limit. */
   readonly requestsPerMinute?: RequestLimit
   readonly keyId: string
-  /** Position of the last event about this user. */
+  /** Log position of the last event about this user. */
   readonly position: Position
 }
 
-/** Whether the client still waits for its answer. */
+/** The connection to the client of a request. */
 export interface ClientConnection {
+  /** The client disconnected before the response ended. */
   readonly isAborted: boolean
-  /** Calls `notify` once when the client leaves before the answer has ended, at once if it has. Gives back what takes that back. */
+  /**
+   * Calls `notify` once if the client disconnects before the response ends (immediately if it already has).
+   * Returns an unsubscribe function.
+   */
   onAbort(notify: (reason: unknown) => void): () => void
-  /** Calls `notify` once when the answer has ended or the client has left, at once if that was so. */
+  /** Calls `notify` once the response has ended or the client has disconnected (immediately if it has). */
   onClose(notify: () => void): void
-  /** Aborts when the client leaves. Made on first use, and dear: on the hot path `whenLeft` is better. */
+  /** Aborts when the client disconnects. Created on first use; `onAbort` is cheaper on the hot path. */
   readonly signal: AbortSignal
 }

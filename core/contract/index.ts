@@ -1,6 +1,6 @@
-/** What plugin and provider packages may import, as `signalbox`. */
+/** The public API: plugin packages import it as `signalbox`. */
 
-/** For metrics of plugin packages: `new Counter({ …, registers: [host.metrics] })`. */
+/** For metrics of plugins: `new Counter({ …, registers: [host.metrics] })`. */
 export { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 export type * from './chat.ts'
 export type * from './context.ts'

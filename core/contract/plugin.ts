@@ -8,157 +8,169 @@ import type { Account, Exchange, Warning } from './exchange.ts'
 import type { JsonObject } from './json.ts'
 import type { Mode } from './rules.ts'
 
-/** Version of what a plugin may rely on: `Plugin`, `PluginParts`, `Host` and what they mention. A change that breaks plugins takes the next. */
+/** Version of the plugin API (`Plugin`, `PluginParts`, `Host`). Incremented by breaking changes. */
 export const CONTRACT_VERSION = 1
 
-/** A step of the chain, with what it needs to be placed right. The listed order in the configuration is the running order. */
+/** The default export of a plugin module. Plugins run in the order in which the settings list them. */
 export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
-  /** Unique in the list. */
+  /** Unique among the listed plugins. */
   readonly name: string
-  /** The `CONTRACT_VERSION` that it was written for; 1 when left out. */
+  /** The `CONTRACT_VERSION` that the plugin was written for; default 1. */
   readonly contract?: number
   /** Plugins that must be listed before this one. */
   readonly after?: readonly string[]
-  /** Which requests the middleware sees; `inference` when left out. */
+  /** Requests that the middleware runs for; default `inference`. */
   readonly applies?: 'inference' | 'management' | 'all'
-  /** `headers`: may run before the body is read. `request` when left out. */
+  /** `headers`: the middleware may run before the body is read. Default `request`. */
   readonly needs?: 'headers' | 'request'
-  /** JSON schema of the options; without it the plugin takes none. */
+  /** JSON schema of the options; if undefined, the plugin takes no options. */
   readonly options?: JsonObject
-  /** What the plugin writes to the event log, and the state that this leads to. */
+  /** The plugin's own event types, and the state built from them. */
   readonly events?: EventDeclaration<State, Event>
-  /** Called once at the start. Throwing stops the start, and names the plugin and the reason. */
+  /** Called once at startup, in every worker process. If it throws, startup fails and names the plugin. */
   setup(options: JsonObject, host: Host<State, Event>): PluginParts | Promise<PluginParts>
 }
 
+/** The result of `Plugin.setup`. All parts are optional. */
 export interface PluginParts {
   readonly middleware?: GatewayMiddleware
   /**
-   * What the plugin makes of an inference request before it is sent, as a change to the exchange and nothing else. It runs in front of
-   * the plugin's middleware, and when a request is simulated. Throwing refuses the request.
+   * Changes or rejects an inference request before it is sent to a provider. Must have no effect except on
+   * the exchange, because simulations call it, too. Runs before the plugin's middleware. Throw a
+   * `GatewayError` to reject the request.
    */
   decide?(exchange: Exchange): void | Promise<void>
-  /** Inference endpoints by their path, each in a client's format: `POST` there runs the `inference` chain. */
+  /** Inference endpoints by path. `POST` to a path runs the `inference` chain with this dialect. */
   readonly dialects?: Readonly<Record<string, Dialect>>
-  /** Adds endpoints for authenticated users; the `management` chain runs before them. */
+  /** Adds endpoints for authenticated users. The `management` chain runs before them. */
   routes?(router: GatewayRouter): void
-  /** Adds endpoints that no chain guards: the plugin checks the caller itself. */
+  /** Adds endpoints without authentication: no chain runs before them, the plugin must check the caller. */
   publicRoutes?(router: GatewayRouter): void
-  /** Keys that `match_json` of routing rules may hold besides the built-in ones. */
+  /** Additional keys of `match_json` in routing rules. */
   readonly conditions?: readonly Condition[]
-  /** Keys that `action_json` of routing rules may hold besides the built-in ones. */
+  /** Additional keys of `action_json` in routing rules. */
   readonly actions?: readonly Action[]
-  /** The plugin's endpoints in `/openapi.json`: OpenAPI 3.1 path items by path. */
+  /** OpenAPI 3.1 path items by path, for `/openapi.json`. */
   readonly openapi?: JsonObject
-  /** Hears of every request on every address when its answer has ended, also of those that no chain saw. */
+  /**
+   * Called for every request on every listener when its response has ended, including requests that no chain
+   * saw.
+   */
   readonly observeRequest?: RequestObserver
-  /** The body of an error answer on these routes; the general envelope when left out. */
+  /** Builds the error body of the plugin's routes; default: the general envelope. */
   errorBody?(error: GatewayError): JsonObject
+  /** Called at shutdown, in reverse order of the plugins. */
   close?(): Promise<void>
 }
 
-/** What the gateway lends to a plugin. */
+/** Services of the gateway for a plugin. */
 export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
-  /** Everything that happened, for reading. */
+  /** The whole event log, read-only. */
   readonly log: Pick<EventLog, 'read' | 'subscribe'>
-  /** The plugin's own events: those that it declares. */
+  /** The plugin's own events. All methods throw if the plugin declares no `events`. */
   readonly events: PluginEvents<State, Event>
-  /** Conditions and actions of all plugins; complete once every plugin is set up. */
+  /** Conditions and actions of all plugins; complete when all plugins are set up. */
   readonly operators: OperatorRegistry
-  /** Runs what all plugins decide about a request, in their order; complete once every plugin is set up. */
+  /** Runs `decide` of all plugins in order. Complete when all plugins are set up. */
   decide(exchange: Exchange): Promise<void>
-  /** How all plugins describe their endpoints; complete once every plugin is set up. */
+  /** Returns the OpenAPI path items of all plugins. Complete when all plugins are set up. */
   openapi(): readonly JsonObject[]
   readonly logger: Logger
-  /** Where metrics are registered; `/metrics` shows them. Labels take values from closed sets only. */
+  /** Registry of the metrics at `/metrics`. Label values must come from bounded sets. */
   readonly metrics: Registry
 }
 
-/** The words of routing rules, by name. */
+/** Conditions and actions of routing rules, by name. */
 export interface OperatorRegistry {
   readonly conditions: ReadonlyMap<string, Condition>
   readonly actions: ReadonlyMap<string, Action>
 }
 
-/** What the conditions of a routing rule look at. */
+/** Input of the conditions of a routing rule. */
 export interface RoutingInput {
   readonly account: Account
-  /** After masking. */
+  /** The request after the firewall masked it. */
   readonly request: ChatRequest
-  /** The body's `metadata`, else the JSON object that `user` holds. */
+  /** `metadata` of the body, else the JSON object in `user`, else `{}`. */
   readonly metadata: JsonObject
-  /** The mode that the request asks for; `balance` when it names a model. */
+  /** The mode of the request; `balance` if it names a model. */
   readonly mode: Mode
 }
 
 export type Matcher = (input: RoutingInput) => boolean
 
-/** A key of a rule document, its values, and what they mean. */
+/** A key of `match_json` or `action_json`, with the schema of its values. */
 interface Operator {
   /** Unique among all plugins. */
   readonly name: string
+  /** JSON schema of the value. Must mean the same in draft 7 and 2020-12; no `$ref`. */
   readonly schema: JsonObject
-  /** Completes "<name> must be …". */
+  /** Completes "<name> must be …" in error messages. */
   readonly description: string
-  /** The value as it is stored; as given when left out. */
-  normalise?(value: unknown): unknown
+  /** Returns the value to store for a valid value; default: the value itself. */
+  normalize?(value: unknown): unknown
 }
 
-/** A key of `match_json`. It is compiled once per rule change. */
+/**
+ * A key of `match_json`. Its values are compiled once per rule change: `matcher` returns a function of the
+ * request, `literals` returns texts to search in the user's messages, ignoring case. A condition with
+ * literals holds if any of them is found; the literals of all rules are searched in one pass.
+ */
 export type Condition = Operator & {
-  /** What the owner should know about a value that is accepted, as a sentence. */
+  /** Returns a warning about a valid value, as a sentence, or undefined. */
   lint?(value: unknown): string | undefined
-} & (
-    | { matcher(value: unknown): Matcher }
-    /** Holds when any of these is found, in any case, in the user's texts; all rules are searched in one pass. */
-    | { literals(value: unknown): readonly string[] }
-  )
+} & ({ matcher(value: unknown): Matcher } | { literals(value: unknown): readonly string[] })
 
-/** What the matching rules make of a request together; actions change it. */
+/** The routing decision that the actions of all matching rules build together. */
 export interface RoutingDraft {
   provider?: string
   model?: string
   mode?: Mode
-  /** Goes to the provider; replaced, never changed in place. */
+  /** The request for the provider. Actions replace it; they must not change it in place. */
   request: ChatRequest
   readonly warnings: Warning[]
 }
 
 /** A key of `action_json`. */
 export interface Action extends Operator {
-  /** `first`: of several matching rules only the first applies; `all`: each does. */
+  /** `first`: only the first matching rule with this action applies; `all`: every one does. */
   readonly combine: 'first' | 'all'
+  /** Changes the draft. `value` is the stored value. */
   apply(value: unknown, draft: RoutingDraft): void
 }
 
-/** Who asks for a change: a key id, `admin`, `cli` or `system`, and the request it came with. */
+/** The author of a change, and the request that caused it, if any. */
 export interface Author {
+  /** A key id, `admin`, `cli` or `system`. */
   readonly actor: string
   readonly requestId?: string
 }
 
 /**
- * The types of events that a plugin writes, and the state that they lead to. In the log a type is `{plugin}:{type}` and stands in
- * the stream `plugin-{plugin}:{subject}`, so that no two plugins meet.
+ * The event types of a plugin, and the state built from them. The log stores a type as `{plugin}:{type}`, in
+ * the stream `plugin-{plugin}:{subject}`, so plugins cannot collide.
  */
 export interface EventDeclaration<State = unknown, Event extends NewEvent = NewEvent> {
-  /** By type, the JSON schema that `data` must fit when it is appended. */
+  /** JSON schemas of `data`, by event type. Checked on append. */
   readonly types: Readonly<Record<Event['type'], JsonObject>>
-  /** Version of these shapes, from 1 on; 1 when left out. Whoever changes a shape takes the next number and writes an upcast. */
+  /** Version of the schemas; default 1. A change of a schema must increment it and add an upcast. */
   readonly version?: number
-  /** How events of older versions read today; types stand here without the plugin's name. */
+  /** Upcasts from older versions. Types are without the plugin's name. */
   readonly upcasts?: Upcasts
-  /** The state before the first event. */
+  /** Returns the state before the first event. */
   initial(): State
-  /** The state after the event, which may be the same object, changed. The event and the state before are all that it may depend on. */
+  /**
+   * Returns the state after the event: a new object, or `state` changed in place. Must be deterministic and
+   * depend on nothing but its parameters.
+   */
   evolve(state: State, event: PluginEvent<Event>): State
 }
 
-/** What happened, as the plugin's version today reads it; `type` is without the plugin's name. */
+/** A stored event of a plugin, converted to the current version. `type` is without the plugin's name. */
 export type PluginEvent<Event extends NewEvent = NewEvent> = Event & {
-  /** What it is about, as it was appended. */
+  /** The subject passed to `append`. */
   readonly subject: string
-  /** Counts the subject's events from 0. */
+  /** Number of the event among those of its subject, from 0. */
   readonly revision: number
   readonly position: Position
   /** ISO 8601 UTC with six decimals. */
@@ -167,18 +179,22 @@ export type PluginEvent<Event extends NewEvent = NewEvent> = Event & {
 
 /** A plugin's own events. */
 export interface PluginEvents<State = unknown, Event extends NewEvent = NewEvent> {
-  /** The state that all events lead to, as far as this node has seen the log; at `setup` that is all there were. */
+  /**
+   * Returns the state after all events that this process has applied; in `setup`, all stored events. Throws
+   * if `evolve` failed.
+   */
   state(): State
   /**
-   * Appends events about a subject, such as `user-7`, and resolves when they are on disk and `state()` shows them. A function
-   * decides on the state and is asked again when somebody else wrote about the same subject meanwhile; no events: nothing to do.
-   * Rejects when an event does not fit its schema, and with `LogUnavailable` while the log is away.
+   * Appends events to a subject, such as `user-7`. Resolves when they are on disk and `state()` includes
+   * them. A function computes the events from the state; it is called again if another writer changed the
+   * subject in the meantime. Resolves to undefined if there are no events. Rejects if an event does not match
+   * its schema, and with `EventLogUnavailableError` while the event log is unavailable.
    */
   append(
     subject: string,
     events: readonly Event[] | ((state: State) => readonly Event[]),
     author: Author,
   ): Promise<Appended | undefined>
-  /** The subject's events, oldest first. */
+  /** Yields the events of a subject, oldest first. */
   read(subject: string): AsyncIterable<PluginEvent<Event>>
 }

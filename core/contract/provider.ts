@@ -1,52 +1,54 @@
 import type { ChatRequest, ReplyEvent } from './chat.ts'
 import type { GatewayError } from './errors.ts'
 
-/** Where a request goes. `entry` is the catalogue's row; without it the name is passed to the provider as it stands. */
+/** The provider and model that a request is sent to. */
 export interface Target {
   readonly provider: string
   readonly model: string
-  /** The name by which the model was asked for, where that is another. */
+  /** The model name in the request, if it differs from `model`. */
   readonly alias?: string
+  /** The model's catalogue entry. Undefined: `model` is sent to the provider unchanged. */
   readonly entry?: Model
 }
 
-/** The HTTP request to a provider, relative to its base URL. */
+/** The HTTP request to a provider. `path` is relative to the provider's base URL. */
 export interface ProviderRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Request fields that the target cannot take and that were left out; the caller is warned. */
+  /** Request fields that the target does not support and that were left out. The caller gets a warning. */
   readonly omitted: readonly string[]
 }
 
-/** One SSE record; `event` is empty where the provider names none. */
+/** One SSE record. `event` is empty if the record has no event name. */
 export interface SseEvent {
   readonly event: string
   readonly data: string
 }
 
-/** Reads one provider stream, record by record. It keeps state: one reader per reply. */
+/** Parses one provider stream, record by record. Stateful: one reader per reply. */
 export interface StreamReader {
-  /** True once the provider has said that the reply is complete. Left out where only the end of the bytes says so. */
+  /** True once the provider has marked the reply as complete. Omit it if only the end of the body does. */
   isDone?(): boolean
-  /** Throws a `GatewayError` on a record that reports a failure. */
+  /** Parses one record. Throws a `GatewayError` if the record reports an error. */
   read(event: SseEvent): readonly ReplyEvent[]
-  /** Called at the end of the bytes. Throws a `GatewayError` when the provider stopped before it was done. */
+  /** Called at the end of the body. Throws a `GatewayError` if the reply is incomplete. */
   end(): readonly ReplyEvent[]
 }
 
-/** A provider's wire format. Pure: values in, values out; the network is elsewhere. */
+/** The wire format of a provider. Its functions are pure and do no I/O. */
 export interface ProviderAdapter {
-  /** The format's name, such as `openai`. */
+  /** Name of the format, such as `openai`. */
   readonly format: string
   buildRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest
-  /** Reads the parsed JSON of a whole reply; throws a `GatewayError` when it is not one. */
+  /** Parses the JSON body of a complete reply. Throws a `GatewayError` if it is not a reply. */
   parseReply(body: unknown): ReplyEvent
   createStreamReader(): StreamReader
-  /** Turns an answer other than 2xx into the error that the client gets. `body` is at most a few KB of text. */
+  /** Converts a response with a status other than 2xx to the error for the client. */
   parseError(failure: ProviderErrorResponse): GatewayError
 }
 
+/** A provider's response with a status other than 2xx. `body` is text, cut to a few KB. */
 export interface ProviderErrorResponse {
   readonly provider: string
   readonly status: number
@@ -54,52 +56,57 @@ export interface ProviderErrorResponse {
   readonly body: string
 }
 
-/** USD per million tokens. */
+/** Prices in USD per million tokens. */
 export interface Price {
   readonly input: number
-  /** Input read from the provider's cache; as `input` when left out. */
+  /** Input tokens read from the provider's cache; default `input`. */
   readonly cached?: number
-  /** Input written to the provider's cache; as `input` when left out. */
+  /** Input tokens written to the provider's cache; default `input`. */
   readonly cache_write?: number
   readonly output: number
 }
 
-/** A row of the model catalogue (`config/models.yaml`). `price.above` holds for the whole request when its input is larger. */
+/** An entry of the model catalogue (`config/models.yaml`). */
 export interface Model {
   readonly id: string
   readonly provider: string
   readonly aliases: readonly string[]
-  /** Tokens of input and output together. */
+  /** Size of the context window: tokens of input and output together. */
   readonly context: number
+  /** Maximum output tokens. */
   readonly max_output: number
+  /** `above` replaces the prices for the whole request if its input is larger than `input_tokens`. */
   readonly price: Price & { readonly above?: Price & { readonly input_tokens: number } }
-  /** 0 to 100: how good the answers are, a default to tune. */
+  /** Quality of the replies from 0 to 100; a default to tune. */
   readonly quality: number
-  /** Expected milliseconds to a short answer, until live figures replace it. */
+  /** Expected milliseconds to a short reply, used until latency is measured. */
   readonly latency_ms: number
   readonly capabilities: {
     readonly tools: boolean
     readonly images: boolean
-    /** `none`, `json_object`, or both forms. */
+    /** `object`: JSON mode; `schema`: JSON mode and structured outputs. */
     readonly json: 'none' | 'object' | 'schema'
   }
-  /** Reasoning models take `max_completion_tokens` only. */
+  /** A reasoning model: accepts `max_completion_tokens`, not `max_tokens`. */
   readonly reasoning: boolean
-  /** False where the provider refuses temperature, top_p, penalties, logprobs and logit_bias. */
+  /** False if the provider rejects temperature, top_p, penalties, logprobs and logit_bias. */
   readonly sampling: boolean
   readonly quirks: Quirks
 }
 
-/** What a provider's adapter must know about a model, beyond what every provider's models have. Left out: nothing special. */
+/** Provider-specific behaviour of a model, for the provider's adapter. */
 export interface Quirks {
-  /** False where a forced `tool_choice` is refused (anthropic). */
+  /** False if a forced `tool_choice` is rejected (anthropic). */
   readonly forced_tools?: boolean
-  /** How thinking is asked for: by `effort`, also when left out, by a `budget` of tokens (anthropic), by `prompt_mode` (mistral). */
+  /**
+   * How thinking is enabled: an `effort` (default), a `budget` of tokens (anthropic), or `prompt_mode`
+   * (mistral).
+   */
   readonly thinking?: 'effort' | 'budget' | 'prompt_mode'
-  /** How thinking is switched off, where it can be (anthropic, mistral). */
+  /** How thinking is disabled, if possible (anthropic, mistral). */
   readonly thinking_off?: 'disabled' | 'between_tools'
-  /** The efforts that it takes, least first; when left out, all (anthropic), low to high (gemini) or none (mistral). */
+  /** Supported efforts in ascending order. Default: all (anthropic), low to high (gemini), none (mistral). */
   readonly efforts?: readonly string[]
-  /** The one mode in which `top_p` counts (deepseek): while thinking, from 0.95 up, or in `plain` answers. */
+  /** The only mode with `top_p` support (deepseek): `thinking`, from 0.95, or `plain` replies. */
   readonly top_p?: 'thinking' | 'plain'
 }

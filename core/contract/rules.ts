@@ -1,27 +1,27 @@
 import type { Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 
-/** What both rule kinds have in common. Times are ISO 8601 UTC with six decimals. */
+/** Fields of both rule kinds. Times are ISO 8601 UTC with six decimals. */
 interface RuleBase {
   readonly id: number
   readonly user_id: number
   readonly name: string
   readonly is_enabled: boolean
-  /** -1000 to 1000; higher is evaluated first. */
+  /** -1000 to 1000. Higher priorities are evaluated first. */
   readonly priority: number
   readonly created_at: string
   readonly updated_at: string
-  /** Counts the rule's own events from 1; its ETag. */
+  /** Number of the rule's events, from 1; the rule's ETag. */
   readonly revision: number
 }
 
-/** docs/api.md, "Routing rules". */
+/** See docs/api.md, "Routing rules". */
 export interface RoutingRule extends RuleBase {
   readonly match_json: JsonObject
   readonly action_json: JsonObject
 }
 
-/** docs/api.md, "Firewall rules". */
+/** See docs/api.md, "Firewall rules". */
 export interface FirewallRule extends RuleBase {
   readonly scope: 'prompt' | 'response'
   readonly type: 'substring' | 'regex'
@@ -30,18 +30,18 @@ export interface FirewallRule extends RuleBase {
   readonly replacement: string | null
 }
 
-/** A user's rules at one moment, each list in evaluation order. Never changed: a rule change makes a new set. */
+/** A user's rules at one time, in evaluation order. Immutable: a rule change creates a new set. */
 export interface RuleSet {
   readonly userId: number
-  /** Position of the user's last rule event; 0 when there is none. */
+  /** Log position of the user's last rule event; 0 if there is none. */
   readonly position: Position
-  /** Set on one that is not the user's present set: what is compiled from it is not kept. */
+  /** Set on historical rule sets: their compiled form is not cached. */
   readonly transient?: true
   readonly routing: readonly RoutingRule[]
   readonly firewall: readonly FirewallRule[]
 }
 
-/** What an automatic choice favours (docs/api.md, "Models and routing modes"). */
+/** Optimization goals of automatic routing (docs/api.md, "Models and routing modes"). */
 export const MODES = ['balance', 'cost', 'quality', 'latency'] as const
 
 export type Mode = (typeof MODES)[number]
@@ -56,10 +56,10 @@ const ALIASES: Readonly<Record<string, Mode>> = {
   speed: 'latency',
 }
 
-/** Every accepted spelling, for error messages and schemas. */
+/** Every accepted spelling of a mode, for error messages and schemas. */
 export const MODE_SPELLINGS = Object.keys(ALIASES)
 
-/** The canonical mode for a spelling in any case, or undefined. */
+/** Returns the canonical mode for a spelling, ignoring case; undefined if unknown. */
 export function parseMode(spelling: string): Mode | undefined {
   const key = spelling.toLowerCase()
   return Object.hasOwn(ALIASES, key) ? ALIASES[key] : undefined

@@ -1,5 +1,5 @@
 import RE2 from 're2'
-import { runOnThread } from '../text/regex-thread.ts'
+import { runInRegexWorker } from '../text/regex-worker-client.ts'
 import { lazy } from '../util/lazy.ts'
 import { type Budget, processorTime } from './limits.ts'
 import { runApart } from './run-in-worker.ts'
@@ -26,14 +26,14 @@ export function createLinear({ written, writeNonEmpty, positions, otherwise }: L
     isQuick: (text, replacement) =>
       isQuick(text, QUICK_MS) && (replacement === undefined || growsLittle(text, replacement)),
     async testApart(text) {
-      const result = await runOnThread({ type: 'test', source: written.source, text })
+      const result = await runInRegexWorker({ type: 'test', source: written.source, text })
       return typeof result === 'boolean' ? result : undefined
     },
     async replaceApart(text, replacement) {
       const found = replacing()
       const template = found && writeTemplate(replacement, found.written)
       if (found === undefined || template === undefined) return undefined
-      const result = await runOnThread({ type: 'replace', source: found.written.source, text, template })
+      const result = await runInRegexWorker({ type: 'replace', source: found.written.source, text, template })
       return typeof result === 'string' ? result : undefined
     },
     test(text, milliseconds) {

@@ -2,40 +2,43 @@ import type { GatewayMiddleware } from '../contract/index.ts'
 import { chain } from '../util/maybe-promise.ts'
 import type { PluginStep } from './set-up.ts'
 
-type Kind = 'inference' | 'management'
+type ChainKind = 'inference' | 'management'
 
 /**
- * The middleware for one kind of request, in the listed order. `readRequest` comes before the first plugin that needs more
- * than headers, so nothing of a body is read before the caller is known.
+ * Returns the middleware for one kind of request, in the listed order. `readRequest` is placed before the
+ * first plugin that needs more than the headers, so no body is read before the caller is authenticated.
  */
 export function composeChain(
-  kind: Kind,
+  kind: ChainKind,
   steps: readonly PluginStep[],
   readRequest: readonly GatewayMiddleware[],
 ): GatewayMiddleware[] {
   const firstReader = steps.findIndex((step) => needsRequest(kind, step))
-  const cut = firstReader === -1 ? steps.length : firstReader
-  const middlewareOf = (step: PluginStep) => [...decisionOf(kind, step), ...ownMiddlewareOf(kind, step)]
+  const readIndex = firstReader === -1 ? steps.length : firstReader
+  const listMiddleware = (step: PluginStep) => [
+    ...listDecideMiddleware(kind, step),
+    ...listPluginMiddleware(kind, step),
+  ]
   return [
-    ...steps.slice(0, cut).flatMap(middlewareOf),
+    ...steps.slice(0, readIndex).flatMap(listMiddleware),
     ...readRequest,
-    ...steps.slice(cut).flatMap(middlewareOf),
+    ...steps.slice(readIndex).flatMap(listMiddleware),
   ]
 }
 
-function needsRequest(kind: Kind, step: PluginStep): boolean {
-  if (decisionOf(kind, step).length > 0) return true
-  return ownMiddlewareOf(kind, step).length > 0 && step.plugin.needs !== 'headers'
+function needsRequest(kind: ChainKind, step: PluginStep): boolean {
+  if (listDecideMiddleware(kind, step).length > 0) return true
+  return listPluginMiddleware(kind, step).length > 0 && step.plugin.needs !== 'headers'
 }
 
-function decisionOf(kind: Kind, { parts }: PluginStep): GatewayMiddleware[] {
+function listDecideMiddleware(kind: ChainKind, { parts }: PluginStep): GatewayMiddleware[] {
   if (kind !== 'inference' || parts.decide === undefined) return []
   const { decide } = parts
   const middleware: GatewayMiddleware = ({ exchange }, next) => chain(decide(exchange), next)
   return [middleware]
 }
 
-function ownMiddlewareOf(kind: Kind, { plugin, parts }: PluginStep): GatewayMiddleware[] {
+function listPluginMiddleware(kind: ChainKind, { plugin, parts }: PluginStep): GatewayMiddleware[] {
   const applies = [kind, 'all'].includes(plugin.applies ?? 'inference')
   return applies && parts.middleware ? [parts.middleware] : []
 }

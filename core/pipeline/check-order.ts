@@ -1,26 +1,27 @@
 import type { Plugin } from '../contract/index.ts'
 
-/** A plugin of the list; `title` is how sentences call it. */
-interface Listed {
+interface ListedPlugin {
   readonly plugin: Pick<Plugin, 'name' | 'after'>
+  /** The plugin's name in error messages. */
   readonly title: string
 }
 
-/** Refuses a list of plugins that cannot work in the order in which it is listed. */
-export function checkOrder(list: readonly Listed[]): void {
+/** Throws if a plugin is listed twice, or not after the plugins in its `after`. */
+export function checkPluginOrder(list: readonly ListedPlugin[]): void {
   const names = list.map(({ plugin }) => plugin.name)
-  for (const [place, { plugin, title }] of list.entries()) {
+  for (const [index, { plugin, title }] of list.entries()) {
     const first = names.indexOf(plugin.name)
-    if (first !== place) throw twice(title, list[first]?.title ?? title)
-    for (const earlier of plugin.after ?? []) {
-      const where = names.indexOf(earlier)
-      if (where === -1) throw new Error(`${title} needs "${earlier}", which is not listed. Add it before.`)
-      if (where > place) throw new Error(`${title} must be listed after "${earlier}". Move it down.`)
+    if (first !== index) throw duplicateError(title, list[first]?.title ?? title)
+    for (const required of plugin.after ?? []) {
+      const requiredIndex = names.indexOf(required)
+      if (requiredIndex === -1)
+        throw new Error(`${title} requires "${required}", which is not listed. List "${required}" before it.`)
+      if (requiredIndex > index) throw new Error(`${title} must be listed after "${required}". Move it down.`)
     }
   }
 }
 
-function twice(title: string, other: string): Error {
-  if (title === other) return new Error(`${title} is listed twice. List it once.`)
-  return new Error(`${title} has the name of ${other}. List only one of them.`)
+function duplicateError(title: string, firstTitle: string): Error {
+  if (title === firstTitle) return new Error(`${title} is listed twice. List it once.`)
+  return new Error(`${title} has the same name as ${firstTitle}. List only one of them.`)
 }

@@ -4,15 +4,20 @@ import path, { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isJsonObject, type JsonObject, type Plugin } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { readPlugin } from './read-plugin.ts'
+import { parsePlugin } from './parse-plugin.ts'
 
-/** A line of the `plugins` list: which plugin, with which options. */
+/** An entry of the `plugins` setting. */
 export interface PluginEntry {
+  /** Name of a built-in plugin, name of an npm package, or path of a file. */
   readonly use: string
   readonly options: JsonObject
 }
 
-/** The plugin that an entry names: a built-in, a file (`./…` or absolute, from `folder`), or an npm package installed there. */
+/**
+ * Loads the plugin of an entry: a built-in, a file (`./…` or absolute), or an npm package. Relative paths
+ * and packages are resolved from `folder`. Rejects with an error that names the plugin and says how to fix
+ * it.
+ */
 export async function loadPlugin(
   { use }: PluginEntry,
   builtIns: ReadonlyMap<string, Plugin>,
@@ -21,18 +26,18 @@ export async function loadPlugin(
   return builtIns.get(use) ?? loadPackage(use, [...builtIns.keys()], folder)
 }
 
-/** As `loadPlugin`, for one that is no built-in. */
+/** Like `loadPlugin`, for plugins that are not built in. `builtIns` are names for the error message. */
 export async function loadPackage(use: string, builtIns: readonly string[], folder: string): Promise<Plugin> {
-  const file = locate(use, builtIns, folder)
+  const file = locatePlugin(use, builtIns, folder)
   registerSelfResolution()
-  return readPlugin(use, await importDefault(use, file))
+  return parsePlugin(use, await importDefault(use, file))
 }
 
-function locate(use: string, builtIns: readonly string[], folder: string): string {
+function locatePlugin(use: string, builtIns: readonly string[], folder: string): string {
   if (!use.startsWith('.') && !path.isAbsolute(use)) return locatePackage(use, builtIns, folder)
   const file = path.resolve(folder, use)
   if (existsSync(file)) return file
-  throw new Error(`plugin "${use}" cannot be imported: there is no file ${file}. Correct the path.`)
+  throw new Error(`plugin "${use}" cannot be imported: the file ${file} does not exist. Correct the path.`)
 }
 
 function locatePackage(use: string, builtIns: readonly string[], folder: string): string {
@@ -40,7 +45,7 @@ function locatePackage(use: string, builtIns: readonly string[], folder: string)
   try {
     file = findPackage(use, folder)
   } catch (cause) {
-    throw new Error(`plugin "${use}" cannot be imported: ${errorSummary(cause)}. ${mendOf(cause)}`, { cause })
+    throw importError(`plugin "${use}" cannot be imported`, cause)
   }
   if (file !== undefined) return file
   throw new Error(
@@ -54,59 +59,84 @@ async function importDefault(use: string, file: string): Promise<unknown> {
     const module: { default?: unknown } = await import(pathToFileURL(file).href)
     return module.default
   } catch (cause) {
-    const reason = errorSummary(cause)
-    throw new Error(`plugin "${use}" cannot be imported from ${file}: ${reason}. ${mendOf(cause)}`, { cause })
+    throw importError(`plugin "${use}" cannot be imported from ${file}`, cause)
   }
 }
 
-function mendOf(cause: unknown): string {
+function importError(message: string, cause: unknown): Error {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
-    ? 'Install what it needs beside it with npm.'
-    : 'Install a version that can be, or take it off the list.'
+  const fix =
+    code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+      ? 'Install its missing dependencies with npm.'
+      : 'Install a version that works, or remove it from the list.'
+  return new Error(`${message}: ${errorSummary(cause)}. ${fix}`, { cause })
 }
 
 /**
- * The file that `import 'name'` would load in a folder; undefined when no such package is installed there. Node itself answers this
- * only for the module that asks, and `require.resolve` does not see what a package exports to `import` alone.
+ * Returns the file that `import 'specifier'` would load from a folder; undefined if the package is not
+ * installed there. Throws if the package does not export the specifier. Node resolves imports only relative
+ * to the importing module, and `require.resolve` ignores exports that are for `import` only.
  */
 export function findPackage(specifier: string, folder: string): string | undefined {
   const parts = specifier.split('/')
   const name = parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
   const require = createRequire(path.join(folder, 'package.json'))
-  const home = (require.resolve.paths(specifier) ?? [])
-    .map((place) => path.join(place, name))
-    .find((place) => existsSync(path.join(place, 'package.json')))
-  if (home === undefined) return undefined
-  const manifest: unknown = JSON.parse(readFileSync(path.join(home, 'package.json'), 'utf8'))
-  const entry = isJsonObject(manifest)
+  const packageFolder = (require.resolve.paths(specifier) ?? [])
+    .map((nodeModules) => path.join(nodeModules, name))
+    .find((candidate) => existsSync(path.join(candidate, 'package.json')))
+  if (packageFolder === undefined) return undefined
+  const manifest: unknown = JSON.parse(readFileSync(path.join(packageFolder, 'package.json'), 'utf8'))
+  const file = isJsonObject(manifest)
     ? findExport(manifest.exports, `.${specifier.slice(name.length)}`)
     : undefined
-  return entry === undefined ? require.resolve(specifier) : path.join(home, entry)
+  return file === undefined ? require.resolve(specifier) : path.join(packageFolder, file)
 }
 
-/** What an `exports` map gives to `import`, for an entry without patterns. */
-function findExport(exported: unknown, entry: string): string | undefined {
-  if (isJsonObject(exported) && Object.keys(exported).some((key) => key.startsWith('.')))
-    return pick(exported[entry])
-  return entry === '.' ? pick(exported) : undefined
+/** Resolves an entry of an `exports` map for `import`. Does not support patterns. */
+function findExport(exports: unknown, entry: string): string | undefined {
+  if (isJsonObject(exports) && Object.keys(exports).some((key) => key.startsWith('.')))
+    return resolveConditions(exports[entry])
+  return entry === '.' ? resolveConditions(exports) : undefined
 }
 
-const CONDITIONS = ['node', 'import', 'module-sync', 'node-addons', 'default']
+const IMPORT_CONDITIONS = ['node', 'import', 'module-sync', 'node-addons', 'default']
 
-/** The first condition that holds, in the map's own order, decides. */
-function pick(target: unknown): string | undefined {
+/** Returns the target of the first condition that applies, in the order of the map. */
+function resolveConditions(target: unknown): string | undefined {
   if (typeof target === 'string') return target
-  if (Array.isArray(target)) return target.map(pick).find((found) => found !== undefined)
+  if (Array.isArray(target)) return target.map(resolveConditions).find((file) => file !== undefined)
   if (!isJsonObject(target)) return undefined
   for (const [condition, value] of Object.entries(target)) {
-    const found = CONDITIONS.includes(condition) ? pick(value) : undefined
-    if (found !== undefined) return found
+    const file = IMPORT_CONDITIONS.includes(condition) ? resolveConditions(value) : undefined
+    if (file !== undefined) return file
   }
   return undefined
 }
 
-/** Node 22.15 and later; there it also serves `require`. */
+let isSelfResolutionRegistered = false
+
+/**
+ * Makes `import 'signalbox'` resolve to this running instance in the whole process. Plugin packages need no
+ * copy of Signalbox, wherever they and the gateway are installed.
+ */
+function registerSelfResolution(): void {
+  if (isSelfResolutionRegistered) return
+  isSelfResolutionRegistered = true
+  const url = new URL(`../contract/index${extname(import.meta.url)}`, import.meta.url).href
+  const resolution = { url, format: 'module', shortCircuit: true }
+  if (hasSyncHooks(module)) {
+    module.registerHooks({
+      resolve: (specifier, context, next) =>
+        specifier === 'signalbox' ? resolution : next(specifier, context),
+    })
+    return
+  }
+  const hook = `export const resolve = (specifier, context, next) =>
+    specifier === 'signalbox' ? ${JSON.stringify(resolution)} : next(specifier, context)`
+  module.register(`data:text/javascript,${encodeURIComponent(hook)}`)
+}
+
+/** Hooks of Node 22.15 and later. They also apply to `require`. */
 interface SyncHooks {
   registerHooks(_hooks: {
     resolve(
@@ -115,28 +145,6 @@ interface SyncHooks {
       next: (specifier: string, context: unknown) => unknown,
     ): unknown
   }): void
-}
-
-let isLent = false
-
-/**
- * From now on `import 'signalbox'` gives this very instance to whoever asks in this process. A plugin package needs no copy beside it
- * then, wherever it and the gateway are installed.
- */
-function registerSelfResolution(): void {
-  if (isLent) return
-  isLent = true
-  const url = new URL(`../contract/index${extname(import.meta.url)}`, import.meta.url).href
-  const own = { url, format: 'module', shortCircuit: true }
-  if (hasSyncHooks(module)) {
-    module.registerHooks({
-      resolve: (specifier, context, next) => (specifier === 'signalbox' ? own : next(specifier, context)),
-    })
-    return
-  }
-  const hook = `export const resolve = (specifier, context, next) =>
-    specifier === 'signalbox' ? ${JSON.stringify(own)} : next(specifier, context)`
-  module.register(`data:text/javascript,${encodeURIComponent(hook)}`)
 }
 
 function hasSyncHooks(loader: object): loader is SyncHooks {

@@ -1,8 +1,10 @@
 import type { Action, Condition, OperatorRegistry, PluginParts } from '../contract/index.ts'
 
-/** A vocabulary that plugins are still adding to. */
+/** A registry that plugins are still being added to. */
 export interface MutableOperatorRegistry extends OperatorRegistry {
-  /** Adds what a plugin brings; refuses a word that is there already, with the plugin's title. */
+  /**
+   * Adds a plugin's conditions and actions. Throws if a name is already defined; `title` names the plugin.
+   */
   add(title: string, parts: PluginParts): void
 }
 
@@ -10,24 +12,24 @@ export function createOperatorRegistry(): MutableOperatorRegistry {
   const conditions = new Map<string, Condition>()
   const actions = new Map<string, Action>()
 
-  function put<Word extends { name: string }>(
-    words: Map<string, Word>,
-    kind: string,
+  function define<Operator extends { readonly name: string }>(
+    operators: Map<string, Operator>,
+    kind: 'condition' | 'action',
     title: string,
-    word: Word,
+    operator: Operator,
   ): void {
-    if (words.has(word.name)) {
-      throw new Error(`${title} brings the ${kind} "${word.name}", which is there already. Rename it.`)
+    if (operators.has(operator.name)) {
+      throw new Error(`${title} defines the ${kind} "${operator.name}", which is already defined. Rename it.`)
     }
-    words.set(word.name, word)
+    operators.set(operator.name, operator)
   }
 
   return {
     conditions,
     actions,
     add(title, parts) {
-      for (const condition of parts.conditions ?? []) put(conditions, 'condition', title, condition)
-      for (const action of parts.actions ?? []) put(actions, 'action', title, action)
+      for (const condition of parts.conditions ?? []) define(conditions, 'condition', title, condition)
+      for (const action of parts.actions ?? []) define(actions, 'action', title, action)
     },
   }
 }

@@ -1,13 +1,13 @@
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { compileUntrustedValidator, compileValidator, describeSchemaError } from '../util/json-schema.ts'
-import { checkOrder } from './check-order.ts'
-import { checkParts } from './check-parts.ts'
+import { compileUntrustedValidator, compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
+import { checkPluginOrder } from './check-order.ts'
 import { loadPlugin, type PluginEntry } from './load.ts'
 import type { MutableOperatorRegistry } from './operator-registry.ts'
-import { titleOf } from './read-plugin.ts'
+import { pluginTitle } from './parse-plugin.ts'
+import { parsePluginParts } from './parse-plugin-parts.ts'
 
-/** A plugin at work. */
+/** A plugin that is set up, with the result of its `setup`. */
 export interface PluginStep {
   readonly plugin: Plugin
   readonly parts: PluginParts
@@ -15,33 +15,40 @@ export interface PluginStep {
 }
 
 interface Pipeline {
-  /** In running order. */
+  /** In the listed order. */
   readonly steps: readonly PluginStep[]
+  /** Closes the plugins in reverse order. */
   close(): Promise<void>
 }
 
-/** What all plugins are lent, and how the events of those that declare some are opened. */
+/**
+ * Services that all plugins share, and a function that opens the event stores of the plugins that declare
+ * events.
+ */
 type HostServices = Omit<Host, 'decide' | 'openapi' | 'events' | 'operators'> & {
   readonly operators: MutableOperatorRegistry
   openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
 }
 
-/** Loads, checks and starts the listed plugins. Rejects with a sentence that names the plugin and what to mend. */
+/**
+ * Loads, checks and sets up the listed plugins. Rejects with an error that names the plugin and says how to
+ * fix it; plugins that were already set up are closed first.
+ */
 export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  { openEvents, ...lent }: HostServices,
+  { openEvents, ...services }: HostServices,
 ): Promise<Pipeline> {
-  const list: Loaded[] = []
+  const list: LoadedPlugin[] = []
   for (const entry of entries) list.push(await load(entry, builtIns, folder))
-  checkOrder(list)
+  checkPluginOrder(list)
   for (const loaded of list) checkOptions(loaded)
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: PluginStep[] = []
   const host = {
-    ...lent,
+    ...services,
     async decide(exchange) {
       for (const { parts } of steps) await parts.decide?.(exchange)
     },
@@ -53,9 +60,10 @@ export async function setUpPlugins(
   try {
     for (const loaded of list) {
       const { plugin, isBuiltIn } = loaded
-      const parts = await start(loaded, { ...host, events: events.get(plugin.name) ?? noEvents(plugin.name) })
+      const ownEvents = events.get(plugin.name) ?? createMissingEvents(plugin.name)
+      const parts = await setUp(loaded, { ...host, events: ownEvents })
       steps.push({ plugin, parts, isBuiltIn })
-      lent.operators.add(loaded.title, parts)
+      services.operators.add(loaded.title, parts)
     }
   } catch (error) {
     await close()
@@ -64,11 +72,11 @@ export async function setUpPlugins(
   return { steps, close }
 }
 
-/** A plugin with its options; `title` is how sentences call it. */
-interface Loaded {
+interface LoadedPlugin {
   readonly plugin: Plugin
   readonly options: JsonObject
   readonly isBuiltIn: boolean
+  /** The plugin's name in error messages. */
   readonly title: string
 }
 
@@ -76,45 +84,44 @@ async function load(
   entry: PluginEntry,
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-): Promise<Loaded> {
+): Promise<LoadedPlugin> {
   const plugin = await loadPlugin(entry, builtIns, folder)
   const isBuiltIn = builtIns.get(entry.use) === plugin
-  return { plugin, options: entry.options, isBuiltIn, title: titleOf(plugin.name, entry.use) }
+  return { plugin, options: entry.options, isBuiltIn, title: pluginTitle(plugin.name, entry.use) }
 }
 
-function checkOptions(loaded: Loaded): void {
-  const { options, title } = loaded
-  const check = compileOptions(loaded)
-  if (check(options)) return
-  const faults = (check.errors ?? []).map(describeSchemaError).join('; ')
-  throw new Error(`the options of ${title} are not valid: ${faults}.`)
+function checkOptions(loaded: LoadedPlugin): void {
+  const validate = compileOptions(loaded)
+  if (validate(loaded.options)) return
+  const issues = describeSchemaErrors(validate.errors).join('; ')
+  throw new Error(`the options of ${loaded.title} are not valid: ${issues}.`)
 }
 
 const NO_OPTIONS: JsonObject = { type: 'object', additionalProperties: false }
 
-function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: Loaded) {
+function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: LoadedPlugin) {
   try {
     return isBuiltIn ? compileValidator(options) : compileUntrustedValidator(options)
   } catch (cause) {
-    throw new Error(`the options of ${title} are described by no JSON schema: ${errorSummary(cause)}.`, {
+    throw new Error(`the options schema of ${title} is not a valid JSON schema: ${errorSummary(cause)}.`, {
       cause,
     })
   }
 }
 
-async function start({ plugin, options, isBuiltIn, title }: Loaded, host: Host): Promise<PluginParts> {
+async function setUp({ plugin, options, isBuiltIn, title }: LoadedPlugin, host: Host): Promise<PluginParts> {
   try {
     const parts = await plugin.setup(options, host)
-    return isBuiltIn ? parts : checkParts(parts)
+    return isBuiltIn ? parts : parsePluginParts(parts)
   } catch (cause) {
     throw new Error(`${title} could not be set up: ${errorSummary(cause)}.`, { cause })
   }
 }
 
-/** The events of a plugin that declares none. */
-function noEvents(plugin: string): PluginEvents {
-  const refuse = () => {
-    throw new Error(`plugin "${plugin}" declares no events. Give it an "events" with "types".`)
+/** For plugins that declare no events: every method throws. */
+function createMissingEvents(plugin: string): PluginEvents {
+  const fail = () => {
+    throw new Error(`plugin "${plugin}" declares no events. Add "events" with "types" to its default export.`)
   }
-  return { state: refuse, append: async () => refuse(), read: refuse }
+  return { state: fail, append: async () => fail(), read: fail }
 }

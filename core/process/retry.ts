@@ -1,37 +1,91 @@
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { EventLogUnavailableError } from '../contract/index.ts'
+import { untilAborted } from './timeout.ts'
 
-const RETRY_MS = { first: 250, most: 5000 }
+/** The delays between attempts. Stateful: one per retry loop. */
+export interface Backoff {
+  /**
+   * Returns the delay before the next attempt in milliseconds; undefined if there are to be no more attempts.
+   */
+  nextMs(): number | undefined
+  /** Starts again with the first delay: call it when the operation works again. */
+  reset(): void
+}
 
-/** Opens something on the event log, and tries again while the log is away. Rejects when the signal aborts. */
-export async function retryWhileUnavailable<Opened>(
-  open: () => Promise<Opened>,
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<Opened> {
-  for (let delay = RETRY_MS.first; ; delay = Math.min(delay * 2, RETRY_MS.most)) {
+/**
+ * Delays that double from `firstMs` up to `maxMs` milliseconds, without a limit on the number of attempts.
+ */
+export function exponentialBackoff({ firstMs, maxMs }: { firstMs: number; maxMs: number }): Backoff {
+  let delayMs = firstMs
+  return {
+    nextMs() {
+      const current = delayMs
+      delayMs = Math.min(delayMs * 2, maxMs)
+      return current
+    },
+    reset() {
+      delayMs = firstMs
+    },
+  }
+}
+
+/** One retry after each of the delays, in milliseconds: `fixedBackoff([100, 500])` allows three attempts. */
+export function fixedBackoff(delaysMs: readonly number[]): Backoff {
+  let retries = 0
+  return {
+    nextMs: () => delaysMs[retries++],
+    reset() {
+      retries = 0
+    },
+  }
+}
+
+export interface RetryOptions {
+  readonly backoff: Backoff
+  /** Stops the retries. An attempt in flight is not cancelled, but its result is ignored. */
+  readonly signal?: AbortSignal
+  /** Returns false for errors that another attempt cannot fix. Default: every error is retried. */
+  readonly shouldRetry?: (error: unknown) => boolean
+  /** Called before each delay, for example to log the error. */
+  readonly onRetry?: (error: unknown, delayMs: number) => void
+}
+
+/**
+ * Calls `run` until it succeeds, and resolves to its result. Rejects with the last error if `shouldRetry`
+ * returns false or the backoff ends, and with the signal's reason if the signal aborts.
+ */
+export async function retry<Result>(
+  run: () => Promise<Result>,
+  { backoff, signal, shouldRetry = () => true, onRetry }: RetryOptions,
+): Promise<Result> {
+  for (;;) {
+    signal?.throwIfAborted()
     try {
-      return await unlessAborted(open(), signal)
+      return await untilAborted(run(), signal)
     } catch (error) {
-      if (!(EventLogUnavailableError.isInstance(error) && error.transient)) throw error
-      logger.warn({ err: error }, 'the event log is away; starting when it is back')
-      await sleep(delay, undefined, { signal })
+      if (signal?.aborted || !shouldRetry(error)) throw error
+      const delayMs = backoff.nextMs()
+      if (delayMs === undefined) throw error
+      onRetry?.(error, delayMs)
+      await untilAborted(sleep(delayMs, undefined, { signal }), signal)
     }
   }
 }
 
-/** What the promise gives, unless the signal aborts before: then its reason is thrown. */
-export async function unlessAborted<Value>(promise: Promise<Value>, signal?: AbortSignal): Promise<Value> {
-  if (signal === undefined) return promise
-  signal.throwIfAborted()
-  const settled = new AbortController()
-  const aborted = once(signal, 'abort', { signal: settled.signal }).then(() => Promise.reject(signal.reason))
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    settled.abort()
-    aborted.catch(() => undefined)
-  }
+/**
+ * Runs an operation on the event log and retries it while the log is temporarily unavailable. Rejects with
+ * other errors, and with the signal's reason if the signal aborts.
+ */
+export function retryWhileUnavailable<Result>(
+  run: () => Promise<Result>,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<Result> {
+  return retry(run, {
+    backoff: exponentialBackoff({ firstMs: 250, maxMs: 5000 }),
+    signal,
+    shouldRetry: (error) => EventLogUnavailableError.isInstance(error) && error.transient,
+    onRetry: (error, delayMs) => logger.warn({ err: error, delayMs }, 'event log unavailable; retrying'),
+  })
 }

@@ -1,48 +1,51 @@
 import RE2 from 're2'
 import { createCooperativeYield } from '../util/cooperative-yield.ts'
-import { searchOnThread } from './regex-thread.ts'
+import type { MaybePromise } from '../util/maybe-promise.ts'
+import { searchInRegexWorker } from './regex-worker-client.ts'
 
-/** Many patterns in one automaton. */
+/** Patterns that are searched together, in one automaton per chunk. */
 interface PatternSet {
-  /**
-   * Which patterns are found in any of the texts: their places in the list, ascending, each once. Undefined when the automaton
-   * gave up: then nothing is known, and each pattern must be tried by itself.
-   */
-  find(texts: readonly string[]): Found | Promise<Found>
+  /** Returns a promise only for searches in the regex worker. */
+  find(texts: readonly string[]): MaybePromise<FoundPatterns>
 }
 
-/** A promise of it is given only by a search on the other thread. */
-export type Found = readonly number[] | undefined
+/**
+ * Indexes of the patterns that match any of the texts, ascending and unique. Undefined if the automaton
+ * failed: then the result is unknown, and each pattern must be tested separately.
+ */
+export type FoundPatterns = readonly number[] | undefined
 
 /**
- * Patterns × characters. The automaton is built as texts need it, and an awkward text may need a new state for every
- * character, at some nanoseconds for each pattern: above `most` the search is made on another thread, below `least` it is
- * quick whatever the text.
+ * Work of a search, in patterns × characters. RE2 builds the automaton lazily, and an unfavourable text may
+ * need a new state for every character, at some nanoseconds per pattern. Searches above `max` run in the
+ * regex worker; searches up to `cheap` are fast for every text.
  */
-const WORK = { least: 2_500_000, most: 25_000_000 }
+const SEARCH_WORK = { cheap: 2_500_000, max: 25_000_000 }
 
-/** A search that worked for longer, by the processor's clock, sends its successors to the other thread for a while. */
-const SLOW_MICROSECONDS = 5000
-const SLOW_FOR_MS = 60_000
+/** A search in between that uses more CPU time than this sends later ones to the regex worker for a while. */
+const SLOW_SEARCH_MICROSECONDS = 5000
+const SLOW_PERIOD_MS = 60_000
 
-/** So many patterns compile in some 10 ms; larger sets are several automata, made one after the other. */
-const CHUNK = 1000
+/**
+ * This many patterns compile in about 10 ms. Larger sets have several automata, built one after the other.
+ */
+const CHUNK_SIZE = 1000
 
-const NOTHING: readonly number[] = []
+const NONE: readonly number[] = []
 
-/** Compiles patterns in RE2's syntax, flags inlined, in time slices. */
+/** Compiles patterns in RE2 syntax, with inline flags. Yields to the event loop between chunks. */
 export async function compilePatternSet(sources: readonly string[]): Promise<PatternSet> {
-  if (sources.length === 0) return { find: () => NOTHING }
+  if (sources.length === 0) return { find: () => NONE }
   const automata = await buildAutomata(sources)
   let slowUntil = 0
 
-  function searchHere(texts: readonly string[], work: number): readonly number[] | undefined {
+  function searchHere(texts: readonly string[], work: number): FoundPatterns {
     if (automata === undefined) return undefined
-    if (work <= WORK.least) return searchAll(automata, texts)
+    if (work <= SEARCH_WORK.cheap) return searchAll(automata, texts)
     const before = process.cpuUsage()
     const found = searchAll(automata, texts)
     const { user, system } = process.cpuUsage(before)
-    if (user + system > SLOW_MICROSECONDS) slowUntil = performance.now() + SLOW_FOR_MS
+    if (user + system > SLOW_SEARCH_MICROSECONDS) slowUntil = performance.now() + SLOW_PERIOD_MS
     return found
   }
 
@@ -51,29 +54,32 @@ export async function compilePatternSet(sources: readonly string[]): Promise<Pat
       let length = 0
       for (const text of texts) length += text.length
       const work = sources.length * length
-      const isHeavy = work > WORK.most || (work > WORK.least && performance.now() < slowUntil)
-      return isHeavy ? searchOnThread(sources, texts).then(inOrder) : inOrder(searchHere(texts, work))
+      const isExpensive =
+        work > SEARCH_WORK.max || (work > SEARCH_WORK.cheap && performance.now() < slowUntil)
+      return isExpensive
+        ? searchInRegexWorker(sources, texts).then(sortUnique)
+        : sortUnique(searchHere(texts, work))
     },
   }
 }
 
-/** What is found in several texts comes once for each. */
-function inOrder(places: readonly number[] | undefined): Found {
-  if (places === undefined || isAscending(places)) return places
-  return [...new Set(places)].sort((a, b) => a - b)
+/** Searches of several texts return a pattern once per text. */
+function sortUnique(indexes: readonly number[] | undefined): FoundPatterns {
+  if (indexes === undefined || isAscending(indexes)) return indexes
+  return [...new Set(indexes)].sort((a, b) => a - b)
 }
 
-function isAscending(places: readonly number[]): boolean {
-  for (let at = 1; at < places.length; at++) if ((places[at] ?? 0) <= (places[at - 1] ?? 0)) return false
+function isAscending(indexes: readonly number[]): boolean {
+  for (let i = 1; i < indexes.length; i++) if ((indexes[i] ?? 0) <= (indexes[i - 1] ?? 0)) return false
   return true
 }
 
-/** One automaton for each chunk; undefined when one of them cannot be made. */
+/** Builds one automaton per chunk; returns undefined if one of them cannot be built. */
 async function buildAutomata(sources: readonly string[]): Promise<readonly Automaton[] | undefined> {
   const slice = createCooperativeYield()
   const automata: Automaton[] = []
-  for (let from = 0; from < sources.length; from += CHUNK) {
-    const automaton = buildAutomaton(sources.slice(from, from + CHUNK))
+  for (let start = 0; start < sources.length; start += CHUNK_SIZE) {
+    const automaton = buildAutomaton(sources.slice(start, start + CHUNK_SIZE))
     if (automaton === undefined) return undefined
     automata.push(automaton)
     if (slice.isDue()) await slice.yieldNow()
@@ -82,60 +88,64 @@ async function buildAutomata(sources: readonly string[]): Promise<readonly Autom
 }
 
 function searchAll(automata: readonly Automaton[], texts: readonly string[]): readonly number[] | undefined {
-  const bytes = bytesOf(texts)
+  const encoded = encodeTexts(texts)
   const [only] = automata
-  if (only !== undefined && automata.length === 1) return searchTexts(only, bytes)
-  const places: number[] = []
+  if (only !== undefined && automata.length === 1) return searchTexts(only, encoded)
+  const indexes: number[] = []
   for (const [chunk, automaton] of automata.entries()) {
-    const found = searchTexts(automaton, bytes)
+    const found = searchTexts(automaton, encoded)
     if (found === undefined) return undefined
-    for (const place of found) places.push(chunk * CHUNK + place)
+    for (const index of found) indexes.push(chunk * CHUNK_SIZE + index)
   }
-  return places
+  return indexes
 }
 
 export type Automaton = InstanceType<typeof RE2.Set>
 
-/** Bytes that an automaton may use before it gives up. It takes them as it meets new texts, not at once. */
-const MOST_MEMORY = 64 * 1024 * 1024
+/** Memory limit of an automaton in bytes. RE2 allocates the memory as new texts need it. */
+const MAX_AUTOMATON_BYTES = 64 * 1024 * 1024
 
-/** One automaton for all patterns; undefined when they cannot be one. */
+/** Builds one automaton for all patterns; returns undefined if RE2 rejects them. */
 export function buildAutomaton(sources: readonly string[]): Automaton | undefined {
   try {
-    return new RE2.Set(sources, 'u', { maxMem: MOST_MEMORY })
+    return new RE2.Set(sources, 'u', { maxMem: MAX_AUTOMATON_BYTES })
   } catch {
     return undefined
   }
 }
 
-/** The places of the patterns that are found in any of the texts, as bytes; undefined when the automaton gave up. */
+/**
+ * Returns the indexes of the patterns that match any of the UTF-8 texts, unsorted; undefined if the automaton
+ * ran out of memory.
+ */
 export function searchTexts(automaton: Automaton, texts: readonly Buffer[]): readonly number[] | undefined {
   try {
     const [only] = texts
     if (only !== undefined && texts.length === 1) return automaton.match(only)
     return texts.flatMap((text) => automaton.match(text))
   } catch {
-    // Out of memory on this text. That is no answer, and must not read as "no match".
+    // Out of memory: the result is unknown, which is not the same as "no match".
     return undefined
   }
 }
 
-/** Bytes made here are cheaper than strings that RE2's binding turns into bytes itself: half the time on 1 KB. */
-export function bytesOf(texts: readonly string[]): readonly Buffer[] {
+/** Encodes texts as UTF-8. Passing strings to RE2's binding takes twice as long on 1 KB. */
+export function encodeTexts(texts: readonly string[]): readonly Buffer[] {
   return texts.map((text) => Buffer.from(text))
 }
 
 /**
- * A pattern for any of the literals in any case, in RE2's syntax. Case is ignored as in Unicode simple case folding, one
- * code point for one code point, so offsets never shift; `toLowerCase` would shift them.
+ * Returns a pattern in RE2 syntax that matches any of the literals, ignoring case. RE2 uses Unicode simple
+ * case folding, which maps one code point to one code point, so offsets do not shift; `toLowerCase` would
+ * shift them.
  */
-export function literalSource(literals: readonly string[]): string {
+export function buildLiteralSource(literals: readonly string[]): string {
   return `(?i:${literals.map(escapeLiteral).join('|')})`
 }
 
-/** Finds any of the literals in a text. */
-export function matchLiterals(literals: readonly string[], flags: '' | 'g' = ''): RE2 {
-  return new RE2(literalSource(literals), flags)
+/** Compiles a regular expression that matches any of the literals, ignoring case. */
+export function compileLiterals(literals: readonly string[]): RE2 {
+  return new RE2(buildLiteralSource(literals))
 }
 
 function escapeLiteral(literal: string): string {

@@ -1,24 +1,25 @@
 import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '../contract/index.ts'
+import { parseJson } from '../util/json.ts'
 
 /**
- * Every text in a request that rules look at: each string as it is, and each content that is a list also as its JSON
- * encoding, so that neither form hides what the other shows (docs/api.md, "Input that rules inspect").
+ * Returns all texts of a request that rules inspect: every string, and every content list also as its JSON
+ * encoding, because a pattern may match only one of the two forms (docs/api.md, "Input that rules inspect").
  */
 export function requestTexts(request: ChatRequest): readonly string[] {
   const texts = stringValues(request)
   for (const { content } of request.messages) {
-    if (Array.isArray(content)) texts.push(JSON.stringify(content, hideBinary))
+    if (Array.isArray(content)) texts.push(JSON.stringify(content, omitBinary))
   }
   return texts
 }
 
-/** The texts of the user's own messages: what the routing condition `contains` looks at. */
+/** Like `requestTexts`, for user messages only: the input of the routing condition `contains`. */
 export function userTexts(request: ChatRequest): readonly string[] {
   const messages = request.messages.filter(({ role }) => role === 'user')
   return requestTexts(messages.length === request.messages.length ? request : { ...request, messages })
 }
 
-/** Each string that goes to the model, once. */
+/** Returns every string that is sent to the model. */
 export function stringValues(request: ChatRequest): string[] {
   const strings: string[] = []
   mapRequestTexts(request, (text) => {
@@ -28,13 +29,14 @@ export function stringValues(request: ChatRequest): string[] {
   return strings
 }
 
-function hideBinary(name: string, value: unknown): unknown {
+/** A `JSON.stringify` replacer. */
+function omitBinary(name: string, value: unknown): unknown {
   if (typeof value === 'string' && value.startsWith('data:')) return undefined
   return name === 'input_audio' || name === 'file' ? undefined : value
 }
 
-/** Fields that say what a part is, not what it says. */
-const STRUCTURAL = new Set([
+/** Fields that describe a part, and are not content. */
+const STRUCTURAL_FIELDS = new Set([
   'type',
   'role',
   'name',
@@ -46,12 +48,12 @@ const STRUCTURAL = new Set([
   'mime_type',
 ])
 
-/** Parts that hold bytes. */
-const BINARY = new Set(['input_audio', 'file'])
+/** Types of parts with binary data. */
+const BINARY_TYPES = new Set(['input_audio', 'file'])
 
 /**
- * The request with every text that goes to the model rewritten: contents of all roles, tool-call arguments, tool results.
- * Structural fields and binary data stay. The same object when nothing changed.
+ * Rewrites every text that is sent to the model: contents of all roles, tool call arguments and tool results.
+ * Keeps structural fields and binary data. Returns the same object if nothing changed.
  */
 export function mapRequestTexts(request: ChatRequest, rewrite: (text: string) => string): ChatRequest {
   const messages = mapList(request.messages, (message) => mapMessage(message, rewrite))
@@ -59,17 +61,17 @@ export function mapRequestTexts(request: ChatRequest, rewrite: (text: string) =>
 }
 
 function mapMessage(message: Message, rewrite: (text: string) => string): Message {
-  const isResult = message.role === 'tool' || message.role === 'function'
-  // The cast is safe: every field keeps its type.
+  const isToolResult = message.role === 'tool' || message.role === 'function'
+  // The cast is safe, because every field keeps its type.
   return mapEntries(message, (name, field) => {
     switch (name) {
       case 'content':
-        return mapContent(field, isResult ? (text) => mapJsonText(text, rewrite) : rewrite)
+        return mapContent(field, isToolResult ? (text) => mapJsonText(text, rewrite) : rewrite)
       case 'reasoning_content':
       case 'refusal':
         return typeof field === 'string' ? rewrite(field) : field
       case 'tool_calls':
-        return Array.isArray(field) ? mapList(field, (call) => mapCall(call, rewrite)) : field
+        return Array.isArray(field) ? mapList(field, (call) => mapToolCall(call, rewrite)) : field
       case 'function_call':
         return mapFunction(field, rewrite)
       default:
@@ -78,7 +80,7 @@ function mapMessage(message: Message, rewrite: (text: string) => string): Messag
   }) as Message
 }
 
-function mapCall(call: unknown, rewrite: (text: string) => string): unknown {
+function mapToolCall(call: unknown, rewrite: (text: string) => string): unknown {
   if (!isJsonObject(call)) return call
   return mapEntries(call, (name, field) => (name === 'function' ? mapFunction(field, rewrite) : field))
 }
@@ -97,44 +99,35 @@ function mapContent(content: unknown, rewrite: (text: string) => string): unknow
 }
 
 function isBinary({ type }: JsonObject): boolean {
-  return typeof type === 'string' && BINARY.has(type)
+  return typeof type === 'string' && BINARY_TYPES.has(type)
 }
 
 /**
- * Rewrites a text that may be a JSON document, as tools take and give them: its string values, so that JSON's escapes hide
- * nothing, and the text itself when that changed no value.
+ * Rewrites a text that may be a JSON document, such as tool arguments: first its string values, which JSON
+ * escapes would hide from patterns; if that changes nothing, the text itself.
  */
 function mapJsonText(text: string, rewrite: (text: string) => string): string {
-  const value = parseDocument(text)
-  const mapped = mapEvery(value, rewrite)
+  // Only objects and arrays are documents. Truncated documents are rewritten as plain text.
+  const value = /^\s*[[{]/.test(text) ? parseJson(text) : undefined
+  const mapped = mapAllStrings(value, rewrite)
   return mapped === value ? rewrite(text) : JSON.stringify(mapped)
 }
 
-function parseDocument(text: string): unknown {
-  if (!/^\s*[[{]/.test(text)) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Not a document after all, or one that was cut off: then it is a text like any other.
-    return undefined
-  }
-}
-
-/** Every string value, whatever its field is called: in a tool's own document no name is structural. */
-function mapEvery(value: unknown, rewrite: (text: string) => string): unknown {
+/** Rewrites all string values: in a tool's own document no field is structural. */
+function mapAllStrings(value: unknown, rewrite: (text: string) => string): unknown {
   if (typeof value === 'string') return rewrite(value)
-  if (Array.isArray(value)) return mapList(value, (item) => mapEvery(item, rewrite))
-  return isJsonObject(value) ? mapEntries(value, (_, field) => mapEvery(field, rewrite)) : value
+  if (Array.isArray(value)) return mapList(value, (item) => mapAllStrings(item, rewrite))
+  return isJsonObject(value) ? mapEntries(value, (_, field) => mapAllStrings(field, rewrite)) : value
 }
 
 function mapFields(value: JsonObject, rewrite: (text: string) => string): JsonObject {
-  return mapEntries(value, (name, field) => (STRUCTURAL.has(name) ? field : mapValue(field, rewrite)))
+  return mapEntries(value, (name, field) => (STRUCTURAL_FIELDS.has(name) ? field : mapValue(field, rewrite)))
 }
 
-/** The same object when no field changed. */
+/** Returns the same object if no field changed. */
 function mapEntries(value: JsonObject, rewrite: (name: string, field: unknown) => unknown): JsonObject {
   let changed: Record<string, unknown> | undefined
-  // Half the cost of Object.entries, on every message of every request; what was parsed from JSON inherits nothing.
+  // Half the cost of Object.entries, for every message of every request. Parsed JSON inherits no fields.
   for (const name in value) {
     const field = value[name]
     const mapped = rewrite(name, field)
@@ -151,16 +144,16 @@ function mapValue(value: unknown, rewrite: (text: string) => string): unknown {
   return isJsonObject(value) ? mapFields(value, rewrite) : value
 }
 
-/** Like `map`, but the same array when no item changed. */
+/** Like `Array.map`, but returns the same array if no item changed. */
 function mapList<T>(items: readonly T[], rewrite: (item: T) => T): readonly T[] {
   let changed: T[] | undefined
-  for (let place = 0; place < items.length; place++) {
-    // The cast is safe: the place is within the list.
-    const item = items[place] as T
+  for (let index = 0; index < items.length; index++) {
+    // The cast is safe, because the index is within the bounds.
+    const item = items[index] as T
     const mapped = rewrite(item)
     if (mapped === item) continue
     changed ??= [...items]
-    changed[place] = mapped
+    changed[index] = mapped
   }
   return changed ?? items
 }

@@ -1,20 +1,23 @@
-/** Wakes one waiter. A ring that nobody was waiting for is kept, so none is missed; several count as one. */
+/**
+ * An event for one waiter. `set` wakes the waiter, or lets the next `wait` resolve immediately. Several calls
+ * of `set` before a `wait` count as one.
+ */
 export class AutoResetEvent {
-  #rung = false
+  #isSet = false
   #wake: (() => void) | undefined
 
   set(): void {
-    this.#rung = true
+    this.#isSet = true
     this.#wake?.()
   }
 
-  /** Resolves at the first ring since the last time it resolved. */
+  /** Resolves when `set` has been called since the previous `wait` resolved. */
   async wait(): Promise<void> {
-    if (!this.#rung) {
+    if (!this.#isSet) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
-    this.#rung = false
+    this.#isSet = false
   }
 }

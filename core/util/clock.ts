@@ -1,21 +1,24 @@
-/** Gives the time as ISO 8601 UTC with six decimals, later on every call. */
+/**
+ * Returns the time as ISO 8601 UTC with six decimals. Every call returns a later time than the previous one.
+ */
 export type Clock = () => string
 
 /**
- * A clock over a source of milliseconds. Node's wall clock has no microseconds: the last three digits count calls within
- * one millisecond, so two changes never carry the same time and a clock set back does not run backwards.
+ * Creates a clock from a source of Unix milliseconds. Node's wall clock has no microseconds, so the last
+ * three digits count the calls within a millisecond: two changes never have the same time, and the clock
+ * never goes backwards when the system time does.
  */
-export function createClock(milliseconds: () => number = Date.now): Clock {
-  let last = 0
-  let written = Number.NaN
-  let text = ''
+export function createClock(now: () => number = Date.now): Clock {
+  let lastMicroseconds = 0
+  let formattedMilliseconds = Number.NaN
+  let formatted = ''
   return () => {
-    last = Math.max(milliseconds() * 1000, last + 1)
-    const whole = Math.floor(last / 1000)
-    if (whole !== written) {
-      written = whole
-      text = new Date(whole).toISOString().slice(0, -1)
+    lastMicroseconds = Math.max(now() * 1000, lastMicroseconds + 1)
+    const milliseconds = Math.floor(lastMicroseconds / 1000)
+    if (milliseconds !== formattedMilliseconds) {
+      formattedMilliseconds = milliseconds
+      formatted = new Date(milliseconds).toISOString().slice(0, -1)
     }
-    return `${text}${String(last % 1000).padStart(3, '0')}Z`
+    return `${formatted}${String(lastMicroseconds % 1000).padStart(3, '0')}Z`
   }
 }

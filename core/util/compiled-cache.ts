@@ -4,41 +4,47 @@ import type { JsonObject, RuleSet } from '../contract/index.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import { type CounterSeries, createCounter } from './metrics.ts'
 
-/** The option of plugins that compile rules: how many compiled rules are kept, over all users. */
+const DEFAULT_CACHED_RULES = 200_000
+
+/**
+ * Options of plugins that compile rules. `cached_rules`: maximum number of cached compiled rules of all
+ * users.
+ */
 export const compiledCacheOptions: JsonObject = {
   type: 'object',
   additionalProperties: false,
-  properties: { cached_rules: { type: 'integer', minimum: 1, default: 200_000 } },
+  properties: { cached_rules: { type: 'integer', minimum: 1, default: DEFAULT_CACHED_RULES } },
 }
 
 /**
- * What a user's rules compile to, made on first use and kept for the users seen last, as far as their rules fit together. A
- * rule change makes a new `RuleSet`, so an entry that was compiled from another object is out of date. All users without rules
- * share one entry.
+ * Creates an LRU cache of compiled rule sets by user. Rule sets are compiled on first use. A rule change
+ * creates a new `RuleSet`, so entries compiled from another object are stale. All users without rules share
+ * one entry. Transient rule sets are not cached.
  */
 export function createCompiledCache<Compiled extends object>(
   compile: (rules: RuleSet) => Promise<Compiled>,
   options: JsonObject,
   countRules: (rules: RuleSet) => number,
-  noteLookup: (isHit: boolean) => void,
+  recordLookup: (isHit: boolean) => void,
 ): (rules: RuleSet) => MaybePromise<Compiled> {
   interface Entry {
     readonly rules: RuleSet
     compiled: MaybePromise<Compiled>
   }
   const cache = new LRUCache<number, Entry>({
-    maxSize: Number(options.cached_rules ?? 200_000),
+    maxSize: Number(options.cached_rules ?? DEFAULT_CACHED_RULES),
     sizeCalculation: ({ rules }) => 1 + countRules(rules),
   })
-  async function open(owner: number, rules: RuleSet): Promise<Compiled> {
+
+  async function compileAndCache(key: number, rules: RuleSet): Promise<Compiled> {
     const compiling = compile(rules)
     const entry: Entry = { rules, compiled: compiling }
-    cache.set(owner, entry)
+    cache.set(key, entry)
     try {
       entry.compiled = await compiling
       return entry.compiled
     } catch (error) {
-      if (cache.peek(owner) === entry) cache.delete(owner)
+      if (cache.peek(key) === entry) cache.delete(key)
       throw error
     }
   }
@@ -46,34 +52,33 @@ export function createCompiledCache<Compiled extends object>(
   return (rules) => {
     if (rules.transient) return compile(rules)
     const isEmpty = countRules(rules) === 0
-    const owner = isEmpty ? NOBODY : rules.userId
-    const known = cache.get(owner)
-    const isHit = known !== undefined && (isEmpty || known.rules === rules)
-    noteLookup(isHit)
-    if (isHit) return known.compiled
-    return open(owner, rules)
+    const key = isEmpty ? EMPTY_KEY : rules.userId
+    const entry = cache.get(key)
+    const isHit = entry !== undefined && (isEmpty || entry.rules === rules)
+    recordLookup(isHit)
+    return isHit ? entry.compiled : compileAndCache(key, rules)
   }
 }
 
-/** No user's id. */
-const NOBODY = -1
+/** Cache key of empty rule sets; never a user id. */
+const EMPTY_KEY = -1
 
-/** Of each registry, for all caches share one metric. */
-const counters = new WeakMap<Registry, (...labels: readonly string[]) => CounterSeries>()
+/** All caches of a registry share one metric. */
+const lookupCounters = new WeakMap<Registry, (...labels: readonly string[]) => CounterSeries>()
 
-/** Counts what look-ups in the named cache found. */
+/** Returns a function that counts the hits and misses of a named cache. */
 export function createLookupCounter(metrics: Registry, cache: string): (isHit: boolean) => void {
-  const counter = counters.get(metrics) ?? createLookupSeries(metrics)
-  counters.set(metrics, counter)
+  const counter = lookupCounters.get(metrics) ?? registerLookupCounter(metrics)
+  lookupCounters.set(metrics, counter)
   const hits = counter(cache, 'hit')
   const misses = counter(cache, 'miss')
   return (isHit) => (isHit ? hits : misses).inc()
 }
 
-function createLookupSeries(metrics: Registry) {
+function registerLookupCounter(metrics: Registry) {
   return createCounter(metrics, {
     name: 'signalbox_cache_lookups_total',
-    help: 'Look-ups in caches by what they found.',
+    help: 'Cache lookups by cache and outcome (hit, miss).',
     labelNames: ['cache', 'outcome'],
   })
 }

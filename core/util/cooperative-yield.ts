@@ -1,19 +1,21 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 
-/** Long work done in slices, so that others get their turn. */
+/** Splits long synchronous work into time slices, so that it does not block the event loop. */
 interface CooperativeYield {
-  /** True when the slice is used up: then `await` the pause. */
+  /** True when the current time slice is used up. */
   isDue(): boolean
+  /** Resolves in the next iteration of the event loop, and starts a new time slice. */
   yieldNow(): Promise<void>
 }
 
-export function createCooperativeYield(milliseconds = 5): CooperativeYield {
-  let begun = performance.now()
+/** Usage: `if (slice.isDue()) await slice.yieldNow()`. */
+export function createCooperativeYield(sliceMs = 5): CooperativeYield {
+  let startedAt = performance.now()
   return {
-    isDue: () => performance.now() - begun > milliseconds,
+    isDue: () => performance.now() - startedAt > sliceMs,
     async yieldNow() {
-      await nextTurn()
-      begun = performance.now()
+      await setImmediate()
+      startedAt = performance.now()
     },
   }
 }

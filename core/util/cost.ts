@@ -1,12 +1,13 @@
 import type { Model, Price, Usage } from '../contract/index.ts'
 
 /**
- * USD for what was used: (input − cached − cache writes) · input + cached · cached + cache writes · cache_write +
- * output · output, per million. A price tier holds for the whole request once its input is above the limit.
+ * Returns the cost of a request in USD. Cached input and cache writes have prices of their own; the rest of
+ * the input has the input price. A price tier applies to the whole request if its input exceeds the tier's
+ * limit.
  */
 export function costOf(model: Pick<Model, 'price'>, usage: Usage): number {
   const { input, output, cached = 0, cacheWrite = 0 } = usage
-  const price = priceFor(model, input)
+  const price = selectPrice(model, input)
   const sum =
     (input - cached - cacheWrite) * price.input +
     cached * (price.cached ?? price.input) +
@@ -15,6 +16,6 @@ export function costOf(model: Pick<Model, 'price'>, usage: Usage): number {
   return sum / 1e6
 }
 
-function priceFor({ price }: Pick<Model, 'price'>, input: number): Price {
-  return price.above !== undefined && input > price.above.input_tokens ? price.above : price
+function selectPrice({ price }: Pick<Model, 'price'>, inputTokens: number): Price {
+  return price.above !== undefined && inputTokens > price.above.input_tokens ? price.above : price
 }

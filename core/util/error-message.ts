@@ -1,10 +1,13 @@
-/** Why something failed, in one line: some errors add a stack or a list of files to their message. */
-export function errorSummary(thrown: unknown): string {
-  const text = errorMessage(thrown)
-  return (text.split('\n', 1)[0] ?? '').trim().replace(/[.:]$/, '')
-}
-
-/** What was thrown says, as it says it. */
+/** Returns the message of a thrown value. */
 export function errorMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+/**
+ * Returns the first line of the message, without a final period: some errors append a stack or a list of
+ * files to their message.
+ */
+export function errorSummary(thrown: unknown): string {
+  const [firstLine = ''] = errorMessage(thrown).split('\n', 1)
+  return firstLine.trim().replace(/[.:]$/, '')
 }

@@ -2,77 +2,234 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { GatewayError, type JsonObject } from '../contract/index.ts'
 import { lazy } from './lazy.ts'
 
-/** Schemas of our own are sound: to look at them as well takes as long as to compile them. */
-const ajv = new Ajv({ allowUnionTypes: true, validateSchema: false })
-const THOROUGH = { allowUnionTypes: true, allErrors: true, verbose: true }
-const thorough = new Ajv({ ...THOROUGH, validateSchema: false })
-const foreign = lazy(() => new Ajv(THOROUGH))
+/** `verbose` adds the failed schema to errors, for their wording. */
+const OPTIONS = { allowUnionTypes: true, verbose: true }
 
-/** A check by a JSON schema, compiled when it is first needed; only the first fault is looked for. */
-export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => value is T {
-  const check = lazy(() => ajv.compile<T>(schema))
-  return (value): value is T => check()(value)
-}
+/** Built-in schemas are known to be valid, and checking them would take as long as compiling them. */
+const firstErrorAjv = new Ajv({ ...OPTIONS, validateSchema: false })
+const allErrorsAjv = new Ajv({ ...OPTIONS, validateSchema: false, allErrors: true })
+const untrustedAjv = lazy(() => new Ajv({ ...OPTIONS, allErrors: true }))
 
-/** Compiles a schema of our own into a check that finds every fault: for input that operators write. */
+/** Compiles a built-in schema into a validator that finds all errors. Use it for input of operators. */
 export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
-  return thorough.compile<T>(schema)
+  return allErrorsAjv.compile<T>(schema)
 }
 
-/** The same for a schema of somebody else; throws what is wrong with it. */
+/**
+ * Like `compileValidator`, for the schema of a plugin package. Throws if the schema is not a valid JSON
+ * schema.
+ */
 export function compileUntrustedValidator<T>(schema: JsonObject): ValidateFunction<T> {
-  return foreign().compile<T>(schema)
+  return untrustedAjv().compile<T>(schema)
 }
 
-/** Compiles a schema into a reader that gives the value its type, or throws 400 naming the field and what is allowed. */
+/** Returns a type guard for a built-in schema. The schema is compiled on first use. */
+export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => value is T {
+  const validate = lazy(() => firstErrorAjv.compile<T>(schema))
+  return (value): value is T => validate()(value)
+}
+
+/**
+ * Compiles a built-in schema into a parser of request bodies: it returns the value with its type, or throws a
+ * `GatewayError` (400) that names the field and the constraint.
+ */
 export function compileParser<T>(schema: JsonObject): (value: unknown) => T {
-  const check = ajv.compile<T>(schema)
+  const validate = firstErrorAjv.compile<T>(schema)
   return (value) => {
-    if (check(value)) return value
-    throw toGatewayError(check.errors?.[0])
+    if (validate(value)) return value
+    throw toGatewayError(validate.errors)
   }
 }
 
-/** A `compileReader` that compiles when it is first needed: for all but inference. */
+/** Like `compileParser`, but compiles the schema on first use: for all endpoints except inference. */
 export function createLazyParser<T>(schema: JsonObject): (value: unknown) => T {
-  const read = lazy(() => compileParser<T>(schema))
-  return (value) => read()(value)
+  const parse = lazy(() => compileParser<T>(schema))
+  return (value) => parse()(value)
 }
 
-function toGatewayError(fault: ErrorObject | undefined): GatewayError {
-  if (fault === undefined) return new GatewayError('invalid_value', 'The body is not valid.')
-  const place = fieldName(fault.instancePath)
-  if (fault.keyword === 'required') {
-    const param = [place, fault.params.missingProperty].filter(Boolean).join('.')
-    return new GatewayError('missing_parameter', `${param} is required.`, { param })
+function toGatewayError(errors: SchemaErrors): GatewayError {
+  const [error] = selectErrors(errors)
+  if (error === undefined) return new GatewayError('invalid_value', 'The body is not valid.')
+  const message = `${describeError(error, 'the body')}.`
+  if (error.keyword === 'required') {
+    const param = joinPath(fieldPath(error), error.params.missingProperty)
+    return new GatewayError('missing_parameter', message, { param })
   }
-  return new GatewayError('invalid_value', `${describeSchemaError(fault)}.`, place ? { param: place } : {})
+  const param = fieldPath(error)
+  return new GatewayError('invalid_value', capitalize(message, param), param ? { param } : {})
 }
 
-/** A schema fault as words: the place, then what is allowed there. */
-export function describeSchemaError(fault: ErrorObject): string {
-  const place = fieldName(fault.instancePath) || 'the value'
-  switch (fault.keyword) {
-    case 'enum':
-      return `${place} must be one of ${fault.params.allowedValues.join(', ')}`
-    case 'const':
-      return `${place} must be ${JSON.stringify(fault.params.allowedValue)}`
-    case 'required':
-      return `${[fieldName(fault.instancePath), fault.params.missingProperty].filter(Boolean).join('.')} is required`
-    case 'additionalProperties':
-      return `${place} has the unknown field ${fault.params.additionalProperty}`
-    case 'type':
-      return `${place} must be of type ${[fault.params.type].flat().join(' or ')}`
-    default:
-      return `${place} ${fault.message ?? 'is not valid'}`
+/** Field names keep their case: only messages about the whole body start with a capital letter. */
+function capitalize(message: string, field: string): string {
+  return field ? message : message.charAt(0).toUpperCase() + message.slice(1)
+}
+
+type SchemaErrors = readonly ErrorObject[] | null | undefined
+
+/**
+ * Describes the errors of a validator, each as a clause without a period: "port must be between 0 and 65535".
+ * Omits errors that only summarize others, and those of `anyOf` or `oneOf` branches for another type of
+ * value.
+ */
+export function describeSchemaErrors(errors: SchemaErrors): string[] {
+  return selectErrors(errors).map(describeSchemaError)
+}
+
+/** Omits errors that only summarize others, and reports a failed union by one error or one branch. */
+function selectErrors(errors: SchemaErrors): readonly ErrorObject[] {
+  let selected = (errors ?? []).filter(({ keyword }) => !SUMMARIES.has(keyword))
+  // Errors of a union follow those of its branches, so inner unions come first.
+  for (const union of selected.filter(({ keyword }) => UNIONS.has(keyword))) {
+    const branchErrors = selected.filter((error) => isWithin(error, union))
+    const relevant = findRelevantBranch(branchErrors, union)
+    selected = selected.filter((error) =>
+      branchErrors.includes(error) ? relevant?.includes(error) : error !== union || relevant === undefined,
+    )
   }
+  return selected
 }
 
-/** `/messages/0/role` as `messages[0].role`. */
-function fieldName(pointer: string): string {
-  return pointer
+/** Keywords whose errors follow the more specific errors of a subschema. */
+const SUMMARIES: ReadonlySet<string> = new Set(['if', 'propertyNames'])
+
+/** Keywords whose errors follow those of every alternative, or of every item. */
+const UNIONS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'contains'])
+
+function isWithin({ schemaPath, instancePath }: ErrorObject, union: ErrorObject): boolean {
+  if (!schemaPath.startsWith(`${union.schemaPath}/`)) return false
+  return instancePath === union.instancePath || instancePath.startsWith(`${union.instancePath}/`)
+}
+
+/** Returns the errors of the only branch for the value's type; undefined if there is not exactly one. */
+function findRelevantBranch(errors: readonly ErrorObject[], union: ErrorObject): ErrorObject[] | undefined {
+  if (union.keyword === 'contains' || union.params.passingSchemas) return undefined
+  const branches = new Map<string, ErrorObject[]>()
+  for (const error of errors) {
+    const [branch = ''] = error.schemaPath.slice(union.schemaPath.length + 1).split('/', 1)
+    branches.set(branch, [...(branches.get(branch) ?? []), error])
+  }
+  const isMismatch = ({ keyword, instancePath }: ErrorObject) =>
+    instancePath === union.instancePath && (keyword === 'type' || UNIONS.has(keyword))
+  const relevant = [...branches.values()].filter((branch) => !branch.some(isMismatch))
+  return relevant.length === 1 ? relevant[0] : undefined
+}
+
+/** Describes one error as a clause without a period: the path of the field, then the constraint. */
+export function describeSchemaError(error: ErrorObject): string {
+  return describeError(error, 'the value')
+}
+
+/** `root` names the validated value in errors that have no path. */
+function describeError(error: ErrorObject, root: string): string {
+  const path = fieldPath(error)
+  const { keyword, params, propertyName } = error
+  if (keyword === 'required') return `${joinPath(path, params.missingProperty)} is required`
+  if (keyword === 'dependencies')
+    return `${joinPath(path, params.missingProperty)} is required with ${joinPath(path, params.property)}`
+  if (keyword === 'additionalProperties') {
+    const field = `unknown field "${params.additionalProperty}"`
+    return path ? `${path} has the ${field}` : field
+  }
+  const field =
+    propertyName === undefined ? path || root : `the field name "${propertyName}" in ${path || root}`
+  return `${field} ${CONSTRAINTS[keyword]?.(error) ?? 'is not valid'}`
+}
+
+/** Wording by keyword: completes a sentence that starts with the field. */
+const CONSTRAINTS: Readonly<Record<string, (error: ErrorObject) => string>> = {
+  type: ({ params }) => `must be ${joinAlternatives([params.type].flat().map(describeType))}`,
+  enum: ({ params }) => `must be one of ${params.allowedValues.map(formatValue).join(', ')}`,
+  const: ({ params }) => `must be ${JSON.stringify(params.allowedValue)}`,
+  minimum: describeRange,
+  maximum: describeRange,
+  exclusiveMinimum: describeRange,
+  exclusiveMaximum: describeRange,
+  multipleOf: ({ params }) => `must be a multiple of ${params.multipleOf}`,
+  minLength: ({ params }) => describeMinimum(params.limit, 'character'),
+  maxLength: ({ params }) => `must have at most ${count(params.limit, 'character')}`,
+  minItems: ({ params }) => describeMinimum(params.limit, 'item'),
+  maxItems: ({ params }) => `must have at most ${count(params.limit, 'item')}`,
+  additionalItems: ({ params }) => `must have at most ${count(params.limit, 'item')}`,
+  minProperties: ({ params }) => describeMinimum(params.limit, 'field'),
+  maxProperties: ({ params }) => `must have at most ${count(params.limit, 'field')}`,
+  uniqueItems: ({ params }) => `must not contain duplicates: items ${params.j} and ${params.i} are equal`,
+  contains: ({ params }) => `must contain at least ${count(params.minContains, 'item')} of the required form`,
+  pattern: ({ params }) => `must match the pattern ${params.pattern}`,
+  format: ({ params }) => `must be a valid ${params.format}`,
+  propertyNames: ({ params }) => `has the invalid field name "${params.propertyName}"`,
+  not: () => 'has a value that is not allowed',
+  if: () => 'has a combination of fields that is not allowed',
+  anyOf: describeUnion,
+  oneOf: (error) =>
+    error.params.passingSchemas ? 'matches more than one of the allowed forms' : describeUnion(error),
+  'false schema': () => 'is not allowed',
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+}
+
+function describeType(type: string): string {
+  return TYPES[type] ?? type
+}
+
+/** Strings without quotes. */
+function formatValue(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Both limits of the field, though only one was exceeded. */
+function describeRange({ keyword, params, parentSchema }: ErrorObject): string {
+  const schema: JsonObject = parentSchema ?? { [keyword]: params.limit }
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema
+  if (minimum !== undefined && maximum !== undefined) return `must be between ${minimum} and ${maximum}`
+  const limits = [
+    minimum !== undefined && `at least ${minimum}`,
+    exclusiveMinimum !== undefined && `greater than ${exclusiveMinimum}`,
+    maximum !== undefined && `at most ${maximum}`,
+    exclusiveMaximum !== undefined && `less than ${exclusiveMaximum}`,
+  ]
+  return `must be ${limits.filter(Boolean).join(' and ')}`
+}
+
+function describeMinimum(limit: number, unit: string): string {
+  return limit === 1 ? 'must not be empty' : `must have at least ${count(limit, unit)}`
+}
+
+/** Names the types of the branches, if each branch has one. */
+function describeUnion({ schema }: ErrorObject): string {
+  const branches: readonly { readonly type?: unknown }[] = Array.isArray(schema) ? schema : []
+  const types = [...new Set(branches.map(({ type }) => type))]
+  const isDescribable = types.length > 1 && types.every((type) => typeof type === 'string')
+  return isDescribable
+    ? `must be ${joinAlternatives(types.map(describeType))}`
+    : 'has none of the allowed forms'
+}
+
+function count(amount: number, unit: string): string {
+  return `${amount} ${unit}${amount === 1 ? '' : 's'}`
+}
+
+/** "a, b or c". */
+function joinAlternatives(list: readonly string[]): string {
+  const last = list.at(-1) ?? ''
+  return list.length < 2 ? last : `${list.slice(0, -1).join(', ')} or ${last}`
+}
+
+/** The path of the invalid field: `messages[0].role` for `/messages/0/role`; empty for the root. */
+function fieldPath({ instancePath }: ErrorObject): string {
+  return instancePath
     .split('/')
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce((path, step) => (/^\d+$/.test(step) ? `${path}[${step}]` : path ? `${path}.${step}` : step), '')
+    .reduce((path, step) => (/^\d+$/.test(step) ? `${path}[${step}]` : joinPath(path, step)), '')
+}
+
+function joinPath(path: string, field: string): string {
+  return path ? `${path}.${field}` : field
 }

@@ -1,8 +1,8 @@
-/** Makes a value when it is first asked for, and keeps it. */
-export function lazy<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined
+/** Returns a function that creates a value on its first call and returns the same value on later calls. */
+export function lazy<Value>(create: () => Value): () => Value {
+  let created: { readonly value: Value } | undefined
   return () => {
-    made ??= { value: make() }
-    return made.value
+    created ??= { value: create() }
+    return created.value
   }
 }

@@ -1,81 +1,12 @@
 import type { MetricValue, Registry } from 'prom-client'
 
-/** What a metric is called, and which labels its series have; last ones may be left out. */
-interface Description {
+/** Metrics for the hot path: prom-client exposes them, but their series are stored and updated here. */
+
+interface MetricDescription {
   readonly name: string
   readonly help: string
+  /** Series may omit the last labels. */
   readonly labelNames: readonly string[]
-}
-
-/** One line of a scrape, as prom-client takes it. */
-type Value = MetricValue<string> & { metricName?: string }
-
-type Type = 'counter' | 'histogram'
-
-interface Labelled<Series> {
-  readonly labels: Readonly<Record<string, string>>
-  readonly series: Series
-}
-
-/** On the way to a series, one for each of its labels: nothing is put together to find it. */
-interface Step<Series> {
-  readonly next: Map<string, Step<Series>>
-  series?: Series
-}
-
-/**
- * A metric's series by the values of their labels. prom-client looks the labels up at every step, which on the hot path costs more
- * than all else about a metric; here a series is looked up once and kept, and prom-client only shows it.
- */
-function createMetric<Series>(
-  registry: Registry,
-  type: Type,
-  { name, help, labelNames }: Description,
-  create: () => Series,
-  show: (series: Series, labels: Readonly<Record<string, string>>) => readonly Value[],
-): (...labels: readonly string[]) => Series {
-  const first: Step<Series> = { next: new Map() }
-  const all: Labelled<Series>[] = []
-  const metric = {
-    name,
-    help,
-    type,
-    aggregator: 'sum',
-    get: async () => ({
-      name,
-      help,
-      type,
-      aggregator: 'sum',
-      values: all.flatMap(({ labels, series }) => show(series, labels)),
-    }),
-    reset() {
-      first.next.clear()
-      all.length = 0
-    },
-  }
-  // All that a registry asks of a metric is to be shown and reset; its type names prom-client's classes.
-  registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0])
-
-  function add(values: readonly string[]): Series {
-    const labels = Object.fromEntries(values.map((value, place) => [labelNames[place] ?? '', value]))
-    const series = create()
-    all.push({ labels, series })
-    return series
-  }
-
-  return (...values) => {
-    let step = first
-    for (const value of values) {
-      let next = step.next.get(value)
-      if (next === undefined) {
-        next = { next: new Map() }
-        step.next.set(value, next)
-      }
-      step = next
-    }
-    step.series ??= add(values)
-    return step.series
-  }
 }
 
 /** One series of a counter. */
@@ -87,10 +18,10 @@ export class CounterSeries {
   }
 }
 
-/** A counter for the hot path: gives the series with these label values, in the order of the label names. */
+/** Registers a counter. Returns a function from label values, in the order of `labelNames`, to the series. */
 export function createCounter(
   registry: Registry,
-  description: Description,
+  description: MetricDescription,
 ): (...labels: readonly string[]) => CounterSeries {
   return createMetric(
     registry,
@@ -104,7 +35,7 @@ export function createCounter(
 /** One series of a histogram. */
 class HistogramSeries {
   readonly #bounds: readonly number[]
-  /** By bucket; the last is for what is over every bound. */
+  /** Observations by bucket, not cumulative. The last bucket counts values above all bounds. */
   readonly counts: Float64Array
   sum = 0
 
@@ -121,10 +52,13 @@ class HistogramSeries {
   }
 }
 
-/** A histogram for the hot path: gives the series with these label values, in the order of the label names. Bounds ascend. */
+/**
+ * Registers a histogram. `buckets` are upper bounds in ascending order. Returns a function from label values,
+ * in the order of `labelNames`, to the series.
+ */
 export function createHistogram(
   registry: Registry,
-  description: Description & { readonly buckets: readonly number[] },
+  description: MetricDescription & { readonly buckets: readonly number[] },
 ): (...labels: readonly string[]) => HistogramSeries {
   const { name, buckets } = description
   return createMetric(
@@ -132,18 +66,22 @@ export function createHistogram(
     'histogram',
     description,
     () => new HistogramSeries(buckets),
-    ({ counts, sum }, labels) => showSeries(name, buckets, counts, sum, labels),
+    (series, labels) => toHistogramSamples(name, buckets, series, labels),
   )
 }
 
-/** Every bucket counts what is in the ones before it, too. */
-function showSeries(
+type Labels = Readonly<Record<string, string>>
+
+/** One line of a scrape, in prom-client's form. */
+type Sample = MetricValue<string> & { metricName?: string }
+
+/** Converts a series to the cumulative buckets of the exposition format. */
+function toHistogramSamples(
   name: string,
   bounds: readonly number[],
-  counts: Float64Array,
-  sum: number,
-  labels: Readonly<Record<string, string>>,
-): Value[] {
+  { counts, sum }: HistogramSeries,
+  labels: Labels,
+): Sample[] {
   let total = 0
   const buckets = Array.from(counts, (count, bucket) => {
     total += count
@@ -154,4 +92,65 @@ function showSeries(
     { metricName: `${name}_sum`, labels, value: sum },
     { metricName: `${name}_count`, labels, value: total },
   ]
+}
+
+/** A node of the tree of series: one level per label. Finding a series builds no key. */
+interface SeriesNode<Series> {
+  readonly children: Map<string, SeriesNode<Series>>
+  series?: Series
+}
+
+/**
+ * Registers a metric with its own storage of series. prom-client looks up the labels on every update, which
+ * costs more than the rest of the update; here callers look up a series once and keep it.
+ */
+function createMetric<Series>(
+  registry: Registry,
+  type: 'counter' | 'histogram',
+  { name, help, labelNames }: MetricDescription,
+  createSeries: () => Series,
+  toSamples: (series: Series, labels: Labels) => readonly Sample[],
+): (...labels: readonly string[]) => Series {
+  const root: SeriesNode<Series> = { children: new Map() }
+  const allSeries: { readonly labels: Labels; readonly series: Series }[] = []
+  const metric = {
+    name,
+    help,
+    type,
+    aggregator: 'sum',
+    get: async () => ({
+      name,
+      help,
+      type,
+      aggregator: 'sum',
+      values: allSeries.flatMap(({ labels, series }) => toSamples(series, labels)),
+    }),
+    reset() {
+      root.children.clear()
+      allSeries.length = 0
+    },
+  }
+  // A registry only calls `get` and `reset`, but its type requires prom-client's own classes.
+  registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0])
+
+  function addSeries(values: readonly string[]): Series {
+    const labels = Object.fromEntries(values.map((value, index) => [labelNames[index] ?? '', value]))
+    const series = createSeries()
+    allSeries.push({ labels, series })
+    return series
+  }
+
+  return (...values) => {
+    let node = root
+    for (const value of values) {
+      let child = node.children.get(value)
+      if (child === undefined) {
+        child = { children: new Map() }
+        node.children.set(value, child)
+      }
+      node = child
+    }
+    node.series ??= addSeries(values)
+    return node.series
+  }
 }

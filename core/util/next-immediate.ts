@@ -1,15 +1,16 @@
-let turn: Promise<void> | undefined
+let pending: Promise<void> | undefined
 
 /**
- * Resolves when all that this turn of the event loop has read was looked at. Answers wait for it, so that they go out together: written one by
- * one between two reads, each would wake its reader up by itself, which costs the writer more than all else about an answer.
+ * Resolves in the check phase of the current event loop iteration, when all input of the iteration has been
+ * processed. Responses wait for it, so that they are sent together: separate writes between two reads would
+ * each wake the receiver, and waking it costs the sender more than the rest of a response.
  */
 export function nextImmediate(): Promise<void> {
-  turn ??= new Promise((resolve) => {
+  pending ??= new Promise((resolve) => {
     setImmediate(() => {
-      turn = undefined
+      pending = undefined
       resolve()
     })
   })
-  return turn
+  return pending
 }

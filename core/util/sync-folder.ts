@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 
-/** A new name is on disk only when the folder is, whatever was synced of the file. */
+/** Fsyncs a folder. A new or renamed file is durable only after its folder was synced, too. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder)
   try {

@@ -2,7 +2,7 @@ import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/
 import { compileLiteral, compilePattern, type Pattern } from '../../core/pcre/compile.ts'
 import { literalReplacement, type Replacement, readReplacement } from '../../core/pcre/linear-matcher.ts'
 import { startApart } from '../../core/pcre/run-in-worker.ts'
-import { compilePatternSet, type Found } from '../../core/text/pattern-set.ts'
+import { compilePatternSet, type FoundPatterns } from '../../core/text/pattern-set.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 
 const DEFAULT_REPLACEMENT = '[redacted]'
@@ -62,7 +62,7 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
   const others = places.filter((place) => !isIndexed(rules[place]?.pattern))
   const set = await compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
 
-  function candidatesOf(found: Found): Candidates {
+  function candidatesOf(found: FoundPatterns): Candidates {
     // The automaton gave up: each rule is looked at by itself, for none may be skipped.
     if (found === undefined) return { places, found: false }
     if (found.length === 0) return { places: others, found: true }

@@ -8,7 +8,7 @@ import type {
   RuleSet,
   RuleTraceEntry,
 } from '../../core/contract/index.ts'
-import { compilePatternSet, literalSource, matchLiterals } from '../../core/text/pattern-set.ts'
+import { buildLiteralSource, compileLiterals, compilePatternSet } from '../../core/text/pattern-set.ts'
 import { userTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 
@@ -110,7 +110,7 @@ async function compileSearch(
 ): Promise<(texts: readonly string[]) => MaybePromise<readonly number[]>> {
   const places = [...lists.keys()].filter((place) => lists[place]?.length)
   const listAt = (place: number) => lists[place] ?? []
-  const set = await compilePatternSet(places.map((place) => literalSource(listAt(place))))
+  const set = await compilePatternSet(places.map((place) => buildLiteralSource(listAt(place))))
   return (texts) =>
     chain(set.find(texts), (found) => {
       if (found === undefined) return places.filter((place) => isFound(listAt(place), texts))
@@ -120,7 +120,7 @@ async function compileSearch(
 
 /** For when the automaton gave up: no rule is skipped for that. */
 function isFound(literals: readonly string[], texts: readonly string[]): boolean {
-  const regex = matchLiterals(literals)
+  const regex = compileLiterals(literals)
   return texts.some((text) => regex.test(text))
 }
 

@@ -36,7 +36,7 @@ export const conditions: readonly Condition[] = [
     name: 'mode',
     schema: { type: 'string', pattern: `^(${MODE_SPELLINGS.map(anyCase).join('|')})$` },
     description: `one of ${MODE_SPELLINGS.join(', ')}`,
-    normalise: (value) => parseMode(String(value)),
+    normalize: (value) => parseMode(String(value)),
     matcher: (value) => (input) => input.mode === value,
   },
   {
@@ -100,7 +100,7 @@ export function createActions(providers: ReadonlySet<string>): readonly Action[]
       name: 'set_mode',
       schema: { type: 'string', enum: MODE_SPELLINGS },
       description: `one of ${MODE_SPELLINGS.join(', ')}`,
-      normalise: (value) => parseMode(String(value)),
+      normalize: (value) => parseMode(String(value)),
       combine: 'first',
       apply(value, draft) {
         const mode = parseMode(String(value))

@@ -138,7 +138,7 @@ function createDocumentReader(kind: string, words: ReadonlyMap<string, Condition
       if (word === undefined)
         faults.push(`${name} is not ${kind}. Known are ${[...words.keys()].join(', ')}.`)
       else if (!checkOf(word)(given)) faults.push(`${name} must be ${word.description}.`)
-      else value[name] = word.normalise ? word.normalise(given) : given
+      else value[name] = word.normalize ? word.normalize(given) : given
     }
     return faults.length > 0 ? { faults } : { value }
   }

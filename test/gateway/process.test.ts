@@ -181,7 +181,13 @@ describe('settings', () => {
     })
     expect(code).to.equal(1)
     expect(stdout).to.equal('')
-    for (const fault of ['PORT must be', 'WORKERS', 'port must be >= 0', 'plugins must', 'no_such']) {
+    for (const fault of [
+      'PORT must be',
+      'WORKERS',
+      'port must be between 0 and 65535',
+      'plugins must',
+      'no_such',
+    ]) {
       expect(stderr).to.contain(fault)
     }
   })

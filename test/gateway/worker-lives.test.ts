@@ -118,7 +118,7 @@ describe('a worker that dies', function () {
     await trap.set()
     for (const pid of (await workerPids(gateway, 2)).values()) process.kill(pid, 'SIGKILL')
     expect(await ended).to.deep.equal([1, null])
-    expect(gateway.stderr()).to.match(/plugin "trapped" of ".+" could not be set up: the trap is set\.\n$/)
+    expect(gateway.stderr()).to.match(/plugin "trapped" from ".+" could not be set up: the trap is set\.\n$/)
   })
 })
 
@@ -134,7 +134,7 @@ describe('the start of several workers', function () {
       DATA_DIR: await makeFolder(),
     })
     expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
-    expect(stderr).to.match(/^plugin "trapped" of ".+" could not be set up: the trap is set\.\n$/)
+    expect(stderr).to.match(/^plugin "trapped" from ".+" could not be set up: the trap is set\.\n$/)
   })
 
   for (const variable of ['PORT', 'ROUTE_PORT', 'METRICS_PORT']) {

@@ -4,7 +4,7 @@ import type { GatewayContext, GatewayMiddleware, PluginParts } from '../../../..
 import { composeChain } from '../../../../core/pipeline/chain.ts'
 import type { PluginStep } from '../../../../core/pipeline/set-up.ts'
 
-describe('the chain of plugins', () => {
+describe('composeChain', () => {
   let ran: string[]
 
   beforeEach(() => {
@@ -18,7 +18,7 @@ describe('the chain of plugins', () => {
       await next()
     }
 
-  const deciding = (name: string) => ({
+  const withDecide = (name: string) => ({
     decide: async () => {
       ran.push(name)
     },
@@ -30,16 +30,16 @@ describe('the chain of plugins', () => {
 
   async function run(kind: 'inference' | 'management', ...steps: PluginStep[]): Promise<readonly string[]> {
     const chain = composeChain(kind, steps, [mark('body')])
-    // Nothing of the context is looked at here.
+    // The chain reads nothing else of the context.
     const ctx = { exchange: {} } as GatewayContext
-    const runFrom = async (place: number): Promise<void> => {
-      await chain[place]?.(ctx, () => runFrom(place + 1))
+    const runFrom = async (index: number): Promise<void> => {
+      await chain[index]?.(ctx, () => runFrom(index + 1))
     }
     await runFrom(0)
     return ran
   }
 
-  it('runs middleware in the listed order, and reads the body before the first that needs it', async () => {
+  it('runs middleware in the listed order, and reads the body before the first reader', async () => {
     const steps = [
       step({ needs: 'headers' }, { middleware: mark('first') }),
       step({}, { middleware: mark('second') }),
@@ -48,14 +48,14 @@ describe('the chain of plugins', () => {
     expect(await run('inference', ...steps)).to.deep.equal(['first', 'body', 'second', 'third'])
   })
 
-  it('reads the body at the end when nobody needs it', async () => {
+  it('reads the body at the end if no plugin needs it', async () => {
     expect(await run('inference', step({ needs: 'headers' }, { middleware: mark('first') }))).to.deep.equal([
       'first',
       'body',
     ])
   })
 
-  it('leaves out middleware for requests of the other kind', async () => {
+  it('omits middleware for other kinds of requests', async () => {
     const steps = [
       step({ applies: 'inference' }, { middleware: mark('inference') }),
       step({ applies: 'management' }, { middleware: mark('management') }),
@@ -64,43 +64,43 @@ describe('the chain of plugins', () => {
     expect(await run('management', ...steps)).to.deep.equal(['body', 'management', 'all'])
   })
 
-  it('decides in front of the middleware of the same plugin, with the body read', async () => {
-    const steps = [step({ needs: 'headers' }, { ...deciding('decision'), middleware: mark('middleware') })]
+  it('runs decide before the middleware of the same plugin, after the body is read', async () => {
+    const steps = [step({ needs: 'headers' }, { ...withDecide('decision'), middleware: mark('middleware') })]
     expect(await run('inference', ...steps)).to.deep.equal(['body', 'decision', 'middleware'])
   })
 
-  it('decides about inference requests only, whatever the middleware applies to', async () => {
+  it('runs decide for inference requests only, regardless of applies', async () => {
     const steps = [
-      step({ applies: 'management' }, { ...deciding('decision'), middleware: mark('middleware') }),
+      step({ applies: 'management' }, { ...withDecide('decision'), middleware: mark('middleware') }),
     ]
     expect(await run('inference', ...steps)).to.deep.equal(['body', 'decision'])
     ran = []
     expect(await run('management', ...steps)).to.deep.equal(['body', 'middleware'])
   })
 
-  it('waits for a decision, whatever kind of promise it is', async () => {
-    const refusal = new Error('refused')
+  it('awaits any kind of promise that decide returns', async () => {
+    const rejection = new Error('refused')
     const thenable = {
-      // biome-ignore lint/suspicious/noThenProperty: a promise of another kind
-      then: (_: unknown, refuse: (reason: unknown) => void) => setImmediate(refuse, refusal),
+      // biome-ignore lint/suspicious/noThenProperty: a promise of another library
+      then: (_: unknown, reject: (reason: unknown) => void) => setImmediate(reject, rejection),
     }
     const decisions: unknown[] = [
-      Promise.reject(refusal),
+      Promise.reject(rejection),
       thenable,
-      runInNewContext('(e) => Promise.reject(e)')(refusal),
+      runInNewContext('(e) => Promise.reject(e)')(rejection),
     ]
     for (const decision of decisions) {
       ran = []
       const parts = { decide: () => decision as Promise<void>, middleware: mark('middleware') }
-      expect(await run('inference', step({}, parts)).catch((error: unknown) => error)).to.equal(refusal)
+      expect(await run('inference', step({}, parts)).catch((error: unknown) => error)).to.equal(rejection)
       expect(ran).to.deep.equal(['body'])
     }
   })
 
-  it('goes on at once after a decision that gives nothing to wait for', async () => {
-    for (const given of [undefined, null, true, {}]) {
+  it('continues immediately if decide returns no promise', async () => {
+    for (const result of [undefined, null, true, {}]) {
       ran = []
-      const parts = { decide: () => given as undefined, middleware: mark('middleware') }
+      const parts = { decide: () => result as undefined, middleware: mark('middleware') }
       expect(await run('inference', step({}, parts))).to.deep.equal(['body', 'middleware'])
     }
   })

@@ -5,14 +5,14 @@ import { findPackage } from '../../../../core/pipeline/load.ts'
 import { makeFolder } from '../../../support/gateway.ts'
 import { installPackage } from '../../../support/plugins.ts'
 
-describe('looking for an installed package', () => {
+describe('findPackage', () => {
   let folder: string
 
   beforeEach(async () => {
     folder = await makeFolder()
   })
 
-  /** Node remembers what it has read of a package: every one has a folder of its own. */
+  /** Each package gets its own folder, because Node caches package manifests. */
   async function entryOf(manifest: object, specifier = 'x'): Promise<string> {
     folder = await makeFolder()
     const home = await installPackage(folder, 'x', '', manifest)
@@ -20,12 +20,12 @@ describe('looking for an installed package', () => {
     return path.relative(home, findPackage(specifier, folder) ?? '')
   }
 
-  it('takes what is exported to import alone', async () => {
+  it('resolves exports that are for import only', async () => {
     expect(await entryOf({ exports: { import: './index.js' } })).to.equal('index.js')
     expect(await entryOf({ exports: { '.': { import: './index.js' } } })).to.equal('index.js')
   })
 
-  it('takes the first condition that holds', async () => {
+  it('resolves the first condition that applies', async () => {
     const exports = {
       '.': {
         types: './index.d.ts',
@@ -39,29 +39,29 @@ describe('looking for an installed package', () => {
     )
   })
 
-  it('takes a sub-path', async () => {
+  it('resolves a subpath', async () => {
     expect(await entryOf({ exports: { '.': './index.js', './more': './other.cjs' } }, 'x/more')).to.equal(
       'other.cjs',
     )
   })
 
-  it('takes main, or index.js, of a package without exports', async () => {
+  it('resolves main or index.js of a package without exports', async () => {
     expect(await entryOf({ exports: undefined, main: 'other.cjs' })).to.equal('other.cjs')
     expect(await entryOf({ exports: undefined })).to.equal('index.js')
     expect(await entryOf({ exports: undefined }, 'x/other.cjs')).to.equal('other.cjs')
   })
 
-  it('finds a package in a folder above', async () => {
+  it('finds a package in a parent folder', async () => {
     const home = await installPackage(folder, '@acme/x', '')
     expect(findPackage('@acme/x', path.join(folder, 'deep/down'))).to.equal(path.join(home, 'index.js'))
   })
 
-  it('finds nothing where nothing is installed, and no module of Node', () => {
+  it('returns undefined for missing packages and for Node modules', () => {
     expect(findPackage('not-there', folder)).to.equal(undefined)
     expect(findPackage('fs', folder)).to.equal(undefined)
   })
 
-  it('throws when the package does not export what is asked for', async () => {
+  it('throws if the package does not export the subpath', async () => {
     await installPackage(folder, 'x', '')
     expect(() => findPackage('x/inner', folder)).to.throw('./inner')
   })

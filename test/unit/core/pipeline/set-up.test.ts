@@ -6,7 +6,7 @@ import { createOperatorRegistry } from '../../../../core/pipeline/operator-regis
 import { setUpPlugins } from '../../../../core/pipeline/set-up.ts'
 import { installAll } from '../../../support/plugins.ts'
 
-/** A plugin of the name `x`. */
+/** The source of a plugin with the name `x`. */
 const x = (more = '', parts = '') => `export default { name: 'x', ${more} setup: () => ({ ${parts} }) }`
 
 const builtIn = (name: string, after: readonly string[] = []): Plugin => ({ name, after, setup: () => ({}) })
@@ -18,158 +18,170 @@ const BUILT_INS = new Map(
 const BUILT_IN = [...BUILT_INS.keys()]
 
 interface Case {
-  readonly what: string
-  /** After the built-in ones, unless `list` says otherwise. */
+  readonly title: string
+  /** Listed after the built-in plugins; ignored if `list` is set. */
   readonly use?: readonly (string | { readonly use: string; readonly options?: JsonObject })[]
   readonly list?: readonly (string | { readonly use: string; readonly options?: JsonObject })[]
-  /** Packages by name; a name that ends in `.mjs` is a file. */
+  /** Package sources by name; a name that ends in `.mjs` is a file. */
   readonly packages?: Readonly<Record<string, string>>
-  readonly says: readonly string[]
+  readonly messageParts: readonly string[]
 }
 
 const cases: readonly Case[] = [
   {
-    what: 'an unknown name',
+    title: 'an unknown name',
     use: ['firewal'],
-    says: ['plugin "firewal" is not a built-in', 'npm install firewal'],
+    messageParts: ['plugin "firewal" is not a built-in', 'npm install firewal'],
   },
-  { what: 'a built-in listed twice', use: ['plan'], says: ['plugin "plan" is listed twice. List it once.'] },
   {
-    what: 'an order that cannot work',
+    title: 'a built-in listed twice',
+    use: ['plan'],
+    messageParts: ['plugin "plan" is listed twice. List it once.'],
+  },
+  {
+    title: 'a wrong order',
     list: ['plan', 'auth'],
-    says: ['plugin "plan" must be listed after "auth". Move it down.'],
+    messageParts: ['plugin "plan" must be listed after "auth". Move it down.'],
   },
   {
-    what: 'a missing predecessor',
+    title: 'a missing required plugin',
     list: BUILT_IN.filter((name) => name !== 'auth'),
-    says: ['plugin "plan" needs "auth", which is not listed. Add it before.'],
+    messageParts: ['plugin "plan" requires "auth", which is not listed. List "auth" before it.'],
   },
   {
-    what: 'options where none are taken',
+    title: 'options of a plugin that takes none',
     list: [{ use: 'auth', options: { strict: true } }, ...BUILT_IN.slice(1)],
-    says: ['the options of plugin "auth" are not valid: the value has the unknown field strict'],
+    messageParts: ['the options of plugin "auth" are not valid: unknown field "strict"'],
   },
   {
-    what: 'a package that needs another which is not there',
+    title: 'a package with a missing dependency',
     use: ['broken'],
     packages: { broken: `import 'left-pad'\n${x()}` },
-    says: ['plugin "broken" cannot be imported', "Cannot find package 'left-pad'", 'Install what it needs'],
+    messageParts: [
+      'plugin "broken" cannot be imported',
+      "Cannot find package 'left-pad'",
+      'Install its missing dependencies',
+    ],
   },
   {
-    what: 'a package whose contract is no number',
+    title: 'a contract that is not a number',
     use: ['x'],
     packages: { x: x(`contract: '1',`) },
-    says: ['plugin "x" is written for version "1" of the plugin contract'],
+    messageParts: ['plugin "x" requires version "1" of the plugin contract'],
   },
   {
-    what: 'options whose schema is none',
+    title: 'an invalid options schema',
     use: ['x'],
     packages: { x: x(`options: { type: 'objekt' },`) },
-    says: ['the options of plugin "x" are described by no JSON schema: '],
+    messageParts: ['the options schema of plugin "x" is not a valid JSON schema: '],
   },
   {
-    what: 'a package with the name of a built-in',
+    title: 'a package with the name of a built-in',
     use: ['x'],
     packages: { x: `export default { name: 'audit', setup: () => ({}) }` },
-    says: ['plugin "audit" of "x" has the name of plugin "audit". List only one of them.'],
+    messageParts: ['plugin "audit" from "x" has the same name as plugin "audit". List only one of them.'],
   },
   {
-    what: 'a misspelt field',
+    title: 'an unknown field',
     use: ['x'],
     packages: { x: x(`aplies: 'all',`) },
-    says: ['plugin "x" is not made as it should be: the value has the unknown field aplies'],
+    messageParts: ['plugin "x" is invalid: unknown field "aplies"'],
   },
   {
-    what: 'a place that there is not',
+    title: 'an invalid value of applies',
     use: ['x'],
     packages: { x: x(`applies: 'everything',`) },
-    says: ['plugin "x" is not made as it should be: applies must be one of inference, management, all'],
+    messageParts: ['plugin "x" is invalid: applies must be one of inference, management, all'],
   },
   {
-    what: 'no name',
+    title: 'no name',
     use: ['x'],
     packages: { x: 'export default { setup: () => ({}) }' },
-    says: ['plugin "x" has no name. Give'],
+    messageParts: ['plugin "x" has no name. Add'],
   },
   {
-    what: 'no setup',
+    title: 'no setup',
     use: ['./x.mjs'],
     packages: { 'x.mjs': `export default { name: 'x' }` },
-    says: ['plugin "x" of "./x.mjs" has no setup function. Give'],
+    messageParts: ['plugin "x" from "./x.mjs" has no setup function. Add'],
   },
   {
-    what: 'a setup that throws',
+    title: 'a setup that throws',
     use: ['x'],
     packages: { x: `export default { name: 'x', setup() { throw new Error('bad licence') } }` },
-    says: ['plugin "x" could not be set up: bad licence.'],
+    messageParts: ['plugin "x" could not be set up: bad licence.'],
   },
   {
-    what: 'a setup that returns nothing',
+    title: 'a setup that returns undefined',
     use: ['x'],
     packages: { x: `export default { name: 'x', setup() {} }` },
-    says: ['plugin "x" could not be set up: what its setup returns is not made as it should be'],
+    messageParts: [
+      'plugin "x" could not be set up: setup returned an invalid result: the value must be an object',
+    ],
   },
   {
-    what: 'a misspelt part',
+    title: 'an unknown field in the result of setup',
     use: ['x'],
     packages: { x: x('', 'decides: () => {}') },
-    says: ['plugin "x" could not be set up', 'unknown field decides'],
+    messageParts: ['plugin "x" could not be set up', 'unknown field "decides"'],
   },
   {
-    what: 'an action whose schema is none',
+    title: 'an action with an invalid schema',
     use: ['x'],
     packages: {
-      x: x('', `actions: [{ name: 'a', says: 'a', schema: { type: 3 }, combine: 'all', apply() {} }]`),
+      x: x('', `actions: [{ name: 'a', description: 'a', schema: { type: 3 }, combine: 'all', apply() {} }]`),
     },
-    says: ['plugin "x" could not be set up: the schema of its action "a" is no JSON schema'],
+    messageParts: ['plugin "x" could not be set up: the schema of its action "a" is not a valid JSON schema'],
   },
   {
-    what: 'events without a state',
+    title: 'events without evolve',
     use: ['x'],
     packages: { x: x('events: { types: { Seen: {} }, initial: () => 0 },') },
-    says: ['plugin "x" is not made as it should be: events.evolve is required'],
+    messageParts: ['plugin "x" is invalid: events.evolve is required'],
   },
   {
-    what: 'a condition that is there already',
+    title: 'a condition that is already defined',
     use: ['x', 'y'],
     packages: {
-      x: x('', `conditions: [{ name: 'c', says: 'a', schema: {}, matcher: () => () => true }]`),
-      y: x('', `conditions: [{ name: 'c', says: 'a', schema: {}, literals: () => [] }]`).replace(
+      x: x('', `conditions: [{ name: 'c', description: 'a', schema: {}, matcher: () => () => true }]`),
+      y: x('', `conditions: [{ name: 'c', description: 'a', schema: {}, literals: () => [] }]`).replace(
         "'x'",
         "'y'",
       ),
     },
-    says: ['plugin "y" brings the condition "c", which is there already. Rename it.'],
+    messageParts: ['plugin "y" defines the condition "c", which is already defined. Rename it.'],
   },
   {
-    what: 'Koa middleware that is none',
+    title: 'a function that returns no middleware',
     use: ['x'],
     packages: { x: 'export default (options) => 7' },
-    says: ['plugin "x" could not be set up: its default export is a function that gave no middleware'],
+    messageParts: [
+      'plugin "x" could not be set up: its default export is a function that returned no middleware',
+    ],
   },
 ]
 
-describe('setting plugins up is refused, in a sentence, with', () => {
-  for (const { what, use = [], list = [...BUILT_IN, ...use], packages = {}, says } of cases) {
-    it(what, async () => {
+describe('setUpPlugins rejects, with a single-line message,', () => {
+  for (const { title, use = [], list = [...BUILT_IN, ...use], packages = {}, messageParts } of cases) {
+    it(title, async () => {
       const folder = await installAll(packages)
       const entries = list.map((entry) =>
         typeof entry === 'string' ? { use: entry, options: {} } : { options: {}, ...entry },
       )
 
-      const refused = await setUpPlugins(entries, BUILT_INS, folder, {
+      const message = await setUpPlugins(entries, BUILT_INS, folder, {
         log: { read: nothing, subscribe: nothing },
         logger: pino({ level: 'silent' }),
         metrics: new Registry(),
         operators: createOperatorRegistry(),
         openEvents: async () => new Map(),
       }).then(
-        () => 'nothing was refused',
+        () => 'no error',
         (error: Error) => error.message,
       )
 
-      for (const sentence of says) expect(refused).to.contain(sentence)
-      expect(refused).not.to.contain('\n')
+      for (const part of messageParts) expect(message).to.contain(part)
+      expect(message).not.to.contain('\n')
     })
   }
 })

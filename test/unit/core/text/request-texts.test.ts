@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
-import { compilePatternSet, matchLiterals } from '../../../../core/text/pattern-set.ts'
-import { searchOnThread } from '../../../../core/text/regex-thread.ts'
+import { compileLiterals, compilePatternSet } from '../../../../core/text/pattern-set.ts'
+import { searchInRegexWorker } from '../../../../core/text/regex-worker-client.ts'
 import {
   mapRequestTexts,
   requestTexts,
@@ -34,7 +34,7 @@ const conversation: ChatRequest = {
 }
 
 describe('the texts of a request', () => {
-  it('are the contents of all roles, tool arguments and results, without structure and bytes', () => {
+  it('include contents, tool arguments and tool results, but no structural fields or binary data', () => {
     expect(stringValues(conversation)).to.deep.equal([
       'be kind',
       'look "here"',
@@ -44,33 +44,33 @@ describe('the texts of a request', () => {
     ])
   })
 
-  it('come with the JSON encoding of contents that are lists, bytes left out', () => {
+  it('include the JSON encoding of content lists, without binary data', () => {
     const encoding = requestTexts(conversation).at(-1) ?? ''
     expect(encoding).to.contain('"text":"look \\"here\\""')
     expect(encoding).not.to.contain('base64')
     expect(encoding).not.to.contain('UklGRg')
   })
 
-  it('of the user are those of user messages only', () => {
+  it('of the user come from user messages only', () => {
     expect(userTexts(conversation)[0]).to.equal('look "here"')
     expect(userTexts(conversation).join()).not.to.contain('be kind')
   })
 
-  it('include thoughts that are given back', () => {
+  it('include reasoning that the client sends back', () => {
     const request: ChatRequest = { messages: [{ role: 'assistant', content: 'x', reasoning_content: 'hm' }] }
     expect(stringValues(request)).to.deep.equal(['x', 'hm'])
   })
 })
 
 describe('rewriting the texts of a request', () => {
-  const shout = (text: string) => text.toUpperCase()
+  const toUpperCase = (text: string) => text.toUpperCase()
 
-  it('keeps the same object when nothing changes', () => {
+  it('returns the same object if nothing changes', () => {
     expect(mapRequestTexts(conversation, (text) => text)).to.equal(conversation)
   })
 
-  it('changes texts and nothing else', () => {
-    const mapped = mapRequestTexts(conversation, shout)
+  it('changes only texts', () => {
+    const mapped = mapRequestTexts(conversation, toUpperCase)
     expect(mapped.messages[0]).to.deep.equal({ role: 'system', content: 'BE KIND' })
     expect(mapped.messages[1]?.content).to.deep.equal([
       { type: 'text', text: 'LOOK "HERE"' },
@@ -85,60 +85,60 @@ describe('rewriting the texts of a request', () => {
     expect(mapped.messages[2]?.tool_calls?.[0]?.function.arguments).to.equal('{"q":"a-b"}')
   })
 
-  it('rewrites a document as a text when no value of it changes', () => {
+  it('rewrites a JSON document as plain text if none of its values changes', () => {
     const mapped = mapRequestTexts(conversation, (text) => text.replace('"n":1', '"n":0'))
     expect(mapped.messages[3]?.content).to.equal('{"n":0}')
   })
 
-  it('leaves the given request as it was', () => {
+  it('does not change its input', () => {
     const before = JSON.stringify(conversation)
-    mapRequestTexts(conversation, shout)
+    mapRequestTexts(conversation, toUpperCase)
     expect(JSON.stringify(conversation)).to.equal(before)
   })
 })
 
 describe('literals', () => {
-  it('are found in any case, as Unicode folds it', () => {
+  it('match in any case, by Unicode simple case folding', () => {
     for (const [literal, text] of [
       ['straße', 'STRAẞE'],
       ['σας', 'ΣΑΣ'],
       ['kelvin', '\u212Aelvin'],
       ['Привет', 'пРИВЕТ'],
     ] as const) {
-      expect(matchLiterals([literal]).test(text), literal).to.equal(true)
+      expect(compileLiterals([literal]).test(text), literal).to.equal(true)
     }
   })
 
-  it('stand for themselves, whatever they hold', () => {
-    expect(matchLiterals(['a.b*[c](d)|e\\/-^$']).test('x A.B*[C](D)|E\\/-^$ y')).to.equal(true)
-    expect(matchLiterals(['a.b']).test('axb')).to.equal(false)
+  it('match special characters literally', () => {
+    expect(compileLiterals(['a.b*[c](d)|e\\/-^$']).test('x A.B*[C](D)|E\\/-^$ y')).to.equal(true)
+    expect(compileLiterals(['a.b']).test('axb')).to.equal(false)
   })
 })
 
 describe('a set of patterns', () => {
-  it('tells the places of those that are found in any text', async () => {
+  it('finds the indexes of the patterns that match any of the texts', async () => {
     const set = await compilePatternSet(['one', 'two', 't[a-z]o', 'four'])
     expect([...((await set.find(['two', 'one'])) ?? [])].sort()).to.deep.equal([0, 1, 2])
   })
 
-  it('works over several automata', async () => {
+  it('searches several automata', async () => {
     const set = await compilePatternSet(Array.from({ length: 3000 }, (_, n) => `word${n}x`))
     expect([...((await set.find(['word5x word2999x'])) ?? [])]).to.deep.equal([5, 2999])
   })
 
-  it('admits that it knows nothing when it cannot be made', async () => {
+  it('returns undefined if the automaton cannot be built', async () => {
     const set = await compilePatternSet(['fine', '(broken'])
     expect(await set.find(['fine'])).to.equal(undefined)
   })
 
-  it('finds the same on the other thread', async () => {
+  it('finds the same in the regex worker', async () => {
     const sources = ['one', 'two']
-    expect(await searchOnThread(sources, ['two'])).to.deep.equal([1])
-    expect(await searchOnThread(sources, ['three'])).to.deep.equal([])
-    expect(await searchOnThread(['(broken'], ['x'])).to.equal(undefined)
+    expect(await searchInRegexWorker(sources, ['two'])).to.deep.equal([1])
+    expect(await searchInRegexWorker(sources, ['three'])).to.deep.equal([])
+    expect(await searchInRegexWorker(['(broken'], ['x'])).to.equal(undefined)
   })
 
-  it('of thousands searches a long text without holding the event loop', async () => {
+  it('searches a long text for a thousand patterns without blocking the event loop', async () => {
     const set = await compilePatternSet(Array.from({ length: 1000 }, (_, n) => `foo${n}.*bar`))
     const text = Array.from({ length: 6000 }, (_, n) => `foo${n % 1000} lorem ipsum`).join(' ')
     let longest = 0

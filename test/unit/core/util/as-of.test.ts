@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { parseAsOf } from '../../../../core/util/as-of.ts'
 
-describe('a moment', () => {
-  it('is a position when it is a whole number', () => {
+describe('parseAsOf', () => {
+  it('parses a whole number as a position', () => {
     expect(parseAsOf('12', 'as_of')).to.deep.equal({ type: 'position', position: 12, param: 'as_of' })
     expect(parseAsOf(0, 'as_of')).to.deep.equal({ type: 'position', position: 0, param: 'as_of' })
   })
@@ -17,7 +17,7 @@ describe('a moment', () => {
     ['2026-03-01', '2026-03-01T00:00:00.000000Z'],
     ['2028-02-29', '2028-02-29T00:00:00.000000Z'],
   ] as const) {
-    it(`reads ${text} as events carry times`, () => {
+    it(`parses ${text} to the format of event times`, () => {
       expect(parseAsOf(text, 'as_of')).to.deep.equal({ type: 'time', time, param: 'as_of' })
     })
   }
@@ -41,7 +41,7 @@ describe('a moment', () => {
     null,
     1.5,
   ]) {
-    it(`refuses ${JSON.stringify(value)} and names the parameter`, () => {
+    it(`rejects ${JSON.stringify(value)} and names the parameter`, () => {
       expect(() => parseAsOf(value, 'since'))
         .to.throw(/^since must be/)
         .with.nested.property('details.param', 'since')

@@ -22,7 +22,7 @@ const setOf = (userId: number, ...firewall: readonly FirewallRule[]): RuleSet =>
   return { userId, position: 0, routing: [], firewall }
 }
 
-/** A cache whose compiled things are the sets themselves; `compiledFor` are the users for whom it compiled. */
+/** A cache that only wraps rule sets. `compiledFor` lists the user of each compilation. */
 function createCache(options = {}) {
   const compiledFor: number[] = []
   const lookups: boolean[] = []
@@ -35,8 +35,8 @@ function createCache(options = {}) {
   return { cached, compiledFor, lookups }
 }
 
-describe('the cache of compiled rules', () => {
-  it('compiles a set once, and the next one of its user again', async () => {
+describe('the compiled rules cache', () => {
+  it("compiles a rule set once, and the user's next rule set again", async () => {
     const { cached, compiledFor, lookups } = createCache()
     const first = setOf(1, RULE)
     expect((await cached(first)).rules).to.equal(first)
@@ -47,7 +47,7 @@ describe('the cache of compiled rules', () => {
     expect(lookups).to.deep.equal([false, true, false])
   })
 
-  it('compiles once for all users without rules, whose sets are made anew for every request', async () => {
+  it('compiles once for all users without rules, though each request has a new rule set', async () => {
     const { cached, compiledFor, lookups } = createCache()
     await Promise.all([cached(setOf(1)), cached(setOf(2))])
     await cached(setOf(1))
@@ -55,7 +55,7 @@ describe('the cache of compiled rules', () => {
     expect(lookups).to.deep.equal([false, true, true])
   })
 
-  it('is there without a promise once it was compiled', async () => {
+  it('returns compiled rules without a promise once they are compiled', async () => {
     const { cached } = createCache()
     const rules = setOf(1, RULE)
     await Promise.all([cached(rules), cached(setOf(2))])
@@ -63,14 +63,14 @@ describe('the cache of compiled rules', () => {
     expect(cached(setOf(3))).to.deep.equal({ rules: setOf(2) })
   })
 
-  it('forgets the users seen longest ago when all their rules do not fit', async () => {
+  it('evicts the least recently used users when the rules exceed the limit', async () => {
     const { cached, compiledFor } = createCache({ cached_rules: 4 })
     const [first, second, third] = [setOf(1, RULE), setOf(2, RULE), setOf(3, RULE)]
     for (const rules of [first, second, third, second, first]) await cached(rules)
     expect(compiledFor).to.deep.equal([1, 2, 3, 1])
   })
 
-  it('tries again when it could not compile', async () => {
+  it('compiles again after a failed compilation', async () => {
     let tries = 0
     const compile = async () => {
       tries++

@@ -3,17 +3,17 @@ import { expect } from 'chai'
 import { newKeyId, newRequestId } from '../../../../core/util/ids.ts'
 
 describe('ids', () => {
-  it('are 24 characters of base62 behind their prefix', () => {
+  it('have 24 base62 characters after their prefix', () => {
     expect(newRequestId()).to.match(/^req_[0-9A-Za-z]{24}$/)
     expect(newKeyId()).to.match(/^key_[0-9A-Za-z]{24}$/)
   })
 
-  it('differ, however many are made in a millisecond', () => {
+  it('are unique within a millisecond', () => {
     const ids = Array.from({ length: 10_000 }, newRequestId)
     expect(new Set(ids).size).to.equal(ids.length)
   })
 
-  it('of requests sort by the millisecond in which they were made', async () => {
+  it('of requests sort by creation time', async () => {
     const ids: string[] = []
     for (let count = 0; count < 20; count++) {
       ids.push(newRequestId())
@@ -22,7 +22,7 @@ describe('ids', () => {
     expect([...ids].sort()).to.deep.equal(ids)
   })
 
-  it('of requests tell their time and nothing else that another request could be known by', () => {
+  it('of requests encode the time, and share nothing else with other ids', () => {
     const before = Date.now()
     const [one, other] = [newRequestId(), newRequestId()]
     const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { nextImmediate } from '../../../../core/util/next-immediate.ts'
 
-describe('the end of a turn', () => {
-  it('comes after all that is still to do in this turn, for everybody who waits for it at once and in their order', async () => {
+describe('nextImmediate', () => {
+  it('resolves after the rest of the event loop iteration, in the order of the calls', async () => {
     const seen: string[] = []
     const first = nextImmediate().then(() => seen.push('first answer'))
     await Promise.resolve()
@@ -14,7 +14,7 @@ describe('the end of a turn', () => {
     expect(seen).to.deep.equal(['read', 'first answer', 'second answer', 'next turn'])
   })
 
-  it('comes again in the next turn', async () => {
+  it('resolves again in the next iteration', async () => {
     await nextImmediate()
     let isOver = false
     const next = nextImmediate().then(() => {

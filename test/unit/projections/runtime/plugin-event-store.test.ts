@@ -112,7 +112,7 @@ describe('the events of a plugin', () => {
     }
 
     expect(messages).to.deep.equal([
-      'event "Seen" of plugin "a" does not match its schema: name must be of type string',
+      'event "Seen" of plugin "a" does not match its schema: name must be a string',
       'event "Sean" of plugin "a" is not declared in events.types',
       'event "toString" of plugin "a" is not declared in events.types',
     ])

@@ -1,0 +1,88 @@
+import type { JsonObject, PluginParts } from '../contract/index.ts'
+import { errorSummary } from '../util/error-message.ts'
+import { compileUntrustedValidator, compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
+import { lazy } from '../util/lazy.ts'
+
+/** Validates the result of a plugin's `setup`. Throws on unknown fields: a misspelled guard would not run. */
+export function parsePluginParts(parts: unknown): PluginParts {
+  const validate = partsValidator()
+  if (!validate(parts)) {
+    throw new Error(`setup returned an invalid result: ${describeSchemaErrors(validate.errors).join('; ')}`)
+  }
+  for (const name of FUNCTIONS) {
+    if (parts[name] !== undefined) checkFunction(name, parts[name])
+  }
+  for (const condition of parts.conditions ?? []) {
+    checkOperatorSchema('condition', condition)
+    checkFunction(
+      `matcher or literals of the condition "${condition.name}"`,
+      'matcher' in condition ? condition.matcher : condition.literals,
+    )
+  }
+  for (const action of parts.actions ?? []) {
+    checkOperatorSchema('action', action)
+    checkFunction(`apply of the action "${action.name}"`, action.apply)
+  }
+  return parts
+}
+
+const FUNCTIONS = [
+  'middleware',
+  'decide',
+  'routes',
+  'publicRoutes',
+  'observeRequest',
+  'errorBody',
+  'close',
+] as const
+
+const operatorSchema = {
+  type: 'object',
+  required: ['name', 'description', 'schema'],
+  properties: {
+    name: { type: 'string', minLength: 1 },
+    description: { type: 'string', minLength: 1 },
+    schema: { type: 'object' },
+  },
+}
+
+const partsValidator = lazy(() =>
+  compileValidator<PluginParts>({
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      ...Object.fromEntries(FUNCTIONS.map((name) => [name, {}])),
+      dialects: { type: 'object' },
+      conditions: { type: 'array', items: operatorSchema },
+      actions: {
+        type: 'array',
+        items: {
+          ...operatorSchema,
+          required: [...operatorSchema.required, 'combine'],
+          properties: { ...operatorSchema.properties, combine: { enum: ['first', 'all'] } },
+        },
+      },
+      openapi: { type: 'object' },
+    },
+  }),
+)
+
+function checkFunction(name: string, value: unknown): void {
+  if (typeof value !== 'function') throw new Error(`${name} must be a function`)
+}
+
+function checkOperatorSchema(
+  kind: 'condition' | 'action',
+  { name, schema }: { readonly name: string; readonly schema: JsonObject },
+): void {
+  try {
+    compileUntrustedValidator(schema)
+  } catch (cause) {
+    throw new Error(
+      `the schema of its ${kind} "${name}" is not a valid JSON schema: ${errorSummary(cause)}`,
+      {
+        cause,
+      },
+    )
+  }
+}

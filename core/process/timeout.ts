@@ -1,0 +1,38 @@
+/**
+ * Resolves or rejects like the promise. Rejects with `createError()` if the promise is still pending after
+ * `timeoutMs` milliseconds. The operation behind the promise is not cancelled; its later result is ignored.
+ */
+export async function withTimeout<Value>(
+  promise: Promise<Value>,
+  timeoutMs: number,
+  createError: () => Error,
+): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(createError()), timeoutMs)
+  })
+  try {
+    return await Promise.race([promise, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Resolves or rejects like the promise. Rejects with the signal's reason if the signal aborts first, or has
+ * already. The operation behind the promise is not cancelled; its later result is ignored.
+ */
+export async function untilAborted<Value>(promise: Promise<Value>, signal?: AbortSignal): Promise<Value> {
+  if (signal === undefined) return promise
+  let onAbort = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason)
+  })
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort)
+  try {
+    return await Promise.race([aborted, promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

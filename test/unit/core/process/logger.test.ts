@@ -1,0 +1,138 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { closeSync, createReadStream, mkdtempSync, openSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { expect } from 'chai'
+import { createLogDestination } from '../../../../core/process/logger.ts'
+import { ROOT } from '../../../support/root.ts'
+
+/** A log destination with a file. `writes` counts writes; `untilLines` resolves when it has so many lines. */
+function openLogFile(isShared = false) {
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'log-lines-')), 'log')
+  const fd = openSync(file, 'w')
+  const lines = createLogDestination(fd, { isShared })
+  let writes = 0
+  lines.on('write', () => {
+    writes++
+  })
+  const read = () => readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  return {
+    lines,
+    read,
+    writes: () => writes,
+    async untilLines(count: number) {
+      while (read().length < count) await setImmediate()
+    },
+    close: () => closeSync(fd),
+  }
+}
+
+describe('the log destination', () => {
+  it('writes a few lines within milliseconds', async function () {
+    // Scheduling on a busy machine may delay the write.
+    this.retries(5)
+    const { lines, read, untilLines, close } = openLogFile()
+    const startedAt = performance.now()
+    for (const line of ['one\n', 'two\n', 'three\n']) lines.write(line)
+    await untilLines(3)
+    expect(performance.now() - startedAt).to.be.below(15)
+    expect(read()).to.deep.equal(['one', 'two', 'three'])
+    close()
+  })
+
+  for (const isShared of [false, true]) {
+    const suffix = isShared ? 'to a shared file' : 'to its own file'
+    it(`writes many lines together, all of them and in order, ${suffix}`, async () => {
+      const { lines, read, writes, untilLines, close } = openLogFile(isShared)
+      const written = Array.from({ length: 2000 }, (_, n) => `line ${n} ${'x'.repeat(n % 300)}`)
+      for (const [n, line] of written.entries()) {
+        lines.write(`${line}\n`)
+        // As requests end: some in every iteration of the event loop.
+        if (n % 5 === 0) await setImmediate()
+      }
+      await untilLines(written.length)
+      expect(read()).to.deep.equal(written)
+      expect(writes()).to.be.below(written.length / 4)
+      close()
+    })
+  }
+
+  it('writes whole lines in chunks that a shared pipe does not split', async () => {
+    const { lines, untilLines, close } = openLogFile(true)
+    const chunks: number[] = []
+    lines.on('write', (bytes: number) => chunks.push(bytes))
+    for (let n = 0; n < 500; n++) lines.write(`${'x'.repeat(199)}\n`)
+    await untilLines(500)
+    expect(Math.max(...chunks)).to.be.within(200, 4096)
+    expect(chunks.every((bytes) => bytes % 200 === 0)).to.equal(true)
+    close()
+  })
+
+  it('measures chunks in bytes, not in characters', async () => {
+    const { lines, untilLines, close } = openLogFile(true)
+    const chunks: number[] = []
+    lines.on('write', (bytes: number) => chunks.push(bytes))
+    for (let n = 0; n < 100; n++) lines.write(`${'€'.repeat(199)}\n`)
+    await untilLines(100)
+    expect(Math.max(...chunks)).to.be.within(598, 4096)
+    expect(chunks.every((bytes) => bytes % 598 === 0)).to.equal(true)
+    close()
+  })
+
+  it('buffers lines for a slow reader up to the limit, then drops lines and reports how many', async () => {
+    const pipe = path.join(mkdtempSync(path.join(tmpdir(), 'log-lines-')), 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const fd = openSync(pipe, 'r+')
+    let dropped = 0
+    const lines = createLogDestination(fd, {
+      isShared: false,
+      maxBufferedBytes: 500_000,
+      onDropped: (count) => {
+        dropped += count
+        lines.write('the end\n')
+      },
+    })
+    for (let n = 0; n < 20_000; n++) lines.write(`${String(n).padStart(99)}\n`)
+    let text = ''
+    for await (const bytes of createReadStream(pipe, 'utf8')) {
+      text += bytes
+      if (text.endsWith('the end\n')) break
+    }
+    const numbers = text.split('\n').slice(0, -2).map(Number)
+    expect(numbers).to.deep.equal(numbers.toSorted((one, other) => one - other))
+    expect(numbers.length).to.be.within(5000, 7000)
+    expect(dropped).to.equal(20_000 - numbers.length)
+    closeSync(fd)
+  })
+
+  it('writes a line after a burst without further lines', async () => {
+    const { lines, untilLines, close } = openLogFile()
+    for (let n = 0; n < 20; n++) lines.write(`${n}\n`)
+    await untilLines(20)
+    lines.write('after a burst\n')
+    await untilLines(21)
+    close()
+  })
+})
+
+describe('createLogger', () => {
+  it('writes all lines before the process exits', () => {
+    const module = new URL('core/process/logger.ts', ROOT).href
+    const script = `import { createLogger } from '${module}'
+      const logger = createLogger('info', { isShared: true, worker: 3 })
+      for (let n = 0; n < 1000; n++) logger.info({ n, key: 'secret' }, 'line')
+      process.exit(0)`
+    const { stderr } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      encoding: 'utf8',
+      cwd: new URL('.', ROOT),
+    })
+    const lines = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.map(({ n }) => n)).to.deep.equal(Array.from({ length: 1000 }, (_, n) => n))
+    expect(lines[0]).to.include({ worker: 3, key: '[redacted]', msg: 'line' })
+    expect(lines[0].time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  })
+})
