@@ -32,32 +32,33 @@ import type { Settings } from './settings/settings.ts'
 import { readVersion } from './settings/shipped-files.ts'
 import type { State } from './state.ts'
 
-/** The plugins that come with the gateway, by name, whether the settings list them or not. */
+/** Creates all built-in plugins by name, whether the settings list them or not. */
 export function createBuiltInPlugins(
   settings: Settings,
   state: State,
   providers: Providers,
-  vocabulary: OperatorRegistry,
+  operators: OperatorRegistry,
   failedKeys: FailedKeys,
-  colleagues: ClusterPeer | undefined,
+  cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
-  const kinds: RuleKinds = { routing: createRoutingRuleKind(vocabulary), firewall: firewallRuleKind }
-  const rulesNow = (userId: number) => () => state.rules.of(userId)
-  const desks: RuleCommandSet = {
-    routing: (userId, rules) => createRuleCommands(kinds.routing, rules ?? rulesNow(userId), userId),
-    firewall: (userId, rules) => createRuleCommands(kinds.firewall, rules ?? rulesNow(userId), userId),
+  const kinds: RuleKinds = { routing: createRoutingRuleKind(operators), firewall: firewallRuleKind }
+  const currentRules = (userId: number) => () => state.rules.of(userId)
+  const ruleCommands: RuleCommandSet = {
+    routing: (userId, rules) => createRuleCommands(kinds.routing, rules ?? currentRules(userId), userId),
+    firewall: (userId, rules) => createRuleCommands(kinds.firewall, rules ?? currentRules(userId), userId),
   }
-  const past = createHistory(state.log, state.live)
-  const health = createCircuitBreakers(settings.breaker)
+  const history = createHistory(state.log, state.live)
+  const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatency()
-  const market: RoutingCatalog = {
+  const routingCatalog: RoutingCatalog = {
     catalog: createCatalog(settings.models, (provider) => providers.byId.has(provider)),
     weights: settings.modes,
     latencyOf: latency.expect,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
-    isUsable: health.isUsable,
+    isUsable: breakers.isUsable,
   }
   const adminGuard = settings.admin_key ? requireAdminKey(settings.admin_key, failedKeys) : undefined
+  const ownMetricsAddress = metricsAddress(settings)
   const plugins = [
     createAuth({
       accounts: state.accounts,
@@ -67,25 +68,38 @@ export function createBuiltInPlugins(
     }),
     createRateLimit(settings.rate_limits, {
       redisUrl: settings.redis_url ?? undefined,
-      shared: colleagues?.counter,
+      shared: cluster?.counter,
     }),
     createPlan(),
-    createTrace(colleagues?.records),
-    createFirewall({ ...state, past, openDesk: desks.firewall }),
-    createRouting({ ...state, past, openDesk: desks.routing, market, providers: providers.known }),
-    createDispatch({ providers: providers.byId, health, latency }),
+    createTrace(cluster?.records),
+    createFirewall({ ...state, past: history, openDesk: ruleCommands.firewall }),
+    createRouting({
+      ...state,
+      past: history,
+      openDesk: ruleCommands.routing,
+      market: routingCatalog,
+      providers: providers.known,
+    }),
+    createDispatch({ providers: providers.byId, health: breakers, latency }),
     createDecorate(),
-    createRules(desks, state),
+    createRules(ruleCommands, state),
     createResponses(state.log, settings.responses.keep_days),
-    createModels(market),
-    createAudit({ ...state, past, desks, kinds, pin: createCallerSnapshots(state.accounts, state.rules) }),
+    createModels(routingCatalog),
+    createAudit({
+      ...state,
+      past: history,
+      desks: ruleCommands,
+      kinds,
+      pin: createCallerSnapshots(state.accounts, state.rules),
+    }),
     createMetrics({
       live: state.live,
-      health,
+      health: breakers,
       providers: providers.known,
       adminGuard,
-      place: colleagues && metricsAddress(settings) ? 'none' : (metricsAddress(settings) ?? 'main'),
-      sharedPage: colleagues?.metricsPage,
+      // In a cluster, the primary serves the separate metrics address.
+      place: cluster && ownMetricsAddress ? 'none' : (ownMetricsAddress ?? 'main'),
+      sharedPage: cluster?.metricsPage,
     }),
     createOpenApi({
       version: readVersion(),

@@ -5,13 +5,16 @@ import { createFailedKeys, createFailureMetric, type FailedKeys } from '../plugi
 import { createFailureCounter, openRedisFailures } from '../plugins/auth/failure-counters.ts'
 import type { Settings } from './settings/settings.ts'
 
-/** Counts keys that failed, with the other processes where there is a Redis. */
+/**
+ * Counts failed authentication attempts: in Redis for all processes if it is configured, otherwise in this
+ * process.
+ */
 export function openFailedKeys(settings: Settings, metrics: Registry, logger: Logger): FailedKeys {
   const { redis_url, rate_limits, limits, trusted_proxies } = settings
-  const shared = redis_url ? openRedisFailures(redis_url, rate_limits.redis_timeout_ms, logger) : undefined
+  const redis = redis_url ? openRedisFailures(redis_url, rate_limits.redis_timeout_ms, logger) : undefined
   return createFailedKeys({
     limit: limits.failed_keys_per_minute,
-    counter: createFailureCounter(shared),
+    counter: createFailureCounter(redis),
     readAddress: createAddressReader(trusted_proxies),
     count: createFailureMetric(metrics),
     logger,

@@ -16,55 +16,63 @@ import { openFailedKeys } from './failed-keys.ts'
 import type { Settings } from './settings/settings.ts'
 import { openLongRunningState, type State } from './state.ts'
 
-/** A gateway that serves. */
+/** A running gateway. */
 export interface Gateway {
   readonly baseUrl: string
-  /** Where `POST /route` is. */
+  /** Base URL of `POST /route`. */
   readonly routeBaseUrl: string
   /** Plugin names in running order. */
   readonly plugins: readonly string[]
+  /** Undefined when a provider key is configured. */
   readonly sandboxUrl: string | undefined
   readonly state: State
-  /** Takes nothing new, lets running requests end, then lets go of everything. */
+  /**
+   * Stops accepting connections, waits for requests in flight up to `timeouts.drain_ms`, then closes
+   * everything.
+   */
   stop(): Promise<void>
-  /** The same, while another process takes its place: connections that are kept alive end as on any other day, until it is told to stop. */
+  /**
+   * As `stop`, for a worker whose replacement already serves: idle keep-alive connections stay open for their
+   * usual timeout, up to `timeouts.drain_ms`, unless `stop` is called meanwhile.
+   */
   drain(): Promise<void>
 }
 
 /**
- * Wires everything together, in the order in which it is needed, and listens once it can serve: when the event log is away, once it
- * is back. Rejects when the signal aborts before. As one of several workers it works together with its colleagues.
+ * Creates all parts of the gateway in dependency order and listens once it can serve. Retries while the event
+ * log is unavailable. Rejects if the signal aborts before it serves. `cluster` connects it to the other
+ * workers, if any.
  */
 export async function startGateway(
   settings: Settings,
   logger: Logger,
   signal: AbortSignal,
-  colleagues?: ClusterPeer,
+  cluster?: ClusterPeer,
 ): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
   let closed: Promise<void> | undefined
   const closeAll = () => {
-    closed ??= closeInTurn(opened.toReversed())
+    closed ??= closeInOrder(opened.toReversed())
     return closed
   }
   try {
     const metrics = new Registry()
     const patiently = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, signal)
-    const loading = loadRest()
+    const loading = importServingModules()
     const state = await openLongRunningState(settings, logger, {
       signal,
       decorateLog: withAppendMetrics(metrics),
-      takesSnapshots: colleagues?.takesSnapshots ?? true,
-      broadcastPosition: colleagues?.broadcastPosition,
+      takesSnapshots: cluster?.takesSnapshots ?? true,
+      broadcastPosition: cluster?.broadcastPosition,
     })
     opened.push(state)
     const { openProviders, createBuiltInPlugins, createApp, createRouteApp } = await loading
-    const providers = await openProviders(settings, colleagues?.sandboxUrl)
+    const providers = await openProviders(settings, cluster?.sandboxUrl)
     opened.push(providers)
     const operators = createOperatorRegistry()
     const failedKeys = openFailedKeys(settings, metrics, logger)
     opened.push(failedKeys)
-    const plugins = createBuiltInPlugins(settings, state, providers, operators, failedKeys, colleagues)
+    const plugins = createBuiltInPlugins(settings, state, providers, operators, failedKeys, cluster)
     const host = {
       log: state.log,
       logger,
@@ -86,18 +94,18 @@ export async function startGateway(
       whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
       logState: state.live.state,
     }
-    await colleagues?.register({
-      async reach(position) {
+    await cluster?.register({
+      async catchUpTo(position) {
         if (state.live.position() < position) state.log.poll?.()
         await state.live.until(() => state.live.position() >= position, RPC_TIMEOUTS_MS.catchUp)
       },
       metrics: () => metrics.getMetricsAsJSON(),
     })
-    await colleagues?.takePorts()
-    const server = describeServer(settings, logger)
-    const main = await listen(createApp(parts), settings.host, settings.port, server)
+    await cluster?.takePorts()
+    const serverOptions = buildServerOptions(settings, logger)
+    const main = await listen(createApp(parts), settings.host, settings.port, serverOptions)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
-    const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, server)
+    const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     const drain = async (lingerMs: number) => {
       const { drain_ms } = settings.timeouts
@@ -122,8 +130,8 @@ export async function startGateway(
   }
 }
 
-/** Most of the code, which is read while the log's threads start. */
-async function loadRest() {
+/** Imports most of the code while the threads of the event log start. */
+async function importServingModules() {
   const [providers, plugins, app] = await Promise.all([
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
@@ -132,12 +140,12 @@ async function loadRest() {
   return { ...providers, ...plugins, ...app }
 }
 
-async function closeInTurn(parts: readonly { close(): Promise<void> }[]): Promise<void> {
+async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {
   for (const part of parts) await part.close()
 }
 
-/** How the addresses for clients are served. */
-function describeServer(settings: Settings, logger: Logger): ServerOptions {
+/** Limits and headers of both listeners for clients. */
+function buildServerOptions(settings: Settings, logger: Logger): ServerOptions {
   const { timeouts, limits } = settings
   return {
     limits: {

@@ -14,27 +14,29 @@ import { importLog } from './import-log.ts'
 import { runGateway } from './start.ts'
 import { verifyLog } from './verify-log.ts'
 
-/** The command was not understood; the message says how it is used. */
+/** The command line is invalid. The message explains the usage. */
 export class UsageError extends Error {}
 
 const USAGE = `Usage:
   signalbox start                                 run the gateway
-  signalbox config check                          check the settings without starting
-  signalbox users add --name NAME --plan PLAN     make a user (PLAN: free or paid) and print a key for it
+  signalbox config check                          check the settings without starting the gateway
+  signalbox users add --name NAME --plan PLAN     create a user (PLAN: free or paid) and print a key
   signalbox users list                            list users and their keys
-  signalbox users plan USER PLAN                  put a user on another plan
-  signalbox keys add USER                         print another key for a user
-  signalbox keys revoke KEY                       refuse a key from now on, by its id
+  signalbox users plan USER PLAN                  change the plan of a user
+  signalbox keys add USER                         issue another key for a user
+  signalbox keys revoke KEY                       revoke a key by its id
   signalbox log export [--after POSITION]         write every event as a line of JSON
-  signalbox log import FILE                       put the events of an export into an empty log
-  signalbox log backup FOLDER [--history-only]    copy the embedded log, also while a gateway runs
-  signalbox log verify                            check events, rebuilt state and snapshots`
+  signalbox log import FILE                       import an export into an empty event log
+  signalbox log backup FOLDER [--history-only]    copy the embedded event log, also while a gateway runs
+  signalbox log verify                            check the events, the rebuilt state and the snapshots`
 
 const AUTHOR = { actor: 'cli' }
 
-/** Carries out one command; output for programs goes to stdout. */
+/**
+ * Runs one command. Output for programs goes to stdout. Throws a `UsageError` for an invalid command line.
+ */
 export async function runCommand(args: readonly string[], environment: Environment): Promise<void> {
-  const { positionals, values } = readArguments(args)
+  const { positionals, values } = parseArguments(args)
   const [topic, verb, ...operands] = positionals
   switch ([topic, verb].filter(Boolean).join(' ')) {
     case 'start':
@@ -53,7 +55,7 @@ export async function runCommand(args: readonly string[], environment: Environme
     case 'keys revoke':
       return withState(environment, (state) => revokeKey(state, operands[0]))
     case 'log export':
-      return withLog(environment, (log) => exportLog(log, readNumber(values.after), process.stdout))
+      return withLog(environment, (log) => exportLog(log, parseNumber(values.after), process.stdout))
     case 'log import':
       return withLog(environment, (log, settings) => runImport(log, settings, operands[0]))
     case 'log backup':
@@ -65,7 +67,7 @@ export async function runCommand(args: readonly string[], environment: Environme
   }
 }
 
-function readArguments(args: readonly string[]) {
+function parseArguments(args: readonly string[]) {
   try {
     const text = { type: 'string' } as const
     const options = { name: text, plan: text, after: text, 'history-only': { type: 'boolean' } } as const
@@ -100,15 +102,19 @@ async function withLog(
   }
 }
 
-/** The embedded log commits appends in the order in which they were asked for; a server may not. */
-const TOGETHER = 500
+/**
+ * The embedded event log commits concurrent appends in the order of the calls. A server may not, so they run
+ * one by one there.
+ */
+const EMBEDDED_CONCURRENCY = 500
 
 async function runImport(log: EventLog, settings: Settings, file = ''): Promise<void> {
   if (file === '') throw new UsageError(USAGE)
-  const together = settings.eventstore_url ? 1 : TOGETHER
-  const { facts, before, written } = await importLog(log, file, together, await loadPackages(settings))
-  for (const fact of facts) print(`In the file: ${fact}`)
-  print(`${written} events were written${before > 0 ? `, ${before} were there` : ''}.`)
+  const concurrency = settings.eventstore_url ? 1 : EMBEDDED_CONCURRENCY
+  const plugins = await loadPackages(settings)
+  const { facts, existing, written } = await importLog(log, file, concurrency, plugins)
+  for (const fact of facts) print(`File: ${fact}`)
+  print(`Imported ${written} events${existing > 0 ? `; ${existing} were in the event log already` : ''}.`)
 }
 
 async function backUp(environment: Environment, folder = '', historyOnly = false): Promise<void> {
@@ -118,13 +124,13 @@ async function backUp(environment: Environment, folder = '', historyOnly = false
 
 async function verify(log: EventLog, settings: Settings): Promise<void> {
   const folder = join(settings.data_dir, 'snapshots')
-  const { facts, faults } = await verifyLog(log, folder, await loadPackages(settings))
+  const { facts, issues } = await verifyLog(log, folder, await loadPackages(settings))
   for (const fact of facts) print(fact)
-  if (faults.length > 0) throw new Error(faults.join('\n'))
-  print('Nothing is wrong.')
+  if (issues.length > 0) throw new Error(issues.join('\n'))
+  print('No issues found.')
 }
 
-/** The plugins in the settings that are not our own: what their events must look like only they know. */
+/** Loads the listed plugins that are not built in, because only they know the schemas of their events. */
 function loadPackages({ plugins }: Settings): Promise<Plugin[]> {
   const packages = plugins.filter(({ use }) => !BUILT_IN_NAMES.includes(use))
   return Promise.all(packages.map(({ use }) => loadPackage(use, BUILT_IN_NAMES, process.cwd())))
@@ -146,12 +152,12 @@ async function listUsers({ accounts }: State): Promise<void> {
 
 async function changePlan({ accountCommands }: State, user = '', plan = ''): Promise<void> {
   if (!isPlan(plan)) throw new UsageError(USAGE)
-  const changed = await accountCommands.changeUser(readNumber(user), { plan }, AUTHOR)
+  const changed = await accountCommands.changeUser(parseNumber(user), { plan }, AUTHOR)
   print(JSON.stringify({ id: changed.id, name: changed.name, plan: changed.plan }))
 }
 
 async function addKey({ accountCommands }: State, user = ''): Promise<void> {
-  print(JSON.stringify(await accountCommands.issueKey(readNumber(user), AUTHOR)))
+  print(JSON.stringify(await accountCommands.issueKey(parseNumber(user), AUTHOR)))
 }
 
 async function revokeKey({ accountCommands }: State, keyId = ''): Promise<void> {
@@ -160,7 +166,7 @@ async function revokeKey({ accountCommands }: State, keyId = ''): Promise<void> 
   print(JSON.stringify({ id: keyId, revoked: true }))
 }
 
-function readNumber(text = '0'): number {
+function parseNumber(text = '0'): number {
   if (!/^\d+$/.test(text)) throw new UsageError(USAGE)
   return Number(text)
 }

@@ -9,66 +9,74 @@ import { metricsAddress } from '../settings/metrics-address.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { type ClusterMetrics, createClusterMetrics } from './aggregate-metrics.ts'
 import { type PrimaryMethods, RPC_TIMEOUTS_MS } from './messages.ts'
-import { keepPorts, type Ports } from './ports.ts'
+import { reservePorts, type SharedPorts } from './ports.ts'
 import { type PrimaryHandlers, startWorkerProcess, type WorkerProcess } from './worker-process.ts'
 
-/** What the primary has for its workers: ports, counts, metrics, a sandbox. */
+/** The resources that the primary shares with its workers: ports, request counts, metrics and a sandbox. */
 export interface ClusterServices {
   readonly metrics: ClusterMetrics
-  /** Makes everything ready for workers with these settings. Rejects when that cannot be; then all is as it was. */
+  /** Opens what workers with these settings need. If it rejects, the current resources stay. */
   prepare(settings: Settings): Promise<void>
-  /** Starts a worker. */
   spawnWorker(number: number): WorkerProcess
-  /** How long a worker may take to end, in milliseconds; longer for one that lingers, because another takes its place. */
-  endLimitMs(lingers: boolean): number
+  /** Milliseconds that a worker may take to exit. Longer for one that drains while its replacement serves. */
+  exitTimeoutMs(isDraining: boolean): number
   sandboxUrl(): string | undefined
   close(): Promise<void>
 }
 
-/** What a worker may take to end when its connections have: a last snapshot of a large state is the most of it. */
-const CLOSING_MS = 30_000
+/**
+ * What a worker may need to exit after its connections have ended, mostly for the final snapshot of a large
+ * state.
+ */
+const CLOSE_TIMEOUT_MS = 30_000
 
 export function createClusterServices(
-  members: () => readonly WorkerProcess[],
+  workers: () => readonly WorkerProcess[],
   logger: Logger,
 ): ClusterServices {
-  const metrics = createClusterMetrics(members)
+  const metrics = createClusterMetrics(workers)
   const counter = createMemoryCounter(WINDOW_SECONDS)
-  let present: Settings | undefined
-  let ports: Ports | undefined
+  let current: Settings | undefined
+  let ports: SharedPorts | undefined
   let sandbox: Sandbox | undefined
   let metricsListener: Listener | undefined
-  const services = createServices({ members, counter, metrics, releasePorts: () => ports?.release() })
+  const createHandlers = createPrimaryHandlers({
+    workers,
+    counter,
+    metrics,
+    releasePorts: () => ports?.release(),
+  })
 
-  async function moveMetrics(settings: Settings): Promise<void> {
-    const next = placeOf(settings)
-    if (present && JSON.stringify(next) === JSON.stringify(placeOf(present))) return
-    const former = metricsListener
+  async function moveMetricsListener(settings: Settings): Promise<void> {
+    const next = metricsListenerAddress(settings)
+    if (current && JSON.stringify(next) === JSON.stringify(metricsListenerAddress(current))) return
+    const previous = metricsListener
     metricsListener = next && (await serveMetrics(metrics, next.host, next.port))
     if (metricsListener)
       logger.info({ url: `${metricsListener.url}/metrics` }, 'metrics have an address of their own')
-    await former?.stop(0)
+    await previous?.stop(0)
   }
 
   return {
     metrics,
     async prepare(settings) {
-      if (present) refuseAnotherLog(present, settings)
+      if (current) refuseOtherLog(current, settings)
       if (needsSandbox(settings)) sandbox ??= await openSandbox()
-      await moveMetrics(settings)
-      ports = await keepPorts(settings, ports)
+      await moveMetricsListener(settings)
+      ports = await reservePorts(settings, ports)
       logger.level = settings.log_level
-      present = settings
+      current = settings
     },
     spawnWorker(number) {
-      if (present === undefined || ports === undefined) throw new Error('no worker can start yet')
+      if (current === undefined || ports === undefined) throw new Error('prepare must be called first')
       const { port, routePort } = ports
-      const worker = startWorkerProcess({ number, port, routePort, sandboxUrl: sandbox?.url }, services)
-      void worker.ended.then(() => metrics.forget(worker))
+      const worker = startWorkerProcess({ number, port, routePort, sandboxUrl: sandbox?.url }, createHandlers)
+      void worker.exited.then(() => metrics.retain(worker))
       return worker
     },
-    endLimitMs: (lingers) => (present?.timeouts.drain_ms ?? 0) * (lingers ? 2 : 1) + CLOSING_MS,
-    sandboxUrl: () => (present && needsSandbox(present) ? sandbox?.url : undefined),
+    exitTimeoutMs: (isDraining) =>
+      (current?.timeouts.drain_ms ?? 0) * (isDraining ? 2 : 1) + CLOSE_TIMEOUT_MS,
+    sandboxUrl: () => (current && needsSandbox(current) ? sandbox?.url : undefined),
     async close() {
       ports?.release()
       await Promise.all([metricsListener?.stop(0), sandbox?.close()])
@@ -76,37 +84,42 @@ export function createClusterServices(
   }
 }
 
-/** Where this process serves the metrics of all, if it does. */
-function placeOf(settings: Settings) {
+/** The address at which the primary serves the aggregated metrics; undefined when a worker serves them. */
+function metricsListenerAddress(settings: Settings) {
   return settings.plugins.some(({ use }) => use === 'metrics') ? metricsAddress(settings) : undefined
 }
 
-/** Workers on two logs would not know of each other's changes, and a change would be in force for some requests only. */
-function refuseAnotherLog(before: Settings, after: Settings): void {
+/**
+ * Workers on two event logs would not see each other's changes, so that a change would apply to some requests
+ * only.
+ */
+function refuseOtherLog(before: Settings, after: Settings): void {
   const isSame = before.data_dir === after.data_dir && before.eventstore_url === after.eventstore_url
   if (!isSame)
-    throw new Error('data_dir and eventstore_url stay as they were until all is stopped and started')
+    throw new Error(
+      'data_dir and eventstore_url cannot change in a rolling restart. Stop and start the gateway.',
+    )
 }
 
-/** Most installations have provider keys and never load it. */
+/** Imported on demand: most installations have provider keys and never load the sandbox. */
 async function openSandbox(): Promise<Sandbox> {
   const { startSandbox } = await import('../../providers/sandbox/server.ts')
   return startSandbox()
 }
 
-interface ServiceParts {
-  readonly members: () => readonly WorkerProcess[]
+interface PrimaryHandlerDeps {
+  readonly workers: () => readonly WorkerProcess[]
   readonly counter: RequestCounter
   readonly metrics: ClusterMetrics
-  /** Lets go of the ports that were kept for the workers. */
+  /** Closes the ports that were reserved for the workers. */
   readonly releasePorts: () => void
 }
 
-/** What the primary does for its workers. */
-function createServices(parts: ServiceParts): (worker: WorkerProcess) => PrimaryHandlers {
-  const { members, counter, metrics, releasePorts } = parts
-  const othersThan = (worker: WorkerProcess) =>
-    members().filter((member) => member !== worker && member.isRegistered())
+/** The RPC handlers of the primary for one worker. */
+function createPrimaryHandlers(deps: PrimaryHandlerDeps): (worker: WorkerProcess) => PrimaryHandlers {
+  const { workers, counter, metrics, releasePorts } = deps
+  const registeredPeers = (worker: WorkerProcess) =>
+    workers().filter((other) => other !== worker && other.isRegistered())
   let lastPosition: Position = 0
 
   return (worker) => ({
@@ -118,32 +131,36 @@ function createServices(parts: ServiceParts): (worker: WorkerProcess) => Primary
     count: ({ userId }) => counter.count(userId),
     async broadcastPosition({ position }) {
       lastPosition = Math.max(lastPosition, position)
-      await Promise.all(othersThan(worker).map((other) => reach(other, position)))
+      await Promise.all(registeredPeers(worker).map((peer) => catchUp(peer, position)))
       return {}
     },
-    findRecord: (ask) =>
-      findFirst(othersThan(worker).map((other) => other.request('findRecord', ask, RPC_TIMEOUTS_MS.record))),
+    findRecord: (query) =>
+      findFirst(
+        registeredPeers(worker).map((peer) => peer.request('findRecord', query, RPC_TIMEOUTS_MS.record)),
+      ),
     metricsPage: async () => ({ page: await metrics.metrics() }),
-    unregister({ metrics: last }) {
-      metrics.keep(worker, last)
+    unregister({ metrics: final }) {
+      metrics.store(worker, final)
       return {}
     },
   })
 }
 
-type FoundRecord = PrimaryMethods['findRecord']['answer']
+type RecordLookup = PrimaryMethods['findRecord']['result']
 
-/** At most one of them knows it; nobody waits for the others then. */
-function findFirst(answers: readonly Promise<FoundRecord>[]): Promise<FoundRecord> {
-  const found = answers.map(async (answer) => {
-    if ((await answer).record === undefined) throw new Error('it does not know the request')
-    return answer
+/**
+ * Resolves with the first hit without waiting for the other workers: at most one of them knows the request.
+ */
+function findFirst(lookups: readonly Promise<RecordLookup>[]): Promise<RecordLookup> {
+  const hits = lookups.map(async (lookup) => {
+    if ((await lookup).record === undefined) throw new Error('not found')
+    return lookup
   })
-  return Promise.any(found).catch(() => ({}))
+  return Promise.any(hits).catch(() => ({}))
 }
 
-/** One that has ended obeys nothing old any more. */
-async function reach(worker: WorkerProcess, position: Position): Promise<void> {
+/** A worker that has exited needs no update. */
+async function catchUp(worker: WorkerProcess, position: Position): Promise<void> {
   try {
     await worker.request('catchUpTo', { position }, RPC_TIMEOUTS_MS.catchUp)
   } catch (error) {

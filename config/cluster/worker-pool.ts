@@ -1,41 +1,46 @@
 import type { Logger } from 'pino'
+import type { RestartReason } from './aggregate-metrics.ts'
 import type { ServingAddresses } from './messages.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import { createWorkerSlot, type WorkerSlot } from './worker-slot.ts'
 
 /** The workers of a primary. */
 export interface WorkerPool {
-  /** Starts so many workers; resolves when all serve. Rejects when one cannot, for a reason that somebody can mend. */
+  /**
+   * Starts this many workers. Resolves when all of them serve. Rejects with a `StartupError` if one cannot
+   * start.
+   */
   start(count: number): Promise<ServingAddresses>
-  /** Replaces one after the other, so that there are so many new ones. Rejects when one cannot start; the others go on. */
+  /**
+   * Replaces one worker after the other and adjusts their number. Rejects if one cannot start; the others
+   * stay.
+   */
   rollingRestart(count: number): Promise<void>
-  /** All that live, those that start or end included. */
-  members(): readonly WorkerProcess[]
-  /** Rejects when nobody serves and nobody can start. */
+  /** All living workers, including those that are starting or draining. */
+  workers(): readonly WorkerProcess[]
+  /** Rejects when no worker serves and none can start. */
   readonly failed: Promise<never>
   isStopping(): boolean
-  /** Lets all end with their running requests. */
+  /** Stops all workers once their requests in flight have finished. */
   stop(): Promise<void>
 }
 
 interface WorkerPoolOptions {
-  /** Starts the process of a worker. */
   readonly spawnWorker: (number: number) => WorkerProcess
-  /** How long a worker may take to end, in milliseconds, one that lingers too; then it is killed. */
-  readonly endLimitMs: (lingers: boolean) => number
-  /** Hears why a worker is replaced. */
-  readonly noteRestart: (reason: 'died' | 'renewed') => void
+  /** Milliseconds until a worker that does not exit is killed. Longer for one that drains. */
+  readonly exitTimeoutMs: (isDraining: boolean) => number
+  readonly countRestart: (reason: RestartReason) => void
   readonly logger: Logger
 }
 
 export function createWorkerPool({
   spawnWorker,
-  endLimitMs,
-  noteRestart,
+  exitTimeoutMs,
+  countRestart,
   logger,
 }: WorkerPoolOptions): WorkerPool {
-  const members = new Set<WorkerProcess>()
-  const posts = new Map<number, WorkerSlot>()
+  const workers = new Set<WorkerProcess>()
+  const slots = new Map<number, WorkerSlot>()
   const stopping = new AbortController()
   let hasStarted = false
   let fail: (error: Error) => void = () => undefined
@@ -44,75 +49,76 @@ export function createWorkerPool({
   })
   failed.catch(() => undefined)
 
-  function take(number: number): WorkerProcess {
+  function spawn(number: number): WorkerProcess {
     const worker = spawnWorker(number)
-    members.add(worker)
-    void worker.ended.then(() => members.delete(worker))
+    workers.add(worker)
+    void worker.exited.then(() => workers.delete(worker))
     worker.ready.then(
-      () => logger.info({ worker: number, pid: worker.pid }, 'a worker serves'),
+      () => logger.info({ worker: number, pid: worker.pid }, 'worker ready'),
       () => undefined,
     )
     return worker
   }
 
-  async function terminate(worker: WorkerProcess, lingers: boolean): Promise<void> {
+  async function terminate(worker: WorkerProcess, isDraining: boolean): Promise<void> {
     const timer = setTimeout(() => {
-      logger.error({ worker: worker.number, pid: worker.pid }, 'a worker does not end; it is killed')
+      logger.error({ worker: worker.number, pid: worker.pid }, 'worker did not exit in time; killing it')
       worker.kill()
-    }, endLimitMs(lingers))
-    await worker.ended
+    }, exitTimeoutMs(isDraining))
+    await worker.exited
     clearTimeout(timer)
   }
 
-  function postAt(number: number): WorkerSlot {
+  function createSlot(number: number): WorkerSlot {
     stopping.signal.throwIfAborted()
-    const post = createWorkerSlot({
+    const slot = createWorkerSlot({
       number,
-      spawnWorker: take,
-      terminate: terminate,
-      isLastServing: () => !hasStarted || ![...members].some((worker) => worker.state() === 'serving'),
-      fail: fail,
-      onExit: () => noteRestart('died'),
+      spawnWorker: spawn,
+      terminate,
+      isLastServing: () => !hasStarted || ![...workers].some((worker) => worker.state() === 'serving'),
+      fail,
+      onExit: () => countRestart('exited'),
       logger,
     })
-    posts.set(number, post)
-    return post
+    slots.set(number, slot)
+    return slot
   }
 
   return {
     async start(count) {
-      // The first one alone: what is wrong with the settings is then said once, and a new log gets its first user from one.
-      const service = await postAt(1).start()
-      await Promise.all(numbers(2, count).map((number) => postAt(number).start()))
+      // The first worker starts alone: invalid settings are reported once, and only one creates the demo
+      // user.
+      const addresses = await createSlot(1).start()
+      await Promise.all(range(2, count).map((number) => createSlot(number).start()))
       hasStarted = true
-      return service
+      return addresses
     },
     async rollingRestart(count) {
-      for (const number of numbers(1, count)) {
+      for (const number of range(1, count)) {
         stopping.signal.throwIfAborted()
-        const post = posts.get(number)
-        await (post ?? postAt(number)).restart()
-        if (post) noteRestart('renewed')
+        const slot = slots.get(number)
+        await (slot ?? createSlot(number)).restart()
+        if (slot) countRestart('restarted')
       }
-      for (const [number, post] of posts) {
+      for (const [number, slot] of slots) {
         if (number <= count) continue
-        posts.delete(number)
-        await post.drain()
+        slots.delete(number)
+        await slot.drain()
       }
     },
-    members: () => [...members],
-    failed: failed,
+    workers: () => [...workers],
+    failed,
     isStopping: () => stopping.signal.aborted,
     async stop() {
       stopping.abort()
-      for (const post of posts.values()) post.close()
-      const ending = [...members]
-      for (const worker of ending) worker.stop()
-      await Promise.all(ending.map((worker) => terminate(worker, false)))
+      for (const slot of slots.values()) slot.close()
+      const remaining = [...workers]
+      for (const worker of remaining) worker.stop()
+      await Promise.all(remaining.map((worker) => terminate(worker, false)))
     },
   }
 }
 
-function numbers(from: number, to: number): readonly number[] {
+function range(from: number, to: number): readonly number[] {
   return Array.from({ length: Math.max(to - from + 1, 0) }, (_, index) => from + index)
 }

@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import {
   ChannelClosedError,
   createRpcPeer,
-  type Handlers,
+  type RpcHandlers,
   type RpcPeer,
   type RpcTransport,
 } from '../../core/process/rpc.ts'
@@ -14,43 +14,46 @@ import {
 } from './messages.ts'
 import { toWorkerEnv, type WorkerEnv } from './worker-env.ts'
 
-/** `starting` until it serves; `leaving` from when it was told to end. */
-export const WORKER_STATES = ['starting', 'serving', 'leaving'] as const
+/** `starting` until the worker serves, `draining` once it was asked to stop. */
+export const WORKER_STATES = ['starting', 'serving', 'draining'] as const
 
-/** A worker as the primary sees it. */
+/** A worker process as the primary sees it. */
 export interface WorkerProcess {
   readonly number: number
   readonly pid: number | undefined
-  /** Resolves when it serves. Rejects with `StartRefused`, or with another error when it died before. */
+  /**
+   * Resolves when the worker serves. Rejects with `StartupError`, or with another error if the process exits
+   * before.
+   */
   readonly ready: Promise<ServingAddresses>
-  /** Resolves with how it ended. */
-  readonly ended: Promise<string>
+  /** Resolves with the exit code or signal as text. */
+  readonly exited: Promise<string>
   state(): (typeof WORKER_STATES)[number]
-  /** Whether it follows the log: it has to hear of every change. */
+  /** Whether the worker follows the event log and so has to hear of every change. */
   isRegistered(): boolean
   readonly request: RpcPeer<WorkerMethods>['request']
-  /** Another is in its place: it ends when its connections have. */
+  /** Asks the worker to finish its connections and exit, because a replacement serves. */
   readonly drain: () => void
-  /** It ends with its running requests. */
+  /** Sends SIGTERM: the worker finishes its requests in flight and exits. */
   readonly stop: () => void
   readonly kill: () => void
 }
 
-/** A worker cannot start, for a reason that somebody can mend. */
+/** A worker cannot start, for a reason that the operator can fix. */
 export class StartupError extends Error {}
 
-/** What the primary does for a worker, besides noting how far it is. */
-export type PrimaryHandlers = Handlers<Omit<PrimaryMethods, 'ready' | 'startFailed'>>
+/** The methods of the primary that do not change the state of the worker. */
+export type PrimaryHandlers = RpcHandlers<Omit<PrimaryMethods, 'ready' | 'startFailed'>>
 
-/** Starts a worker. */
+/** Forks a worker process. */
 export function startWorkerProcess(
-  assignment: WorkerEnv,
-  serve: (worker: WorkerProcess) => PrimaryHandlers,
+  workerEnv: WorkerEnv,
+  createHandlers: (worker: WorkerProcess) => PrimaryHandlers,
 ): WorkerProcess {
-  const child = cluster.fork(toWorkerEnv(assignment))
+  const child = cluster.fork(toWorkerEnv(workerEnv))
   let state: (typeof WORKER_STATES)[number] = 'starting'
   let hasRegistered = false
-  let resolveReady: (service: ServingAddresses) => void = () => undefined
+  let resolveReady: (addresses: ServingAddresses) => void = () => undefined
   let rejectReady: (error: Error) => void = () => undefined
   const ready = new Promise<ServingAddresses>((resolve, reject) => {
     resolveReady = resolve
@@ -59,47 +62,47 @@ export function startWorkerProcess(
   ready.catch(() => undefined)
 
   const worker: WorkerProcess = {
-    number: assignment.number,
+    number: workerEnv.number,
     pid: child.process.pid,
     ready,
-    ended: new Promise((resolve) => {
+    exited: new Promise((resolve) => {
       child.on('error', (error: Error) => {
         rejectReady(error)
-        // The system had no room for another process.
-        if (child.process.pid === undefined) resolve(`before it began: ${error.message}`)
+        // The process could not be spawned, for example because a system limit is reached.
+        if (child.process.pid === undefined) resolve(`not spawned: ${error.message}`)
       })
       child.once('exit', (code: number | null, signal: string | null) => {
         channel.close()
-        const how = signal ? `by ${signal}` : `with exit code ${code}`
-        rejectReady(new Error(`it ended ${how} before it served`))
-        resolve(how)
+        const exit = signal ? `signal ${signal}` : `exit code ${code}`
+        rejectReady(new Error(`The worker exited before it was ready (${exit}).`))
+        resolve(exit)
       })
     }),
     state: () => state,
     isRegistered: () => hasRegistered,
     request: (...args) => channel.request(...args),
     drain() {
-      state = 'leaving'
+      state = 'draining'
       channel.request('drain', {}, RPC_TIMEOUTS_MS.notice).catch((error) => {
         if (!(error instanceof ChannelClosedError)) worker.stop()
       })
     },
     stop() {
-      state = 'leaving'
+      state = 'draining'
       child.process.kill('SIGTERM')
     },
     kill: () => void child.process.kill('SIGKILL'),
   }
-  const services = serve(worker)
-  const channel = createRpcPeer<WorkerMethods, PrimaryMethods>(wireTo(child), {
-    ...services,
-    register(ask) {
+  const handlers = createHandlers(worker)
+  const channel = createRpcPeer<WorkerMethods, PrimaryMethods>(createChildTransport(child), {
+    ...handlers,
+    register(params) {
       hasRegistered = true
-      return services.register(ask)
+      return handlers.register(params)
     },
-    ready(service) {
+    ready(addresses) {
       if (state === 'starting') state = 'serving'
-      resolveReady(service)
+      resolveReady(addresses)
       return {}
     },
     startFailed({ reason }) {
@@ -110,10 +113,10 @@ export function startWorkerProcess(
   return worker
 }
 
-function wireTo(child: Worker): RpcTransport {
+function createChildTransport(child: Worker): RpcTransport {
   return {
     send(message) {
-      // What is sent to one that has just died fails silently; its end is heard of elsewhere.
+      // Errors are ignored: the `exit` event reports a process that has just died.
       if (child.isConnected()) child.process.send?.(message as object, () => undefined)
     },
     listen: (receive) => void child.on('message', receive),

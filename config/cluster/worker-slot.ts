@@ -4,100 +4,103 @@ import { errorMessage } from '../../core/util/error-message.ts'
 import type { ServingAddresses } from './messages.ts'
 import { StartupError, type WorkerProcess } from './worker-process.ts'
 
-/** The place of one worker, which is kept filled. */
+/** Keeps one worker running: a worker that exits is replaced. */
 export interface WorkerSlot {
-  /** Starts a worker, and another when that dies, until one serves. Rejects with `StartRefused` when no other post is served. */
+  /**
+   * Starts a worker and retries with backoff until one serves. Rejects with a `StartupError` if the worker
+   * reports that it cannot start and no other worker serves.
+   */
   start(): Promise<ServingAddresses>
-  /** Starts another worker and lets the present one go, if there is one, when that serves. Rejects when it cannot; then all is as it was. */
+  /**
+   * Starts a replacement and drains the current worker once it is ready. If it fails to start, the current
+   * worker stays.
+   */
   restart(): Promise<void>
-  /** Lets the worker go and fills the place no more. */
+  /** Drains the current worker without a replacement. Resolves when it has exited. */
   drain(): Promise<void>
-  /** Fills the place no more. */
+  /** Stops replacing the worker. */
   close(): void
 }
 
 interface WorkerSlotOptions {
   readonly number: number
   readonly spawnWorker: (number: number) => WorkerProcess
-  /** Resolves when the worker has ended, by force if need be; one that lingers may take longer. */
-  readonly terminate: (worker: WorkerProcess, lingers: boolean) => Promise<void>
-  /** Whether nobody else serves: a start that is refused is then the end. */
+  /**
+   * Resolves when the worker has exited; kills it after a timeout, which is longer for a worker that drains.
+   */
+  readonly terminate: (worker: WorkerProcess, isDraining: boolean) => Promise<void>
+  /** Whether no other worker serves. A failed start is then reported instead of retried. */
   readonly isLastServing: () => boolean
-  /** Hears why, when nobody serves and nobody can. */
+  /** Called with the reason when no worker serves and the replacement cannot start. */
   readonly fail: (error: Error) => void
-  /** Hears of every worker that has to be replaced because it died. */
+  /** Called when a worker that served has exited unexpectedly. */
   readonly onExit: () => void
   readonly logger: Logger
 }
 
-/** How long it waits before it replaces a worker that has hardly lived, in milliseconds. */
-const WAIT_MS = { first: 250, most: 30_000 }
+/** The delay before a worker that exited early is replaced, in milliseconds. It doubles each time. */
+const BACKOFF_MS = { initial: 250, max: 30_000 }
 
-/** One that lived as long as this is replaced at once. */
-const STEADY_MS = 10_000
+/** A worker that has served for this long is replaced without delay, in milliseconds. */
+const STABLE_MS = 10_000
 
 export function createWorkerSlot(options: WorkerSlotOptions): WorkerSlot {
   const { number, spawnWorker, terminate, isLastServing, fail, onExit, logger } = options
-  let holder: WorkerProcess | undefined
-  let filling = new AbortController()
-  let waitMs = 0
+  let current: WorkerProcess | undefined
+  let starting = new AbortController()
+  let delayMs = 0
 
   async function start(): Promise<ServingAddresses> {
-    const { signal } = filling
+    const { signal } = starting
     for (;;) {
-      await sleep(waitMs, undefined, { signal })
+      await sleep(delayMs, undefined, { signal })
       const worker = spawnWorker(number)
       signal.addEventListener('abort', worker.stop, { once: true })
       try {
-        const service = await worker.ready
+        const addresses = await worker.ready
         signal.throwIfAborted()
-        hold(worker)
-        return service
+        watch(worker)
+        return addresses
       } catch (error) {
         await terminate(worker, false)
         signal.throwIfAborted()
         if (error instanceof StartupError && isLastServing()) throw error
-        lengthenWait()
-        logger.error(
-          { worker: number, reason: errorMessage(error), waitMs },
-          'a worker did not start; trying again',
-        )
+        increaseDelay()
+        const reason = errorMessage(error)
+        logger.error({ worker: number, reason, delayMs }, 'worker failed to start; retrying')
       } finally {
         signal.removeEventListener('abort', worker.stop)
       }
     }
   }
 
-  function hold(worker: WorkerProcess): void {
-    holder = worker
-    const since = performance.now()
-    void worker.ended.then((how) => {
-      if (holder !== worker || filling.signal.aborted) return
-      holder = undefined
+  function watch(worker: WorkerProcess): void {
+    current = worker
+    const startedAt = performance.now()
+    void worker.exited.then((exit) => {
+      if (current !== worker || starting.signal.aborted) return
+      current = undefined
       onExit()
-      if (performance.now() - since >= STEADY_MS) waitMs = 0
-      else lengthenWait()
-      logger.error(
-        { worker: number, pid: worker.pid, how, waitMs },
-        'a worker has died; another takes its place',
-      )
-      refill()
+      if (performance.now() - startedAt >= STABLE_MS) delayMs = 0
+      else increaseDelay()
+      logger.error({ worker: number, pid: worker.pid, exit, delayMs }, 'worker exited; restarting')
+      replace()
     })
   }
 
-  function refill(): void {
-    const { signal } = filling
+  function replace(): void {
+    const { signal } = starting
     start().catch((error) => {
       if (!signal.aborted) fail(error)
     })
   }
 
-  function lengthenWait(): void {
-    waitMs = Math.min(Math.max(waitMs * 2, WAIT_MS.first), WAIT_MS.most)
+  function increaseDelay(): void {
+    delayMs = Math.min(Math.max(delayMs * 2, BACKOFF_MS.initial), BACKOFF_MS.max)
   }
 
   async function restart(): Promise<void> {
-    const { signal } = filling
+    const { signal } = starting
     const next = spawnWorker(number)
     try {
       await next.ready
@@ -106,25 +109,25 @@ export function createWorkerSlot(options: WorkerSlotOptions): WorkerSlot {
       await terminate(next, false)
       throw error
     }
-    const former = holder
-    filling.abort()
-    filling = new AbortController()
-    hold(next)
-    if (former) await letGo(former)
+    const previous = current
+    starting.abort()
+    starting = new AbortController()
+    watch(next)
+    if (previous) await drainWorker(previous)
   }
 
-  async function letGo(worker: WorkerProcess): Promise<void> {
+  async function drainWorker(worker: WorkerProcess): Promise<void> {
     worker.drain()
     await terminate(worker, true)
   }
 
   return {
-    start: start,
-    restart: restart,
+    start,
+    restart,
     async drain() {
-      filling.abort()
-      if (holder) await letGo(holder)
+      starting.abort()
+      if (current) await drainWorker(current)
     },
-    close: () => filling.abort(),
+    close: () => starting.abort(),
   }
 }
