@@ -1,7 +1,8 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { WORKER_STATES } from '../../core/process/worker-process.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
+import type { ClusterWorker } from './cluster-worker.ts'
 import { type MetricValues, RPC_TIMEOUTS_MS } from './messages.ts'
-import { WORKER_STATES, type WorkerProcess } from './worker-process.ts'
 
 /** Why a worker was replaced: its process exited, or a rolling restart. */
 export type RestartReason = 'exited' | 'restarted'
@@ -11,24 +12,24 @@ const RESTART_REASONS: readonly RestartReason[] = ['exited', 'restarted']
 /** The metrics of the primary and all workers as one page. */
 export interface ClusterMetrics extends MetricsPage {
   /** Stores the final metrics of a worker that is about to exit. */
-  store(worker: WorkerProcess, metrics: MetricValues): void
+  store(worker: ClusterWorker, metrics: MetricValues): void
   /** Drops the gauges of a worker that exited and keeps its counts, so that no counter goes down. */
-  retain(worker: WorkerProcess): void
+  retain(worker: ClusterWorker): void
   countRestart(reason: RestartReason): void
 }
 
-export function createClusterMetrics(workers: () => readonly WorkerProcess[]): ClusterMetrics {
+export function createClusterMetrics(workers: () => readonly ClusterWorker[]): ClusterMetrics {
   const primary = new Registry()
   const restarts = registerWorkerMetrics(primary, workers)
   collectDefaultMetrics({ register: primary })
 
   /** The most recent metrics of each living worker. */
-  const latest = new Map<WorkerProcess, MetricValues>()
+  const latest = new Map<ClusterWorker, MetricValues>()
   /** The summed counts of all workers that have exited. */
   let exited: MetricValues = []
 
   /** On failure the previous metrics of the worker stay. */
-  async function refresh(worker: WorkerProcess): Promise<void> {
+  async function refresh(worker: ClusterWorker): Promise<void> {
     const response = await worker.request('metrics', {}, RPC_TIMEOUTS_MS.metrics).catch(() => undefined)
     if (response !== undefined && workers().includes(worker)) latest.set(worker, response.metrics)
   }
@@ -39,7 +40,7 @@ export function createClusterMetrics(workers: () => readonly WorkerProcess[]): C
       // A worker that is still starting has no metrics yet and would delay the page.
       await Promise.all(
         workers()
-          .filter((worker) => worker.isRegistered())
+          .filter((worker) => worker.isRegistered)
           .map(refresh),
       )
       const own = (await primary.getMetricsAsJSON()).filter(({ name }) => !name.startsWith('nodejs_'))
@@ -57,7 +58,7 @@ export function createClusterMetrics(workers: () => readonly WorkerProcess[]): C
   }
 }
 
-function registerWorkerMetrics(registry: Registry, workers: () => readonly WorkerProcess[]): Counter {
+function registerWorkerMetrics(registry: Registry, workers: () => readonly ClusterWorker[]): Counter {
   const registers = [registry]
   new Gauge({
     name: 'signalbox_workers',
@@ -66,7 +67,7 @@ function registerWorkerMetrics(registry: Registry, workers: () => readonly Worke
     registers,
     collect() {
       for (const state of WORKER_STATES) this.set({ state }, 0)
-      for (const worker of workers()) this.inc({ state: worker.state() })
+      for (const worker of workers()) this.inc({ state: worker.state })
     },
   })
   const restarts = new Counter({

@@ -7,8 +7,7 @@ import { errorMessage } from '../../core/util/error-message.ts'
 import { formatBanner, formatReadyLine } from '../cli/banner.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
-import { type ClusterServices, createClusterServices } from './cluster-services.ts'
-import { createWorkerPool, type WorkerPool } from './worker-pool.ts'
+import { Cluster } from './cluster.ts'
 
 /**
  * Runs the gateway in several worker processes until SIGTERM or SIGINT. Resolves when all of them have
@@ -20,55 +19,38 @@ export async function runPrimary(environment: Environment, settings: Settings): 
   const hangups = new AutoResetEvent()
   process.on('SIGHUP', () => hangups.set())
   const logger = createLogger(settings.log_level, { isShared: true })
-  const services = createClusterServices(() => pool.workers(), logger)
-  const { spawnWorker, exitTimeoutMs, metrics } = services
-  const pool = createWorkerPool({
-    spawnWorker,
-    exitTimeoutMs,
-    countRestart: metrics.countRestart,
-    logger,
-  })
+  const gateway = new Cluster(logger)
   try {
-    await services.prepare(settings)
-    const started = pool.start(settings.workers)
-    const addresses = await Promise.race([started, pool.failed, stopped.then(() => undefined)])
-    if (addresses === undefined) return void started.catch(() => undefined)
+    await gateway.prepare(settings)
     const { workers } = settings
-    const banner = formatBanner({ ...addresses, workers, sandboxUrl: services.sandboxUrl() })
-    process.stderr.write(`${banner}\n`)
+    const started = gateway.start(workers)
+    const addresses = await Promise.race([started, gateway.failed, stopped.then(() => undefined)])
+    if (addresses === undefined) return void started.catch(() => undefined)
+    const { sandboxUrl } = gateway
+    process.stderr.write(`${formatBanner({ ...addresses, workers, sandboxUrl })}\n`)
     process.stdout.write(formatReadyLine(addresses))
-    void restartOnHangup(hangups, { environment, services, pool, logger })
-    await Promise.race([stopped, pool.failed])
+    void restartOnHangup(gateway, hangups, environment, logger)
+    await Promise.race([stopped, gateway.failed])
     logger.info('stopping; waiting for requests in flight')
   } finally {
-    await pool.stop()
-    await services.close()
+    await gateway.stop()
     logger.flush()
   }
 }
 
-interface RestartDeps {
-  readonly environment: Environment
-  readonly services: ClusterServices
-  readonly pool: WorkerPool
-  readonly logger: Logger
-}
-
-/** Several signals during one rolling restart lead to one more. */
+/** Further signals during a rolling restart lead to one more restart. */
 async function restartOnHangup(
+  gateway: Cluster,
   hangups: AutoResetEvent,
-  { environment, services, pool, logger }: RestartDeps,
+  environment: Environment,
+  logger: Logger,
 ): Promise<void> {
   for (;;) {
     await hangups.wait()
     try {
-      const settings = readSettings(environment)
-      await services.prepare(settings)
-      logger.info({ workers: settings.workers }, 'rolling restart started')
-      await pool.rollingRestart(settings.workers)
-      logger.info('rolling restart completed')
+      await gateway.restart(readSettings(environment))
     } catch (error) {
-      if (pool.isStopping()) return
+      if (gateway.isStopping) return
       logger.error({ reason: errorMessage(error) }, 'rolling restart failed; the current workers stay')
     }
   }
