@@ -83,7 +83,7 @@ export function createBuiltInPlugins(
     createDispatch({ providers: providers.byId, health: breakers, latency }),
     createDecorate(),
     createRules(ruleCommands, state),
-    createResponses(state.log, settings.responses.keep_days),
+    createResponses(state.log, settings.responses.retention_days),
     createModels(routingCatalog),
     createAudit({
       ...state,

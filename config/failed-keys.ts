@@ -13,7 +13,7 @@ export function openFailedKeys(settings: Settings, metrics: Registry, logger: Lo
   const { redis_url, rate_limits, limits, trusted_proxies } = settings
   const redis = redis_url ? openRedisFailures(redis_url, rate_limits.redis_timeout_ms, logger) : undefined
   return createFailedKeys({
-    limit: limits.failed_keys_per_minute,
+    limit: limits.auth_failures_per_minute,
     counter: createFailureCounter(redis),
     readAddress: createAddressReader(trusted_proxies),
     count: createFailureMetric(metrics),

@@ -152,7 +152,7 @@ function buildServerOptions(settings: Settings, logger: Logger): ServerOptions {
       headersMs: timeouts.headers_ms,
       requestMs: timeouts.request_ms,
       keepAliveMs: timeouts.keep_alive_ms,
-      stalledMs: timeouts.stalled_ms,
+      stalledMs: timeouts.write_timeout_ms,
       headerBytes: limits.header_bytes,
       headers: limits.headers,
       connections: limits.connections,

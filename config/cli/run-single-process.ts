@@ -9,6 +9,7 @@ import { createDemoUser, formatBanner, formatDemoNotice, formatReadyLine } from 
 export async function runSingleProcess(settings: Settings): Promise<void> {
   deleteFromProcessEnv(listSecretVariables(settings.providers))
   const logger = createLogger(settings.log_level)
+  for (const warning of settings.warnings) logger.warn(warning)
   const stopping = new AbortController()
   // SIGHUP stops as well: nothing can replace a single process, and its supervisor starts it again.
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal))

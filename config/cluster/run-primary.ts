@@ -19,6 +19,7 @@ export async function runPrimary(environment: Environment, settings: Settings): 
   const hangups = new AutoResetEvent()
   process.on('SIGHUP', () => hangups.set())
   const logger = createLogger(settings.log_level, { isShared: true })
+  for (const warning of settings.warnings) logger.warn(warning)
   const gateway = new Cluster(logger)
   try {
     await gateway.prepare(settings)
@@ -48,7 +49,9 @@ async function restartOnHangup(
   for (;;) {
     await hangups.wait()
     try {
-      await gateway.restart(readSettings(environment))
+      const settings = readSettings(environment)
+      for (const warning of settings.warnings) logger.warn(warning)
+      await gateway.restart(settings)
     } catch (error) {
       if (gateway.isStopping) return
       logger.error({ reason: errorMessage(error) }, 'rolling restart failed; the current workers stay')

@@ -9,6 +9,7 @@ import type { AdapterName } from '../../providers/adapters.ts'
 import type { BreakerSettings } from '../../providers/shared/breaker.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import { findSettingsIssues } from './check-settings.ts'
+import { replaceDeprecatedSettings } from './deprecated-settings.ts'
 import {
   applyEnvironment,
   defaultKeyVariable,
@@ -50,23 +51,25 @@ export interface Settings {
     readonly headers_ms: number
     readonly request_ms: number
     readonly keep_alive_ms: number
-    readonly stalled_ms: number
+    readonly write_timeout_ms: number
   }
   readonly breaker: BreakerSettings
   readonly snapshots: { readonly every_events: number }
-  readonly responses: { readonly keep_days: number }
+  readonly responses: { readonly retention_days: number }
   readonly rate_limits: RateLimitSettings
   readonly limits: {
     readonly body_bytes: number
     readonly header_bytes: number
     readonly headers: number
     readonly connections: number | null
-    readonly failed_keys_per_minute: number | null
+    readonly auth_failures_per_minute: number | null
   }
   /** Addresses and networks whose `x-forwarded-for` header is trusted. */
   readonly trusted_proxies: readonly string[]
   readonly cors: CorsSettings
   readonly hsts_seconds?: number | null
+  /** Log messages about deprecated settings that are in use. */
+  readonly warnings: readonly string[]
 }
 
 interface ProviderSettings {
@@ -104,7 +107,7 @@ const validateModels = compileValidator<ModelRow[]>({
 })
 
 /** The settings as written in a file, before defaults of rows are filled in. */
-type SettingsDocument = Omit<Settings, 'plugins' | 'providers' | 'models'> & {
+type SettingsDocument = Omit<Settings, 'plugins' | 'providers' | 'models' | 'warnings'> & {
   readonly plugins: readonly (string | { use: string; options?: JsonObject })[]
   readonly providers: Readonly<Record<string, ProviderRow>>
   readonly models: readonly ModelRow[]
@@ -124,7 +127,8 @@ export function readSettings(processEnvironment: Environment): Settings {
   const issues: string[] = []
   const ownFile = processEnvironment.CONFIG
   const shipped = toMap(readYaml(shippedFile('config/default.yaml'), issues), 'default.yaml', issues)
-  const own = ownFile ? toMap(readYaml(ownFile, issues), ownFile, issues) : {}
+  const ownAsWritten = ownFile ? toMap(readYaml(ownFile, issues), ownFile, issues) : {}
+  const { settings: own, warnings } = replaceDeprecatedSettings(ownAsWritten, issues)
   const merged = mergeSettings(shipped, own)
   const secrets = readSecretFiles(processEnvironment, listSecretVariables(merged.providers))
   const { environment } = secrets
@@ -144,6 +148,7 @@ export function readSettings(processEnvironment: Environment): Settings {
     plugins: settings.plugins.map(toPluginEntry),
     providers: toProviderSettings(settings.providers, environment),
     models: mergeModels(models, settings.models),
+    warnings,
   }
 }
 

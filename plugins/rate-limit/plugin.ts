@@ -76,7 +76,7 @@ function judge(
   }
   // A store that is away says so in the log by itself, once and not per request.
   const uncounted = (): Outcome =>
-    settings.without_redis[account.plan] === 'open' ? OPEN : { type: 'closed', refusal: notCounted() }
+    settings.on_redis_failure[account.plan] === 'allow' ? OPEN : { type: 'closed', refusal: notCounted() }
   const count = counter.count(account.userId)
   return count instanceof Promise ? count.then(compare, uncounted) : compare(count)
 }
@@ -95,8 +95,8 @@ function notCounted(): GatewayError {
 export interface RateLimitSettings {
   /** By plan; `null` is no limit. */
   readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
-  /** What becomes of a request that Redis cannot count: `open` lets it through, `closed` refuses it. */
-  readonly without_redis: Readonly<Record<Plan, 'open' | 'closed'>>
+  /** Whether requests that Redis cannot count are allowed or refused. */
+  readonly on_redis_failure: Readonly<Record<Plan, 'allow' | 'refuse'>>
   /** How long a request waits for Redis. */
   readonly redis_timeout_ms: number
 }

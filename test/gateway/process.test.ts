@@ -186,6 +186,14 @@ describe('settings', () => {
     }
   })
 
+  it('are accepted under a deprecated name, with a warning in the log', async () => {
+    const gateway = await startGateway({ CONFIG: await writeSettings('responses: { keep_days: 3 }') })
+    expect(gateway.stderr()).to.contain(
+      'setting responses.keep_days is deprecated; use responses.retention_days',
+    )
+    await gateway.stop()
+  })
+
   it('are checked by "config check" in the same way', async () => {
     const folder = await makeFolder()
     const config = path.join(folder, 'settings.yaml')
