@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { isJsonObject, type JsonObject, type Model } from '../../core/contract/index.ts'
-import type { CorsSettings } from '../../core/http/cors.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { compileValidator, describeSchemaError } from '../../core/util/json-schema.ts'
-import type { RateLimitSettings } from '../../plugins/rate-limit/plugin.ts'
-import type { ModeWeights } from '../../plugins/routing/routing-catalog.ts'
 import type { AdapterName } from '../../providers/adapters.ts'
-import type { BreakerSettings } from '../../providers/shared/breaker.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import { findSettingsIssues } from './check-settings.ts'
 import { replaceDeprecatedSettings } from './deprecated-settings.ts'
@@ -18,56 +14,17 @@ import {
   readSecretFiles,
 } from './environment.ts'
 import { readYaml } from './read-yaml.ts'
+import type { SettingsDocument } from './schema.ts'
 import { shippedFile } from './shipped-files.ts'
 
 /**
  * The settings of this process: the shipped defaults, overridden by the operator's file and then by the
- * environment.
+ * environment. `eventstore_url`, `redis_url` and `admin_key` are secrets: never log them.
  */
-export interface Settings {
-  readonly host: string
-  /** The number of serving processes. */
-  readonly workers: number
-  readonly port: number
-  readonly route_port: number
-  readonly data_dir: string
-  /** May contain a password: never log it. */
-  readonly eventstore_url?: string | null
-  /** May contain a password: never log it. */
-  readonly redis_url?: string | null
-  /** Without it, `/metrics` is served on the main address and requires the admin key. */
-  readonly metrics_port?: number | null
-  readonly admin_key?: string | null
-  readonly log_level: string
+export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers' | 'models'> {
   readonly plugins: readonly PluginEntry[]
   readonly providers: Readonly<Record<string, ProviderSettings>>
   readonly models: readonly Model[]
-  readonly modes: ModeWeights
-  readonly timeouts: {
-    readonly connect_ms: number
-    readonly first_byte_ms: number
-    readonly idle_ms: number
-    readonly drain_ms: number
-    readonly headers_ms: number
-    readonly request_ms: number
-    readonly keep_alive_ms: number
-    readonly write_timeout_ms: number
-  }
-  readonly breaker: BreakerSettings
-  readonly snapshots: { readonly every_events: number }
-  readonly responses: { readonly retention_days: number }
-  readonly rate_limits: RateLimitSettings
-  readonly limits: {
-    readonly body_bytes: number
-    readonly header_bytes: number
-    readonly headers: number
-    readonly connections: number | null
-    readonly auth_failures_per_minute: number | null
-  }
-  /** Addresses and networks whose `x-forwarded-for` header is trusted. */
-  readonly trusted_proxies: readonly string[]
-  readonly cors: CorsSettings
-  readonly hsts_seconds?: number | null
   /** Log messages about deprecated settings that are in use. */
   readonly warnings: readonly string[]
 }
@@ -100,27 +57,7 @@ export class SettingsError extends Error {
 
 const schema = JSON.parse(readFileSync(shippedFile('config/schema.json'), 'utf8'))
 const validate = compileValidator<SettingsDocument>(schema)
-const validateModels = compileValidator<ModelRow[]>({
-  type: 'array',
-  items: { $ref: '#/definitions/model' },
-  definitions: schema.definitions,
-})
-
-/** The settings as written in a file, before defaults of rows are filled in. */
-type SettingsDocument = Omit<Settings, 'plugins' | 'providers' | 'models' | 'warnings'> & {
-  readonly plugins: readonly (string | { use: string; options?: JsonObject })[]
-  readonly providers: Readonly<Record<string, ProviderRow>>
-  readonly models: readonly ModelRow[]
-}
-
-interface ProviderRow {
-  readonly format: AdapterName
-  readonly base_url: string
-  readonly key_variable?: string
-  readonly capabilities?: Partial<Capabilities>
-}
-
-type ModelRow = Omit<Model, 'aliases' | 'reasoning' | 'sampling' | 'quirks'> & Partial<Model>
+const validateModels = compileValidator<SettingsDocument['models']>(schema.properties.models)
 
 /** Reads and validates all settings. Throws a `SettingsError` that lists every issue. */
 export function readSettings(processEnvironment: Environment): Settings {
@@ -191,7 +128,7 @@ function toProviderSettings(
 const DEFAULT_CAPABILITIES: Capabilities = { json: 'none', logit_bias: false, seed: false }
 
 /** An own row replaces the shipped row with the same provider and id. */
-function mergeModels(shipped: readonly ModelRow[], own: readonly ModelRow[]): readonly Model[] {
+function mergeModels(shipped: SettingsDocument['models'], own: SettingsDocument['models']): readonly Model[] {
   const models = new Map<string, Model>()
   for (const row of [...shipped, ...own]) {
     models.set(`${row.provider}:${row.id}`, {

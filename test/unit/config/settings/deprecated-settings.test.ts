@@ -29,7 +29,7 @@ limits: { failed_keys_per_minute: null, headers: 50 }
     const CONFIG = await writeSettings('responses: { keep_days: 3, retention_days: 3 }\n')
 
     expect(() => readSettings({ CONFIG })).to.throw(
-      'responses.keep_days and responses.retention_days are both set; remove responses.keep_days, which is deprecated',
+      'responses.keep_days and responses.retention_days are both set; remove responses.keep_days',
     )
   })
 
