@@ -1,4 +1,5 @@
 import type { OperatorRegistry, Plugin } from '../core/contract/index.ts'
+import { createOperatorRegistry } from '../core/pipeline/operator-registry.ts'
 import type { RuleKinds } from '../plugins/audit/diff-rules.ts'
 import { createAudit } from '../plugins/audit/plugin.ts'
 import { requireAdminKey } from '../plugins/auth/authenticate.ts'
@@ -31,6 +32,21 @@ import { metricsAddress } from './settings/metrics-address.ts'
 import type { Settings } from './settings/settings.ts'
 import { readVersion } from './settings/shipped-files.ts'
 import type { State } from './state.ts'
+
+/**
+ * Creates all built-in plugins by name for checks of the plugin list. Only their names, order and options may
+ * be used: there is no state behind them, so their `setup` fails.
+ */
+export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, Plugin> {
+  const providers = {
+    byId: new Map(),
+    known: new Set<string>(),
+    sandboxUrl: undefined,
+    close: async () => undefined,
+  }
+  const [state, failedKeys] = [{} as State, {} as FailedKeys]
+  return createBuiltInPlugins(settings, state, providers, createOperatorRegistry(), failedKeys, undefined)
+}
 
 /** Creates all built-in plugins by name, whether the settings list them or not. */
 export function createBuiltInPlugins(

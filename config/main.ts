@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8'
 import { GatewayError } from '../core/contract/index.ts'
-import { runCommand, UsageError } from './cli/run-command.ts'
-import { SettingsError } from './settings/settings.ts'
+import { UsageError } from './cli/command.ts'
+import { ignoreClosedPipes } from './cli/output.ts'
+import { runProgram } from './cli/run-program.ts'
+import { SettingsError } from './settings/settings-error.ts'
 
 // V8 learns under load which allocation sites produce long-lived objects and allocates those directly in the
 // old generation. There they keep whole requests alive until the next full collection. In about every second
@@ -14,8 +16,9 @@ setFlagsFromString('--no-allocation-site-pretenuring')
 // factor grows it back in one step.
 setFlagsFromString('--semi-space-growth-factor=16')
 
+ignoreClosedPipes()
 try {
-  await runCommand(process.argv.slice(2), { ...process.env })
+  await runProgram(process.argv.slice(2), { ...process.env })
 } catch (error) {
   process.stderr.write(`${formatError(error)}\n`)
   process.exitCode = error instanceof UsageError ? 2 : 1

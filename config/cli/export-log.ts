@@ -2,6 +2,7 @@ import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { EventLog, Position } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { isBrokenPipe } from './output.ts'
 
 /**
  * Writes every event after a position as a line of JSON, in log order. Ends without an error if the reader
@@ -19,8 +20,4 @@ async function* formatEvents(log: EventLog, from: Position): AsyncGenerator<stri
   for await (const { position, stream, revision, type, data, metadata } of readToEnd(log, from)) {
     yield `${JSON.stringify({ position, stream, revision, type, data, metadata })}\n`
   }
-}
-
-function isBrokenPipe(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EPIPE'
 }

@@ -15,6 +15,7 @@ import {
 } from './environment.ts'
 import { readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
+import { SettingsError } from './settings-error.ts'
 import { shippedFile } from './shipped-files.ts'
 
 /**
@@ -41,18 +42,6 @@ interface ProviderSettings {
 /** Whether no provider has a key, so that the sandbox replaces all of them. */
 export function needsSandbox({ providers }: Pick<Settings, 'providers'>): boolean {
   return Object.values(providers).every(({ api_key }) => api_key === undefined)
-}
-
-/** Lists all issues with the settings. Each names the setting and the allowed values. */
-export class SettingsError extends Error {
-  readonly issues: readonly string[]
-
-  constructor(issues: readonly string[]) {
-    const count = issues.length === 1 ? 'an issue' : `${issues.length} issues`
-    super(`The settings have ${count}:\n${issues.map((issue) => `  - ${issue}`).join('\n')}`)
-    this.name = 'SettingsError'
-    this.issues = issues
-  }
 }
 
 const schema = JSON.parse(readFileSync(shippedFile('config/schema.json'), 'utf8'))

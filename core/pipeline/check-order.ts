@@ -8,19 +8,31 @@ interface Listed {
 
 /** Refuses a list of plugins that cannot work in the order in which it is listed. */
 export function checkOrder(list: readonly Listed[]): void {
+  const [issue] = findOrderIssues(list)
+  if (issue !== undefined) throw new Error(issue)
+}
+
+/**
+ * Issues with the order of plugins. `isComplete` is false if some listed plugins are not known: those may be
+ * the missing ones.
+ */
+export function findOrderIssues(list: readonly Listed[], isComplete = true): readonly string[] {
+  const issues: string[] = []
   const names = list.map(({ plugin }) => plugin.name)
   for (const [place, { plugin, title }] of list.entries()) {
     const first = names.indexOf(plugin.name)
-    if (first !== place) throw twice(title, list[first]?.title ?? title)
+    if (first !== place) issues.push(twice(title, list[first]?.title ?? title))
     for (const earlier of plugin.after ?? []) {
       const where = names.indexOf(earlier)
-      if (where === -1) throw new Error(`${title} needs "${earlier}", which is not listed. Add it before.`)
-      if (where > place) throw new Error(`${title} must be listed after "${earlier}". Move it down.`)
+      if (where === -1 && isComplete)
+        issues.push(`${title} needs "${earlier}", which is not listed. Add it before.`)
+      if (where > place) issues.push(`${title} must be listed after "${earlier}". Move it down.`)
     }
   }
+  return issues
 }
 
-function twice(title: string, other: string): Error {
-  if (title === other) return new Error(`${title} is listed twice. List it once.`)
-  return new Error(`${title} has the name of ${other}. List only one of them.`)
+function twice(title: string, other: string): string {
+  if (title === other) return `${title} is listed twice. List it once.`
+  return `${title} has the name of ${other}. List only one of them.`
 }

@@ -33,10 +33,10 @@ export async function setUpPlugins(
   folder: string,
   { openEvents, ...lent }: HostServices,
 ): Promise<Pipeline> {
-  const list: Loaded[] = []
-  for (const entry of entries) list.push(await load(entry, builtIns, folder))
+  const list: ListedPlugin[] = []
+  for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
   checkOrder(list)
-  for (const loaded of list) checkOptions(loaded)
+  for (const loaded of list) checkPluginOptions(loaded)
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: PluginStep[] = []
@@ -65,24 +65,24 @@ export async function setUpPlugins(
 }
 
 /** A plugin with its options; `title` is how sentences call it. */
-interface Loaded {
+export interface ListedPlugin {
   readonly plugin: Plugin
   readonly options: JsonObject
   readonly isBuiltIn: boolean
   readonly title: string
 }
 
-async function load(
+export async function loadListedPlugin(
   entry: PluginEntry,
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-): Promise<Loaded> {
+): Promise<ListedPlugin> {
   const plugin = await loadPlugin(entry, builtIns, folder)
   const isBuiltIn = builtIns.get(entry.use) === plugin
   return { plugin, options: entry.options, isBuiltIn, title: titleOf(plugin.name, entry.use) }
 }
 
-function checkOptions(loaded: Loaded): void {
+export function checkPluginOptions(loaded: ListedPlugin): void {
   const { options, title } = loaded
   const check = compileOptions(loaded)
   if (check(options)) return
@@ -92,7 +92,7 @@ function checkOptions(loaded: Loaded): void {
 
 const NO_OPTIONS: JsonObject = { type: 'object', additionalProperties: false }
 
-function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: Loaded) {
+function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: ListedPlugin) {
   try {
     return isBuiltIn ? compileValidator(options) : compileUntrustedValidator(options)
   } catch (cause) {
@@ -102,7 +102,7 @@ function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: 
   }
 }
 
-async function start({ plugin, options, isBuiltIn, title }: Loaded, host: Host): Promise<PluginParts> {
+async function start({ plugin, options, isBuiltIn, title }: ListedPlugin, host: Host): Promise<PluginParts> {
   try {
     const parts = await plugin.setup(options, host)
     return isBuiltIn ? parts : checkParts(parts)

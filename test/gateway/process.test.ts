@@ -202,7 +202,7 @@ describe('settings', () => {
     expect(wrong.code).to.equal(1)
     expect(wrong.stderr).to.contain('log_level must be one of')
     const right = await runSignalbox(['config', 'check'])
-    expect(right).to.include({ code: 0, stdout: 'The settings are valid.\n' })
+    expect(right).to.include({ code: 0, stdout: 'The settings and plugins are valid.\n' })
   })
 
   it('name networks and origins that are none', async () => {
