@@ -33,21 +33,6 @@ import type { Settings } from './settings/settings.ts'
 import { readVersion } from './settings/shipped-files.ts'
 import type { State } from './state.ts'
 
-/**
- * Creates all built-in plugins by name for checks of the plugin list. Only their names, order and options may
- * be used: there is no state behind them, so their `setup` fails.
- */
-export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, Plugin> {
-  const providers = {
-    byId: new Map(),
-    known: new Set<string>(),
-    sandboxUrl: undefined,
-    close: async () => undefined,
-  }
-  const [state, failedKeys] = [{} as State, {} as FailedKeys]
-  return createBuiltInPlugins(settings, state, providers, createOperatorRegistry(), failedKeys, undefined)
-}
-
 /** Creates all built-in plugins by name, whether the settings list them or not. */
 export function createBuiltInPlugins(
   settings: Settings,
@@ -124,4 +109,19 @@ export function createBuiltInPlugins(
     }),
   ]
   return new Map(plugins.map((plugin) => [plugin.name, plugin]))
+}
+
+/**
+ * Creates all built-in plugins by name for checks of the plugin list. Only their names, order and options may
+ * be used: there is no state behind them, so their `setup` fails.
+ */
+export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, Plugin> {
+  const providers = {
+    byId: new Map(),
+    known: new Set<string>(),
+    sandboxUrl: undefined,
+    close: async () => undefined,
+  }
+  const [state, failedKeys] = [{} as State, {} as FailedKeys]
+  return createBuiltInPlugins(settings, state, providers, createOperatorRegistry(), failedKeys, undefined)
 }

@@ -84,14 +84,14 @@ export async function startGateway(
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
 
-    let draining = false
+    let isStopping = false
     const parts = {
       steps: pipeline.steps,
       snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
       cors: settings.cors,
       logger,
-      whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
+      whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.live.state,
     }
     await cluster?.register({
@@ -119,7 +119,7 @@ export async function startGateway(
       sandboxUrl: providers.sandboxUrl,
       state,
       stop() {
-        draining = true
+        isStopping = true
         return drain(0)
       },
       drain: () => drain(settings.timeouts.drain_ms),

@@ -27,7 +27,7 @@ export interface State {
   close(): Promise<void>
 }
 
-export type StateSettings = LogSettings & Pick<Settings, 'snapshots'>
+type StateSettings = LogSettings & Pick<Settings, 'snapshots'>
 
 /**
  * Opens the event log and resolves when the projections have caught up with it. Rejects with an
@@ -38,7 +38,7 @@ export function openState(settings: StateSettings, logger: Logger): Promise<Stat
 }
 
 /** Options of a process that keeps running, unlike a command. */
-export interface LongRunningOptions extends Pick<EventWriterOptions, 'broadcastPosition'> {
+interface LongRunningOptions extends Pick<EventWriterOptions, 'broadcastPosition'> {
   readonly signal: AbortSignal
   /** Wraps the event log, for example to record metrics. */
   readonly decorateLog: (log: EventLog) => EventLog

@@ -15,7 +15,7 @@ export interface Command {
   run(args: CommandArgs): Promise<void>
 }
 
-export interface CommandOption {
+interface CommandOption {
   readonly summary: string
   /** Name of the value in the help, such as `NAME`. An option without one is a flag. */
   readonly value?: string

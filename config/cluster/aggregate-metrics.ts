@@ -5,12 +5,12 @@ import type { ClusterWorker } from './cluster-worker.ts'
 import { type MetricValues, RPC_TIMEOUTS_MS } from './messages.ts'
 
 /** Why a worker was replaced: its process exited, or a rolling restart. */
-export type RestartReason = 'exited' | 'restarted'
+type RestartReason = 'exited' | 'restarted'
 
 const RESTART_REASONS: readonly RestartReason[] = ['exited', 'restarted']
 
 /** The metrics of the primary and all workers as one page. */
-export interface ClusterMetrics extends MetricsPage {
+interface ClusterMetrics extends MetricsPage {
   /** Stores the final metrics of a worker that is about to exit. */
   store(worker: ClusterWorker, metrics: MetricValues): void
   /** Drops the gauges of a worker that exited and keeps its counts, so that no counter goes down. */

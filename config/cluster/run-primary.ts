@@ -1,4 +1,4 @@
-import cluster from 'node:cluster'
+import nodeCluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createLogger } from '../../core/process/logger.ts'
@@ -14,34 +14,34 @@ import { Cluster } from './cluster.ts'
  * exited. SIGHUP starts a rolling restart.
  */
 export async function runPrimary(environment: Environment, settings: Settings): Promise<void> {
-  cluster.schedulingPolicy = cluster.SCHED_RR
+  nodeCluster.schedulingPolicy = nodeCluster.SCHED_RR
   const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   const hangups = new AutoResetEvent()
   process.on('SIGHUP', () => hangups.set())
   const logger = createLogger(settings.log_level, { isShared: true })
   for (const warning of settings.warnings) logger.warn(warning)
-  const gateway = new Cluster(logger)
+  const cluster = new Cluster(logger)
   try {
-    await gateway.prepare(settings)
+    await cluster.prepare(settings)
     const { workers } = settings
-    const started = gateway.start(workers)
-    const addresses = await Promise.race([started, gateway.failed, stopped.then(() => undefined)])
+    const started = cluster.start(workers)
+    const addresses = await Promise.race([started, cluster.failed, stopped.then(() => undefined)])
     if (addresses === undefined) return void started.catch(() => undefined)
-    const { sandboxUrl } = gateway
+    const { sandboxUrl } = cluster
     process.stderr.write(`${formatBanner({ ...addresses, workers, sandboxUrl })}\n`)
     process.stdout.write(formatReadyLine(addresses))
-    void restartOnHangup(gateway, hangups, environment, logger)
-    await Promise.race([stopped, gateway.failed])
+    void restartOnHangup(cluster, hangups, environment, logger)
+    await Promise.race([stopped, cluster.failed])
     logger.info('stopping; waiting for requests in flight')
   } finally {
-    await gateway.stop()
+    await cluster.stop()
     logger.flush()
   }
 }
 
 /** Further signals during a rolling restart lead to one more restart. */
 async function restartOnHangup(
-  gateway: Cluster,
+  cluster: Cluster,
   hangups: AutoResetEvent,
   environment: Environment,
   logger: Logger,
@@ -51,9 +51,9 @@ async function restartOnHangup(
     try {
       const settings = readSettings(environment)
       for (const warning of settings.warnings) logger.warn(warning)
-      await gateway.restart(settings)
+      await cluster.restart(settings)
     } catch (error) {
-      if (gateway.isStopping) return
+      if (cluster.isStopping) return
       logger.error({ reason: errorMessage(error) }, 'rolling restart failed; the current workers stay')
     }
   }

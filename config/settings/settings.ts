@@ -116,7 +116,7 @@ function toProviderSettings(
 /** Capabilities that a provider row does not mention. */
 const DEFAULT_CAPABILITIES: Capabilities = { json: 'none', logit_bias: false, seed: false }
 
-/** An own row replaces the shipped row with the same provider and id. */
+/** A row of the operator replaces the shipped row with the same provider and id. */
 function mergeModels(shipped: SettingsDocument['models'], own: SettingsDocument['models']): readonly Model[] {
   const models = new Map<string, Model>()
   for (const row of [...shipped, ...own]) {

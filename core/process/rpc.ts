@@ -1,7 +1,7 @@
 import { errorMessage } from '../util/error-message.ts'
 
 /** Methods by name, each with its parameters and its result. Both travel as JSON. */
-export type MethodTable = Record<string, { readonly params: unknown; readonly result: unknown }>
+type MethodTable = Record<string, { readonly params: unknown; readonly result: unknown }>
 
 /**
  * Implements the methods of one end. An error that a handler throws rejects the caller's promise with the
