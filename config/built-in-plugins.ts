@@ -1,4 +1,5 @@
 import type { OperatorRegistry, Plugin } from '../core/contract/index.ts'
+import { createOperatorRegistry } from '../core/pipeline/operator-registry.ts'
 import type { RuleKinds } from '../plugins/audit/diff-rules.ts'
 import { createAudit } from '../plugins/audit/plugin.ts'
 import type { AuthFailureLimiter } from '../plugins/auth/auth-failures.ts'
@@ -32,66 +33,74 @@ import type { Settings } from './settings/settings.ts'
 import { readVersion } from './settings/shipped-files.ts'
 import type { State } from './state.ts'
 
-/** The plugins that come with the gateway, by name, whether the settings list them or not. */
+/** Creates all built-in plugins by name, whether the settings list them or not. */
 export function createBuiltInPlugins(
   settings: Settings,
   state: State,
   providers: Providers,
-  vocabulary: OperatorRegistry,
-  failedKeys: AuthFailureLimiter,
-  colleagues: ClusterPeer | undefined,
+  operators: OperatorRegistry,
+  authFailures: AuthFailureLimiter,
+  cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
-  const kinds: RuleKinds = { routing: createRoutingRuleKind(vocabulary), firewall: firewallRuleKind }
-  const rulesNow = (userId: number) => () => state.rules.of(userId)
-  const desks: RuleCommandSet = {
-    routing: (userId, rules) => createRuleCommands(kinds.routing, rules ?? rulesNow(userId), userId),
-    firewall: (userId, rules) => createRuleCommands(kinds.firewall, rules ?? rulesNow(userId), userId),
+  const kinds: RuleKinds = { routing: createRoutingRuleKind(operators), firewall: firewallRuleKind }
+  const currentRules = (userId: number) => () => state.rules.of(userId)
+  const ruleCommands: RuleCommandSet = {
+    routing: (userId, rules) => createRuleCommands(kinds.routing, rules ?? currentRules(userId), userId),
+    firewall: (userId, rules) => createRuleCommands(kinds.firewall, rules ?? currentRules(userId), userId),
   }
-  const past = createHistory(state.log, state.subscription)
-  const health = createCircuitBreakers(settings.breaker)
+  const history = createHistory(state.log, state.subscription)
+  const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
-  const market: RoutingCatalog = {
+  const routingCatalog: RoutingCatalog = {
     catalog: createCatalog(settings.models, (provider) => providers.byId.has(provider)),
     weights: settings.modes,
     latencyOf: latency.estimateMs,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
-    isUsable: health.isUsable,
+    isUsable: breakers.isUsable,
   }
-  const adminGuard = settings.admin_key ? requireAdminKey(settings.admin_key, failedKeys) : undefined
+  const adminGuard = settings.admin_key ? requireAdminKey(settings.admin_key, authFailures) : undefined
+  const ownMetricsAddress = metricsAddress(settings)
   const plugins = [
     createAuth({
       accounts: state.accounts,
       commands: state.accountCommands,
-      authFailures: failedKeys,
+      authFailures,
       adminGuard,
     }),
     createRateLimit(settings.rate_limits, {
       redisUrl: settings.redis_url ?? undefined,
-      sharedCounter: colleagues?.counter,
+      sharedCounter: cluster?.counter,
     }),
     createPlan(),
-    createTrace(colleagues?.records),
-    createFirewall({ ...state, past, openDesk: desks.firewall }),
-    createRouting({ ...state, past, openDesk: desks.routing, market, providers: providers.known }),
-    createDispatch({ providers: providers.byId, health, latency }),
+    createTrace(cluster?.records),
+    createFirewall({ ...state, past: history, openDesk: ruleCommands.firewall }),
+    createRouting({
+      ...state,
+      past: history,
+      openDesk: ruleCommands.routing,
+      market: routingCatalog,
+      providers: providers.known,
+    }),
+    createDispatch({ providers: providers.byId, health: breakers, latency }),
     createDecorate(),
-    createRules(desks, state),
-    createResponses(state.log, settings.responses.keep_days),
-    createModels(market),
+    createRules(ruleCommands, state),
+    createResponses(state.log, settings.responses.retention_days),
+    createModels(routingCatalog),
     createAudit({
       ...state,
-      history: past,
-      commands: desks,
+      history,
+      commands: ruleCommands,
       kinds,
       snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
     }),
     createMetrics({
       live: state.subscription,
-      health,
+      health: breakers,
       providers: providers.known,
       adminGuard,
-      exposedAt: colleagues && metricsAddress(settings) ? 'none' : (metricsAddress(settings) ?? 'main'),
-      sharedPage: colleagues?.metricsPage,
+      // In a cluster, the primary serves the separate metrics address.
+      exposedAt: cluster && ownMetricsAddress ? 'none' : (ownMetricsAddress ?? 'main'),
+      sharedPage: cluster?.metricsPage,
     }),
     createOpenApi({
       version: readVersion(),
@@ -100,4 +109,19 @@ export function createBuiltInPlugins(
     }),
   ]
   return new Map(plugins.map((plugin) => [plugin.name, plugin]))
+}
+
+/**
+ * Creates all built-in plugins by name for checks of the plugin list. Only their names, order and options may
+ * be used: there is no state behind them, so their `setup` fails.
+ */
+export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, Plugin> {
+  const providers = {
+    byId: new Map(),
+    known: new Set<string>(),
+    sandboxUrl: undefined,
+    close: async () => undefined,
+  }
+  const [state, authFailures] = [{} as State, {} as AuthFailureLimiter]
+  return createBuiltInPlugins(settings, state, providers, createOperatorRegistry(), authFailures, undefined)
 }

@@ -11,84 +11,91 @@ import { setUpPlugins } from '../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../core/process/retry.ts'
 import { createCallerSnapshots } from '../projections/history.ts'
 import { openPluginEventStores } from '../projections/runtime/plugin-event-stores.ts'
+import { openAuthFailureLimiter } from './auth-failures.ts'
 import type { ClusterPeer } from './cluster/cluster-peer.ts'
 import { RPC_TIMEOUTS_MS } from './cluster/messages.ts'
-import { openFailedKeys } from './failed-keys.ts'
 import type { Settings } from './settings/settings.ts'
 import { openLongRunningState, type State } from './state.ts'
 
-/** A gateway that serves. */
+/** A running gateway. */
 export interface Gateway {
   readonly baseUrl: string
-  /** Where `POST /route` is. */
+  /** Base URL of `POST /route`. */
   readonly routeBaseUrl: string
   /** Plugin names in running order. */
   readonly plugins: readonly string[]
+  /** Undefined when a provider key is configured. */
   readonly sandboxUrl: string | undefined
   readonly state: State
-  /** Takes nothing new, lets running requests end, then lets go of everything. */
+  /**
+   * Stops accepting connections, waits for requests in flight up to `timeouts.drain_ms`, then closes
+   * everything.
+   */
   stop(): Promise<void>
-  /** The same, while another process takes its place: connections that are kept alive end as on any other day, until it is told to stop. */
+  /**
+   * As `stop`, for a worker whose replacement already serves: idle keep-alive connections stay open for their
+   * usual timeout, up to `timeouts.drain_ms`, unless `stop` is called meanwhile.
+   */
   drain(): Promise<void>
 }
 
 /**
- * Wires everything together, in the order in which it is needed, and listens once it can serve: when the event log is away, once it
- * is back. Rejects when the signal aborts before. As one of several workers it works together with its colleagues.
+ * Creates all parts of the gateway in dependency order and listens once it can serve. Retries while the event
+ * log is unavailable. Rejects if the signal aborts before it serves. `cluster` connects it to the other
+ * workers, if any.
  */
 export async function startGateway(
   settings: Settings,
   logger: Logger,
   signal: AbortSignal,
-  colleagues?: ClusterPeer,
+  cluster?: ClusterPeer,
 ): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
   let closed: Promise<void> | undefined
   const closeAll = () => {
-    closed ??= closeInTurn(opened.toReversed())
+    closed ??= closeInOrder(opened.toReversed())
     return closed
   }
   try {
     const metrics = new Registry()
-    const patiently = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, signal)
-    const loading = loadRest()
+    const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, signal)
+    const loading = importServingModules()
     const state = await openLongRunningState(settings, logger, {
       signal,
       decorateLog: withAppendMetrics(metrics, EXPIRING_STREAMS),
-      takesSnapshots: colleagues?.takesSnapshots ?? true,
-      broadcastPosition: colleagues?.broadcastPosition,
+      takesSnapshots: cluster?.takesSnapshots ?? true,
+      broadcastPosition: cluster?.broadcastPosition,
     })
     opened.push(state)
     const { openProviders, createBuiltInPlugins, createApp, createRouteApp } = await loading
-    const providers = await openProviders(settings, colleagues?.sandboxUrl)
+    const providers = await openProviders(settings, cluster?.sandboxUrl)
     opened.push(providers)
     const operators = createOperatorRegistry()
-    const failedKeys = openFailedKeys(settings, metrics, logger)
-    opened.push(failedKeys)
-    const plugins = createBuiltInPlugins(settings, state, providers, operators, failedKeys, colleagues)
+    const authFailures = openAuthFailureLimiter(settings, metrics, logger)
+    opened.push(authFailures)
+    const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, cluster)
     const host = {
       log: state.log,
       logger,
       operators,
       metrics,
-      openEvents: (plugins: readonly Plugin[]) =>
-        openPluginEventStores(plugins, { ...state, logger, retry: patiently }),
+      openEvents: (plugins: readonly Plugin[]) => openPluginEventStores(plugins, { ...state, logger, retry }),
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
 
-    let draining = false
+    let isStopping = false
     const parts = {
       steps: pipeline.steps,
       snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
       cors: settings.cors,
       logger,
-      whyNotReady: () => (draining ? 'the process is shutting down' : undefined),
+      whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.subscription.state,
     }
-    await colleagues?.register({
-      async reach(position) {
+    await cluster?.register({
+      async catchUpTo(position) {
         if (state.subscription.position() < position) state.log.poll?.()
         await state.subscription.until(
           () => state.subscription.position() >= position,
@@ -97,11 +104,11 @@ export async function startGateway(
       },
       metrics: () => metrics.getMetricsAsJSON(),
     })
-    await colleagues?.takePorts()
-    const server = describeServer(settings, logger)
-    const main = await listen(createApp(parts), settings.host, settings.port, server)
+    await cluster?.takePorts()
+    const serverOptions = buildServerOptions(settings, logger)
+    const main = await listen(createApp(parts), settings.host, settings.port, serverOptions)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
-    const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, server)
+    const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     const drain = async (lingerMs: number) => {
       const { drain_ms } = settings.timeouts
@@ -115,7 +122,7 @@ export async function startGateway(
       sandboxUrl: providers.sandboxUrl,
       state,
       stop() {
-        draining = true
+        isStopping = true
         return drain(0)
       },
       drain: () => drain(settings.timeouts.drain_ms),
@@ -126,8 +133,8 @@ export async function startGateway(
   }
 }
 
-/** Most of the code, which is read while the log's threads start. */
-async function loadRest() {
+/** Imports most of the code while the threads of the event log start. */
+async function importServingModules() {
   const [providers, plugins, app] = await Promise.all([
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
@@ -136,19 +143,19 @@ async function loadRest() {
   return { ...providers, ...plugins, ...app }
 }
 
-async function closeInTurn(parts: readonly { close(): Promise<void> }[]): Promise<void> {
+async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {
   for (const part of parts) await part.close()
 }
 
-/** How the addresses for clients are served. */
-function describeServer(settings: Settings, logger: Logger): ServerOptions {
+/** Limits and headers of both listeners for clients. */
+function buildServerOptions(settings: Settings, logger: Logger): ServerOptions {
   const { timeouts, limits } = settings
   return {
     limits: {
       headersTimeoutMs: timeouts.headers_ms,
       requestTimeoutMs: timeouts.request_ms,
       keepAliveTimeoutMs: timeouts.keep_alive_ms,
-      writeTimeoutMs: timeouts.stalled_ms,
+      writeTimeoutMs: timeouts.write_timeout_ms,
       maxHeaderBytes: limits.header_bytes,
       maxHeaders: limits.headers,
       maxConnections: limits.connections,

@@ -2,10 +2,13 @@ import { ADAPTERS, type AdapterName } from '../providers/adapters.ts'
 import { createProviderClient, type Provider } from '../providers/shared/client.ts'
 import { needsSandbox, type Settings } from './settings/settings.ts'
 
-/** Names that rules and prefixes may always use (docs/api.md, "Models and routing modes" P1 to P5). */
-const WELL_KNOWN = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
+/**
+ * Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes" P1 to
+ * P5).
+ */
+const WELL_KNOWN_IDS = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
 
-/** Where the sandbox speaks each format. */
+/** The base path at which the sandbox serves each wire format. */
 const SANDBOX_PATHS: Readonly<Record<AdapterName, string>> = {
   openai: '/openai/v1',
   anthropic: '/anthropic',
@@ -14,18 +17,21 @@ const SANDBOX_PATHS: Readonly<Record<AdapterName, string>> = {
   deepseek: '/deepseek',
 }
 
-/** The providers of this process. */
+/** The clients of all configured providers. */
 export interface Providers {
-  /** Those that can be called. */
+  /** Providers that have a key, or all of them when the sandbox replaces them. */
   readonly byId: ReadonlyMap<string, Provider>
-  /** Those that may be named. */
+  /** Ids that may appear in rules and model prefixes, including providers without a key. */
   readonly known: ReadonlySet<string>
-  /** The stand-in's address; undefined when a provider key is configured. */
+  /** Address of the sandbox; undefined when a provider key is configured. */
   readonly sandboxUrl: string | undefined
   close(): Promise<void>
 }
 
-/** Connects to every provider with a key; when there is no key at all, to a sandbox in place of all of them: the one given, or its own. */
+/**
+ * Creates a client for every provider that has a key. Without any key, all clients use the sandbox at
+ * `sandboxUrl`, or one that this function starts.
+ */
 export async function openProviders(settings: Settings, sandboxUrl?: string): Promise<Providers> {
   const { providers, timeouts } = settings
   const sandbox = needsSandbox(settings) ? await openSandbox(sandboxUrl) : undefined
@@ -39,7 +45,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
   }
   return {
     byId,
-    known: new Set([...WELL_KNOWN, ...Object.keys(providers)]),
+    known: new Set([...WELL_KNOWN_IDS, ...Object.keys(providers)]),
     sandboxUrl: sandbox?.url,
     async close() {
       await Promise.all([...byId.values()].map(({ client }) => client.close()))

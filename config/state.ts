@@ -17,7 +17,7 @@ import { restoreProjections } from '../projections/snapshots/restore.ts'
 import { scheduleSnapshots } from '../projections/snapshots/schedule.ts'
 import type { Settings } from './settings/settings.ts'
 
-/** The event log and everything that is rebuilt from it: what the gateway and the command line both work on. */
+/** The event log and everything that is derived from it. Used by the gateway and by commands. */
 export interface State {
   readonly log: EventLog
   readonly subscription: Subscription
@@ -29,34 +29,44 @@ export interface State {
   close(): Promise<void>
 }
 
-export type StateSettings = LogSettings & Pick<Settings, 'snapshots'>
+type StateSettings = LogSettings & Pick<Settings, 'snapshots'>
 
-/** Opens the log and resolves when the projections have caught up with it. Rejects when the log is away. */
+/**
+ * Opens the event log and resolves when the projections have caught up with it. Rejects with an
+ * `EventLogUnavailableError` if the log is unavailable.
+ */
 export function openState(settings: StateSettings, logger: Logger): Promise<State> {
-  return open(settings, logger)
+  return openAndCatchUp(settings, logger)
 }
 
-/** What a process that stays does more. */
-export interface LongRunningOptions extends Pick<EventWriterOptions, 'broadcastPosition'> {
+/** Options of a process that keeps running, unlike a command. */
+interface LongRunningOptions extends Pick<EventWriterOptions, 'broadcastPosition'> {
   readonly signal: AbortSignal
-  /** Makes of the log the one that is worked with. */
+  /** Wraps the event log, for example to record metrics. */
   readonly decorateLog: (log: EventLog) => EventLog
   readonly takesSnapshots: boolean
 }
 
-/** As `openState`, for a process that stays: waits for a log that is away until the signal aborts. */
+/**
+ * As `openState`, for a process that keeps running: retries while the log is unavailable, until the signal
+ * aborts.
+ */
 export function openLongRunningState(
   settings: StateSettings,
   logger: Logger,
-  lasting: LongRunningOptions,
+  options: LongRunningOptions,
 ): Promise<State> {
-  return retryWhileUnavailable(() => open(settings, logger, lasting), logger, lasting.signal)
+  return retryWhileUnavailable(() => openAndCatchUp(settings, logger, options), logger, options.signal)
 }
 
-async function open(settings: StateSettings, logger: Logger, lasting?: LongRunningOptions): Promise<State> {
+async function openAndCatchUp(
+  settings: StateSettings,
+  logger: Logger,
+  options?: LongRunningOptions,
+): Promise<State> {
   const folder = join(settings.data_dir, 'snapshots')
-  const bare = await openLog(settings)
-  const log = lasting ? lasting.decorateLog(bare) : bare
+  const rawLog = await openLog(settings)
+  const log = options ? options.decorateLog(rawLog) : rawLog
   const opened: { close(): Promise<void> }[] = [log]
   const close = async () => {
     for (const part of opened.splice(0).toReversed()) await part.close()
@@ -66,16 +76,16 @@ async function open(settings: StateSettings, logger: Logger, lasting?: LongRunni
     const list = listProjections(projections)
     const subscription = subscribeProjections(log, list, logger, position)
     opened.push(subscription)
-    await untilAborted(subscription.caughtUp, lasting?.signal)
-    if (lasting?.takesSnapshots) {
+    await untilAborted(subscription.caughtUp, options?.signal)
+    if (options?.takesSnapshots) {
       const everyEvents = settings.snapshots.every_events
       const keeper = scheduleSnapshots(subscription, list, { folder, everyEvents, logger })
-      // The last snapshot is taken when nothing is applied any more.
+      // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
     const { accounts, rules } = projections
     const writer = createEventWriter(log, subscription, createClock(), {
-      broadcastPosition: lasting?.broadcastPosition,
+      broadcastPosition: options?.broadcastPosition,
     })
     const ids = createIdSource(projections.ids, writer)
     const accountCommands = createAccountCommands(accounts, ids, writer)
@@ -88,10 +98,10 @@ async function open(settings: StateSettings, logger: Logger, lasting?: LongRunni
 
 export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
-/** Opens the log that the settings name. Rejects with `LogUnavailable`. */
+/** Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. */
 export async function openLog({ data_dir, eventstore_url }: LogSettings): Promise<EventLog> {
   if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
-  // Its client is a third of all that a start would load.
+  // Imported on demand: the client is a third of the code that a start would load.
   const { openEventStoreLog } = await import('../core/event-log/eventstore/eventstore-log.ts')
   return openEventStoreLog({
     connectionString: eventstore_url,

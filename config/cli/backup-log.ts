@@ -1,7 +1,7 @@
 import { backUpSqliteLog, type FileBackup } from '../../core/event-log/sqlite/backup.ts'
 import type { LogSettings } from '../state.ts'
 
-/** Copies the embedded log into a folder, and gives what was copied in sentences. */
+/** Copies the embedded event log into a folder. Returns one sentence per copied file. */
 export async function backUpLog(
   { data_dir, eventstore_url }: LogSettings,
   folder: string,
@@ -9,12 +9,12 @@ export async function backUpLog(
 ): Promise<readonly string[]> {
   if (eventstore_url)
     throw new Error(
-      'The event log is on a server (EVENTSTORE_URL): back it up in the way of that server, or write the events out with "log export".',
+      'The event log is on a server (EVENTSTORE_URL). Back up that server, or use "signalbox log export".',
     )
-  return (await backUpSqliteLog(data_dir, folder, { historyOnly })).map(describe)
+  return (await backUpSqliteLog(data_dir, folder, { historyOnly })).map(describeFileBackup)
 }
 
-function describe({ file, events, position }: FileBackup): string {
+function describeFileBackup({ file, events, position }: FileBackup): string {
   return file === 'events.db'
     ? `${file}: ${events} events, the newest at position ${position}.`
     : `${file}: ${events} stored responses.`

@@ -1,13 +1,14 @@
 import type { ServingAddresses } from '../cluster/messages.ts'
 import type { State } from '../state.ts'
 
-/** What a person at the terminal wants to know when the gateway has started. */
-interface Start extends ServingAddresses {
+interface BannerContent extends ServingAddresses {
   readonly workers: number
+  /** Undefined when a provider key is configured. */
   readonly sandboxUrl: string | undefined
 }
 
-export function describeStart({ baseUrl, routeBaseUrl, plugins, sandboxUrl, workers }: Start): string {
+/** The text for a person at the terminal once the gateway serves. */
+export function formatBanner({ baseUrl, routeBaseUrl, plugins, sandboxUrl, workers }: BannerContent): string {
   const lines = [
     `Signalbox serves at ${baseUrl}, direct routing at ${routeBaseUrl}/route`,
     `plugins: ${plugins.join(' -> ')}`,
@@ -19,16 +20,16 @@ export function describeStart({ baseUrl, routeBaseUrl, plugins, sandboxUrl, work
   return lines.join('\n')
 }
 
-/** The one line for programs. */
-export function writeReadyLine({ baseUrl, routeBaseUrl }: ServingAddresses): string {
+/** The line of JSON on stdout that tells programs that the gateway is ready. */
+export function formatReadyLine({ baseUrl, routeBaseUrl }: ServingAddresses): string {
   return `${JSON.stringify({ ready: true, base_url: baseUrl, route_base_url: routeBaseUrl })}\n`
 }
 
-/** Shows the key of the user that an empty data folder gets. */
-export function describeDemo(baseUrl: string, key: string): string {
+/** The notice about the demo user of an empty event log, with the user's key. */
+export function formatDemoNotice(baseUrl: string, key: string): string {
   return [
     '',
-    `The data folder was empty: there is now a paid user "demo". Its key is shown this once:`,
+    `The event log was empty, so a paid user "demo" was created. Its key is shown only once:`,
     '',
     `  export SIGNALBOX_KEY=${key}`,
     '',
@@ -39,7 +40,10 @@ export function describeDemo(baseUrl: string, key: string): string {
   ].join('\n')
 }
 
-/** On an empty log, makes the paid user `demo` and gives out its key; undefined when there is any user already. */
+/**
+ * Creates the paid user `demo` on an empty event log and returns its key. Returns undefined if there is a
+ * user already.
+ */
 export async function createDemoUser({ accounts, accountCommands }: State): Promise<string | undefined> {
   if (accounts.users().length > 0) return undefined
   const author = { actor: 'system' }

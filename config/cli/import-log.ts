@@ -11,69 +11,77 @@ import {
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { isExpiring } from '../../core/events/streams.ts'
 import { createPluginChecker } from './verify-log.ts'
-import { createChecker } from './verify-records.ts'
+import { createRecordChecker } from './verify-records.ts'
 
-/** What an import came to: sentences about the file, and how many of its events were there already or are there now. */
-interface Import {
+interface ImportResult {
+  /** Sentences about the content of the file. */
   readonly facts: readonly string[]
-  readonly before: number
+  /** Events of the file that were in the log before. */
+  readonly existing: number
   readonly written: number
 }
 
 /**
- * Puts the events of an export into a log, in the same order; their positions may become others. The whole file is checked before
- * anything is written. The log must be empty, or hold the file's first events and nothing else: that is how an import that was
- * interrupted goes on. Events of these plugins are checked by their schemas, too. Up to `together` appends are under way at once: more than one only where the log keeps their order.
+ * Writes the events of an export into an event log, in the same order; their positions may change. The whole
+ * file is checked before anything is written, events of the given plugins by their schemas, too. The log must
+ * be empty or hold the first events of the file and nothing else, so that an interrupted import can be
+ * continued. Up to `concurrency` appends are in flight at once: more than one only for a log that keeps their
+ * order.
  */
 export async function importLog(
   log: EventLog,
   file: string,
-  together: number,
-  listed: readonly Plugin[] = [],
-): Promise<Import> {
-  const facts = await checkFile(file, listed)
+  concurrency: number,
+  plugins: readonly Plugin[] = [],
+): Promise<ImportResult> {
+  const facts = await checkFile(file, plugins)
   const events = readExport(file)
-  const before = await skipWhatIsThere(log, events)
+  const existing = await skipExisting(log, events)
   let written = 0
-  for await (const batch of inBatches(events, together)) {
-    await Promise.all(batch.map((event) => append(log, event)))
+  for await (const batch of toBatches(events, concurrency)) {
+    await Promise.all(batch.map((event) => appendEvent(log, event)))
     written += batch.length
   }
-  return { facts, before, written }
+  return { facts, existing, written }
 }
 
-/** Throws with every fault: a gap, an event in the wrong stream, one that cannot be read. */
-async function checkFile(file: string, listed: readonly Plugin[]): Promise<readonly string[]> {
-  const checker = createChecker(createPluginChecker(listed).faultOf)
+/** Throws with all issues, such as a gap, an event in the wrong stream, or one that cannot be read. */
+async function checkFile(file: string, plugins: readonly Plugin[]): Promise<readonly string[]> {
+  const checker = createRecordChecker(createPluginChecker(plugins).findIssue)
   for await (const event of readExport(file)) checker.check(event)
-  const faults = checker.faults()
-  if (faults.length > 0)
-    throw new Error(`Nothing was imported, for the file is not a whole export:\n${faults.join('\n')}`)
+  const issues = checker.issues()
+  if (issues.length > 0)
+    throw new Error(`Nothing was imported, because the file is not a complete export:\n${issues.join('\n')}`)
   return checker.facts()
 }
 
-/** Gives how many events there are; throws when they are not those that the file begins with. */
-async function skipWhatIsThere(log: EventLog, events: AsyncIterator<RecordedEvent>): Promise<number> {
+/**
+ * Advances past the events that are in the log and returns their number. Throws if they are not the first of
+ * the file.
+ */
+async function skipExisting(log: EventLog, events: AsyncIterator<RecordedEvent>): Promise<number> {
   let count = 0
-  for await (const there of readToEnd(log)) {
+  for await (const existing of readToEnd(log)) {
     const next = await events.next()
-    if (next.done || !isSame(there, next.value))
+    if (next.done || !isSameEvent(existing, next.value))
       throw new Error(
-        `The log holds what the file does not: event ${there.revision} of ${there.stream}, at position ${there.position}. Import into an empty log.`,
+        `The event log holds an event that is not in the file: event ${existing.revision} of ` +
+          `${existing.stream}, at position ${existing.position}. Import into an empty event log.`,
       )
     count += 1
   }
   return count
 }
 
-function isSame(
-  { position: _, ...there }: RecordedEvent,
-  { position: __, ...event }: RecordedEvent,
+/** Compares everything but the position. */
+function isSameEvent(
+  { position: _, ...left }: RecordedEvent,
+  { position: __, ...right }: RecordedEvent,
 ): boolean {
-  return isDeepStrictEqual(there, event)
+  return isDeepStrictEqual(left, right)
 }
 
-async function* inBatches(events: AsyncIterable<RecordedEvent>, size: number) {
+async function* toBatches(events: AsyncIterable<RecordedEvent>, size: number) {
   let batch: RecordedEvent[] = []
   for await (const event of events) {
     batch.push(event)
@@ -84,40 +92,43 @@ async function* inBatches(events: AsyncIterable<RecordedEvent>, size: number) {
   if (batch.length > 0) yield batch
 }
 
-async function append(log: EventLog, { stream, revision, type, data, metadata }: RecordedEvent) {
+async function appendEvent(log: EventLog, { stream, revision, type, data, metadata }: RecordedEvent) {
   try {
     await log.append(stream, [{ type, data }], { expectedRevision: revision - 1, metadata })
   } catch (error) {
     if (!WrongExpectedRevisionError.isInstance(error)) throw error
     throw new Error(
-      `Somebody else writes to the log (${error.message}): stop every gateway, then import again.`,
+      `Another process is writing to the event log (${error.message}). Stop all gateways and import again.`,
     )
   }
 }
 
-/** The events of a file as "log export" writes it; throws at a line that is none. */
+/**
+ * Yields the events of a file written by "log export". Throws at the first line that is not such an event.
+ */
 async function* readExport(file: string): AsyncGenerator<RecordedEvent> {
   let number = 0
   for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
     number += 1
-    const event = readLine(line)
+    const event = parseExportedEvent(line)
     if (event === undefined)
-      throw new Error(`Line ${number} of ${file} is not an event as "log export" writes it.`)
+      throw new Error(`Line ${number} of ${file} is not an event in the format of "signalbox log export".`)
     yield event
   }
 }
 
-function readLine(line: string): RecordedEvent | undefined {
+/** Returns undefined for a line that is not an exported event. */
+function parseExportedEvent(line: string): RecordedEvent | undefined {
   let value: unknown
   try {
     value = JSON.parse(line)
   } catch {
     return undefined
   }
-  return isEvent(value) && !isExpiring(value.stream) ? value : undefined
+  return isRecordedEvent(value) && !isExpiring(value.stream) ? value : undefined
 }
 
-function isEvent(value: unknown): value is RecordedEvent {
+function isRecordedEvent(value: unknown): value is RecordedEvent {
   if (!isJsonObject(value) || !isJsonObject(value.data) || !isJsonObject(value.metadata)) return false
   const { position, stream, revision, type, metadata } = value
   return (

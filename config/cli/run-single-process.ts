@@ -1,15 +1,17 @@
 import { once } from 'node:events'
 import { createLogger } from '../../core/process/logger.ts'
 import { startGateway } from '../gateway.ts'
-import { forgetSecrets, listSecrets } from '../settings/environment.ts'
+import { deleteFromProcessEnv, listSecretVariables } from '../settings/environment.ts'
 import type { Settings } from '../settings/settings.ts'
-import { createDemoUser, describeDemo, describeStart, writeReadyLine } from './banner.ts'
-/** Runs the gateway in this process until it is told to stop; resolves when everything is let go of. */
-export async function runAlone(settings: Settings): Promise<void> {
-  forgetSecrets(listSecrets(settings.providers))
+import { createDemoUser, formatBanner, formatDemoNotice, formatReadyLine } from './banner.ts'
+
+/** Runs the gateway in this process until SIGTERM, SIGINT or SIGHUP. Resolves when everything is closed. */
+export async function runSingleProcess(settings: Settings): Promise<void> {
+  deleteFromProcessEnv(listSecretVariables(settings.providers))
   const logger = createLogger(settings.log_level)
+  for (const warning of settings.warnings) logger.warn(warning)
   const stopping = new AbortController()
-  // Nothing can take the place of a single process: what asks several for a restart ends it as well.
+  // SIGHUP stops as well: nothing can replace a single process, and its supervisor starts it again.
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => once(process, signal))
   const stopped = Promise.race(signals).then(() => stopping.abort())
 
@@ -18,13 +20,13 @@ export async function runAlone(settings: Settings): Promise<void> {
   })
   if (gateway === undefined) return
   const demoKey = await createDemoUser(gateway.state)
-  const demo = demoKey === undefined ? [] : [describeDemo(gateway.baseUrl, demoKey)]
-  process.stderr.write(`${[describeStart({ ...gateway, workers: 1 }), ...demo].join('\n')}\n`)
-  process.stdout.write(writeReadyLine(gateway))
+  const notices = demoKey === undefined ? [] : [formatDemoNotice(gateway.baseUrl, demoKey)]
+  process.stderr.write(`${[formatBanner({ ...gateway, workers: 1 }), ...notices].join('\n')}\n`)
+  process.stdout.write(formatReadyLine(gateway))
 
   try {
     await Promise.race([stopped, gateway.state.subscription.ended])
-    logger.info('stopping: running requests may end')
+    logger.info('stopping; waiting for requests in flight')
   } finally {
     await gateway.stop()
     logger.flush()

@@ -3,20 +3,20 @@ import type { Environment } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
 
 /**
- * Runs the gateway until it is told to stop: in this process, or in several that this one starts. Also what those run. Each loads only
- * what it needs: the primary is small.
+ * Runs the gateway until a signal stops it: in this process, or as the primary of several workers. Worker
+ * processes run this function, too. Each kind imports only what it needs, which keeps the primary small.
  */
 export async function runGateway(environment: Environment): Promise<void> {
-  const assignment = parseWorkerEnv(environment)
-  if (assignment) {
+  const workerEnv = parseWorkerEnv(environment)
+  if (workerEnv) {
     const { runWorker } = await import('../cluster/run-worker.ts')
-    return runWorker(environment, assignment)
+    return runWorker(environment, workerEnv)
   }
   const settings = readSettings(environment)
   if (settings.workers > 1) {
     const { runPrimary } = await import('../cluster/run-primary.ts')
     return runPrimary(environment, settings)
   }
-  const { runAlone } = await import('./run-single-process.ts')
-  return runAlone(settings)
+  const { runSingleProcess } = await import('./run-single-process.ts')
+  return runSingleProcess(settings)
 }

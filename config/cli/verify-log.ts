@@ -5,123 +5,131 @@ import { decodeEvent } from '../../core/events/codec.ts'
 import { createPluginCodec, pluginOfStream, withoutPluginPrefix } from '../../core/events/plugin-events.ts'
 import { createProjections, listProjections, type Projections } from '../../projections/projections.ts'
 import { createPluginState } from '../../projections/runtime/plugin-event-store.ts'
-import { createChecker } from './verify-records.ts'
-import { checkSnapshots, digestOf } from './verify-snapshots.ts'
+import { createRecordChecker } from './verify-records.ts'
+import { checkSnapshots, hashState } from './verify-snapshots.ts'
 
-/** What was found, in sentences. */
-interface Findings {
+/** The findings of a verification, as sentences. */
+interface VerificationReport {
   readonly facts: readonly string[]
-  /** Empty when all is well. */
-  readonly faults: readonly string[]
+  /** Empty if the log is intact. */
+  readonly issues: readonly string[]
 }
 
 /**
- * Reads the log twice: every revision follows the one before, every event can be read, both readings lead to the same state, and
- * so do the snapshots in the folder. Events of these plugins are checked by their schemas, too.
+ * Reads the log twice and checks that the revisions of each stream have no gaps, that every event can be
+ * read, that both readings produce the same state, and that the snapshots in the folder match it. Events of
+ * the given plugins are checked by their schemas, too.
  */
 export async function verifyLog(
   log: EventLog,
-  folder: string,
-  listed: readonly Plugin[] = [],
-): Promise<Findings> {
-  const plugins = createPluginChecker(listed)
-  const checker = createChecker(plugins.faultOf)
+  snapshotFolder: string,
+  listedPlugins: readonly Plugin[] = [],
+): Promise<VerificationReport> {
+  const plugins = createPluginChecker(listedPlugins)
+  const checker = createRecordChecker(plugins.findIssue)
   const projections = createProjections()
-  const snapshots = await checkSnapshots(folder)
-  let position = 0
+  const snapshots = await checkSnapshots(snapshotFolder)
+  let lastPosition = 0
   for await (const record of readToEnd(log)) {
     checker.check(record)
-    applyTo(projections, record)
-    position = record.position
+    applyRecord(projections, record)
+    lastPosition = record.position
     await snapshots.compare(record, projections)
   }
-  const digest = await digestOf(projections)
+  const firstHash = await hashState(projections)
 
-  const again = createProjections()
+  const rebuilt = createProjections()
   for await (const record of readToEnd(log)) {
-    if (record.position > position) break
-    applyTo(again, record)
-    plugins.repeat(record)
+    if (record.position > lastPosition) break
+    applyRecord(rebuilt, record)
+    plugins.applyAgain(record)
   }
-  const isSame = (await digestOf(again)) === digest
+  const isReproducible = (await hashState(rebuilt)) === firstHash
   return {
     facts: [
       ...checker.facts(),
       ...plugins.facts(),
-      ...(isSame ? ['Two rebuilds led to the same state.'] : []),
+      ...(isReproducible ? ['Two rebuilds produced the same state.'] : []),
       ...snapshots.facts(),
     ],
-    faults: [
-      ...checker.faults(),
-      ...(isSame ? [] : ['Two rebuilds led to different states.']),
-      ...plugins.faults(),
-      ...snapshots.faults(),
+    issues: [
+      ...checker.issues(),
+      ...(isReproducible ? [] : ['Two rebuilds produced different states.']),
+      ...plugins.issues(),
+      ...snapshots.issues(),
     ],
   }
 }
 
-/** Looks at the events of plugins: one after the other, in two readings of the log. */
+/** Checks the events of plugins in two readings of the log. */
 interface PluginChecker {
-  /** The event in the first reading: what is wrong with it, as the end of a sentence. */
-  faultOf(record: RecordedEvent): string | undefined
-  /** The same event in the second reading. */
-  repeat(record: RecordedEvent): void
+  /** Checks an event in the first reading. Returns the issue as the end of a sentence. */
+  findIssue(record: RecordedEvent): string | undefined
+  /** Applies the same event in the second reading. */
+  applyAgain(record: RecordedEvent): void
   facts(): readonly string[]
-  faults(): readonly string[]
+  issues(): readonly string[]
 }
 
-/** Those of the listed plugins, as far as they declare events. Events of others are counted, and are no fault. */
+/**
+ * Checks events of the listed plugins that declare events. Events of other plugins are counted and are not an
+ * issue.
+ */
 export function createPluginChecker(plugins: readonly Plugin[]): PluginChecker {
-  const known = new Map(plugins.flatMap((plugin) => openTwice(plugin)))
-  const unread = new Map<string, number>()
+  const known = new Map(plugins.flatMap((plugin) => createRebuilds(plugin)))
+  const skipped = new Map<string, number>()
 
-  function count(record: RecordedEvent, why: string): undefined {
-    const kind = `${why}: ${record.type}`
-    unread.set(kind, (unread.get(kind) ?? 0) + 1)
+  function skip(record: RecordedEvent, reason: string): undefined {
+    const kind = `${reason}: ${record.type}`
+    skipped.set(kind, (skipped.get(kind) ?? 0) + 1)
   }
 
   return {
-    faultOf(record) {
+    findIssue(record) {
       const owner = pluginOfStream(record.stream)
       if (owner === undefined || withoutPluginPrefix(owner, record.type) === undefined)
         return 'is in the stream of another plugin'
       const plugin = known.get(owner)
-      if (plugin === undefined) return count(record, 'are of plugins that are not listed')
+      if (plugin === undefined) return skip(record, 'belong to plugins that are not listed')
       const event = plugin.codec.decode(record)
-      if (event === undefined) return count(record, 'only another version of the plugin can read')
+      if (event === undefined) return skip(record, 'belong to another version of a plugin')
       plugin.first.apply(record)
       return plugin.codec.findIssue(event)
     },
-    repeat(record) {
+    applyAgain(record) {
       try {
         known.get(pluginOfStream(record.stream) ?? '')?.second.apply(record)
       } catch {
-        // The first reading has said so.
+        // The first reading has already reported this event.
       }
     },
-    facts: () => [...unread].map(([why, count]) => `${count} events ${why}.`),
-    faults: () =>
+    facts: () => [...skipped].map(([reason, count]) => `${count} events ${reason}.`),
+    issues: () =>
       [...known]
         .filter(([, { first, second }]) => !isDeepStrictEqual(first.current(), second.current()))
-        .map(([name]) => `Two rebuilds of plugin "${name}" led to different states.`),
+        .map(([name]) => `Two rebuilds of plugin "${name}" produced different states.`),
   }
 }
 
-function openTwice({ name, events }: Plugin) {
+/** The codec of a plugin and two empty states, one for each reading. */
+function createRebuilds({ name, events }: Plugin) {
   if (events === undefined) return []
   const codec = createPluginCodec(name, events)
-  const open = () => createPluginState(name, events, codec)
-  return [[name, { codec, first: open(), second: open() }] as const]
+  const createState = () => createPluginState(name, events, codec)
+  return [[name, { codec, first: createState(), second: createState() }] as const]
 }
 
-/** Applies a record as the gateway does. One that cannot be read is left out: the checker has said so. */
-function applyTo(projections: Projections, record: RecordedEvent): void {
-  const event = tryToDecode(record)
+/**
+ * Applies a record as the gateway does. Skips records that cannot be read, which the checker has already
+ * reported.
+ */
+function applyRecord(projections: Projections, record: RecordedEvent): void {
+  const event = tryDecode(record)
   if (event !== undefined)
     for (const projection of listProjections(projections)) projection.apply(event, record)
 }
 
-function tryToDecode(record: RecordedEvent) {
+function tryDecode(record: RecordedEvent) {
   try {
     return decodeEvent(record)
   } catch {

@@ -4,70 +4,74 @@ import { IDS_STREAM, rulesStream, userStream } from '../../core/events/domain-ev
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
-/** Looks at one event after the other, in log order. */
-interface Checker {
+/** Checks records one after the other, in log order. */
+interface RecordChecker {
   check(record: RecordedEvent): void
   facts(): readonly string[]
-  faults(): readonly string[]
+  issues(): readonly string[]
 }
 
-/** More faults of one log than this are counted only. */
-const MOST_FAULTS = 20
+/** Further issues are only counted. */
+const MAX_LISTED_ISSUES = 20
 
-/** `pluginFault` looks at events of plugins: what is wrong with one, as the end of a sentence. */
-export function createChecker(pluginFault: (record: RecordedEvent) => string | undefined): Checker {
+/** `findPluginIssue` checks an event of a plugin and returns the issue as the end of a sentence. */
+export function createRecordChecker(
+  findPluginIssue: (record: RecordedEvent) => string | undefined,
+): RecordChecker {
   const revisions = new Map<string, number>()
-  const unknown = new Map<string, number>()
-  const given = new Set<number>()
-  const faults: string[] = []
+  const unknownEvents = new Map<string, number>()
+  const assignedIds = new Set<number>()
+  const issues: string[] = []
   let events = 0
-  let position = 0
-  let more = 0
+  let lastPosition = 0
+  let unlistedIssues = 0
 
-  function blame(record: RecordedEvent, fault: string): void {
-    if (faults.length < MOST_FAULTS)
-      faults.push(`Event ${record.revision} of ${record.stream}, at position ${record.position}, ${fault}.`)
-    else more += 1
+  function report({ revision, stream, position }: RecordedEvent, issue: string): void {
+    if (issues.length < MAX_LISTED_ISSUES)
+      issues.push(`Event ${revision} of ${stream}, at position ${position}, ${issue}.`)
+    else unlistedIssues += 1
   }
 
-  function checkEvent(record: RecordedEvent): void {
+  function checkContent(record: RecordedEvent): void {
     if (isPluginStream(record.stream)) {
-      const fault = pluginFault(record)
-      if (fault !== undefined) blame(record, fault)
+      const issue = findPluginIssue(record)
+      if (issue !== undefined) report(record, issue)
       return
     }
     const event = decodeEvent(record)
     if (event === undefined) {
-      const name = `${record.type} of schema ${record.metadata.schema}`
-      unknown.set(name, (unknown.get(name) ?? 0) + 1)
+      const name = `${record.type}, schema ${record.metadata.schema}`
+      unknownEvents.set(name, (unknownEvents.get(name) ?? 0) + 1)
       return
     }
-    if (record.stream !== streamOf(event)) blame(record, `belongs into ${streamOf(event)}`)
+    if (record.stream !== streamOf(event)) report(record, `belongs to stream ${streamOf(event)}`)
     const id = createdId(event)
     if (id === undefined) return
-    if (given.has(id)) blame(record, `gives the number ${id}, which was given before`)
-    given.add(id)
+    if (assignedIds.has(id)) report(record, `assigns the id ${id}, which is already taken`)
+    assignedIds.add(id)
   }
 
   return {
     check(record) {
       const expected = (revisions.get(record.stream) ?? -1) + 1
-      if (record.revision !== expected) blame(record, `should be event ${expected} of its stream`)
+      if (record.revision !== expected) report(record, `should be event ${expected} of its stream`)
       revisions.set(record.stream, record.revision)
-      if (record.position <= position) blame(record, `comes after position ${position}`)
-      position = record.position
+      if (record.position <= lastPosition) report(record, `is not after position ${lastPosition}`)
+      lastPosition = record.position
       events += 1
       try {
-        checkEvent(record)
+        checkContent(record)
       } catch (error) {
-        blame(record, `cannot be read: ${errorMessage(error)}`)
+        report(record, `cannot be read: ${errorMessage(error)}`)
       }
     },
     facts: () => [
-      `${events} events in ${revisions.size} streams, the newest at position ${position}.`,
-      ...[...unknown].map(([name, count]) => `${count} events that only a newer version can read: ${name}.`),
+      `${events} events in ${revisions.size} streams, the newest at position ${lastPosition}.`,
+      ...[...unknownEvents].map(
+        ([name, count]) => `${count} events of a newer version were skipped: ${name}.`,
+      ),
     ],
-    faults: () => [...faults, ...(more > 0 ? [`There are ${more} more such faults.`] : [])],
+    issues: () => [...issues, ...(unlistedIssues > 0 ? [`${unlistedIssues} more issues were found.`] : [])],
   }
 }
 
@@ -77,7 +81,9 @@ function streamOf(event: DomainEvent): string {
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }
 
-/** The number that a user or rule has from this event on; not that of a deleted rule that was brought back. */
+/**
+ * The id that the event assigns to a new user or rule. A reverted deletion restores an id and assigns none.
+ */
 function createdId(event: DomainEvent): number | undefined {
   if (event.type === 'UserCreated') return event.data.userId
   const isNewRule = event.type === 'RoutingRuleCreated' || event.type === 'FirewallRuleCreated'

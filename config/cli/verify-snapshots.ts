@@ -10,68 +10,68 @@ import type { Snapshot } from '../../projections/snapshots/format.ts'
 import { hashEvent, type SnapshotHeader, snapshotLines } from '../../projections/snapshots/format.ts'
 import { readSnapshot } from '../../projections/snapshots/restore.ts'
 
-/** Compares snapshots with what the events lead to. */
+/** Compares snapshots with the state that the events produce. */
 interface SnapshotChecker {
-  /** To be called after each event. */
+  /** Call after each event that is applied. */
   compare(record: RecordedEvent, projections: Projections): Promise<void>
   facts(): readonly string[]
-  faults(): readonly string[]
+  issues(): readonly string[]
 }
 
-interface Saved {
+interface SavedState {
   readonly name: string
   readonly header: SnapshotHeader
-  readonly digest: string
+  readonly hash: string
 }
 
-/** Reads the snapshots in the folder; each has to hold the state at its position. */
+/** Reads the snapshots in the folder. Each must hold the state at its position. */
 export async function checkSnapshots(folder: string): Promise<SnapshotChecker> {
-  const waiting = new Map<Position, Saved>()
+  const pending = new Map<Position, SavedState>()
   const facts: string[] = []
-  const faults: string[] = []
+  const issues: string[] = []
   for (const { path, isCurrent } of await listSnapshots(folder)) {
     const name = basename(path)
     if (!isCurrent) {
-      facts.push(`Snapshot ${name} is of another version and was not compared.`)
+      facts.push(`Snapshot ${name} was written by another version and was not compared.`)
       continue
     }
     try {
       const { header, parts } = await readSnapshot(path)
-      waiting.set(header.position, { name, header, digest: await digestOfParts(parts) })
+      pending.set(header.position, { name, header, hash: await hashParts(parts) })
     } catch (error) {
-      faults.push(`Snapshot ${name} is damaged: ${errorMessage(error)}.`)
+      issues.push(`Snapshot ${name} is damaged: ${errorMessage(error)}.`)
     }
   }
 
   return {
     async compare(record, projections) {
-      const saved = waiting.get(record.position)
+      const saved = pending.get(record.position)
       if (saved === undefined) return
-      waiting.delete(record.position)
+      pending.delete(record.position)
       if (saved.header.event !== hashEvent(record))
-        faults.push(`Snapshot ${saved.name} belongs to another event log.`)
-      else if (saved.digest !== (await digestOf(projections)))
-        faults.push(`Snapshot ${saved.name} is not the state that the events lead to.`)
-      else facts.push(`Snapshot ${saved.name} is the state that the events lead to.`)
+        issues.push(`Snapshot ${saved.name} belongs to another event log.`)
+      else if (saved.hash !== (await hashState(projections)))
+        issues.push(`Snapshot ${saved.name} does not match the events.`)
+      else facts.push(`Snapshot ${saved.name} matches the events.`)
     },
     facts: () => facts,
-    faults: () => [
-      ...faults,
-      ...[...waiting.values()].map(({ name }) => `Snapshot ${name} belongs to another event log.`),
+    issues: () => [
+      ...issues,
+      ...[...pending.values()].map(({ name }) => `Snapshot ${name} belongs to another event log.`),
     ],
   }
 }
 
-/** A hash of the whole state; the same for the same state. */
-export function digestOf(projections: Projections): Promise<string> {
+/** A hash of the whole state. Equal states have equal hashes. */
+export function hashState(projections: Projections): Promise<string> {
   const parts = listProjections(projections).map((projection) => ({
     name: projection.name,
     lines: projection.save(),
   }))
-  return digestOfParts(parts)
+  return hashParts(parts)
 }
 
-async function digestOfParts(parts: Snapshot['parts']): Promise<string> {
+async function hashParts(parts: Snapshot['parts']): Promise<string> {
   const hash = createHash('sha256')
   const slice = createCooperativeYield()
   for (const line of snapshotLines({ parts })) {

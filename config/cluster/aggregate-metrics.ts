@@ -1,57 +1,64 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { WORKER_STATES } from '../../core/process/worker-process.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
-import { type Metrics, RPC_TIMEOUTS_MS } from './messages.ts'
-import { WORKER_STATES, type WorkerProcess } from './worker-process.ts'
+import type { ClusterWorker } from './cluster-worker.ts'
+import { type MetricValues, RPC_TIMEOUTS_MS } from './messages.ts'
 
-/** The metrics of all workers as one page. */
-export interface ClusterMetrics extends MetricsPage {
-  /** Keeps the last metrics of a worker that is about to end. */
-  keep(worker: WorkerProcess, metrics: Metrics): void
-  /** What a worker counted goes on counting when it has ended. */
-  forget(worker: WorkerProcess): void
-  noteRestart(reason: 'died' | 'renewed'): void
+/** Why a worker was replaced: its process exited, or a rolling restart. */
+type RestartReason = 'exited' | 'restarted'
+
+const RESTART_REASONS: readonly RestartReason[] = ['exited', 'restarted']
+
+/** The metrics of the primary and all workers as one page. */
+interface ClusterMetrics extends MetricsPage {
+  /** Stores the final metrics of a worker that is about to exit. */
+  store(worker: ClusterWorker, metrics: MetricValues): void
+  /** Drops the gauges of a worker that exited and keeps its counts, so that no counter goes down. */
+  retain(worker: ClusterWorker): void
+  countRestart(reason: RestartReason): void
 }
 
-export function createClusterMetrics(members: () => readonly WorkerProcess[]): ClusterMetrics {
-  const own = new Registry()
-  const restarts = showWorkers(own, members)
-  collectDefaultMetrics({ register: own })
+export function createClusterMetrics(workers: () => readonly ClusterWorker[]): ClusterMetrics {
+  const primary = new Registry()
+  const restarts = registerWorkerMetrics(primary, workers)
+  collectDefaultMetrics({ register: primary })
 
-  /** The last that is known of each worker that lives. */
-  const latest = new Map<WorkerProcess, Metrics>()
-  let ended: Metrics = []
+  /** The most recent metrics of each living worker. */
+  const latest = new Map<ClusterWorker, MetricValues>()
+  /** The summed counts of all workers that have exited. */
+  let exited: MetricValues = []
 
-  async function ask(worker: WorkerProcess): Promise<void> {
-    // Of one that does not answer, the last that is known is shown.
-    const answer = await worker.request('metrics', {}, RPC_TIMEOUTS_MS.metrics).catch(() => undefined)
-    if (answer !== undefined && members().includes(worker)) latest.set(worker, answer.metrics)
+  /** On failure the previous metrics of the worker stay. */
+  async function refresh(worker: ClusterWorker): Promise<void> {
+    const response = await worker.request('metrics', {}, RPC_TIMEOUTS_MS.metrics).catch(() => undefined)
+    if (response !== undefined && workers().includes(worker)) latest.set(worker, response.metrics)
   }
 
   return {
-    contentType: own.contentType,
+    contentType: primary.contentType,
     async metrics() {
-      // One that is still starting would let the page wait, and has nothing to tell.
+      // A worker that is still starting has no metrics yet and would delay the page.
       await Promise.all(
-        members()
-          .filter((worker) => worker.isRegistered())
-          .map(ask),
+        workers()
+          .filter((worker) => worker.isRegistered)
+          .map(refresh),
       )
-      const ofPrimary = (await own.getMetricsAsJSON()).filter(({ name }) => !name.startsWith('nodejs_'))
-      return sum([ofPrimary.map(first), ended, ...latest.values()]).metrics()
+      const own = (await primary.getMetricsAsJSON()).filter(({ name }) => !name.startsWith('nodejs_'))
+      return aggregate([own.map(keepFirstStartTime), exited, ...latest.values()]).metrics()
     },
-    keep: (worker, metrics) => void latest.set(worker, metrics),
-    forget(worker) {
-      const last = latest.get(worker)
+    store: (worker, metrics) => void latest.set(worker, metrics),
+    retain(worker) {
+      const final = latest.get(worker)
       latest.delete(worker)
-      if (last === undefined) return
-      // The values are there, as in what was summed up; only the type says less.
-      ended = sum([ended, last.filter(isCounting)]).getMetricsAsArray() as Metrics
+      if (final === undefined) return
+      // prom-client declares a narrower type here, but the values are those of `getMetricsAsJSON`.
+      exited = aggregate([exited, final.filter(isCumulative)]).getMetricsAsArray() as MetricValues
     },
-    noteRestart: (reason) => restarts.inc({ reason }),
+    countRestart: (reason) => restarts.inc({ reason }),
   }
 }
 
-function showWorkers(registry: Registry, members: () => readonly WorkerProcess[]) {
+function registerWorkerMetrics(registry: Registry, workers: () => readonly ClusterWorker[]): Counter {
   const registers = [registry]
   new Gauge({
     name: 'signalbox_workers',
@@ -60,37 +67,43 @@ function showWorkers(registry: Registry, members: () => readonly WorkerProcess[]
     registers,
     collect() {
       for (const state of WORKER_STATES) this.set({ state }, 0)
-      for (const worker of members()) this.inc({ state: worker.state() })
+      for (const worker of workers()) this.inc({ state: worker.state })
     },
   })
   const restarts = new Counter({
     name: 'signalbox_worker_restarts_total',
-    help: 'Workers that were replaced, because they died or to be renewed.',
+    help: 'Worker processes that were replaced, by reason: the process exited, or a rolling restart.',
     labelNames: ['reason'],
     registers,
   })
-  for (const reason of ['died', 'renewed']) restarts.inc({ reason }, 0)
+  for (const reason of RESTART_REASONS) restarts.inc({ reason }, 0)
   return restarts
 }
 
-/** Adds metrics up as each says by its `aggregator`. */
-function sum(all: readonly Metrics[]): Registry {
-  return AggregatorRegistry.aggregate(all.map((metrics) => metrics.map(prepare)))
+/** Aggregates each metric by its `aggregator`, which is a sum by default. */
+function aggregate(all: readonly MetricValues[]): Registry {
+  return AggregatorRegistry.aggregate(all.map((metrics) => metrics.map(toAggregable)))
 }
 
-/** JSON has no number that is none. Of delays of the event loop, the mean would hide a worker that hangs behind those that idle. */
-function prepare(metric: Metrics[number]): Metrics[number] {
+/**
+ * Drops NaN, which JSON turns into null. The event loop delay is aggregated as a maximum, because a mean
+ * would hide one blocked worker among idle ones.
+ */
+function toAggregable(metric: MetricValues[number]): MetricValues[number] {
   const values = metric.values.filter(({ value }) => Number.isFinite(value))
   const isDelay = metric.name.startsWith('nodejs_eventloop_lag_')
   return { ...metric, values, ...(isDelay && { aggregator: 'max' }) }
 }
 
-/** The start of the program is that of the primary; of the workers, no start is shown. */
-function first(metric: Metrics[number]): Metrics[number] {
+/**
+ * The start time of the cluster is that of the primary, which comes first. By default prom-client omits the
+ * start time from aggregates.
+ */
+function keepFirstStartTime(metric: MetricValues[number]): MetricValues[number] {
   return metric.name === 'process_start_time_seconds' ? { ...metric, aggregator: 'first' } : metric
 }
 
-function isCounting({ type }: Metrics[number]): boolean {
-  // The enumeration of these types is not exported as a value.
+function isCumulative({ type }: MetricValues[number]): boolean {
+  // prom-client declares the enum `MetricType` but does not export it as a value.
   return ['counter', 'histogram', 'summary'].includes(String(type))
 }

@@ -5,7 +5,7 @@ import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
 import type { RequestCounter } from '../../plugins/rate-limit/counter.ts'
 import type { SharedRecords } from '../../plugins/trace/request-record.ts'
 import {
-  type Metrics,
+  type MetricValues,
   type PrimaryMethods,
   RPC_TIMEOUTS_MS,
   type ServingAddresses,
@@ -13,65 +13,69 @@ import {
 } from './messages.ts'
 import type { WorkerEnv } from './worker-env.ts'
 
-/** The other workers, as one of them meets them through the primary. */
+/** The cluster as one of its workers sees it. All calls go through the primary. */
 export interface ClusterPeer {
+  /** Address of the sandbox of the primary; undefined when a provider key is configured. */
   readonly sandboxUrl: string | undefined
-  /** One of them does it for all. */
+  /** Exactly one worker of the cluster takes snapshots. */
   readonly takesSnapshots: boolean
   readonly counter: RequestCounter
   readonly records: SharedRecords
-  /** The page with the metrics of all. */
+  /** The aggregated metrics of all workers. */
   metricsPage(contentType: MetricsPage['contentType']): MetricsPage
-  /** Resolves when all of them show what is in the log up to the position. */
+  /** Resolves when all other workers have applied all events up to the position. */
   broadcastPosition(position: Position): Promise<void>
-  /** Becomes one of them: lends what they ask for, and resolves when this one shows all that they show. */
-  register(lent: WorkerHandlers): Promise<void>
-  /** The ports are about to be listened on. */
+  /** Joins the cluster. Resolves when this worker has applied all events that the other workers have. */
+  register(handlers: WorkerHandlers): Promise<void>
+  /** Asks the primary to release the reserved ports, so that this worker can listen on them. */
   takePorts(): Promise<void>
 }
 
-/** What a worker does for the others. */
+/** Implements the methods that the primary calls on a worker. */
 interface WorkerHandlers {
-  /** Resolves when it shows what is in the log up to the position. */
-  reach(position: Position): Promise<void>
-  metrics(): Promise<Metrics>
+  /** Resolves when this worker has applied all events up to the position. */
+  catchUpTo(position: Position): Promise<void>
+  metrics(): Promise<MetricValues>
 }
 
-/** A worker's ties to the primary. */
+/** The connection of a worker to its primary. */
 export interface PrimaryConnection extends ClusterPeer {
-  /** Resolves when another worker is in the place of this one. */
-  readonly retired: Promise<void>
-  /** Tells that this one serves. */
-  serve(service: ServingAddresses): Promise<void>
-  /** Tells that this one cannot start, and why. */
-  refuse(reason: string): Promise<void>
-  /** Tells the last metrics. */
-  leave(): Promise<void>
+  /** Resolves when the primary asks this worker to drain, because a replacement serves. */
+  readonly drainRequested: Promise<void>
+  /** Reports that this worker serves. */
+  reportReady(addresses: ServingAddresses): Promise<void>
+  /** Reports that this worker cannot start. */
+  reportStartFailed(reason: string): Promise<void>
+  /** Reports the final metrics before this worker exits. */
+  unregister(): Promise<void>
 }
 
-export function connectToPrimary(wire: RpcTransport, { number, sandboxUrl }: WorkerEnv): PrimaryConnection {
-  let lent: WorkerHandlers = { reach: async () => undefined, metrics: async () => [] }
-  let findHere: Parameters<SharedRecords['offer']>[0] = () => undefined
-  let retire: () => void = () => undefined
-  const retired = new Promise<void>((resolve) => {
-    retire = resolve
+export function connectToPrimary(
+  transport: RpcTransport,
+  { number, sandboxUrl }: WorkerEnv,
+): PrimaryConnection {
+  let handlers: WorkerHandlers = { catchUpTo: async () => undefined, metrics: async () => [] }
+  let findLocalRecord: Parameters<SharedRecords['offer']>[0] = () => undefined
+  let requestDrain: () => void = () => undefined
+  const drainRequested = new Promise<void>((resolve) => {
+    requestDrain = resolve
   })
-  const { request } = createRpcPeer<PrimaryMethods, WorkerMethods>(wire, {
+  const { request } = createRpcPeer<PrimaryMethods, WorkerMethods>(transport, {
     async catchUpTo({ position }) {
-      await lent.reach(position)
+      await handlers.catchUpTo(position)
       return {}
     },
     findRecord({ requestId }) {
-      const record = findHere(requestId)
+      const record = findLocalRecord(requestId)
       return record ? { record } : {}
     },
-    metrics: async () => ({ metrics: await lent.metrics() }),
+    metrics: async () => ({ metrics: await handlers.metrics() }),
     drain() {
-      retire()
+      requestDrain()
       return {}
     },
   })
-  const spread = coalesceMax((position) =>
+  const broadcast = coalesceMax((position) =>
     request('broadcastPosition', { position }, RPC_TIMEOUTS_MS.catchUp),
   )
 
@@ -85,24 +89,25 @@ export function connectToPrimary(wire: RpcTransport, { number, sandboxUrl }: Wor
     records: {
       find: async (requestId) => (await request('findRecord', { requestId }, RPC_TIMEOUTS_MS.record)).record,
       offer(find) {
-        findHere = find
+        findLocalRecord = find
       },
     },
     metricsPage: (contentType) => ({
       contentType,
       metrics: async () => (await request('metricsPage', {}, RPC_TIMEOUTS_MS.page)).page,
     }),
-    broadcastPosition: async (position) => void (await spread(position)),
+    broadcastPosition: async (position) => void (await broadcast(position)),
     async register(own) {
-      lent = own
+      handlers = own
       const { position } = await request('register', {}, RPC_TIMEOUTS_MS.notice)
-      await own.reach(position)
+      await own.catchUpTo(position)
     },
     takePorts: async () => void (await request('listen', {}, RPC_TIMEOUTS_MS.notice)),
-    retired,
-    serve: async (service) => void (await request('ready', service, RPC_TIMEOUTS_MS.notice)),
-    refuse: async (reason) => void (await request('startFailed', { reason }, RPC_TIMEOUTS_MS.notice)),
-    leave: async () =>
-      void (await request('unregister', { metrics: await lent.metrics() }, RPC_TIMEOUTS_MS.notice)),
+    drainRequested,
+    reportReady: async (addresses) => void (await request('ready', addresses, RPC_TIMEOUTS_MS.notice)),
+    reportStartFailed: async (reason) =>
+      void (await request('startFailed', { reason }, RPC_TIMEOUTS_MS.notice)),
+    unregister: async () =>
+      void (await request('unregister', { metrics: await handlers.metrics() }, RPC_TIMEOUTS_MS.notice)),
   }
 }

@@ -3,46 +3,47 @@ import type { Position } from '../../core/contract/index.ts'
 import type { RequestCount } from '../../plugins/rate-limit/counter.ts'
 import type { RequestSummary } from '../../plugins/trace/request-record.ts'
 
-/**
- * All that the primary and its workers say to each other. No key, no password and no text of a request is in it: both read the
- * settings by themselves.
- */
+// The RPC methods of the primary and of its workers. No message carries a key, a password or the text of a
+// request: every process reads the settings itself.
 
-/** What a worker asks of the primary. */
+/** Methods of the primary, called by workers. */
 export type PrimaryMethods = {
-  /** It follows the event log; it may serve once it is as far as the position in the answer. */
-  register: { ask: Nothing; answer: { readonly position: Position } }
-  /** It is about to listen, on the ports that were kept for it. */
-  listen: { ask: Nothing; answer: Nothing }
-  /** It serves. */
-  ready: { ask: ServingAddresses; answer: Nothing }
-  /** It cannot start, for a reason that somebody can mend. */
-  startFailed: { ask: { readonly reason: string }; answer: Nothing }
-  /** Counts a request of a user, for all workers. */
-  count: { ask: { readonly userId: number }; answer: RequestCount }
-  /** Answers when every other worker shows what is in the log up to the position. */
-  broadcastPosition: { ask: { readonly position: Position }; answer: Nothing }
-  /** What another worker knows about a request. */
-  findRecord: { ask: RecordAsk; answer: FoundRecord }
-  /** The metrics of all, as a page for Prometheus. */
-  metricsPage: { ask: Nothing; answer: { readonly page: string } }
-  /** It ends, and these are its last metrics. */
-  unregister: { ask: { readonly metrics: Metrics }; answer: Nothing }
+  /**
+   * The worker follows the event log. It may serve once it has applied all events up to the returned
+   * position.
+   */
+  register: { params: Empty; result: { readonly position: Position } }
+  /** The worker is about to listen on the ports that the primary reserved. */
+  listen: { params: Empty; result: Empty }
+  /** The worker serves. */
+  ready: { params: ServingAddresses; result: Empty }
+  /** The worker cannot start, for a reason that the operator can fix. */
+  startFailed: { params: { readonly reason: string }; result: Empty }
+  /** Counts a request of a user, across all workers. */
+  count: { params: { readonly userId: number }; result: RequestCount }
+  /** Resolves when every other worker has applied all events up to the position. */
+  broadcastPosition: { params: { readonly position: Position }; result: Empty }
+  /** Finds the record of a request that another worker served. */
+  findRecord: { params: RecordQuery; result: RecordLookup }
+  /** The metrics of all workers in the text format of Prometheus. */
+  metricsPage: { params: Empty; result: { readonly page: string } }
+  /** The worker is about to exit and reports its final metrics. */
+  unregister: { params: { readonly metrics: MetricValues }; result: Empty }
 }
 
-/** What the primary asks of a worker. */
+/** Methods of a worker, called by the primary. */
 export type WorkerMethods = {
-  /** Answers when it shows what is in the log up to the position. */
-  catchUpTo: { ask: { readonly position: Position }; answer: Nothing }
-  findRecord: { ask: RecordAsk; answer: FoundRecord }
-  metrics: { ask: Nothing; answer: { readonly metrics: Metrics } }
-  /** Another takes its place: it ends when its connections have. */
-  drain: { ask: Nothing; answer: Nothing }
+  /** Resolves when the worker has applied all events up to the position. */
+  catchUpTo: { params: { readonly position: Position }; result: Empty }
+  findRecord: { params: RecordQuery; result: RecordLookup }
+  metrics: { params: Empty; result: { readonly metrics: MetricValues } }
+  /** A replacement serves: the worker finishes its connections and exits. */
+  drain: { params: Empty; result: Empty }
 }
 
-type Nothing = Readonly<Record<never, never>>
+type Empty = Readonly<Record<never, never>>
 
-/** What a worker serves. */
+/** The addresses and plugins of a gateway that serves. */
 export interface ServingAddresses {
   readonly baseUrl: string
   readonly routeBaseUrl: string
@@ -50,17 +51,18 @@ export interface ServingAddresses {
   readonly plugins: readonly string[]
 }
 
-export type Metrics = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-interface RecordAsk {
+interface RecordQuery {
   readonly requestId: string
 }
 
-interface FoundRecord {
+interface RecordLookup {
+  /** Absent when the process does not know the request. */
   readonly record?: RequestSummary
 }
 
-/** How long an answer may take, in milliseconds. */
+/** Timeouts of RPC calls in milliseconds. */
 export const RPC_TIMEOUTS_MS = {
   count: 1000,
   record: 1000,
@@ -68,6 +70,6 @@ export const RPC_TIMEOUTS_MS = {
   page: 5000,
   /** As long as a node waits to see its own write. */
   catchUp: 5000,
-  /** For what nobody waits for. */
+  /** For notifications, which no request waits for. */
   notice: 10_000,
 } as const

@@ -3,25 +3,25 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { Settings } from '../settings/settings.ts'
 
 /** The ports that all workers share. */
-export interface Ports {
+export interface SharedPorts {
   readonly host: string
   readonly port: number
   readonly routePort: number
-  /** Lets go of those that were kept, for the first worker to listen there. */
+  /** Closes the reserved ports, so that the first worker can listen on them. */
   release(): void
 }
 
 /**
- * Where the settings ask for any free port, keeps one, so that every worker, also one that comes later, has the same; the one that
- * is in use already, if there is one on this host.
+ * Reserves a free port where the settings ask for any, so that every worker, including a later replacement,
+ * listens on the same one. A port that is already in use for this host is kept.
  */
-export async function keepPorts(
+export async function reservePorts(
   { host, port, route_port }: Pick<Settings, 'host' | 'port' | 'route_port'>,
-  present?: Ports,
-): Promise<Ports> {
-  const known = present?.host === host ? present : undefined
+  current?: SharedPorts,
+): Promise<SharedPorts> {
+  const known = current?.host === host ? current : undefined
   const releases: (() => void)[] = []
-  async function keep(): Promise<number> {
+  async function reserve(): Promise<number> {
     const server = createServer((socket) => socket.destroy()).listen(0, host)
     await once(server, 'listening')
     releases.push(() => server.close())
@@ -29,8 +29,8 @@ export async function keepPorts(
   }
   return {
     host,
-    port: port || known?.port || (await keep()),
-    routePort: route_port || known?.routePort || (await keep()),
+    port: port || known?.port || (await reserve()),
+    routePort: route_port || known?.routePort || (await reserve()),
     release() {
       for (const release of releases.splice(0)) release()
     },

@@ -1,71 +1,60 @@
-import cluster from 'node:cluster'
+import nodeCluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createLogger } from '../../core/process/logger.ts'
 import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
-import { describeStart, writeReadyLine } from '../cli/banner.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { formatBanner, formatReadyLine } from '../cli/banner.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
-import { type ClusterServices, createClusterServices } from './cluster-services.ts'
-import { createWorkerPool, type WorkerPool } from './worker-pool.ts'
+import { Cluster } from './cluster.ts'
 
-/** Runs the gateway in several workers until SIGTERM or SIGINT; resolves when all have ended. SIGHUP renews them one by one. */
+/**
+ * Runs the gateway in several worker processes until SIGTERM or SIGINT. Resolves when all of them have
+ * exited. SIGHUP starts a rolling restart.
+ */
 export async function runPrimary(environment: Environment, settings: Settings): Promise<void> {
-  cluster.schedulingPolicy = cluster.SCHED_RR
+  nodeCluster.schedulingPolicy = nodeCluster.SCHED_RR
   const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   const hangups = new AutoResetEvent()
   process.on('SIGHUP', () => hangups.set())
   const logger = createLogger(settings.log_level, { isShared: true })
-  const office = createClusterServices(() => crew.members(), logger)
-  const { spawnWorker, endLimitMs, metrics } = office
-  const crew = createWorkerPool({
-    spawnWorker: spawnWorker,
-    endLimitMs,
-    noteRestart: metrics.noteRestart,
-    logger,
-  })
+  for (const warning of settings.warnings) logger.warn(warning)
+  const cluster = new Cluster(logger)
   try {
-    await office.prepare(settings)
-    const started = crew.start(settings.workers)
-    const service = await Promise.race([started, crew.failed, stopped.then(() => undefined)])
-    if (service === undefined) return void started.catch(() => undefined)
+    await cluster.prepare(settings)
     const { workers } = settings
-    process.stderr.write(`${describeStart({ ...service, workers, sandboxUrl: office.sandboxUrl() })}\n`)
-    process.stdout.write(writeReadyLine(service))
-    void renewAtHangups(hangups, { environment, office, crew, logger })
-    await Promise.race([stopped, crew.failed])
-    logger.info('stopping: running requests may end')
+    const started = cluster.start(workers)
+    const addresses = await Promise.race([started, cluster.failed, stopped.then(() => undefined)])
+    if (addresses === undefined) return void started.catch(() => undefined)
+    const { sandboxUrl } = cluster
+    process.stderr.write(`${formatBanner({ ...addresses, workers, sandboxUrl })}\n`)
+    process.stdout.write(formatReadyLine(addresses))
+    void restartOnHangup(cluster, hangups, environment, logger)
+    await Promise.race([stopped, cluster.failed])
+    logger.info('stopping; waiting for requests in flight')
   } finally {
-    await crew.stop()
-    await office.close()
+    await cluster.stop()
     logger.flush()
   }
 }
 
-interface Parts {
-  readonly environment: Environment
-  readonly office: ClusterServices
-  readonly crew: WorkerPool
-  readonly logger: Logger
-}
-
-/** Several that come while workers are renewed count as one. */
-async function renewAtHangups(
+/** Further signals during a rolling restart lead to one more restart. */
+async function restartOnHangup(
+  cluster: Cluster,
   hangups: AutoResetEvent,
-  { environment, office, crew, logger }: Parts,
+  environment: Environment,
+  logger: Logger,
 ): Promise<void> {
   for (;;) {
     await hangups.wait()
     try {
       const settings = readSettings(environment)
-      await office.prepare(settings)
-      logger.info({ workers: settings.workers }, 'renewing the workers')
-      await crew.rollingRestart(settings.workers)
-      logger.info('the workers are renewed')
+      for (const warning of settings.warnings) logger.warn(warning)
+      await cluster.restart(settings)
     } catch (error) {
-      if (crew.isStopping()) return
-      const reason = error instanceof Error ? error.message : error
-      logger.error({ reason }, 'the workers could not be renewed; those that serve go on')
+      if (cluster.isStopping) return
+      logger.error({ reason: errorMessage(error) }, 'rolling restart failed; the current workers stay')
     }
   }
 }

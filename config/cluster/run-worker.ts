@@ -3,77 +3,85 @@ import type { Logger } from 'pino'
 import { createLogger } from '../../core/process/logger.ts'
 import type { RpcTransport } from '../../core/process/rpc.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import { createDemoUser, describeDemo } from '../cli/banner.ts'
+import { createDemoUser, formatDemoNotice } from '../cli/banner.ts'
 import { type Gateway, startGateway } from '../gateway.ts'
-import { type Environment, forgetSecrets, listSecrets } from '../settings/environment.ts'
+import { deleteFromProcessEnv, type Environment, listSecretVariables } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
 import { connectToPrimary, type PrimaryConnection } from './cluster-peer.ts'
 import type { WorkerEnv } from './worker-env.ts'
 
-/** Serves as one of several workers until it is told to stop. When the primary dies, node:cluster ends this process at once. */
-export async function runWorker(environment: Environment, assignment: WorkerEnv): Promise<never> {
-  // A terminal that closes tells every process; what comes of it is for the primary to say.
+/**
+ * Serves as one of several workers until the primary or a signal stops it. If the primary dies, node:cluster
+ * terminates this process immediately.
+ */
+export async function runWorker(environment: Environment, workerEnv: WorkerEnv): Promise<never> {
+  // A closing terminal signals the whole process group. Only the primary reacts to SIGHUP.
   process.on('SIGHUP', () => undefined)
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort())
-  const ties = connectToPrimary(PRIMARY, assignment)
-  const logger = createLogger('info', { isShared: true, worker: assignment.number })
-  const gateway = await start(environment, assignment, ties, logger, stopping.signal).catch(async (error) => {
+  const primary = connectToPrimary(PRIMARY_TRANSPORT, workerEnv)
+  const logger = createLogger('info', { isShared: true, worker: workerEnv.number })
+  const starting = startWorker(environment, workerEnv, primary, logger, stopping.signal)
+  const gateway = await starting.catch(async (error) => {
     if (stopping.signal.aborted) process.exit(0)
-    await ties.refuse(errorMessage(error))
+    await primary.reportStartFailed(errorMessage(error))
     process.exit(1)
   })
-  const code = await serve(gateway, ties, logger, stopping.signal).catch((err) => {
-    logger.fatal({ err }, 'the worker failed')
+  const exitCode = await serve(gateway, primary, logger, stopping.signal).catch((err) => {
+    logger.fatal({ err }, 'worker failed')
     return 1
   })
-  process.exit(code)
+  process.exit(exitCode)
 }
 
-const PRIMARY: RpcTransport = {
-  // Without the primary there is nobody left to tell.
+const PRIMARY_TRANSPORT: RpcTransport = {
+  // Errors are ignored: without the primary this process is about to end.
   send: (message) => void process.send?.(message, undefined, undefined, () => undefined),
   listen: (receive) => void process.on('message', receive),
 }
 
-async function start(
+async function startWorker(
   environment: Environment,
   { number, port, routePort }: WorkerEnv,
-  ties: PrimaryConnection,
+  primary: PrimaryConnection,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<Gateway> {
   const settings = readSettings(environment)
-  forgetSecrets(listSecrets(settings.providers))
+  deleteFromProcessEnv(listSecretVariables(settings.providers))
   logger.level = settings.log_level
-  const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, ties)
-  if (number === 1) await greet(gateway)
-  await ties.serve(gateway)
+  const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, primary)
+  if (number === 1) await showDemoKey(gateway)
+  await primary.reportReady(gateway)
   return gateway
 }
 
-/** The key goes from here to the terminal, and not through the primary. */
-async function greet({ state, baseUrl }: Gateway): Promise<void> {
+/** Writes the key directly to the terminal; it never passes through the primary. */
+async function showDemoKey({ state, baseUrl }: Gateway): Promise<void> {
   const demoKey = await createDemoUser(state)
-  if (demoKey !== undefined) process.stderr.write(`${describeDemo(baseUrl, demoKey)}\n`)
+  if (demoKey !== undefined) process.stderr.write(`${formatDemoNotice(baseUrl, demoKey)}\n`)
 }
 
-/** Resolves with the exit code when everything is let go of. */
+/** Resolves with the exit code once everything is closed. */
 async function serve(
   gateway: Gateway,
-  ties: PrimaryConnection,
+  primary: PrimaryConnection,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<number> {
   const stopped = signal.aborted ? Promise.resolve() : once(signal, 'abort')
-  const failure = await Promise.race([stopped, ties.retired, gateway.state.subscription.ended]).then(
+  const failure = await Promise.race([
+    stopped,
+    primary.drainRequested,
+    gateway.state.subscription.ended,
+  ]).then(
     () => undefined,
     (error: unknown) => error,
   )
-  if (failure === undefined) logger.info('stopping: running requests may end')
-  else logger.fatal({ err: failure }, 'the event log cannot be followed any further')
+  if (failure === undefined) logger.info('stopping; waiting for requests in flight')
+  else logger.fatal({ err: failure }, 'event log subscription failed')
   void stopped.then(gateway.stop)
   await (failure === undefined && !signal.aborted ? gateway.drain() : gateway.stop())
-  await ties.leave().catch(() => undefined)
+  await primary.unregister().catch(() => undefined)
   return failure === undefined ? 0 : 1
 }

@@ -1,25 +1,25 @@
 import type { Environment } from '../settings/environment.ts'
 
-/** What the primary tells a worker when it starts it. */
+/** The parameters that the primary passes to a worker process. */
 export interface WorkerEnv {
-  /** From 1; whoever replaces a worker gets its number. */
+  /** From 1. A replacement gets the number of the worker that it replaces. */
   readonly number: number
-  /** The real ports, where the settings ask for any that is free. */
+  /** The actual ports, also where the settings ask for any free port. */
   readonly port: number
   readonly routePort: number
-  /** The sandbox of the primary, which stands in for all providers when no key is configured. */
+  /** The sandbox of the primary, used for all providers when no provider key is configured. */
   readonly sandboxUrl: string | undefined
 }
 
 const VARIABLE = 'SIGNALBOX_WORKER'
 
-export function toWorkerEnv(assignment: WorkerEnv): Record<string, string> {
-  return { [VARIABLE]: JSON.stringify(assignment) }
+export function toWorkerEnv(worker: WorkerEnv): Record<string, string> {
+  return { [VARIABLE]: JSON.stringify(worker) }
 }
 
-/** Undefined in a process that no primary started. */
+/** Returns undefined in a process that no primary started. */
 export function parseWorkerEnv(environment: Environment): WorkerEnv | undefined {
   const text = environment[VARIABLE]
-  // Only `writeAssignment` sets it.
+  // Only `toWorkerEnv` sets the variable.
   return text === undefined ? undefined : (JSON.parse(text) as WorkerEnv)
 }

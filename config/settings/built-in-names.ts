@@ -1,4 +1,4 @@
-/** The plugins that need no package. */
+/** The names of the plugins that are part of the gateway. */
 export const BUILT_IN_NAMES: readonly string[] = [
   'auth',
   'rate-limit',

@@ -4,52 +4,56 @@ import { errorMessage } from '../../core/util/error-message.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Variables and the settings they set; `to` of a number is the greatest that may be. */
+/** Environment variables and the settings that they override. Numbers have an inclusive range. */
 const VARIABLES = [
   { variable: 'HOST', setting: 'host' },
-  { variable: 'PORT', setting: 'port', from: 0, to: 65535 },
-  { variable: 'ROUTE_PORT', setting: 'route_port', from: 0, to: 65535 },
-  { variable: 'WORKERS', setting: 'workers', from: 1, to: 128 },
+  { variable: 'PORT', setting: 'port', min: 0, max: 65535 },
+  { variable: 'ROUTE_PORT', setting: 'route_port', min: 0, max: 65535 },
+  { variable: 'WORKERS', setting: 'workers', min: 1, max: 128 },
   { variable: 'DATA_DIR', setting: 'data_dir' },
   { variable: 'EVENTSTORE_URL', setting: 'eventstore_url' },
   { variable: 'REDIS_URL', setting: 'redis_url' },
-  { variable: 'METRICS_PORT', setting: 'metrics_port', from: 0, to: 65535 },
+  { variable: 'METRICS_PORT', setting: 'metrics_port', min: 0, max: 65535 },
   { variable: 'ADMIN_KEY', setting: 'admin_key' },
   { variable: 'LOG_LEVEL', setting: 'log_level' },
 ] as const
 
-/** Every variable that sets something, besides CONFIG and those of the providers. */
+/** All variables that override a setting, except CONFIG and those of providers. */
 export const VARIABLE_NAMES: readonly string[] = VARIABLES.map(({ variable }) => variable)
 
-/** Puts the environment over the settings, and lists what is wrong with it. An empty variable counts as not set. */
-export function readEnvironment(
+/**
+ * Overrides settings by environment variables. An empty variable counts as not set. Returns issues with the
+ * variables.
+ */
+export function applyEnvironment(
   settings: JsonObject,
   environment: Environment,
-): { settings: JsonObject; faults: readonly string[] } {
-  const faults: string[] = []
-  const changed: Record<string, unknown> = { ...settings }
+): { settings: JsonObject; issues: readonly string[] } {
+  const issues: string[] = []
+  const overridden: Record<string, unknown> = { ...settings }
   for (const { variable, setting, ...range } of VARIABLES) {
     const text = environment[variable]
     if (!text) continue
-    const fault = 'to' in range ? findFault(text, range) : undefined
-    if (fault !== undefined) faults.push(`${variable} ${fault}`)
-    else changed[setting] = 'to' in range ? Number(text) : text
+    const issue = 'max' in range ? findNumberIssue(text, range) : undefined
+    if (issue !== undefined) issues.push(`${variable} ${issue}`)
+    else overridden[setting] = 'max' in range ? Number(text) : text
   }
-  if (isJsonObject(settings.providers)) changed.providers = withBaseUrls(settings.providers, environment)
-  return { settings: changed, faults }
+  if (isJsonObject(settings.providers))
+    overridden.providers = overrideBaseUrls(settings.providers, environment)
+  return { settings: overridden, issues }
 }
 
-/** Where a provider's key is when its row does not say. */
-export function keyVariable(provider: string): string {
+/** The environment variable that holds the key of a provider unless its `key_variable` names another. */
+export function defaultKeyVariable(provider: string): string {
   return `${variablePrefix(provider)}_API_KEY`
 }
 
-/** `OPENAI` for the provider `openai`: the start of its environment variables. */
+/** The prefix of the environment variables of a provider: `OPENAI` for `openai`. */
 function variablePrefix(provider: string): string {
   return provider.toUpperCase().replaceAll('-', '_')
 }
 
-function withBaseUrls(providers: JsonObject, environment: Environment): JsonObject {
+function overrideBaseUrls(providers: JsonObject, environment: Environment): JsonObject {
   const rows = Object.entries(providers).map(([id, row]) => {
     const base_url = environment[`${variablePrefix(id)}_BASE_URL`]
     return [id, base_url && isJsonObject(row) ? { ...row, base_url } : row]
@@ -57,58 +61,58 @@ function withBaseUrls(providers: JsonObject, environment: Environment): JsonObje
   return Object.fromEntries(rows)
 }
 
-interface Range {
-  readonly from: number
-  readonly to: number
+interface NumberRange {
+  readonly min: number
+  readonly max: number
 }
 
-function findFault(text: string, { from, to }: Range): string | undefined {
-  if (/^\d{1,5}$/.test(text) && Number(text) >= from && Number(text) <= to) return undefined
-  return `must be an integer from ${from} to ${to}, not "${text}"`
+function findNumberIssue(text: string, { min, max }: NumberRange): string | undefined {
+  if (/^\d{1,5}$/.test(text) && Number(text) >= min && Number(text) <= max) return undefined
+  return `must be an integer from ${min} to ${max}, not "${text}"`
 }
 
 /** Variables that hold a key or a password, besides the keys of providers. */
-const GENERAL = ['ADMIN_KEY', 'EVENTSTORE_URL', 'REDIS_URL']
+const SECRET_VARIABLES = ['ADMIN_KEY', 'EVENTSTORE_URL', 'REDIS_URL']
 
-/** Every variable that may hold a secret, by settings that need not be checked yet. */
-export function listSecrets(providers: unknown): readonly string[] {
+/** Lists all variables that may hold a secret. `providers` is not validated yet. */
+export function listSecretVariables(providers: unknown): readonly string[] {
   const keys = Object.entries(isJsonObject(providers) ? providers : {}).map(([id, row]) =>
-    isJsonObject(row) && typeof row.key_variable === 'string' ? row.key_variable : keyVariable(id),
+    isJsonObject(row) && typeof row.key_variable === 'string' ? row.key_variable : defaultKeyVariable(id),
   )
-  return [...GENERAL, ...keys]
+  return [...SECRET_VARIABLES, ...keys]
 }
 
 /**
- * Puts the contents of files that `<NAME>_FILE` names in the place of `<NAME>`, as containers and systemd hand over secrets. What is wrong is
- * listed, without what the file holds.
+ * Sets each named variable to the content of the file that `<NAME>_FILE` names, as containers and systemd
+ * provide secrets. Issues never show the content of a file.
  */
 export function readSecretFiles(
   environment: Environment,
   names: readonly string[],
-): { environment: Environment; faults: readonly string[] } {
-  const faults: string[] = []
-  const filled: Record<string, string | undefined> = { ...environment }
+): { environment: Environment; issues: readonly string[] } {
+  const issues: string[] = []
+  const resolved: Record<string, string | undefined> = { ...environment }
   for (const name of names) {
     const file = environment[`${name}_FILE`]
     if (!file) continue
-    if (environment[name]) faults.push(`${name} and ${name}_FILE are both set: unset one`)
-    else filled[name] = readSecret(name, file, faults)
+    if (environment[name]) issues.push(`${name} and ${name}_FILE are both set; unset one of them`)
+    else resolved[name] = readSecretFile(name, file, issues)
   }
-  return { environment: filled, faults }
+  return { environment: resolved, issues }
 }
 
-function readSecret(name: string, file: string, faults: string[]): string | undefined {
+function readSecretFile(name: string, file: string, issues: string[]): string | undefined {
   try {
     const secret = readFileSync(file, 'utf8').trim()
     if (/^\S+$/.test(secret)) return secret
-    faults.push(`${name}_FILE must name a file with one word in it: ${file}`)
+    issues.push(`${name}_FILE must name a file that contains the value only, without spaces: ${file}`)
   } catch (error) {
-    faults.push(`${name}_FILE cannot be read: ${errorMessage(error)}`)
+    issues.push(`${name}_FILE cannot be read: ${errorMessage(error)}`)
   }
   return undefined
 }
 
-/** Takes secrets out of what plugins and child processes get to see. */
-export function forgetSecrets(names: readonly string[]): void {
+/** Deletes variables from `process.env`, so that plugins and child processes cannot read secrets. */
+export function deleteFromProcessEnv(names: readonly string[]): void {
   for (const name of names) delete process.env[name]
 }

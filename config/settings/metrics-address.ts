@@ -1,6 +1,6 @@
 import type { Settings } from './settings.ts'
 
-/** Where the metrics have a place of their own. */
+/** The separate address of `/metrics`; undefined when it is served on the main address. */
 export function metricsAddress({ host, metrics_port }: Settings) {
   return typeof metrics_port === 'number' ? { host, port: metrics_port } : undefined
 }

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** The path of a file that is shipped beside the code, given from the package's root; the same from source and from `dist`. */
+/**
+ * The absolute path of a file of this package, named from the package root. Works from source and from
+ * `dist`.
+ */
 export function shippedFile(name: string): string {
   const root = import.meta.url.endsWith('/dist/config/settings/shipped-files.js') ? '../../../' : '../../'
   return fileURLToPath(new URL(root + name, import.meta.url))

@@ -1,27 +1,38 @@
 import type { Plugin } from '../contract/index.ts'
 
-interface ListedPlugin {
+interface OrderedPlugin {
   readonly plugin: Pick<Plugin, 'name' | 'after'>
   /** The plugin's name in error messages. */
   readonly title: string
 }
 
 /** Throws if a plugin is listed twice, or not after the plugins in its `after`. */
-export function checkPluginOrder(list: readonly ListedPlugin[]): void {
+export function checkPluginOrder(list: readonly OrderedPlugin[]): void {
+  const [issue] = findOrderIssues(list)
+  if (issue !== undefined) throw new Error(issue)
+}
+
+/**
+ * Returns everything that is wrong with the order of plugins. Pass `isComplete: false` if some listed plugins
+ * could not be loaded: they may be the ones that are missing.
+ */
+export function findOrderIssues(list: readonly OrderedPlugin[], isComplete = true): readonly string[] {
+  const issues: string[] = []
   const names = list.map(({ plugin }) => plugin.name)
   for (const [index, { plugin, title }] of list.entries()) {
     const first = names.indexOf(plugin.name)
-    if (first !== index) throw duplicateError(title, list[first]?.title ?? title)
+    if (first !== index) issues.push(describeDuplicate(title, list[first]?.title ?? title))
     for (const required of plugin.after ?? []) {
       const requiredIndex = names.indexOf(required)
-      if (requiredIndex === -1)
-        throw new Error(`${title} requires "${required}", which is not listed. List "${required}" before it.`)
-      if (requiredIndex > index) throw new Error(`${title} must be listed after "${required}". Move it down.`)
+      if (requiredIndex === -1 && isComplete)
+        issues.push(`${title} requires "${required}", which is not listed. List "${required}" before it.`)
+      if (requiredIndex > index) issues.push(`${title} must be listed after "${required}". Move it down.`)
     }
   }
+  return issues
 }
 
-function duplicateError(title: string, firstTitle: string): Error {
-  if (title === firstTitle) return new Error(`${title} is listed twice. List it once.`)
-  return new Error(`${title} has the same name as ${firstTitle}. List only one of them.`)
+function describeDuplicate(title: string, firstTitle: string): string {
+  if (title === firstTitle) return `${title} is listed twice. List it once.`
+  return `${title} has the same name as ${firstTitle}. List only one of them.`
 }

@@ -40,10 +40,10 @@ export async function setUpPlugins(
   folder: string,
   { openEvents, ...services }: HostServices,
 ): Promise<Pipeline> {
-  const list: LoadedPlugin[] = []
-  for (const entry of entries) list.push(await load(entry, builtIns, folder))
+  const list: ListedPlugin[] = []
+  for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
   checkPluginOrder(list)
-  for (const loaded of list) checkOptions(loaded)
+  for (const loaded of list) checkPluginOptions(loaded)
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: PluginStep[] = []
@@ -72,7 +72,8 @@ export async function setUpPlugins(
   return { steps, close }
 }
 
-interface LoadedPlugin {
+/** A plugin from the settings, with its options. */
+export interface ListedPlugin {
   readonly plugin: Plugin
   readonly options: JsonObject
   readonly isBuiltIn: boolean
@@ -80,17 +81,17 @@ interface LoadedPlugin {
   readonly title: string
 }
 
-async function load(
+export async function loadListedPlugin(
   entry: PluginEntry,
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-): Promise<LoadedPlugin> {
+): Promise<ListedPlugin> {
   const plugin = await loadPlugin(entry, builtIns, folder)
   const isBuiltIn = builtIns.get(entry.use) === plugin
   return { plugin, options: entry.options, isBuiltIn, title: pluginTitle(plugin.name, entry.use) }
 }
 
-function checkOptions(loaded: LoadedPlugin): void {
+export function checkPluginOptions(loaded: ListedPlugin): void {
   const validate = compileOptions(loaded)
   if (validate(loaded.options)) return
   const issues = describeSchemaErrors(validate.errors).join('; ')
@@ -99,7 +100,7 @@ function checkOptions(loaded: LoadedPlugin): void {
 
 const NO_OPTIONS: JsonObject = { type: 'object', additionalProperties: false }
 
-function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: LoadedPlugin) {
+function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: ListedPlugin) {
   try {
     return isBuiltIn ? compileValidator(options) : compileUntrustedValidator(options)
   } catch (cause) {
@@ -109,7 +110,7 @@ function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: 
   }
 }
 
-async function setUp({ plugin, options, isBuiltIn, title }: LoadedPlugin, host: Host): Promise<PluginParts> {
+async function setUp({ plugin, options, isBuiltIn, title }: ListedPlugin, host: Host): Promise<PluginParts> {
   try {
     const parts = await plugin.setup(options, host)
     return isBuiltIn ? parts : parsePluginParts(parts)

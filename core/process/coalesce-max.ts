@@ -1,24 +1,28 @@
-/** Sends numbers in waves: those that come while one is under way go out together with the next, as the greatest of them. */
+/**
+ * Limits `send` to one call at a time. Values that arrive while a call is in flight are coalesced: the next
+ * call gets the greatest of them. The returned function settles with the call that carried its value, or a
+ * greater one.
+ */
 export function coalesceMax(
   send: (greatest: number) => Promise<unknown>,
 ): (value: number) => Promise<unknown> {
-  let running: Promise<unknown> = Promise.resolve()
-  let waiting: { greatest: number; readonly sent: Promise<unknown> } | undefined
+  let inFlight: Promise<unknown> = Promise.resolve()
+  let queued: { greatest: number; readonly sent: Promise<unknown> } | undefined
 
-  async function sendNext(wave: { readonly greatest: number }): Promise<void> {
-    await running.catch(() => undefined)
-    waiting = undefined
-    await send(wave.greatest)
+  async function sendNext(batch: { readonly greatest: number }): Promise<void> {
+    await inFlight.catch(() => undefined)
+    queued = undefined
+    await send(batch.greatest)
   }
 
   return (value) => {
-    if (waiting === undefined) {
-      const wave = { greatest: value }
-      const sent = sendNext(wave)
-      waiting = Object.assign(wave, { sent })
-      running = sent
+    if (queued === undefined) {
+      const batch = { greatest: value }
+      const sent = sendNext(batch)
+      queued = Object.assign(batch, { sent })
+      inFlight = sent
     }
-    waiting.greatest = Math.max(waiting.greatest, value)
-    return waiting.sent
+    queued.greatest = Math.max(queued.greatest, value)
+    return queued.sent
   }
 }

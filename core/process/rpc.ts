@@ -1,60 +1,75 @@
 import { errorMessage } from '../util/error-message.ts'
 
-/** Kinds of asks by name, each with what is asked and what is answered. Both travel as JSON. */
-type MethodTable = Record<string, { readonly ask: unknown; readonly answer: unknown }>
+/** Methods by name, each with its parameters and its result. Both travel as JSON. */
+type MethodTable = Record<string, { readonly params: unknown; readonly result: unknown }>
 
-/** What this end does when the other asks. Throwing lets the ask fail there, with the error's message. */
-export type Handlers<Table extends MethodTable> = {
-  readonly [Kind in keyof Table]: (
-    ask: Table[Kind]['ask'],
-  ) => Table[Kind]['answer'] | Promise<Table[Kind]['answer']>
+/**
+ * Implements the methods of one end. An error that a handler throws rejects the caller's promise with the
+ * same message.
+ */
+export type RpcHandlers<Table extends MethodTable> = {
+  readonly [Method in keyof Table]: (
+    params: Table[Method]['params'],
+  ) => Table[Method]['result'] | Promise<Table[Method]['result']>
 }
 
-/** One end of a pair that ask each other. */
-export interface RpcPeer<Theirs extends MethodTable> {
-  /** Rejects when the other end fails, or has not answered within `limitMs`; with `ChannelClosed` when it has gone. */
-  request<Kind extends keyof Theirs & string>(
-    kind: Kind,
-    ask: Theirs[Kind]['ask'],
-    limitMs: number,
-  ): Promise<Theirs[Kind]['answer']>
-  /** Lets every ask under way fail; nothing is sent from now on. */
+/** One end of a connection on which both ends call methods of each other. */
+export interface RpcPeer<RemoteMethods extends MethodTable> {
+  /**
+   * Calls a method of the other end. Rejects with the message of the remote error, with an error after
+   * `timeoutMs` milliseconds without a response, or with a `ChannelClosedError` once the channel is closed.
+   */
+  request<Method extends keyof RemoteMethods & string>(
+    method: Method,
+    params: RemoteMethods[Method]['params'],
+    timeoutMs: number,
+  ): Promise<RemoteMethods[Method]['result']>
+  /** Rejects every pending request with a `ChannelClosedError`. Nothing is sent afterwards. */
   close(): void
 }
 
-/** What carries the messages, such as the pipe between two processes. */
+/** Carries messages between the two ends, for example over the IPC channel of a child process. */
 export interface RpcTransport {
   send(message: unknown): void
   listen(receive: (message: unknown) => void): void
 }
 
-export class ChannelClosedError extends Error {}
+/** The other process exited or the channel was closed. */
+export class ChannelClosedError extends Error {
+  constructor() {
+    super('The channel to the other process is closed.')
+    this.name = 'ChannelClosedError'
+  }
+}
 
-type Message =
-  | { readonly id: number; readonly kind: string; readonly ask: unknown }
-  | { readonly to: number; readonly answer: unknown }
-  | { readonly to: number; readonly failure: string }
+type RpcMessage =
+  | { readonly id: number; readonly method: string; readonly params: unknown }
+  | { readonly replyTo: number; readonly result: unknown }
+  | { readonly replyTo: number; readonly error: string }
 
-interface Pending {
-  readonly resolve: (answer: unknown) => void
+interface PendingRequest {
+  readonly resolve: (result: unknown) => void
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
 }
 
-/** Other messages on the same wire are none of ours. */
-const MARK = 'signalbox'
+/** The property that holds a batch of messages. Other messages on the same transport are ignored. */
+const BATCH_KEY = 'signalbox'
 
-/** Opens one end. Messages of one turn of the event loop travel together: a message costs far more than what is in it. */
-export function createRpcPeer<Theirs extends MethodTable, Ours extends MethodTable>(
-  wire: RpcTransport,
-  handlers: Handlers<Ours>,
-): RpcPeer<Theirs> {
-  const pending = new Map<number, Pending>()
-  let outgoing: Message[] = []
+/**
+ * Creates one end of a connection. Messages of the same turn of the event loop are sent as one batch, because
+ * a message over IPC costs far more than its content.
+ */
+export function createRpcPeer<RemoteMethods extends MethodTable, LocalMethods extends MethodTable>(
+  transport: RpcTransport,
+  handlers: RpcHandlers<LocalMethods>,
+): RpcPeer<RemoteMethods> {
+  const pending = new Map<number, PendingRequest>()
+  let outgoing: RpcMessage[] = []
   let lastId = 0
   let isClosed = false
 
-  function send(message: Message): void {
+  function send(message: RpcMessage): void {
     outgoing.push(message)
     if (outgoing.length === 1) setImmediate(flush)
   }
@@ -62,56 +77,55 @@ export function createRpcPeer<Theirs extends MethodTable, Ours extends MethodTab
   function flush(): void {
     const messages = outgoing
     outgoing = []
-    if (!isClosed) wire.send({ [MARK]: messages })
+    if (!isClosed) transport.send({ [BATCH_KEY]: messages })
   }
 
-  function receive(message: Message): void {
-    if ('kind' in message) void answer(message.id, message.kind, message.ask)
-    else if ('failure' in message) settle(message.to)?.reject(new Error(message.failure))
-    else settle(message.to)?.resolve(message.answer)
+  function receive(message: RpcMessage): void {
+    if ('method' in message) void respond(message.id, message.method, message.params)
+    else if ('error' in message) settle(message.replyTo)?.reject(new Error(message.error))
+    else settle(message.replyTo)?.resolve(message.result)
   }
 
-  async function answer(to: number, kind: string, ask: unknown): Promise<void> {
+  async function respond(replyTo: number, method: string, params: unknown): Promise<void> {
     try {
-      send({ to, answer: await handlers[kind]?.(ask) })
+      send({ replyTo, result: await handlers[method]?.(params) })
     } catch (error) {
-      send({ to, failure: errorMessage(error) })
+      send({ replyTo, error: errorMessage(error) })
     }
   }
 
-  function settle(id: number): Pending | undefined {
+  function settle(id: number): PendingRequest | undefined {
     const found = pending.get(id)
     clearTimeout(found?.timer)
     pending.delete(id)
     return found
   }
 
-  wire.listen((parcel) => {
-    for (const message of readParcel(parcel)) receive(message)
+  transport.listen((batch) => {
+    for (const message of toMessages(batch)) receive(message)
   })
 
   return {
-    request(kind, ask, limitMs) {
-      if (isClosed) return Promise.reject(new ChannelClosedError('the other process has gone'))
+    request(method, params, timeoutMs) {
+      if (isClosed) return Promise.reject(new ChannelClosedError())
       const id = ++lastId
-      send({ id, kind, ask })
+      send({ id, method, params })
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
-          settle(id)?.reject(new Error(`the other process did not answer "${kind}" within ${limitMs} ms`))
-        }, limitMs)
+          settle(id)?.reject(new Error(`Method "${method}" timed out after ${timeoutMs} ms.`))
+        }, timeoutMs)
         pending.set(id, { resolve, reject, timer })
       })
     },
     close() {
       isClosed = true
-      for (const id of [...pending.keys()])
-        settle(id)?.reject(new ChannelClosedError('the other process has gone'))
+      for (const id of [...pending.keys()]) settle(id)?.reject(new ChannelClosedError())
     },
   }
 }
 
-function readParcel(parcel: unknown): readonly Message[] {
-  if (typeof parcel !== 'object' || parcel === null || !(MARK in parcel)) return []
-  // Only the other end writes under this name.
-  return parcel[MARK] as readonly Message[]
+function toMessages(batch: unknown): readonly RpcMessage[] {
+  if (typeof batch !== 'object' || batch === null || !(BATCH_KEY in batch)) return []
+  // Only the other end writes under this key.
+  return batch[BATCH_KEY] as readonly RpcMessage[]
 }

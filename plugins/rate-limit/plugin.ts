@@ -16,8 +16,8 @@ import { createMemoryCounter, type RequestCount, type RequestCounter, WINDOW_SEC
 export interface RateLimitSettings {
   /** By plan; null means no limit. */
   readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
-  /** By plan: `open` allows requests while Redis is unavailable, `closed` refuses them. */
-  readonly without_redis: Readonly<Record<Plan, 'open' | 'closed'>>
+  /** By plan: whether requests are allowed or refused while Redis is unavailable. */
+  readonly on_redis_failure: Readonly<Record<Plan, 'allow' | 'refuse'>>
   /** How long a request waits for Redis, in milliseconds. */
   readonly redis_timeout_ms: number
 }
@@ -86,7 +86,7 @@ function countRequest(
   }
   // Not logged here: the counter logs once, not per request, when its store becomes unavailable.
   const decideUncounted = (): RateLimitDecision =>
-    settings.without_redis[account.plan] === 'open'
+    settings.on_redis_failure[account.plan] === 'allow'
       ? ALLOWED_UNCOUNTED
       : { outcome: 'refused_uncounted', error: counterUnavailable() }
   const count = counter.count(account.userId)

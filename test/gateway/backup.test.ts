@@ -155,7 +155,7 @@ describe('"log backup"', () => {
     expect(await readdir(empty)).to.deep.equal([])
     expect((await backUp([])).code).to.equal(2)
     const server = await backUp([folder], { EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' })
-    expect(server.stderr).to.contain('back it up in the way of that server')
+    expect(server.stderr).to.contain('Back up that server')
     expect(server.code).to.equal(1)
   })
 })
@@ -223,7 +223,7 @@ async function startRestored(original: RunningGateway, backup: string): Promise<
 async function expectVerified(folder: string): Promise<void> {
   const { code, stdout, stderr } = await runSignalbox(['log', 'verify'], { DATA_DIR: folder })
   expect(stderr).to.equal('')
-  expect(stdout).to.contain('Nothing is wrong.')
+  expect(stdout).to.contain('No issues found.')
   expect(code).to.equal(0)
 }
 

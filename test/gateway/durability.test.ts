@@ -112,6 +112,6 @@ describe('two gateways on one data folder', () => {
   })
 
   it('have one demo user', () => {
-    expect(second.stderr()).not.to.contain('The data folder was empty')
+    expect(second.stderr()).not.to.contain('The event log was empty')
   })
 })

@@ -214,7 +214,7 @@ describe('a gateway on EventStoreDB, when the server is away', () => {
     expect((await ask(second, 'came-after')).status).to.equal(403)
     await second.stop()
     const { code, stdout } = await runSignalbox(['log', 'verify'], { ...environment, DATA_DIR: dataDir })
-    expect(stdout.match(/is the state that the events lead to/g)).to.have.length(2)
+    expect(stdout.match(/matches the events/g)).to.have.length(2)
     expect(code).to.equal(0)
   })
 

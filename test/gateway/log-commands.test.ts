@@ -63,7 +63,7 @@ describe('the command line', () => {
 
       expect(stderr).to.equal('')
       expect(stdout).to.equal(
-        '3 events in 2 streams, the newest at position 3.\nTwo rebuilds led to the same state.\nNothing is wrong.\n',
+        '3 events in 2 streams, the newest at position 3.\nTwo rebuilds produced the same state.\nNo issues found.\n',
       )
       expect(code).to.equal(0)
     })
@@ -75,7 +75,7 @@ describe('the command line', () => {
 
       const { code, stdout } = await run('verify')
 
-      expect(stdout).to.contain('1 events that only a newer version can read: InventedLater of schema 1.')
+      expect(stdout).to.contain('1 events of a newer version were skipped: InventedLater, schema 1.')
       expect(code).to.equal(0)
     })
 
@@ -95,10 +95,8 @@ describe('the command line', () => {
 
       const { code, stderr } = await run('verify')
 
-      expect(stderr).to.contain('Event 0 of user-2, at position 4, belongs into user-1.')
-      expect(stderr).to.contain(
-        'Event 0 of user-2, at position 4, gives the number 1, which was given before.',
-      )
+      expect(stderr).to.contain('Event 0 of user-2, at position 4, belongs to stream user-1.')
+      expect(stderr).to.contain('Event 0 of user-2, at position 4, assigns the id 1, which is already taken.')
       expect(code).to.equal(1)
     })
 
@@ -125,7 +123,7 @@ describe('the command line', () => {
       it('compares them with what the events lead to', async () => {
         const { code, stdout } = await run('verify')
 
-        expect(stdout).to.contain(`Snapshot ${path.basename(snapshot)} is the state that the events lead to.`)
+        expect(stdout).to.contain(`Snapshot ${path.basename(snapshot)} matches the events.`)
         expect(code).to.equal(0)
       })
 
@@ -143,7 +141,7 @@ describe('the command line', () => {
 
         const { code, stderr } = await run('verify')
 
-        expect(stderr).to.contain('is not the state that the events lead to')
+        expect(stderr).to.contain('does not match the events')
         expect(code).to.equal(1)
       })
 
@@ -152,7 +150,7 @@ describe('the command line', () => {
 
         const { code, stdout } = await run('verify')
 
-        expect(stdout).to.contain('is of another version and was not compared')
+        expect(stdout).to.contain('was written by another version and was not compared')
         expect(code).to.equal(0)
       })
     })

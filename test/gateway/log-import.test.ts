@@ -45,14 +45,14 @@ describe('"log import"', () => {
     await server.stop()
 
     expect(code).to.equal(0)
-    expect(stdout).to.contain(`${lines.length + 2} events were written.`)
+    expect(stdout).to.contain(`Imported ${lines.length + 2} events.`)
     const back = (await exportFrom({ DATA_DIR: dataDir })).stdout.trimEnd().split('\n')
     expect(back.slice(0, lines.length).map(withoutPosition)).to.deep.equal(lines.map(withoutPosition))
     expect(back.map(withoutPosition)).to.deep.equal(
       exported.stdout.trimEnd().split('\n').map(withoutPosition),
     )
     expect((await runSignalbox(['log', 'verify'], { DATA_DIR: dataDir })).stdout).to.contain(
-      'Nothing is wrong',
+      'No issues found',
     )
   })
 
@@ -61,10 +61,10 @@ describe('"log import"', () => {
     await importInto(dataDir, await writeLines(lines.slice(0, 4)))
 
     expect((await importInto(dataDir)).stdout).to.contain(
-      `${lines.length - 4} events were written, 4 were there.`,
+      `Imported ${lines.length - 4} events; 4 were in the event log already.`,
     )
     expect((await importInto(dataDir)).stdout).to.contain(
-      `0 events were written, ${lines.length} were there.`,
+      `Imported 0 events; ${lines.length} were in the event log already.`,
     )
     const { stdout } = await exportFrom({ DATA_DIR: dataDir })
     expect(stdout.trimEnd().split('\n').map(withoutPosition)).to.deep.equal(lines.map(withoutPosition))
@@ -77,7 +77,7 @@ describe('"log import"', () => {
 
     const { code, stderr } = await importInto(dataDir)
     expect(stderr).to.match(
-      /^The log holds what the file does not: event 0 of \S+, at position \d+\. Import into an empty log\.\n$/,
+      /^The event log holds an event that is not in the file: event 0 of \S+, at position \d+\. Import into an empty event log\.\n$/,
     )
     expect(code).to.equal(1)
     expect((await exportFrom({ DATA_DIR: dataDir })).stdout).to.equal(before)
@@ -88,7 +88,7 @@ describe('"log import"', () => {
     await importInto(dataDir)
 
     const { code, stderr } = await importInto(dataDir, await writeLines(lines.slice(0, 4)))
-    expect(stderr).to.contain('The log holds what the file does not')
+    expect(stderr).to.contain('The event log holds an event that is not in the file')
     expect(code).to.equal(1)
   })
 
@@ -111,13 +111,15 @@ describe('"log import"', () => {
     })
 
     it('that begins in the middle of a log', async () => {
-      expect(await refused(lines.slice(2))).to.contain('is not a whole export')
+      expect(await refused(lines.slice(2))).to.contain('is not a complete export')
     })
 
     it('with stored responses, which no export has', async () => {
       const { position, ...event } = JSON.parse(lines[0] ?? '')
       const stored = JSON.stringify({ position: position + 100, ...event, stream: 'response-1', revision: 0 })
-      expect(await refused([...lines, stored])).to.contain('is not an event as "log export" writes it')
+      expect(await refused([...lines, stored])).to.contain(
+        'is not an event in the format of "signalbox log export"',
+      )
     })
   })
 

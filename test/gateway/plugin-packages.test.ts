@@ -221,7 +221,9 @@ function obeyTheContract(openPlace: () => Promise<Place>): void {
     expect((await gateway.call('GET', '/v1/audit')).body.data).not.to.have.length(0)
     expect((await gateway.call('GET', '/v1/routing-rules')).status).to.equal(200)
     const verified = await log('verify', without)
-    expect(verified.stdout).to.contain('events are of plugins that are not listed: signalbox-feedback:Rated.')
+    expect(verified.stdout).to.contain(
+      'events belong to plugins that are not listed: signalbox-feedback:Rated.',
+    )
     expect(verified).to.include({ code: 0, stderr: '' })
 
     await restart(withIt)
@@ -233,7 +235,7 @@ function obeyTheContract(openPlace: () => Promise<Place>): void {
     const { code, stdout, stderr } = await log('verify', withIt)
 
     expect(stderr).to.equal('')
-    expect(stdout).to.contain('Nothing is wrong.')
+    expect(stdout).to.contain('No issues found.')
     expect(stdout).not.to.contain('not listed')
     expect(stdout).not.to.contain('only')
     expect(code).to.equal(0)

@@ -192,6 +192,14 @@ describe('settings', () => {
     }
   })
 
+  it('are accepted under a deprecated name, with a warning in the log', async () => {
+    const gateway = await startGateway({ CONFIG: await writeSettings('responses: { keep_days: 3 }') })
+    expect(gateway.stderr()).to.contain(
+      'setting responses.keep_days is deprecated; use responses.retention_days',
+    )
+    await gateway.stop()
+  })
+
   it('are checked by "config check" in the same way', async () => {
     const folder = await makeFolder()
     const config = path.join(folder, 'settings.yaml')
@@ -200,7 +208,7 @@ describe('settings', () => {
     expect(wrong.code).to.equal(1)
     expect(wrong.stderr).to.contain('log_level must be one of')
     const right = await runSignalbox(['config', 'check'])
-    expect(right).to.include({ code: 0, stdout: 'The settings are valid.\n' })
+    expect(right).to.include({ code: 0, stdout: 'The settings and plugins are valid.\n' })
   })
 
   it('name networks and origins that are none', async () => {

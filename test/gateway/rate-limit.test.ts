@@ -316,7 +316,7 @@ describe('the rate limit in Redis', () => {
   it('may be away at the start, and the choice is configured', async () => {
     const folder = await makeFolder()
     const CONFIG = path.join(folder, 'settings.yaml')
-    await writeFile(CONFIG, 'rate_limits: { without_redis: { free: open, paid: closed } }')
+    await writeFile(CONFIG, 'rate_limits: { on_redis_failure: { free: allow, paid: refuse } }')
     const gateway = await startGateway({ CONFIG, REDIS_URL: 'redis://:a-redis-password@127.0.0.1:9' })
     expect((await (await addUser(gateway, 'free')).get()).status).to.equal(200)
     const refused = await (await addUser(gateway, 'paid')).chat()

@@ -68,8 +68,8 @@ describe('a gateway on a log into which a newer version has written', () => {
     expect(body.data.filter(({ kind }: { kind: string }) => kind === 'unknown')).to.have.length(2)
 
     const { code, stdout } = await runSignalbox(['log', 'verify'], { DATA_DIR: gateway.dataDir })
-    expect(stdout).to.contain('1 events that only a newer version can read: RuleShared of schema 1.')
-    expect(stdout).to.contain('1 events that only a newer version can read: FirewallRuleUpdated of schema 2.')
+    expect(stdout).to.contain('1 events of a newer version were skipped: RuleShared, schema 1.')
+    expect(stdout).to.contain('1 events of a newer version were skipped: FirewallRuleUpdated, schema 2.')
     expect(code).to.equal(0)
   })
 })

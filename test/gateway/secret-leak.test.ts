@@ -37,7 +37,7 @@ const rule = (more: object = {}) => ({
 })
 
 /** Models that fail go on being asked. */
-const SETTINGS = `limits: { failed_keys_per_minute: 5, body_bytes: 100000 }
+const SETTINGS = `limits: { auth_failures_per_minute: 5, body_bytes: 100000 }
 breaker: { failures: 100000, open_ms: 1 }
 timeouts: { headers_ms: 1500 }
 `

@@ -60,8 +60,10 @@ describe('secrets in files', () => {
       REDIS_URL_FILE: await writeSecret('\n'),
     })
     expect(code).to.equal(1)
-    expect(stderr).to.contain('ADMIN_KEY and ADMIN_KEY_FILE are both set: unset one')
-    expect(stderr).to.contain(`OPENAI_API_KEY_FILE must name a file with one word in it: ${words}`)
+    expect(stderr).to.contain('ADMIN_KEY and ADMIN_KEY_FILE are both set; unset one of them')
+    expect(stderr).to.contain(
+      `OPENAI_API_KEY_FILE must name a file that contains the value only, without spaces: ${words}`,
+    )
     expect(stderr).to.contain('GEMINI_API_KEY_FILE cannot be read').and.to.contain(nothing)
     expect(stderr).to.contain('REDIS_URL_FILE must name')
     expect(stderr).not.to.contain(SECRET)

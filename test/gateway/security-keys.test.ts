@@ -5,7 +5,7 @@ import { newUser } from '../support/new-user.ts'
 import { type RunningRedis, startRedis } from '../support/redis.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 
-const SETTINGS = `${UNLIMITED}limits: { failed_keys_per_minute: 5 }
+const SETTINGS = `${UNLIMITED}limits: { auth_failures_per_minute: 5 }
 trusted_proxies: [127.0.0.0/8, 10.1.0.0/16]
 `
 
@@ -131,7 +131,7 @@ describe('keys that fail', () => {
 
 describe('the address that keys come from', () => {
   it('is that of the socket, whatever a header says, when no proxy is trusted', async () => {
-    const gateway = await startGateway(await withSettings('limits: { failed_keys_per_minute: 5 }\n'))
+    const gateway = await startGateway(await withSettings('limits: { auth_failures_per_minute: 5 }\n'))
     let number = 0
     const ask = () => guess(gateway, `192.0.2.${++number}`)
     expect(await guessOften(6, ask)).to.deep.equal([...REFUSED, 429])

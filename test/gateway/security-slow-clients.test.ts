@@ -8,7 +8,7 @@ import { peakMemory } from '../support/memory.ts'
 import { openSocket, readToEnd, splitAnswers } from '../support/raw-http.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 
-const SETTINGS = `${UNLIMITED}timeouts: { headers_ms: 700, request_ms: 1500, keep_alive_ms: 400, stalled_ms: 500 }
+const SETTINGS = `${UNLIMITED}timeouts: { headers_ms: 700, request_ms: 1500, keep_alive_ms: 400, write_timeout_ms: 500 }
 `
 
 const ask = (content: string, more: object = {}) => ({
@@ -107,7 +107,7 @@ describe('a client that does not read its stream', () => {
   it('makes the gateway and the provider wait, and is cut', async () => {
     const provider = await startEndlessProvider()
     const gateway = await startGateway({
-      ...(await withSettings(`${UNLIMITED}timeouts: { stalled_ms: 1500 }\n`)),
+      ...(await withSettings(`${UNLIMITED}timeouts: { write_timeout_ms: 1500 }\n`)),
       OPENAI_API_KEY: 'provider-key',
       OPENAI_BASE_URL: provider.url,
     })

@@ -26,7 +26,7 @@ describe('a gateway that takes snapshots', () => {
     expect(await snapshotsIn(dataDir)).to.have.length(2)
     const { code, stdout, stderr } = await runSignalbox(['log', 'verify'], { DATA_DIR: dataDir })
     expect(stderr).to.equal('')
-    expect(stdout.match(/is the state that the events lead to/g)).to.have.length(2)
+    expect(stdout.match(/matches the events/g)).to.have.length(2)
     expect(code).to.equal(0)
   })
 

@@ -210,7 +210,7 @@ describe('stored responses', () => {
   })
 
   it('expire, and are then gone', async () => {
-    const short = await startGateway(await withSettings(`${UNLIMITED}responses: { keep_days: 0.00002 }`))
+    const short = await startGateway(await withSettings(`${UNLIMITED}responses: { retention_days: 0.00002 }`))
     const id = idIn((await create(short, { input: 'x' })).text)
     expect((await replay(short, id, false)).status).to.equal(200)
     while ((await replay(short, id, false)).status === 200) await new Promise(setImmediate)

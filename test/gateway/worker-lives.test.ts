@@ -58,8 +58,7 @@ async function makeTrap(does: string) {
   return { CONFIG, set: () => writeFile(trap, ''), remove: () => rm(trap) }
 }
 
-const died = (gateway: RunningGateway, times = 1) =>
-  logged(gateway, 'a worker has died; another takes its place', times)
+const died = (gateway: RunningGateway, times = 1) => logged(gateway, 'worker exited; restarting', times)
 
 const succeed = async (gateway: RunningGateway) =>
   expect(
@@ -76,7 +75,7 @@ describe('a worker that dies', function () {
     await sleep(300)
     process.kill(pids.get(1) ?? 0, 'SIGKILL')
     const [line] = await died(gateway)
-    expect(line).to.include({ worker: 1, pid: pids.get(1), how: 'by SIGKILL' })
+    expect(line).to.include({ worker: 1, pid: pids.get(1), exit: 'signal SIGKILL' })
     const answers = await Promise.all(streams)
     const whole = answers.filter((text) => text.includes('[DONE]'))
     expect(whole.length).to.be.within(1, 7)
@@ -102,8 +101,8 @@ describe('a worker that dies', function () {
     const pids = await workerPids(gateway, 2)
     await trap.set()
     process.kill(pids.get(2) ?? 0, 'SIGKILL')
-    const lines = await logged(gateway, 'a worker did not start; trying again', 3)
-    const waits = lines.map(({ waitMs }) => Number(waitMs))
+    const lines = await logged(gateway, 'worker failed to start; retrying', 3)
+    const waits = lines.map(({ delayMs }) => Number(delayMs))
     expect(waits).to.deep.equal([waits[0], Number(waits[0]) * 2, Number(waits[0]) * 4])
     await succeed(gateway)
     await trap.remove()
@@ -161,7 +160,7 @@ describe('the start of several workers', function () {
 
 describe('renewing the workers', function () {
   this.timeout(60_000)
-  const NOT_RENEWED = 'the workers could not be renewed; those that serve go on'
+  const NOT_RENEWED = 'rolling restart failed; the current workers stay'
 
   it('brings new settings into force, more and fewer workers too', async () => {
     const CONFIG = await writeSettings(`workers: 2\n${UNLIMITED}`)
@@ -169,7 +168,7 @@ describe('renewing the workers', function () {
     const before = await workerPids(gateway, 2)
     await writeFile(CONFIG, 'workers: 3\nrate_limits: { requests_per_minute: { paid: 77 } }')
     gateway.process.kill('SIGHUP')
-    await logged(gateway, 'the workers are renewed')
+    await logged(gateway, 'rolling restart completed')
     const { headers } = await gateway.call('GET', '/v1/models', undefined, { connection: 'close' })
     expect(headers.get('x-ratelimit-limit-requests')).to.equal('77')
     expect([...before.values()].filter(isAlive)).to.deep.equal([])
@@ -178,7 +177,7 @@ describe('renewing the workers', function () {
 
     await writeFile(CONFIG, `workers: 1\n${UNLIMITED}`)
     gateway.process.kill('SIGHUP')
-    await logged(gateway, 'the workers are renewed', 2)
+    await logged(gateway, 'rolling restart completed', 2)
     const [last] = (await workerPids(gateway, 6)).values()
     expect([...grown.values()].filter(isAlive)).to.deep.equal([])
     expect(isAlive(last ?? 0)).to.equal(true)
@@ -202,11 +201,11 @@ describe('renewing the workers', function () {
     expect(await refused('no_such_setting: 1', 1)).to.contain('no_such_setting')
     expect(await refused('plugins: [./nowhere.mjs]', 2)).to.contain('nowhere.mjs')
     expect(await refused('eventstore_url: "esdb://127.0.0.1:9"', 3)).to.contain('eventstore_url')
-    expect(readLog(gateway).filter(({ msg }) => msg === 'a worker serves')).to.have.length(2)
+    expect(readLog(gateway).filter(({ msg }) => msg === 'worker ready')).to.have.length(2)
 
     await writeFile(CONFIG, UNLIMITED)
     gateway.process.kill('SIGHUP')
-    await logged(gateway, 'the workers are renewed')
+    await logged(gateway, 'rolling restart completed')
     await gateway.stop()
   })
 })
@@ -248,7 +247,7 @@ describe('the end of several workers', function () {
     child.stderr.on('data', (text) => {
       stderr += text
     })
-    while (!stderr.includes('a worker serves')) await once(child.stderr, 'data')
+    while (!stderr.includes('worker ready')) await once(child.stderr, 'data')
     child.kill('SIGTERM')
     const [code] = await once(child, 'exit')
     expect({ code, ready: stderr.includes('serves at') }).to.deep.equal({ code: 0, ready: false })
@@ -276,7 +275,7 @@ describe('the end of several workers', function () {
 describe('a single process', () => {
   it('starts no other, and ends on SIGHUP as on SIGTERM', async () => {
     const gateway = await startGateway({ WORKERS: '1' })
-    expect(readLog(gateway).filter(({ msg }) => msg === 'a worker serves')).to.deep.equal([])
+    expect(readLog(gateway).filter(({ msg }) => msg === 'worker ready')).to.deep.equal([])
     const running = stream(gateway, 'Slow [[sandbox:token-delay=40]]')
     await sleep(200)
     expect(await gateway.stop('SIGHUP')).to.equal(0)

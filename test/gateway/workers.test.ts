@@ -209,7 +209,7 @@ describe('the rate limit of several workers', function () {
       (await gateway.call('GET', '/v1/models')).headers.get('x-ratelimit-remaining-requests')
     expect(await remaining()).to.equal('599')
     gateway.process.kill('SIGHUP')
-    await logged(gateway, 'the workers are renewed')
+    await logged(gateway, 'rolling restart completed')
     expect(await remaining()).to.equal('598')
     await gateway.stop()
   })
@@ -256,16 +256,16 @@ describe('the metrics of several workers', function () {
     await workerPids(gateway, 3)
     await askOften(gateway, 10)
     const { sum: afterDeath } = await settled(30)
-    expect(afterDeath('signalbox_worker_restarts_total', { reason: 'died' })).to.equal(1)
+    expect(afterDeath('signalbox_worker_restarts_total', { reason: 'exited' })).to.equal(1)
 
     gateway.process.kill('SIGHUP')
     let asked = 30
-    while (!gateway.stderr().includes('the workers are renewed')) {
+    while (!gateway.stderr().includes('rolling restart completed')) {
       await askOften(gateway, 1)
       await settled(++asked)
     }
     const { sum: afterRenewal } = await settled(asked)
-    expect(afterRenewal('signalbox_worker_restarts_total', { reason: 'renewed' })).to.equal(2)
+    expect(afterRenewal('signalbox_worker_restarts_total', { reason: 'restarted' })).to.equal(2)
     expect(
       afterRenewal('signalbox_http_request_duration_seconds_count', { endpoint: '/v1/models' }),
     ).to.equal(asked)
@@ -278,7 +278,7 @@ describe('the metrics of several workers', function () {
     expect((await fetch(`${gateway.url}/metrics`, { headers: AS_ADMIN })).status).to.equal(404)
     gateway.process.kill('SIGHUP')
     let pages = 0
-    while (!gateway.stderr().includes('the workers are renewed')) {
+    while (!gateway.stderr().includes('rolling restart completed')) {
       const { sum } = await scrape(url)
       expect(sum('signalbox_workers', { state: 'serving' })).to.equal(2)
       pages++
@@ -310,7 +310,7 @@ describe('a rolling restart', function () {
     await traffic.sent(50)
 
     gateway.process.kill('SIGHUP')
-    await logged(gateway, 'the workers are renewed')
+    await logged(gateway, 'rolling restart completed')
     expect(await stream)
       .to.match(/\[DONE\]\s*$/)
       .and.not.to.contain('error')

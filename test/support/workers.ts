@@ -21,7 +21,7 @@ export async function logged(gateway: RunningGateway, msg: string, times = 1) {
 
 /** Process ids by number of those that serve, the last of each number. */
 export async function workerPids(gateway: RunningGateway, started: number): Promise<Map<number, number>> {
-  const lines = await logged(gateway, 'a worker serves', started)
+  const lines = await logged(gateway, 'worker ready', started)
   return new Map(lines.map(({ worker, pid }) => [Number(worker), Number(pid)]))
 }
 

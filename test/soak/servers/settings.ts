@@ -62,7 +62,7 @@ export async function writeSettings(folder: string, providersUrl: string): Promi
     rate_limits: { requests_per_minute: { free: 1_000_000, paid: 1_000_000 } },
     // 50,000 as shipped; so many come together several times.
     snapshots: { every_events: 500 },
-    limits: { body_bytes: BODY_LIMIT, failed_keys_per_minute: null },
+    limits: { body_bytes: BODY_LIMIT, auth_failures_per_minute: null },
   }
   const file = path.join(folder, 'settings.json')
   await writeFile(file, JSON.stringify(settings, null, 2))

@@ -15,7 +15,7 @@ interface Alert {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-describe('the alerts', () => {
+describe('the alert rules', () => {
   let alerts: readonly Alert[]
 
   before(async () => {
@@ -24,7 +24,7 @@ describe('the alerts', () => {
     expect(alerts.length).to.be.above(15)
   })
 
-  it('each have a section in docs/operations.md, and name it as their runbook', async () => {
+  it('each have a section in docs/operations.md, which is their runbook', async () => {
     const text = await readFile(path.join(PROJECT, 'docs/operations.md'), 'utf8')
     const sections = [...text.matchAll(/^### (Signalbox\w+)\n\n(\S.*)/gm)].map(([, name]) => name)
 
@@ -33,7 +33,7 @@ describe('the alerts', () => {
       expect(annotations.runbook, alert).to.equal(`docs/operations.md#${alert.toLowerCase()}`)
   })
 
-  describe('in promtool (skipped where it is not installed)', () => {
+  describe('checked by promtool (skipped if it is not installed)', () => {
     before(function () {
       if (spawnSync('promtool', ['--version']).error) this.skip()
     })
@@ -46,7 +46,7 @@ describe('the alerts', () => {
       expect(promtool('check', 'config', path.join(DEPLOY, 'prometheus.yml'))).to.contain('SUCCESS')
     })
 
-    it('are silent when all is well, and fire on what they are for', async () => {
+    it('fire on the problem that they describe and not otherwise', async () => {
       const folder = await makeFolder()
       await cp(path.join(DEPLOY, 'alerts.yml'), path.join(folder, 'alerts.yml'))
       const text = await readFile(path.join(PROJECT, 'test/fixtures/alerts.yml'), 'utf8')

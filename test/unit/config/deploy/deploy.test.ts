@@ -13,12 +13,12 @@ import { ROOT } from '../../../support/root.ts'
 const FOLDER = fileURLToPath(new URL('config/deploy/', ROOT))
 
 const read = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8')
-// Merge keys (`<<`) are of YAML 1.1, which Compose reads.
+// Merge keys (`<<`) are part of YAML 1.1, which Compose supports.
 const readYaml = (name: string) => parse(read(name), { merge: true })
 
 const { bin, allowScripts, scripts } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'))
 
-/** Every variable that the gateway knows. */
+/** All variables that the gateway reads. */
 function knownVariables(): readonly string[] {
   const keys = Object.keys(readSettings({}).providers).map((id) => `${id.toUpperCase()}_API_KEY`)
   return [...VARIABLE_NAMES, ...keys, 'CONFIG', 'NODE_ENV']
@@ -32,14 +32,14 @@ interface Service {
   readonly security_opt: readonly string[]
 }
 
-// No container engine runs where the tests do: what the files say is checked against the program and against each other.
-describe('the files for deployment:', () => {
+// The tests run without a container engine: they compare the files with the program and with each other.
+describe('the deployment files', () => {
   const compose = readYaml('compose.yaml')
   const services: readonly (readonly [string, Service])[] = Object.entries(compose.services)
   const { gateway, prometheus, grafana } = compose.services
   const { drain_ms } = readSettings({}).timeouts
 
-  it('every YAML file can be read', () => {
+  it('are valid YAML', () => {
     const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) =>
       /\.ya?ml$/.test(name),
     )
@@ -48,7 +48,7 @@ describe('the files for deployment:', () => {
   })
 
   describe('compose.yaml', () => {
-    it('sets only what the gateway knows, and it is valid', () => {
+    it('sets only known variables, to valid values', () => {
       expect(knownVariables()).to.include.members(Object.keys(gateway.environment))
       const settings = readSettings(withoutPlaceholders(gateway.environment))
       expect(settings).to.include({
@@ -58,7 +58,7 @@ describe('the files for deployment:', () => {
       })
     })
 
-    it('names services, volumes and files that are there', () => {
+    it('refers only to services, volumes and files that exist', () => {
       for (const variable of ['EVENTSTORE_URL', 'REDIS_URL'])
         expect(compose.services).to.include.keys(new URL(gateway.environment[variable]).hostname)
       expect(existsSync(path.join(FOLDER, gateway.build.context, gateway.build.dockerfile))).to.equal(true)
@@ -75,7 +75,7 @@ describe('the files for deployment:', () => {
         if (name !== 'gateway') expect(image).to.match(/^[\w/-]+:v?\d+\.\d+[\w.-]*$/)
     })
 
-    it('lets no service run with more rights than it has, or be reached from other machines', () => {
+    it('runs all services without additional privileges and publishes ports only on localhost', () => {
       for (const [name, { restart, security_opt, ports = [] }] of services) {
         expect(restart, name).to.equal('unless-stopped')
         expect(security_opt, name).to.deep.equal(['no-new-privileges:true'])
@@ -83,12 +83,12 @@ describe('the files for deployment:', () => {
       }
     })
 
-    it('lets running requests end', () => {
+    it('gives requests in flight time to finish', () => {
       expect(parseFloat(gateway.stop_grace_period) * 1000).to.be.above(drain_ms)
     })
   })
 
-  it('prometheus.yml asks the gateway for its metrics, and finds its rules', () => {
+  it('prometheus.yml scrapes the gateway and loads the mounted rules', () => {
     const { scrape_configs, rule_files } = readYaml('prometheus.yml')
     const mounted = prometheus.volumes.map((volume: string) => path.basename(volume.split(':')[1] ?? ''))
 
@@ -98,11 +98,11 @@ describe('the files for deployment:', () => {
     expect(mounted).to.include.members(rule_files)
   })
 
-  it('Grafana finds the data source and the dashboard', () => {
-    const places = new Map<string, string>(
+  it('Grafana loads the data source and the dashboard', () => {
+    const mounts = new Map<string, string>(
       grafana.volumes.map((volume: string) => volume.split(':').slice(0, 2) as [string, string]),
     )
-    expect(places.get('./grafana/provisioning')).to.equal('/etc/grafana/provisioning')
+    expect(mounts.get('./grafana/provisioning')).to.equal('/etc/grafana/provisioning')
     const [source] = readYaml('grafana/provisioning/datasources/prometheus.yml').datasources
     const { hostname, port } = new URL(source.url)
     expect(compose.services).to.have.property(hostname)
@@ -110,7 +110,7 @@ describe('the files for deployment:', () => {
     expect(source).to.include({ type: 'prometheus', isDefault: true })
 
     const [provider] = readYaml('grafana/provisioning/dashboards/signalbox.yml').providers
-    const dashboard = places.get('./grafana/dashboard.json') ?? ''
+    const dashboard = mounts.get('./grafana/dashboard.json') ?? ''
     expect(path.posix.dirname(dashboard)).to.equal(provider.options.path)
     expect(dashboard).to.match(/\.json$/)
     const { uid, templating } = JSON.parse(read('grafana/dashboard.json'))
@@ -119,15 +119,15 @@ describe('the files for deployment:', () => {
   })
 
   describe('the Dockerfile', () => {
-    const lines = read('Dockerfile').split('\n')
+    const lines = read('Dockerfile').replaceAll('\\\n', '').split('\n')
 
-    it('copies and starts what the build makes', () => {
+    it('copies and starts the build output', () => {
       expect(lines).to.include(`CMD ["node", "${bin.signalbox}", "start"]`)
       expect(lines).to.include('COPY --from=build /signalbox/dist dist')
       expect(scripts).to.have.property('build')
     })
 
-    it('installs before it copies the sources, and builds the packages that have something to build', () => {
+    it('installs dependencies before it copies the sources, and builds the native packages', () => {
       const at = (text: string) => lines.findIndex((line) => line.startsWith(text))
       expect(at('COPY package.json package-lock.json')).to.be.above(-1).and.below(at('RUN npm ci'))
       expect(at('RUN npm ci')).to.be.below(at('COPY . .'))
@@ -135,7 +135,7 @@ describe('the files for deployment:', () => {
       expect(lines).to.include(`RUN npm ci --ignore-scripts && npm rebuild ${natives}`)
     })
 
-    it('pins its image, and does not run as root', () => {
+    it('pins its base image and does not run as root', () => {
       expect(lines.find((line) => line.startsWith('ARG NODE='))).to.match(/=\d+\.\d+\.\d+-[\w-]+$/)
       expect(lines.filter((line) => line.startsWith('FROM'))).to.deep.equal([
         `FROM node:\${NODE} AS build`,
@@ -144,9 +144,8 @@ describe('the files for deployment:', () => {
       expect(lines).to.include('USER 1000:1000')
     })
 
-    it('checks the health of a gateway at any port', async () => {
-      const command =
-        lines.find((line) => line.startsWith('  CMD ["node", "-e"'))?.slice('  CMD '.length) ?? ''
+    it('checks the health of a gateway on any port', async () => {
+      const [, command = ''] = lines.find((line) => line.startsWith('HEALTHCHECK'))?.split(' CMD ') ?? []
       const [, ...args] = JSON.parse(command)
       const check = (PORT: string) =>
         promisify(execFile)(process.execPath, args, { env: { PORT } }).then(
@@ -163,7 +162,10 @@ describe('the files for deployment:', () => {
   })
 })
 
-/** As compose would fill them in: `${NAME:-default}`, and `${NAME:?reason}` with something. */
+/**
+ * Substitutes placeholders as Compose does: `${NAME:-default}` by the default, `${NAME:?reason}` by some
+ * value.
+ */
 function withoutPlaceholders(environment: Record<string, string>): Record<string, string> {
   const filled = Object.entries(environment).map(([name, value]) => [
     name,

@@ -21,13 +21,13 @@ describe('the systemd unit', () => {
     return settings.get(name)?.[0] ?? ''
   }
 
-  it('starts what the package names as its command', () => {
+  it('starts the command of the package', () => {
     const { bin } = JSON.parse(readFileSync(path.join(PROJECT, 'package.json'), 'utf8'))
 
     expect(only('ExecStart')).to.equal(`/usr/bin/node ${only('WorkingDirectory')}/${bin.signalbox} start`)
   })
 
-  it('sets only variables that the gateway knows, and keeps the data where it may write', () => {
+  it('sets only known variables and stores data in a writable directory', () => {
     const variables = new Map(
       only('Environment')
         .split(' ')
@@ -39,7 +39,7 @@ describe('the systemd unit', () => {
     expect(only('EnvironmentFile')).to.match(/^\/etc\//)
   })
 
-  it('gives running requests their time, and starts again whatever happened', () => {
+  it('gives requests in flight time to finish and always restarts', () => {
     const { drain_ms } = readSettings({}).timeouts
 
     expect(Number(only('TimeoutStopSec')) * 1000).to.be.above(drain_ms)
@@ -48,7 +48,7 @@ describe('the systemd unit', () => {
     expect(only('ExecReload')).to.equal('/bin/kill -HUP $MAINPID')
   })
 
-  it('runs as a user of its own, who may write nowhere else and gain nothing', () => {
+  it('runs as its own user without write access elsewhere and without privileges', () => {
     expect(only('User')).to.equal('signalbox')
     expect(only('ProtectSystem')).to.equal('strict')
     expect(only('CapabilityBoundingSet')).to.equal('')
@@ -56,14 +56,14 @@ describe('the systemd unit', () => {
       expect(only(name), name).to.equal('yes')
   })
 
-  describe('for systemd itself (skipped without systemd-analyze)', () => {
+  describe('checked by systemd-analyze (skipped if it is not installed)', () => {
     before(function () {
       if (spawnSync('systemd-analyze', ['--version']).error) this.skip()
     })
 
-    it('is a unit without a fault', async () => {
+    it('is a valid unit', async () => {
       const file = path.join(await makeFolder(), 'signalbox.service')
-      // Where the tests run, Node may be elsewhere, and nothing is installed.
+      // Node may be installed at another path on this machine.
       await writeFile(file, UNIT.replace('/usr/bin/node', process.execPath))
 
       const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {

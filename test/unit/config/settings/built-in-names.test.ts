@@ -7,7 +7,7 @@ import { ROOT } from '../../../support/root.ts'
 import { withSettings } from '../../../support/settings.ts'
 
 describe('the names of built-in plugins', () => {
-  it('are those that the gateway has', async () => {
+  it('match the plugins of the gateway', async () => {
     const settings = await withSettings('plugins: [nobody]')
     const environment = { ...settings, PORT: '0', ROUTE_PORT: '0', DATA_DIR: await makeFolder() }
     const { stderr } = await runSignalbox(['start'], environment)
@@ -16,7 +16,7 @@ describe('the names of built-in plugins', () => {
     expect(names).to.have.members([...BUILT_IN_NAMES])
   })
 
-  it('are those that are shipped in the list', () => {
+  it('match the list in default.yaml', () => {
     const shipped = parse(readFileSync(new URL('config/default.yaml', ROOT), 'utf8'))
     expect(shipped.plugins).to.have.members([...BUILT_IN_NAMES])
   })

@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import { coalesceMax } from '../../../../core/process/coalesce-max.ts'
 
-describe('numbers in waves', () => {
+describe('coalesceMax', () => {
   let sent: number[]
   let settle: (error?: Error) => void
-  let spread: (value: number) => Promise<unknown>
+  let send: (value: number) => Promise<unknown>
 
   beforeEach(() => {
     sent = []
-    spread = coalesceMax((greatest) => {
+    send = coalesceMax((greatest) => {
       sent.push(greatest)
       return new Promise((resolve, reject) => {
         settle = (error) => (error ? reject(error) : resolve(undefined))
@@ -16,30 +16,30 @@ describe('numbers in waves', () => {
     })
   })
 
-  const turn = () => new Promise(setImmediate)
+  const nextTurn = () => new Promise(setImmediate)
 
-  it('are sent at once, and those that come meanwhile together as their greatest', async () => {
-    const first = spread(3)
-    await turn()
+  it('sends the first value immediately and values that arrive meanwhile as their greatest', async () => {
+    const first = send(3)
+    await nextTurn()
     expect(sent).to.deep.equal([3])
-    const later = [spread(5), spread(9), spread(7)]
-    await turn()
+    const later = [send(5), send(9), send(7)]
+    await nextTurn()
     expect(sent).to.deep.equal([3])
     settle()
     await first
-    await turn()
+    await nextTurn()
     expect(sent).to.deep.equal([3, 9])
     settle()
     await Promise.all(later)
   })
 
-  it('fail with their own wave only', async () => {
-    const first = spread(1).catch((error) => error.message)
-    await turn()
-    const second = spread(2)
+  it('rejects only the callers of the failed batch', async () => {
+    const first = send(1).catch((error) => error.message)
+    await nextTurn()
+    const second = send(2)
     settle(new Error('lost'))
     expect(await first).to.equal('lost')
-    await turn()
+    await nextTurn()
     expect(sent).to.deep.equal([1, 2])
     settle()
     await second

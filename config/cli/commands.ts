@@ -1,0 +1,122 @@
+import type { Command } from './command.ts'
+
+const USER = 'USER is the id of the user, as shown by "signalbox users list".'
+
+/** All commands, in the order of the help. The code of a command is imported when it runs. */
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'start',
+    summary: 'Run the gateway.',
+    details: 'Prints one line of JSON to stdout once it serves. The log goes to stderr. SIGTERM stops it.',
+    async run({ environment }) {
+      const { runGateway } = await import('./start.ts')
+      return runGateway(environment)
+    },
+  },
+  {
+    name: 'config check',
+    summary: 'Check the settings and the plugins without starting the gateway.',
+    details:
+      'If the settings are valid, loads the listed plugins and checks their names, contract versions, ' +
+      'options and order. Prints all issues and exits with 1 if there are any.',
+    async run({ environment }) {
+      const { checkConfig } = await import('./check-config.ts')
+      return checkConfig(environment)
+    },
+  },
+  {
+    name: 'users add',
+    summary: 'Create a user with an API key.',
+    details: 'Prints the user and the key as a line of JSON. The key cannot be shown again.',
+    options: {
+      name: { value: 'NAME', summary: 'Name of the user.', isRequired: true },
+      plan: { value: 'PLAN', summary: 'Plan of the user: free or paid.', isRequired: true },
+    },
+    async run(args) {
+      const { addUser } = await import('./account-commands.ts')
+      return addUser(args)
+    },
+  },
+  {
+    name: 'users list',
+    summary: 'List all users.',
+    details: 'Prints each user with the ids of their active keys as a line of JSON.',
+    async run(args) {
+      const { listUsers } = await import('./account-commands.ts')
+      return listUsers(args)
+    },
+  },
+  {
+    name: 'users plan',
+    operands: ['USER', 'PLAN'],
+    summary: 'Change the plan of a user.',
+    details: `${USER} PLAN is free or paid.`,
+    async run(args) {
+      const { changePlan } = await import('./account-commands.ts')
+      return changePlan(args)
+    },
+  },
+  {
+    name: 'keys add',
+    operands: ['USER'],
+    summary: 'Issue another API key for a user.',
+    details: `${USER} Prints the id and the key as a line of JSON. The key cannot be shown again.`,
+    async run(args) {
+      const { addKey } = await import('./account-commands.ts')
+      return addKey(args)
+    },
+  },
+  {
+    name: 'keys revoke',
+    operands: ['KEY'],
+    summary: 'Revoke an API key.',
+    details: 'KEY is the id of the key, such as key_6dpGy9dqA3FxMgi8WZLNMjg5, not the key itself.',
+    async run(args) {
+      const { revokeKey } = await import('./account-commands.ts')
+      return revokeKey(args)
+    },
+  },
+  {
+    name: 'log export',
+    summary: 'Write all events to stdout, each as a line of JSON.',
+    options: {
+      after: { value: 'POSITION', summary: 'Write only events after this position of the event log.' },
+    },
+    async run(args) {
+      const { runLogExport } = await import('./log-commands.ts')
+      return runLogExport(args)
+    },
+  },
+  {
+    name: 'log import',
+    operands: ['FILE'],
+    summary: 'Import an export into an empty event log.',
+    details: 'Checks the whole file before it writes anything. Continues an import that was interrupted.',
+    async run(args) {
+      const { runLogImport } = await import('./log-commands.ts')
+      return runLogImport(args)
+    },
+  },
+  {
+    name: 'log backup',
+    operands: ['FOLDER'],
+    summary: 'Copy the embedded event log into an empty folder.',
+    details: 'A gateway may run meanwhile. Creates the folder if it does not exist.',
+    options: {
+      'history-only': { summary: 'Leave out stored responses.' },
+    },
+    async run(args) {
+      const { runLogBackup } = await import('./log-commands.ts')
+      return runLogBackup(args)
+    },
+  },
+  {
+    name: 'log verify',
+    summary: 'Check the events, the state that they produce, and the snapshots.',
+    details: 'Prints all issues and exits with 1 if there are any.',
+    async run(args) {
+      const { runLogVerify } = await import('./log-commands.ts')
+      return runLogVerify(args)
+    },
+  },
+]

@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+import type { EventLog, Plugin } from '../../core/contract/index.ts'
+import { loadPackage } from '../../core/pipeline/load.ts'
+import { BUILT_IN_NAMES } from '../settings/built-in-names.ts'
+import type { Environment } from '../settings/environment.ts'
+import { readSettings, type Settings } from '../settings/settings.ts'
+import { openLog } from '../state.ts'
+import { backUpLog } from './backup-log.ts'
+import { type CommandArgs, UsageError } from './command.ts'
+import { exportLog } from './export-log.ts'
+import { importLog } from './import-log.ts'
+import { printLine } from './output.ts'
+import { verifyLog } from './verify-log.ts'
+
+export function runLogExport({ options, environment }: CommandArgs): Promise<void> {
+  const after = options.get('after') ?? '0'
+  if (!/^\d+$/.test(after)) throw new UsageError('POSITION must be a position of the event log, an integer.')
+  return withLog(environment, (log) => exportLog(log, Number(after), process.stdout))
+}
+
+/**
+ * The embedded event log commits concurrent appends in the order of the calls. A server may not, so they run
+ * one by one there.
+ */
+const EMBEDDED_CONCURRENCY = 500
+
+export function runLogImport({ operands: [file = ''], environment }: CommandArgs): Promise<void> {
+  return withLog(environment, async (log, settings) => {
+    const concurrency = settings.eventstore_url ? 1 : EMBEDDED_CONCURRENCY
+    const plugins = await loadListedPackages(settings)
+    const { facts, existing, written } = await importLog(log, file, concurrency, plugins)
+    for (const fact of facts) printLine(`File: ${fact}`)
+    const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''
+    printLine(`Imported ${written} events${skipped}.`)
+  })
+}
+
+export async function runLogBackup({ operands, options, environment }: CommandArgs): Promise<void> {
+  const [folder = ''] = operands
+  const sentences = await backUpLog(readSettings(environment), folder, options.has('history-only'))
+  for (const sentence of sentences) printLine(sentence)
+}
+
+export function runLogVerify({ environment }: CommandArgs): Promise<void> {
+  return withLog(environment, async (log, settings) => {
+    const snapshotFolder = join(settings.data_dir, 'snapshots')
+    const { facts, issues } = await verifyLog(log, snapshotFolder, await loadListedPackages(settings))
+    for (const fact of facts) printLine(fact)
+    if (issues.length > 0) throw new Error(issues.join('\n'))
+    printLine('No issues found.')
+  })
+}
+
+async function withLog(
+  environment: Environment,
+  run: (log: EventLog, settings: Settings) => Promise<void>,
+): Promise<void> {
+  const settings = readSettings(environment)
+  const log = await openLog(settings)
+  try {
+    await run(log, settings)
+  } finally {
+    await log.close()
+  }
+}
+
+/** Loads the listed plugins that are not built in, because only they know the schemas of their events. */
+function loadListedPackages({ plugins }: Settings): Promise<Plugin[]> {
+  const packages = plugins.filter(({ use }) => !BUILT_IN_NAMES.includes(use))
+  return Promise.all(packages.map(({ use }) => loadPackage(use, BUILT_IN_NAMES, process.cwd())))
+}

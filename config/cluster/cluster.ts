@@ -1,0 +1,223 @@
+import type { Logger } from 'pino'
+import type { Position } from '../../core/contract/index.ts'
+import { ChannelClosedError } from '../../core/process/rpc.ts'
+import type { WorkerProcess } from '../../core/process/worker-process.ts'
+import { WorkerSlot } from '../../core/process/worker-slot.ts'
+import { createMemoryCounter, WINDOW_SECONDS } from '../../plugins/rate-limit/counter.ts'
+import { needsSandbox, type Settings } from '../settings/settings.ts'
+import { createClusterMetrics } from './aggregate-metrics.ts'
+import { ClusterWorker, type PrimaryHandlers } from './cluster-worker.ts'
+import { type PrimaryMethods, RPC_TIMEOUTS_MS, type ServingAddresses } from './messages.ts'
+import { SharedResources } from './shared-resources.ts'
+
+/**
+ * What a worker may need to exit after its connections have ended, mostly for the final snapshot of a large
+ * state.
+ */
+const CLOSE_TIMEOUT_MS = 30_000
+
+/**
+ * The primary of several worker processes: starts, replaces and stops them, and serves the calls that they
+ * make.
+ */
+export class Cluster {
+  /** Rejects when no worker serves and none can start. */
+  readonly failed: Promise<never>
+  readonly #logger: Logger
+  readonly #workers = new Set<ClusterWorker>()
+  readonly #slots = new Map<number, WorkerSlot<ServingAddresses>>()
+  readonly #stopping = new AbortController()
+  readonly #metrics = createClusterMetrics(() => [...this.#workers])
+  readonly #requestCounter = createMemoryCounter(WINDOW_SECONDS)
+  readonly #resources: SharedResources
+  #settings: Settings | undefined
+  #hasStarted = false
+  #lastPosition: Position = 0
+  #fail: (error: Error) => void = () => undefined
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+    this.#resources = new SharedResources(this.#metrics, logger)
+    this.failed = new Promise<never>((_, reject) => {
+      this.#fail = reject
+    })
+    this.failed.catch(() => undefined)
+  }
+
+  /** Undefined when a provider key is configured. */
+  get sandboxUrl(): string | undefined {
+    return this.#settings && needsSandbox(this.#settings) ? this.#resources.sandboxUrl : undefined
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping.signal.aborted
+  }
+
+  /** Opens what workers with these settings need. If it rejects, the workers keep their settings. */
+  async prepare(settings: Settings): Promise<void> {
+    if (this.#settings) refuseOtherLog(this.#settings, settings)
+    await this.#resources.prepare(settings)
+    this.#logger.level = settings.log_level
+    this.#settings = settings
+  }
+
+  /**
+   * Starts this many workers. Resolves when all of them serve. Rejects with a `StartupError` if one cannot
+   * start.
+   */
+  async start(count: number): Promise<ServingAddresses> {
+    // The first worker starts alone: invalid settings are reported once, and only one worker creates the demo
+    // user.
+    const addresses = await this.#createSlot(1).start()
+    await Promise.all(range(2, count).map((number) => this.#createSlot(number).start()))
+    this.#hasStarted = true
+    return addresses
+  }
+
+  /**
+   * Replaces one worker after the other by workers with these settings and adjusts their number. Rejects if
+   * the settings cannot be applied or a worker cannot start; the workers that were not replaced yet stay.
+   */
+  async restart(settings: Settings): Promise<void> {
+    await this.prepare(settings)
+    const count = settings.workers
+    this.#logger.info({ workers: count }, 'rolling restart started')
+    for (const number of range(1, count)) {
+      this.#stopping.signal.throwIfAborted()
+      const slot = this.#slots.get(number)
+      await (slot ?? this.#createSlot(number)).restart()
+      if (slot) this.#metrics.countRestart('restarted')
+    }
+    for (const [number, slot] of this.#slots) {
+      if (number <= count) continue
+      this.#slots.delete(number)
+      await slot.drain()
+    }
+    this.#logger.info('rolling restart completed')
+  }
+
+  /** Stops all workers once their requests in flight have finished. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    for (const slot of this.#slots.values()) slot.close()
+    const remaining = [...this.#workers]
+    for (const worker of remaining) worker.stop()
+    await Promise.all(remaining.map((worker) => this.#terminate(worker, false)))
+    await this.#resources.close()
+  }
+
+  #createSlot(number: number): WorkerSlot<ServingAddresses> {
+    this.#stopping.signal.throwIfAborted()
+    const slot = new WorkerSlot({
+      number,
+      spawn: (number) => this.#spawn(number),
+      terminate: (worker, isDraining) => this.#terminate(worker, isDraining),
+      isLastServing: () => !this.#hasStarted || ![...this.#workers].some(({ state }) => state === 'serving'),
+      fail: this.#fail,
+      onExit: () => this.#metrics.countRestart('exited'),
+      logger: this.#logger,
+    })
+    this.#slots.set(number, slot)
+    return slot
+  }
+
+  #spawn(number: number): ClusterWorker {
+    const { ports, sandboxUrl } = this.#resources
+    const workerEnv = { number, port: ports.port, routePort: ports.routePort, sandboxUrl }
+    const worker = new ClusterWorker(workerEnv, (worker) => this.#createHandlers(worker))
+    this.#workers.add(worker)
+    void worker.exited.then(() => {
+      this.#workers.delete(worker)
+      this.#metrics.retain(worker)
+    })
+    worker.ready.then(
+      () => this.#logger.info({ worker: number, pid: worker.pid }, 'worker ready'),
+      () => undefined,
+    )
+    return worker
+  }
+
+  /** Resolves when the worker has exited. Kills it after a timeout, which is longer for one that drains. */
+  async #terminate(worker: WorkerProcess<ServingAddresses>, isDraining: boolean): Promise<void> {
+    const drainMs = this.#settings?.timeouts.drain_ms ?? 0
+    const timer = setTimeout(
+      () => {
+        this.#logger.error(
+          { worker: worker.number, pid: worker.pid },
+          'worker did not exit in time; killing it',
+        )
+        worker.kill()
+      },
+      drainMs * (isDraining ? 2 : 1) + CLOSE_TIMEOUT_MS,
+    )
+    await worker.exited
+    clearTimeout(timer)
+  }
+
+  /** The calls that a worker can make. */
+  #createHandlers(worker: ClusterWorker): PrimaryHandlers {
+    return {
+      register: () => ({ position: this.#lastPosition }),
+      listen: () => {
+        this.#resources.ports.release()
+        return {}
+      },
+      count: ({ userId }) => this.#requestCounter.count(userId),
+      broadcastPosition: async ({ position }) => {
+        this.#lastPosition = Math.max(this.#lastPosition, position)
+        await Promise.all(this.#registeredPeers(worker).map((peer) => catchUp(peer, position)))
+        return {}
+      },
+      findRecord: (query) => {
+        const peers = this.#registeredPeers(worker)
+        return findFirst(peers.map((peer) => peer.request('findRecord', query, RPC_TIMEOUTS_MS.record)))
+      },
+      metricsPage: async () => ({ page: await this.#metrics.metrics() }),
+      unregister: ({ metrics }) => {
+        this.#metrics.store(worker, metrics)
+        return {}
+      },
+    }
+  }
+
+  #registeredPeers(worker: ClusterWorker): readonly ClusterWorker[] {
+    return [...this.#workers].filter((other) => other !== worker && other.isRegistered)
+  }
+}
+
+/**
+ * Workers on two event logs would not see each other's changes, so that a change would apply to some requests
+ * only.
+ */
+function refuseOtherLog(current: Settings, next: Settings): void {
+  if (current.data_dir === next.data_dir && current.eventstore_url === next.eventstore_url) return
+  throw new Error(
+    'data_dir and eventstore_url cannot change in a rolling restart. Stop and start the gateway.',
+  )
+}
+
+/** A worker that has exited needs no update. */
+async function catchUp(worker: ClusterWorker, position: Position): Promise<void> {
+  try {
+    await worker.request('catchUpTo', { position }, RPC_TIMEOUTS_MS.catchUp)
+  } catch (error) {
+    if (!(error instanceof ChannelClosedError)) throw error
+  }
+}
+
+type RecordLookup = PrimaryMethods['findRecord']['result']
+
+/**
+ * Resolves with the first hit without waiting for the other workers: at most one of them knows the request.
+ */
+function findFirst(lookups: readonly Promise<RecordLookup>[]): Promise<RecordLookup> {
+  const hits = lookups.map(async (lookup) => {
+    if ((await lookup).record === undefined) throw new Error('not found')
+    return lookup
+  })
+  return Promise.any(hits).catch(() => ({}))
+}
+
+function range(from: number, to: number): readonly number[] {
+  return Array.from({ length: Math.max(to - from + 1, 0) }, (_, index) => from + index)
+}

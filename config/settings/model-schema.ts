@@ -1,0 +1,88 @@
+import { Type } from '@sinclair/typebox'
+import { StrictObject, StringEnum } from './schema-types.ts'
+
+/** The JSON modes of a model or provider, each including the ones before. */
+export const JsonMode = ['none', 'object', 'schema'] as const
+
+const Name = Type.String({ pattern: '^[!-~]+$' })
+
+export const ProviderId = { pattern: '^[a-z][a-z0-9-]*$' }
+
+const Price = {
+  input: Type.Number({ minimum: 0 }),
+  cached: Type.Optional(Type.Number({ minimum: 0, description: 'Input tokens read from the cache.' })),
+  cache_write: Type.Optional(Type.Number({ minimum: 0, description: 'Input tokens written to the cache.' })),
+  output: Type.Number({ minimum: 0 }),
+}
+
+const Quirks = StrictObject(
+  {
+    forced_tools: Type.Optional(Type.Boolean({ description: 'False if a forced tool_choice is refused.' })),
+    thinking: Type.Optional(
+      StringEnum(['effort', 'budget', 'prompt_mode'], {
+        description:
+          'How thinking is requested: by effort (the default), by a token budget (anthropic), or by ' +
+          'prompt_mode (mistral).',
+      }),
+    ),
+    thinking_off: Type.Optional(
+      StringEnum(['disabled', 'between_tools'], {
+        description: 'How thinking is switched off, if that is possible (anthropic, mistral).',
+      }),
+    ),
+    efforts: Type.Optional(
+      Type.Array(StringEnum(['minimal', 'low', 'medium', 'high', 'xhigh', 'max']), {
+        minItems: 1,
+        description:
+          'Supported reasoning efforts, lowest first. Defaults: all (anthropic), low to high (gemini), ' +
+          'none (mistral).',
+      }),
+    ),
+    top_p: Type.Optional(
+      StringEnum(['thinking', 'plain'], {
+        description:
+          'The only mode in which top_p has an effect (deepseek): while thinking, from 0.95 up, or in ' +
+          'plain replies.',
+      }),
+    ),
+  },
+  { default: {} },
+)
+
+/** A row of the model catalogue. */
+export const ModelRowSchema = StrictObject({
+  id: Name,
+  provider: Type.String(ProviderId),
+  aliases: Type.Optional(Type.Array(Name, { default: [], description: 'Other names of the model.' })),
+  context: Type.Integer({ minimum: 1, description: 'Tokens of input and output together.' }),
+  max_output: Type.Integer({ minimum: 1, description: 'Tokens.' }),
+  price: StrictObject(
+    {
+      ...Price,
+      above: Type.Optional(
+        StrictObject(
+          { input_tokens: Type.Integer({ minimum: 1 }), ...Price },
+          { description: 'Prices of the whole request if its input is larger than input_tokens.' },
+        ),
+      ),
+    },
+    { description: 'USD per million tokens.' },
+  ),
+  quality: Type.Number({ minimum: 0, maximum: 100, description: 'An estimate, higher is better.' }),
+  latency_ms: Type.Number({ exclusiveMinimum: 0, description: 'An estimate for a short reply.' }),
+  capabilities: StrictObject({
+    tools: Type.Boolean(),
+    images: Type.Boolean(),
+    json: StringEnum(JsonMode),
+  }),
+  reasoning: Type.Optional(
+    Type.Boolean({ default: false, description: 'Accepts max_completion_tokens but not max_tokens.' }),
+  ),
+  sampling: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'False if temperature, top_p, penalties, logprobs and logit_bias are refused.',
+    }),
+  ),
+  quirks: Type.Optional(Quirks),
+})

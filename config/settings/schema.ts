@@ -1,0 +1,261 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { AdapterName } from '../../providers/adapters.ts'
+import { JsonMode, ModelRowSchema, ProviderId } from './model-schema.ts'
+import { Milliseconds, Nullable, Port, StrictObject, StringEnum } from './schema-types.ts'
+
+// The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway
+// validates with and editors read. At run time only the types of this file are used: importing TypeBox would
+// make a start about a tenth slower (80 ms of 700 ms).
+
+const FORMATS = [
+  'openai',
+  'anthropic',
+  'gemini',
+  'mistral',
+  'deepseek',
+] as const satisfies readonly AdapterName[]
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+const PluginListEntry = Type.Union([
+  Type.String({ minLength: 1 }),
+  StrictObject({
+    use: Type.String({ minLength: 1 }),
+    options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  }),
+])
+
+const ProviderRow = StrictObject({
+  format: StringEnum(FORMATS, {
+    description: 'The wire format of the provider; openai for every compatible one.',
+  }),
+  base_url: Type.String({
+    pattern: '^https?://',
+    description: 'The part of the URL before /chat/completions, /v1/messages and the like.',
+  }),
+  key_variable: Type.Optional(
+    Type.String({
+      pattern: '^[A-Z][A-Z0-9_]*$',
+      description: 'Environment variable that holds the API key. Default: <ID>_API_KEY.',
+    }),
+  ),
+  capabilities: Type.Optional(
+    StrictObject(
+      {
+        json: Type.Optional(
+          StringEnum(JsonMode, {
+            default: 'none',
+            description:
+              'JSON mode: none, json_object, or json_schema too. The row of a model may allow less.',
+          }),
+        ),
+        logit_bias: Type.Optional(Type.Boolean({ default: false })),
+        seed: Type.Optional(Type.Boolean({ default: false })),
+      },
+      { description: 'Limits what requests to the models of the provider may use.' },
+    ),
+  ),
+})
+
+const Weight = Type.Number({ exclusiveMinimum: 0 })
+const ModeWeightsSchema = StrictObject({ cost: Weight, quality: Weight, latency: Weight })
+
+const RequestLimit = Nullable(Type.Integer({ minimum: 1 }))
+const RedisFailurePolicy = StringEnum(['allow', 'refuse'])
+
+export const SettingsSchema = Type.Object(
+  {
+    host: Type.String({ minLength: 1, description: 'Address to listen on. Environment: HOST.' }),
+    workers: Type.Integer({
+      minimum: 1,
+      maximum: 128,
+      description: 'Number of serving processes behind the same ports. Environment: WORKERS.',
+    }),
+    port: Port('Port of the main address; 0 selects a free port. Environment: PORT.'),
+    route_port: Port('Port of the direct routing address; 0 selects a free port. Environment: ROUTE_PORT.'),
+    data_dir: Type.String({
+      minLength: 1,
+      description:
+        'Folder of the embedded event log and of snapshots, relative to the working directory. ' +
+        'Environment: DATA_DIR.',
+    }),
+    eventstore_url: Type.Optional(
+      Nullable(
+        Type.String({
+          pattern: '^(esdb|kurrentdb)(\\+discover)?://',
+          description:
+            'Connection string of EventStoreDB or KurrentDB, which replaces the embedded event log. ' +
+            'Prefer the environment variable EVENTSTORE_URL if it contains a password.',
+        }),
+      ),
+    ),
+    redis_url: Type.Optional(
+      Nullable(
+        Type.String({
+          pattern: '^rediss?://',
+          description:
+            'Redis that counts requests for several machines; without it, each machine counts ' +
+            'separately. Prefer the environment variable REDIS_URL if it contains a password.',
+        }),
+      ),
+    ),
+    metrics_port: Type.Optional(
+      Nullable(
+        Port(
+          'Separate port of /metrics, without authentication: keep it private; 0 selects a free port. ' +
+            'Without it, /metrics is on the main address and requires the admin key. Environment: ' +
+            'METRICS_PORT.',
+        ),
+      ),
+    ),
+    admin_key: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 16,
+          description:
+            'Bearer token of /admin/*; without it, these endpoints are disabled. Prefer the environment ' +
+            'variable ADMIN_KEY.',
+        }),
+      ),
+    ),
+    log_level: StringEnum(LOG_LEVELS, {
+      description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
+    }),
+    plugins: Type.Array(PluginListEntry, {
+      minItems: 1,
+      description:
+        'The plugins that every request passes through, in running order: built-in names, npm packages, ' +
+        'or paths relative to the working directory.',
+    }),
+    providers: Type.Record(Type.String(), ProviderRow, {
+      minProperties: 1,
+      propertyNames: ProviderId,
+      description: 'Providers by id. Environment: <ID>_API_KEY and <ID>_BASE_URL.',
+    }),
+    models: Type.Array(ModelRowSchema, { description: 'Rows that replace or extend those of models.yaml.' }),
+    modes: StrictObject(
+      {
+        balance: ModeWeightsSchema,
+        cost: ModeWeightsSchema,
+        quality: ModeWeightsSchema,
+        latency: ModeWeightsSchema,
+      },
+      { description: 'Weights of cost, quality and latency in each routing mode. Only their ratio matters.' },
+    ),
+    timeouts: StrictObject({
+      connect_ms: Milliseconds('To open a connection to a provider.'),
+      first_byte_ms: Milliseconds(
+        'Until the response of a provider, or the first event of its stream. If the request names its ' +
+          'model, comments of the provider about its queue extend this up to ten minutes.',
+      ),
+      idle_ms: Milliseconds('Between two chunks of a response of a provider.'),
+      drain_ms: Milliseconds('For requests in flight to finish after SIGTERM; the rest is aborted.'),
+      headers_ms: Milliseconds('For a client to send the headers of a request. At most request_ms.'),
+      request_ms: Milliseconds('For a client to send a whole request. The response may take longer.'),
+      keep_alive_ms: Milliseconds(
+        'How long an idle connection stays open between two requests. Should exceed that of a proxy in ' +
+          'front.',
+      ),
+      write_timeout_ms: Milliseconds(
+        'How long a client may read nothing of a pending response. It is disconnected after at most ' +
+          'twice this time.',
+      ),
+    }),
+    breaker: StrictObject(
+      {
+        failures: Type.Integer({ minimum: 1, description: 'Consecutive failures that open the circuit.' }),
+        open_ms: Milliseconds(
+          'How long the circuit stays open at first. Doubles up to twelve times this while the model ' +
+            'keeps failing.',
+        ),
+      },
+      { description: 'The circuit breaker of each model.' },
+    ),
+    snapshots: StrictObject({
+      every_events: Type.Integer({
+        minimum: 1,
+        description: 'A snapshot is taken after this many events, and when the process stops.',
+      }),
+    }),
+    responses: StrictObject({
+      retention_days: Type.Number({
+        exclusiveMinimum: 0,
+        maximum: 36_500,
+        description: 'Days after which a stored response is deleted; fractions are allowed.',
+      }),
+    }),
+    rate_limits: StrictObject({
+      requests_per_minute: StrictObject(
+        { free: RequestLimit, paid: RequestLimit },
+        { description: 'Per user, by plan; null disables the limit.' },
+      ),
+      on_redis_failure: StrictObject(
+        { free: RedisFailurePolicy, paid: RedisFailurePolicy },
+        { description: 'Whether requests that Redis cannot count are allowed or refused, by plan.' },
+      ),
+      redis_timeout_ms: Milliseconds('How long a request waits for Redis.'),
+    }),
+    limits: StrictObject({
+      body_bytes: Type.Integer({ minimum: 1024, description: 'Maximum size of a request body.' }),
+      header_bytes: Type.Integer({
+        minimum: 1024,
+        maximum: 1_048_576,
+        description: 'Maximum size of the request line and the headers of a request.',
+      }),
+      headers: Type.Integer({
+        minimum: 10,
+        maximum: 2000,
+        description: 'Maximum number of headers of a request.',
+      }),
+      connections: Nullable(
+        Type.Integer({
+          minimum: 1,
+          description:
+            'Maximum number of open client connections per process and address; more are dropped. null ' +
+            'disables it.',
+        }),
+      ),
+      auth_failures_per_minute: Nullable(
+        Type.Integer({
+          minimum: 1,
+          description:
+            'Invalid keys that a client address may send per minute before it gets 429. null disables ' +
+            'the limit.',
+        }),
+      ),
+    }),
+    trusted_proxies: Type.Array(Type.String(), {
+      description:
+        'Addresses and networks (10.0.0.0/8) of reverse proxies. x-forwarded-for is trusted only in ' +
+        'requests from these.',
+    }),
+    cors: StrictObject(
+      {
+        origins: Type.Array(Type.String(), {
+          description: 'Origins such as https://app.example.com, without a path; * allows every origin.',
+        }),
+      },
+      { description: 'Web pages that may call the API from a browser.' },
+    ),
+    hsts_seconds: Type.Optional(
+      Nullable(
+        Type.Integer({
+          minimum: 0,
+          description:
+            'Adds strict-transport-security with this max-age to every response, for a gateway that is ' +
+            'reachable only by TLS. null adds nothing.',
+        }),
+      ),
+    ),
+  },
+  {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Signalbox settings',
+    additionalProperties: false,
+  },
+)
+
+type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T
+
+/** The settings as written in a file, merged with the defaults. */
+export type SettingsDocument = DeepReadonly<Static<typeof SettingsSchema>>

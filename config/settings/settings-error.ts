@@ -1,0 +1,11 @@
+/** Lists all issues with the settings. Each names the setting and the allowed values. */
+export class SettingsError extends Error {
+  readonly issues: readonly string[]
+
+  constructor(issues: readonly string[]) {
+    const count = issues.length === 1 ? 'an issue' : `${issues.length} issues`
+    super(`The settings have ${count}:\n${issues.map((issue) => `  - ${issue}`).join('\n')}`)
+    this.name = 'SettingsError'
+    this.issues = issues
+  }
+}

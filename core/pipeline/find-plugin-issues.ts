@@ -1,0 +1,35 @@
+import type { Plugin } from '../contract/index.ts'
+import { errorMessage } from '../util/error-message.ts'
+import { findOrderIssues } from './check-order.ts'
+import type { PluginEntry } from './load.ts'
+import { checkPluginOptions, type ListedPlugin, loadListedPlugin } from './set-up.ts'
+
+/**
+ * Loads the listed plugins and checks their contract versions, order and options as `setUpPlugins` does,
+ * without setting them up. Returns all issues.
+ */
+export async function findPluginIssues(
+  entries: readonly PluginEntry[],
+  builtIns: ReadonlyMap<string, Plugin>,
+  folder: string,
+): Promise<readonly string[]> {
+  const issues: string[] = []
+  const plugins: ListedPlugin[] = []
+  for (const entry of entries) {
+    try {
+      plugins.push(await loadListedPlugin(entry, builtIns, folder))
+    } catch (error) {
+      issues.push(errorMessage(error))
+    }
+  }
+  const isComplete = plugins.length === entries.length
+  issues.push(...findOrderIssues(plugins, isComplete))
+  for (const plugin of plugins) {
+    try {
+      checkPluginOptions(plugin)
+    } catch (error) {
+      issues.push(errorMessage(error))
+    }
+  }
+  return issues
+}

@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import { readSettings } from '../../../../config/settings/settings.ts'
+import { writeSettings } from '../../../support/settings-file.ts'
+
+describe('deprecated settings', () => {
+  it('set the renamed settings and produce a warning each', async () => {
+    const CONFIG = await writeSettings(
+      `responses: { keep_days: 3 }
+rate_limits: { without_redis: { free: open, paid: closed } }
+timeouts: { stalled_ms: 1234 }
+limits: { failed_keys_per_minute: null, headers: 50 }
+`,
+    )
+    const { responses, rate_limits, timeouts, limits, warnings } = readSettings({ CONFIG })
+
+    expect(responses).to.deep.equal({ retention_days: 3 })
+    expect(rate_limits.on_redis_failure).to.deep.equal({ free: 'allow', paid: 'refuse' })
+    expect(timeouts).to.include({ write_timeout_ms: 1234, drain_ms: 30_000 })
+    expect(limits).to.include({ auth_failures_per_minute: null, headers: 50 })
+    expect(warnings).to.deep.equal([
+      'setting responses.keep_days is deprecated; use responses.retention_days',
+      'setting rate_limits.without_redis is deprecated; use rate_limits.on_redis_failure',
+      'setting timeouts.stalled_ms is deprecated; use timeouts.write_timeout_ms',
+      'setting limits.failed_keys_per_minute is deprecated; use limits.auth_failures_per_minute',
+    ])
+  })
+
+  it('are refused together with their new names', async () => {
+    const CONFIG = await writeSettings('responses: { keep_days: 3, retention_days: 3 }\n')
+
+    expect(() => readSettings({ CONFIG })).to.throw(
+      'responses.keep_days and responses.retention_days are both set; remove responses.keep_days',
+    )
+  })
+
+  it('are validated like the new ones', async () => {
+    const CONFIG = await writeSettings('rate_limits: { without_redis: { free: perhaps } }\n')
+
+    expect(() => readSettings({ CONFIG })).to.throw(
+      'rate_limits.on_redis_failure.free must be one of allow, refuse',
+    )
+  })
+
+  it('are not in the shipped settings', () => {
+    expect(readSettings({}).warnings).to.deep.equal([])
+  })
+})
