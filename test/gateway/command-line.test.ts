@@ -108,10 +108,10 @@ describe('"config check"', () => {
     const { code, stdout, stderr } = await runSignalbox(['config', 'check'], { CONFIG })
     expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
     for (const issue of [
-      'plugin "newer" of',
+      'plugin "newer" from',
       'plugin "./nowhere.mjs" cannot be imported',
       'plugin "plan" must be listed after "auth"',
-      `plugin "late" of "${late}" must be listed after "dispatch"`,
+      `plugin "late" from "${late}" must be listed after "dispatch"`,
       'plugin "auth" is listed twice',
       'the options of plugin "trace" are not valid: kept_requests',
     ])

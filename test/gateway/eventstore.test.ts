@@ -196,7 +196,7 @@ describe('a gateway on EventStoreDB, when the server is away', () => {
     const started = await starting
 
     expect((await ask(started, 'known-word')).status).to.equal(403)
-    await started.wrote('starting when it is back')
+    await started.wrote('event log unavailable; retrying')
     await started.stop()
     await becomes('following')
   })
@@ -232,7 +232,7 @@ describe('a gateway on EventStoreDB, when the server is away', () => {
     const nobody = { ...environment, EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' }
     const child = spawnSignalbox(['start'], nobody)
     for await (const line of createInterface(child.stderr)) {
-      if (line.includes('starting when it is back')) child.kill('SIGTERM')
+      if (line.includes('event log unavailable; retrying')) child.kill('SIGTERM')
     }
 
     expect(child.exitCode ?? (await once(child, 'exit'))[0]).to.equal(0)
