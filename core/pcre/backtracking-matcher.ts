@@ -1,8 +1,12 @@
 import type { Node } from './ast.ts'
-import { PatternFault, runWithin } from './limits.ts'
-import type { Matcher, Replacement } from './linear-matcher.ts'
-import { countCompileTime, startsAtSearch } from './measure.ts'
-import { type RegExpSource, withoutEmpty, writeRegExp } from './to-regexp.ts'
+import { countCompileTime } from './compile-cost.ts'
+import type { Matcher } from './matcher.ts'
+import { startsAtSearch } from './node-properties.ts'
+import { PatternFault } from './pattern-error.ts'
+import type { Replacement } from './replacement.ts'
+import { withoutEmpty } from './rewrite.ts'
+import { runWithin } from './run-with-timeout.ts'
+import { type RegExpSource, writeRegExp } from './to-regexp.ts'
 
 /** Runs a pattern on `RegExp`, under a deadline. Throws a `PatternFault` for what it would take too long to compile. */
 export function createBacktracking(root: Node): Matcher {

@@ -1,6 +1,6 @@
-import { lazy } from '../util/lazy.ts'
 import type { Range, SetItem } from './ast.ts'
-import { PatternFault } from './limits.ts'
+import { PatternFault } from './pattern-error.ts'
+import { complementRanges, rangesOf, single } from './ranges.ts'
 
 /** The set of `\d`, `\W` and their like; ASCII unless `unicode`, as in PHP without and with `u`. */
 export function shorthandSet(letter: string, unicode: boolean): readonly SetItem[] {
@@ -173,86 +173,4 @@ function isProperty(property: string): boolean {
   } catch {
     return false
   }
-}
-
-/** Every code point that equals `code` when case is ignored (Unicode simple case folding), itself included. */
-export function caseFormsOf(code: number): readonly number[] {
-  return allForms().get(code) ?? [code]
-}
-
-/** The ranges together with every other case form of what is in them. */
-export function closeOverCase(ranges: readonly Range[]): readonly Range[] {
-  const others = mergeRanges(ranges).flatMap(casedWithin).flatMap(caseFormsOf).map(single)
-  return others.length === 0 ? ranges : mergeRanges([...ranges, ...others])
-}
-
-function casedWithin({ from, to }: Range): readonly number[] {
-  const forms = allForms()
-  if (to - from > forms.size) return [...forms.keys()].filter((code) => from <= code && code <= to)
-  return Array.from({ length: to - from + 1 }, (_, offset) => from + offset).filter((code) => forms.has(code))
-}
-
-const LAST_CASED = 0x1e943
-const CASED = /^[\p{Changes_When_Casemapped}\p{Changes_When_Casefolded}]$/u
-const SAME_LETTER = /^(.)\1$/iu
-
-/** No API tells the forms of a letter, so they are found once, with the first pattern: some 2,900 letters in 10 ms. */
-const allForms = lazy(findForms)
-
-function findForms(): Map<number, number[]> {
-  const found = new Map<number, number[]>()
-  for (let code = 0x41; code <= LAST_CASED; code++) {
-    const letter = String.fromCodePoint(code)
-    if (!CASED.test(letter)) continue
-    const upper = letter.toUpperCase()
-    const lower = letter.toLowerCase()
-    for (const other of [lower, upper, upper.toLowerCase(), lower.toUpperCase()]) {
-      if (other !== letter && SAME_LETTER.test(letter + other))
-        join(found, code, other.codePointAt(0) ?? code)
-    }
-  }
-  return found
-}
-
-function join(found: Map<number, number[]>, one: number, other: number): void {
-  const joined = [...new Set([...(found.get(one) ?? [one]), ...(found.get(other) ?? [other])])]
-  for (const code of joined) found.set(code, joined)
-}
-
-const LAST_CODE_POINT = 0x10ffff
-
-/** A range of one code point. */
-export function single(code: number): Range {
-  return { from: code, to: code }
-}
-
-/** The ranges between the characters of each pair, such as `'az'`; a lone character stands for itself. */
-function rangesOf(...pairs: readonly string[]): readonly Range[] {
-  return pairs.map((pair) => {
-    const [from = 0, to = from] = [...pair].map((character) => character.codePointAt(0) ?? 0)
-    return { from, to }
-  })
-}
-
-/** In ascending order, without overlaps. */
-function mergeRanges(ranges: readonly Range[]): readonly Range[] {
-  const merged: Range[] = []
-  for (const range of ranges.toSorted((a, b) => a.from - b.from)) {
-    const last = merged.at(-1)
-    if (last === undefined || range.from > last.to + 1) merged.push(range)
-    else merged[merged.length - 1] = { from: last.from, to: Math.max(last.to, range.to) }
-  }
-  return merged
-}
-
-/** All code points outside the ranges. */
-function complementRanges(ranges: readonly Range[]): readonly Range[] {
-  const outside: Range[] = []
-  let from = 0
-  for (const range of mergeRanges(ranges)) {
-    if (range.from > from) outside.push({ from, to: range.from - 1 })
-    from = range.to + 1
-  }
-  if (from <= LAST_CODE_POINT) outside.push({ from, to: LAST_CODE_POINT })
-  return outside
 }

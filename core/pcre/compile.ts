@@ -3,20 +3,17 @@ import RE2 from 're2'
 import { lazy } from '../util/lazy.ts'
 import { contains, type Node, sequence } from './ast.ts'
 import { canBacktrack, createBacktracking } from './backtracking-matcher.ts'
-import { PatternFault } from './limits.ts'
-import {
-  createLinear,
-  guard,
-  type LinearMatcher,
-  type Runs,
-  runBudgeted,
-  runLinear,
-} from './linear-matcher.ts'
-import { checkPattern, countInstructions, countPositions } from './measure.ts'
+import { anyCase } from './case-folding.ts'
+import { countInstructions, countPositions } from './compile-cost.ts'
+import type { LinearMatcher } from './matcher.ts'
+import { readDelimiters } from './modifiers.ts'
 import { parsePattern } from './parse.ts'
-import { readDelimiters } from './source.ts'
-import { anyCase, type Re2Source, writeRe2 } from './to-re2.ts'
-import { expandCalls, withoutEmpty } from './to-regexp.ts'
+import { PatternFault } from './pattern-error.ts'
+import { createLinear } from './re2-matcher.ts'
+import { expandCalls, withoutEmpty } from './rewrite.ts'
+import { guard, type Runs, runBudgeted, runLinear } from './run-within-budget.ts'
+import { type Re2Source, writeRe2 } from './to-re2.ts'
+import { checkPattern } from './validate.ts'
 
 /** A pattern ready to run. */
 export interface Pattern extends Runs {

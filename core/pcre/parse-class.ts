@@ -1,7 +1,10 @@
-import { type Node, type Range, type SetItem, set } from './ast.ts'
-import { closeOverCase, posixSet, propertySet, shorthandSet, single } from './character-sets.ts'
-import { PatternFault } from './limits.ts'
-import type { Scanner } from './source.ts'
+import type { Node, Range, SetItem } from './ast.ts'
+import { set } from './ast.ts'
+import { closeOverCase } from './case-folding.ts'
+import { posixSet, propertySet, shorthandSet } from './character-sets.ts'
+import { PatternFault } from './pattern-error.ts'
+import { single } from './ranges.ts'
+import type { Scanner } from './scanner.ts'
 
 /** What the modifiers say about classes. */
 interface ClassMode {

@@ -1,8 +1,8 @@
 import { choice, EMPTY, type Look, type Node, sequence, withoutCaptures } from './ast.ts'
-import { PatternFault } from './limits.ts'
+import { applyFlags } from './modifiers.ts'
 import { readOctal } from './parse-class.ts'
-import { type Atom, applyFlags, type Reader, repeatable } from './source.ts'
-import { literal } from './to-re2.ts'
+import { type Atom, literal, type Reader, repeatable } from './parser-context.ts'
+import { PatternFault } from './pattern-error.ts'
 
 /** Reads what follows an opening parenthesis, up to the closing one. */
 export function readGroup(reader: Reader): Atom {

@@ -1,21 +1,12 @@
 import { type AssertionKind, choice, type Node, sequence, set } from './ast.ts'
+import { Groups } from './capture-groups.ts'
 import { propertySet, shorthandSet } from './character-sets.ts'
-import { PatternFault } from './limits.ts'
+import { type Modes, type Options, readModifiers } from './modifiers.ts'
 import { readCharacterEscape, readClass } from './parse-class.ts'
 import { readGroup, readReference } from './parse-group.ts'
-import {
-  type Atom,
-  assertion,
-  Groups,
-  type Modes,
-  type Options,
-  type Reader,
-  readModifiers,
-  repeatable,
-  Scanner,
-  skipIgnored,
-} from './source.ts'
-import { literal } from './to-re2.ts'
+import { type Atom, assertion, literal, type Reader, repeatable, skipIgnored } from './parser-context.ts'
+import { PatternFault } from './pattern-error.ts'
+import { Scanner } from './scanner.ts'
 
 /** A pattern that has been read. */
 export interface Parsed {

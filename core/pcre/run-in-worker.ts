@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
+import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
 import { startThread } from '../process/start-thread.ts'
 
 /** A run of RE2: a test, or with a template (as JavaScript writes it) a replacement of all matches. */

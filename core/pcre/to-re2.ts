@@ -1,7 +1,5 @@
-import { type Node, type Repeat, type SetItem, set } from './ast.ts'
-import { caseFormsOf, single } from './character-sets.ts'
-import { canBeEmpty, isRigid } from './measure.ts'
-import { type Atom, repeatable } from './source.ts'
+import type { Node, Repeat, SetItem } from './ast.ts'
+import { canBeEmpty, isRigid } from './node-properties.ts'
 
 /** A pattern in RE2's syntax, with nothing left to flags. */
 export interface Re2Source {
@@ -173,15 +171,4 @@ function writeItem(item: SetItem): string {
 function writeCode(code: number): string {
   const character = String.fromCodePoint(code)
   return /[A-Za-z0-9_ ]/.test(character) ? character : `\\x{${code.toString(16)}}`
-}
-
-/** A character that stands for itself, in any case if case is ignored. */
-export function literal(code: number, { caseless }: { readonly caseless: boolean }): Atom {
-  return repeatable(caseless ? anyCase(code) : { type: 'character', code })
-}
-
-/** A character in any case. */
-export function anyCase(code: number): Node {
-  const forms = caseFormsOf(code)
-  return forms.length === 1 ? { type: 'character', code } : set(forms.map(single))
 }

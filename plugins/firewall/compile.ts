@@ -1,6 +1,8 @@
 import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { compileLiteral, compilePattern, type Pattern } from '../../core/pcre/compile.ts'
-import { literalReplacement, type Replacement, readReplacement } from '../../core/pcre/linear-matcher.ts'
+import type { Replacement } from '../../core/pcre/replacement.ts'
+import { literalReplacement, readReplacement } from '../../core/pcre/replacement.ts'
+
 import { startApart } from '../../core/pcre/run-in-worker.ts'
 import { compilePatternSet, type Found } from '../../core/text/pattern-set.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'

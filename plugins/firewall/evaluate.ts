@@ -1,5 +1,7 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { type Budget, createBudget } from '../../core/pcre/limits.ts'
+import type { Budget } from '../../core/pcre/budget.ts'
+import { createBudget } from '../../core/pcre/budget.ts'
+
 import { mapRequestTexts, requestTexts, stringValues } from '../../core/text/request-texts.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import RE2 from 're2'
+import { createBudget } from '../../../../core/pcre/budget.ts'
 import { compileLiteral, compilePattern, type Pattern } from '../../../../core/pcre/compile.ts'
-import { createBudget } from '../../../../core/pcre/limits.ts'
-import { literalReplacement, readReplacement } from '../../../../core/pcre/linear-matcher.ts'
+import { literalReplacement, readReplacement } from '../../../../core/pcre/replacement.ts'
+
 import { ROOT } from '../../../support/root.ts'
 
 /** What PHP made of a pattern; null where it refuses the pattern. Written by php/generate.php. */

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { ChatRequest, FirewallRule } from '../../../../core/contract/index.ts'
-import { createBudget } from '../../../../core/pcre/limits.ts'
+import { createBudget } from '../../../../core/pcre/budget.ts'
+
 import { compileFirewall } from '../../../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../../../plugins/firewall/evaluate.ts'
 import { firewallRule, ruleSet } from '../../../support/rules.ts'

@@ -1,37 +1,5 @@
 import { createContext, Script } from 'node:vm'
 
-/** The time that all patterns of one request may take together, in milliseconds. */
-export interface Budget {
-  remaining(): number
-  /**
-   * What one run of a pattern may take: half of what remains, so that a pattern that runs away leaves something to the
-   * rules behind it.
-   */
-  share(): number
-  spend(milliseconds: number): void
-  /** Notes that a pattern was stopped, or not started, and counted as no match. */
-  overrun(pattern: string): void
-  /** The patterns that were stopped, once for each time. */
-  readonly overruns: readonly string[]
-}
-
-/** A fresh budget; one per request. */
-export function createBudget(milliseconds = 10): Budget {
-  const overruns: string[] = []
-  let remaining = milliseconds
-  return {
-    remaining: () => remaining,
-    share: () => remaining / 2,
-    spend(spent) {
-      remaining = Math.max(0, remaining - spent)
-    },
-    overrun(pattern) {
-      overruns.push(pattern)
-    },
-    overruns,
-  }
-}
-
 /**
  * Runs `job` and gives its result, or undefined when it took longer than `milliseconds`: V8 then ends it, in the middle of
  * a regular expression if need be. Costs about 50 µs for the watching thread; counts in whole milliseconds, at least one.
@@ -94,6 +62,3 @@ function codeOf(error: unknown): unknown {
 function isStackOverflow(error: unknown): boolean {
   return error instanceof RangeError || (error instanceof SyntaxError && error.message.includes('overflow'))
 }
-
-/** Why a pattern cannot be run, worded to follow "The pattern counts as no match: ". */
-export class PatternFault extends Error {}

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
+import { createBudget } from '../../../../core/pcre/budget.ts'
 import { compilePattern } from '../../../../core/pcre/compile.ts'
-import { createBudget } from '../../../../core/pcre/limits.ts'
-import { readDelimiters } from '../../../../core/pcre/source.ts'
+import { readDelimiters } from '../../../../core/pcre/modifiers.ts'
 
 describe('the delimiters of a firewall pattern', () => {
   it('are added, ignoring case, to a pattern without', () => {

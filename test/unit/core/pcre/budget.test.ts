@@ -1,7 +1,7 @@
 import { expect } from 'chai'
+import { createBudget } from '../../../../core/pcre/budget.ts'
 import { compilePattern, type Pattern } from '../../../../core/pcre/compile.ts'
-import { createBudget } from '../../../../core/pcre/limits.ts'
-import { readReplacement } from '../../../../core/pcre/linear-matcher.ts'
+import { readReplacement } from '../../../../core/pcre/replacement.ts'
 import { startApart } from '../../../../core/pcre/run-in-worker.ts'
 
 const MASK = readReplacement('x')

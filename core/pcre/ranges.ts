@@ -1,0 +1,39 @@
+import type { Range } from './ast.ts'
+
+/** A range of one code point. */
+export function single(code: number): Range {
+  return { from: code, to: code }
+}
+
+/** The ranges between the characters of each pair, such as `'az'`; a lone character stands for itself. */
+export function rangesOf(...pairs: readonly string[]): readonly Range[] {
+  return pairs.map((pair) => {
+    const [from = 0, to = from] = [...pair].map((character) => character.codePointAt(0) ?? 0)
+    return { from, to }
+  })
+}
+
+/** In ascending order, without overlaps. */
+export function mergeRanges(ranges: readonly Range[]): readonly Range[] {
+  const merged: Range[] = []
+  for (const range of ranges.toSorted((a, b) => a.from - b.from)) {
+    const last = merged.at(-1)
+    if (last === undefined || range.from > last.to + 1) merged.push(range)
+    else merged[merged.length - 1] = { from: last.from, to: Math.max(last.to, range.to) }
+  }
+  return merged
+}
+
+/** All code points outside the ranges. */
+export function complementRanges(ranges: readonly Range[]): readonly Range[] {
+  const outside: Range[] = []
+  let from = 0
+  for (const range of mergeRanges(ranges)) {
+    if (range.from > from) outside.push({ from, to: range.from - 1 })
+    from = range.to + 1
+  }
+  if (from <= LAST_CODE_POINT) outside.push({ from, to: LAST_CODE_POINT })
+  return outside
+}
+
+const LAST_CODE_POINT = 0x10ffff

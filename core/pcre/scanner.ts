@@ -1,0 +1,41 @@
+/** Reads a pattern from left to right. */
+export class Scanner {
+  readonly text: string
+  position = 0
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  get atEnd(): boolean {
+    return this.position >= this.text.length
+  }
+
+  /** Whether the text goes on with `expected`. */
+  sees(expected: string): boolean {
+    return this.text.startsWith(expected, this.position)
+  }
+
+  /** Steps over `expected` if the text goes on with it. */
+  take(expected: string): boolean {
+    const found = this.sees(expected)
+    if (found) this.position += expected.length
+    return found
+  }
+
+  /** Steps over what the sticky expression matches here. */
+  match(expression: RegExp): RegExpExecArray | undefined {
+    expression.lastIndex = this.position
+    const match = expression.exec(this.text)
+    if (match === null) return undefined
+    this.position = expression.lastIndex
+    return match
+  }
+
+  /** Steps over one code point; not to be called at the end. */
+  next(): number {
+    const code = this.text.codePointAt(this.position) ?? 0
+    this.position += code > 0xffff ? 2 : 1
+    return code
+  }
+}
