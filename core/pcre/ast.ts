@@ -7,28 +7,28 @@ export type Node =
   | { readonly type: 'set'; readonly items: readonly SetItem[]; readonly negated: boolean }
   | { readonly type: 'assertion'; readonly kind: AssertionKind }
   | { readonly type: 'sequence'; readonly parts: readonly Node[] }
-  | { readonly type: 'choice'; readonly branches: readonly Node[] }
+  | { readonly type: 'alternation'; readonly branches: readonly Node[] }
   | { readonly type: 'capture'; readonly index: number; readonly body: Node }
   | { readonly type: 'atomic'; readonly body: Node }
-  | Repeat
-  | Look
-  | { readonly type: 'reference'; readonly index: number; readonly caseless: boolean }
-  | { readonly type: 'call'; readonly index: number }
+  | Quantifier
+  | LookAround
+  | { readonly type: 'back-reference'; readonly index: number; readonly caseless: boolean }
+  | { readonly type: 'subroutine-call'; readonly index: number }
   /** `\K`: the match starts here. */
   | { readonly type: 'keep' }
 
-export interface Repeat {
-  readonly type: 'repeat'
+export interface Quantifier {
+  readonly type: 'quantifier'
   readonly body: Node
   readonly min: number
   /** `Infinity` for no limit. */
   readonly max: number
-  readonly greed: 'greedy' | 'lazy' | 'possessive'
+  readonly greediness: 'greedy' | 'lazy' | 'possessive'
 }
 
 /** Look-ahead and look-behind. */
-export interface Look {
-  readonly type: 'look'
+export interface LookAround {
+  readonly type: 'look-around'
   readonly behind: boolean
   readonly negated: boolean
   readonly body: Node
@@ -41,15 +41,15 @@ export type AssertionKind =
   | 'text-end-or-newline'
   | 'line-start'
   | 'line-end'
-  | 'word-edge'
-  | 'not-word-edge'
-  | 'unicode-word-edge'
-  | 'not-unicode-word-edge'
+  | 'word-boundary'
+  | 'not-word-boundary'
+  | 'unicode-word-boundary'
+  | 'not-unicode-word-boundary'
   /** `\G`: where the search began. */
   | 'search-start'
 
 /** Code points from `from` to `to`, both included. */
-export interface Range {
+export interface CodePointRange {
   readonly from: number
   readonly to: number
 }
@@ -60,25 +60,25 @@ interface Property {
   readonly negated: boolean
 }
 
-export type SetItem = Range | Property
+export type SetItem = CodePointRange | Property
 
-export const EMPTY: Node = { type: 'sequence', parts: [] }
+export const EMPTY_NODE: Node = { type: 'sequence', parts: [] }
 
 /** What matches nowhere. */
-export const NEVER: Node = { type: 'set', items: [], negated: false }
+export const NEVER_MATCHES: Node = { type: 'set', items: [], negated: false }
 
 /** The parts one after the other; a single one as it is. */
-export function sequence(parts: readonly Node[]): Node {
+export function sequenceOf(parts: readonly Node[]): Node {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : { type: 'sequence', parts }
 }
 
 /** The branches in order of preference; a single one as it is. */
-export function choice(branches: readonly Node[]): Node {
-  return branches.length === 1 && branches[0] !== undefined ? branches[0] : { type: 'choice', branches }
+export function alternationOf(branches: readonly Node[]): Node {
+  return branches.length === 1 && branches[0] !== undefined ? branches[0] : { type: 'alternation', branches }
 }
 
 /** A set of code points and properties. */
-export function set(items: readonly SetItem[], negated = false): Node {
+export function characterSet(items: readonly SetItem[], negated = false): Node {
   return { type: 'set', items, negated }
 }
 
@@ -87,18 +87,18 @@ export function childrenOf(node: Node): readonly Node[] {
   switch (node.type) {
     case 'sequence':
       return node.parts
-    case 'choice':
+    case 'alternation':
       return node.branches
     case 'capture':
     case 'atomic':
-    case 'repeat':
-    case 'look':
+    case 'quantifier':
+    case 'look-around':
       return [node.body]
     case 'character':
     case 'set':
     case 'assertion':
-    case 'reference':
-    case 'call':
+    case 'back-reference':
+    case 'subroutine-call':
     case 'keep':
       return []
     default:
@@ -111,12 +111,12 @@ export function mapChildren(node: Node, change: (child: Node) => Node): Node {
   switch (node.type) {
     case 'sequence':
       return { ...node, parts: node.parts.map(change) }
-    case 'choice':
+    case 'alternation':
       return { ...node, branches: node.branches.map(change) }
     case 'capture':
     case 'atomic':
-    case 'repeat':
-    case 'look':
+    case 'quantifier':
+    case 'look-around':
       return { ...node, body: change(node.body) }
     default:
       return node
@@ -124,11 +124,11 @@ export function mapChildren(node: Node, change: (child: Node) => Node): Node {
 }
 
 /** Whether the node or anything below it passes. */
-export function contains(node: Node, passes: (node: Node) => boolean): boolean {
-  return passes(node) || childrenOf(node).some((child) => contains(child, passes))
+export function someNode(node: Node, passes: (node: Node) => boolean): boolean {
+  return passes(node) || childrenOf(node).some((child) => someNode(child, passes))
 }
 
 /** The same without capturing, for a part that is written a second time. */
-export function withoutCaptures(node: Node): Node {
-  return node.type === 'capture' ? withoutCaptures(node.body) : mapChildren(node, withoutCaptures)
+export function removeCaptures(node: Node): Node {
+  return node.type === 'capture' ? removeCaptures(node.body) : mapChildren(node, removeCaptures)
 }

@@ -1,29 +1,29 @@
 /** The time that all patterns of one request may take together, in milliseconds. */
-export interface Budget {
-  remaining(): number
+export interface PatternBudget {
+  remainingMs(): number
   /**
    * What one run of a pattern may take: half of what remains, so that a pattern that runs away leaves something to the
    * rules behind it.
    */
-  share(): number
+  shareMs(): number
   spend(milliseconds: number): void
   /** Notes that a pattern was stopped, or not started, and counted as no match. */
-  overrun(pattern: string): void
+  recordOverrun(pattern: string): void
   /** The patterns that were stopped, once for each time. */
   readonly overruns: readonly string[]
 }
 
 /** A fresh budget; one per request. */
-export function createBudget(milliseconds = 10): Budget {
+export function createPatternBudget(milliseconds = 10): PatternBudget {
   const overruns: string[] = []
   let remaining = milliseconds
   return {
-    remaining: () => remaining,
-    share: () => remaining / 2,
+    remainingMs: () => remaining,
+    shareMs: () => remaining / 2,
     spend(spent) {
       remaining = Math.max(0, remaining - spent)
     },
-    overrun(pattern) {
+    recordOverrun(pattern) {
       overruns.push(pattern)
     },
     overruns,

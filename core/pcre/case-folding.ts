@@ -1,35 +1,35 @@
 import { lazy } from '../util/lazy.ts'
-import type { Node, Range } from './ast.ts'
-import { set } from './ast.ts'
-import { mergeRanges, single } from './ranges.ts'
+import type { CodePointRange, Node } from './ast.ts'
+import { characterSet } from './ast.ts'
+import { mergeRanges, singleCodePoint } from './ranges.ts'
 
 /** Every code point that equals `code` when case is ignored (Unicode simple case folding), itself included. */
-function caseFormsOf(code: number): readonly number[] {
-  return allForms().get(code) ?? [code]
+function caseVariantsOf(code: number): readonly number[] {
+  return allCaseVariants().get(code) ?? [code]
 }
 
 /** A character in any case. */
-export function anyCase(code: number): Node {
-  const forms = caseFormsOf(code)
-  return forms.length === 1 ? { type: 'character', code } : set(forms.map(single))
+export function caselessCharacter(code: number): Node {
+  const forms = caseVariantsOf(code)
+  return forms.length === 1 ? { type: 'character', code } : characterSet(forms.map(singleCodePoint))
 }
 
 /** The ranges together with every other case form of what is in them. */
-export function closeOverCase(ranges: readonly Range[]): readonly Range[] {
-  const others = mergeRanges(ranges).flatMap(casedWithin).flatMap(caseFormsOf).map(single)
+export function addCaseVariants(ranges: readonly CodePointRange[]): readonly CodePointRange[] {
+  const others = mergeRanges(ranges).flatMap(casedCodePointsIn).flatMap(caseVariantsOf).map(singleCodePoint)
   return others.length === 0 ? ranges : mergeRanges([...ranges, ...others])
 }
 
-function casedWithin({ from, to }: Range): readonly number[] {
-  const forms = allForms()
+function casedCodePointsIn({ from, to }: CodePointRange): readonly number[] {
+  const forms = allCaseVariants()
   if (to - from > forms.size) return [...forms.keys()].filter((code) => from <= code && code <= to)
   return Array.from({ length: to - from + 1 }, (_, offset) => from + offset).filter((code) => forms.has(code))
 }
 
 /** No API tells the forms of a letter, so they are found once, with the first pattern: some 2,900 letters in 10 ms. */
-const allForms = lazy(findForms)
+const allCaseVariants = lazy(computeCaseVariants)
 
-function findForms(): Map<number, number[]> {
+function computeCaseVariants(): Map<number, number[]> {
   const found = new Map<number, number[]>()
   for (let code = 0x41; code <= LAST_CASED; code++) {
     const letter = String.fromCodePoint(code)
@@ -38,7 +38,7 @@ function findForms(): Map<number, number[]> {
     const lower = letter.toLowerCase()
     for (const other of [lower, upper, upper.toLowerCase(), lower.toUpperCase()]) {
       if (other !== letter && SAME_LETTER.test(letter + other))
-        join(found, code, other.codePointAt(0) ?? code)
+        mergeVariants(found, code, other.codePointAt(0) ?? code)
     }
   }
   return found
@@ -50,7 +50,7 @@ const CASED = /^[\p{Changes_When_Casemapped}\p{Changes_When_Casefolded}]$/u
 
 const SAME_LETTER = /^(.)\1$/iu
 
-function join(found: Map<number, number[]>, one: number, other: number): void {
+function mergeVariants(found: Map<number, number[]>, one: number, other: number): void {
   const joined = [...new Set([...(found.get(one) ?? [one]), ...(found.get(other) ?? [other])])]
   for (const code of joined) found.set(code, joined)
 }

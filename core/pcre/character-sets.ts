@@ -1,6 +1,6 @@
-import type { Range, SetItem } from './ast.ts'
-import { PatternFault } from './pattern-error.ts'
-import { complementRanges, rangesOf, single } from './ranges.ts'
+import type { CodePointRange, SetItem } from './ast.ts'
+import { PatternError } from './pattern-error.ts'
+import { complementRanges, rangesOf, singleCodePoint } from './ranges.ts'
 
 /** The set of `\d`, `\W` and their like; ASCII unless `unicode`, as in PHP without and with `u`. */
 export function shorthandSet(letter: string, unicode: boolean): readonly SetItem[] {
@@ -18,7 +18,7 @@ export function posixSet(
   const isCase = name === 'upper' || name === 'lower'
   const named = isCase && mode.caseless && !mode.unicode ? 'alpha' : name
   const items = (mode.unicode ? UNICODE_POSIX[named] : undefined) ?? POSIX[named]
-  if (items === undefined) throw new PatternFault(`[:${name}:] is no POSIX class`)
+  if (items === undefined) throw new PatternError(`[:${name}:] is no POSIX class`)
   return negated ? complementSet(items) : items
 }
 
@@ -37,7 +37,7 @@ function complementSet(items: readonly SetItem[]): readonly SetItem[] {
   const names = items.map((item) => ('property' in item && !item.negated ? item.property : ''))
   const all = [...(names.includes('L') ? ['L'] : LETTER_KINDS), ...OTHER_CATEGORIES]
   if (!names.every((name) => all.includes(name)))
-    throw new PatternFault('this negated class cannot be evaluated with the modifier u')
+    throw new PatternError('this negated class cannot be evaluated with the modifier u')
   return categorySet(...all.filter((category) => !names.includes(category)))
 }
 
@@ -93,7 +93,7 @@ const POSIX: Readonly<Record<string, readonly SetItem[]>> = {
 }
 
 /** `Cf` without the marks that PCRE does not count as graphic. */
-const GRAPHIC_FORMATS: readonly Range[] = [
+const GRAPHIC_FORMATS: readonly CodePointRange[] = [
   ...rangesOf('\u00ad', '\u0600\u0605', '\u06dd', '\u070f', '\u0890\u0891', '\u08e2', '\u200b\u200f'),
   ...rangesOf('\u202a\u202e', '\u2060\u2064', '\u206a\u206f', '\ufeff', '\ufff9\ufffb'),
   ...rangesOf('\u{110bd}', '\u{110cd}', '\u{13430}\u{1343f}', '\u{1bca0}\u{1bca3}', '\u{1d173}\u{1d17a}'),
@@ -111,7 +111,10 @@ const UNICODE_POSIX: Readonly<Record<string, readonly SetItem[]>> = {
   digit: categorySet('Nd'),
   graph: GRAPHIC,
   print: [...GRAPHIC, ...categorySet('Zs')],
-  punct: [...categorySet('P'), ...'$+<=>^`|~'.split('').map((symbol) => single(symbol.charCodeAt(0)))],
+  punct: [
+    ...categorySet('P'),
+    ...'$+<=>^`|~'.split('').map((symbol) => singleCodePoint(symbol.charCodeAt(0))),
+  ],
   space: UNICODE_SPACE,
   word: UNICODE_WORD,
 }
@@ -120,17 +123,17 @@ const UNICODE_POSIX: Readonly<Record<string, readonly SetItem[]>> = {
 export function propertySet(name: string, negated: boolean): readonly SetItem[] {
   const written = name.replace(/[\s_-]+/g, '_').replace(/^_|_$/g, '')
   const [, caret = '', plain = ''] = written.match(/^(\^?)_?(.*)$/s) ?? []
-  const items = findSet(plain)
-  if (items === undefined) throw new PatternFault(`\\p{${name}} is no known property`)
+  const items = findPropertySet(plain)
+  if (items === undefined) throw new PatternError(`\\p{${name}} is no known property`)
   return negated !== (caret !== '') ? complementSet(items) : items
 }
 
-const CATEGORIES =
+const GENERAL_CATEGORIES =
   'C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs'.split(
     ' ',
   )
 
-const COMPOUND: Readonly<Record<string, readonly SetItem[]>> = {
+const COMPOUND_PROPERTIES: Readonly<Record<string, readonly SetItem[]>> = {
   any: [{ from: 0, to: 0x10ffff }],
   'l&': categorySet('Lu', 'Ll', 'Lt'),
   lc: categorySet('Lu', 'Ll', 'Lt'),
@@ -140,11 +143,11 @@ const COMPOUND: Readonly<Record<string, readonly SetItem[]>> = {
   xps: shorthandSet('s', true),
 }
 
-function findSet(name: string): readonly SetItem[] | undefined {
+function findPropertySet(name: string): readonly SetItem[] | undefined {
   const lower = name.toLowerCase()
-  const category = CATEGORIES.find((known) => known.toLowerCase() === lower)
+  const category = GENERAL_CATEGORIES.find((known) => known.toLowerCase() === lower)
   if (category !== undefined) return categorySet(category)
-  return COMPOUND[lower] ?? findScript(lower) ?? findBinary(lower)
+  return COMPOUND_PROPERTIES[lower] ?? findScript(lower) ?? findBinaryProperty(lower)
 }
 
 /** A bare script name means its extensions as well, as in PCRE2 since 10.40. */
@@ -155,7 +158,7 @@ function findScript(lower: string): readonly SetItem[] | undefined {
   return isProperty(property) ? categorySet(property) : undefined
 }
 
-function findBinary(lower: string): readonly SetItem[] | undefined {
+function findBinaryProperty(lower: string): readonly SetItem[] | undefined {
   const name = lower === 'ascii' ? 'ASCII' : titleCase(lower)
   // JavaScript reads long category names such as `Letter` here, which PCRE does not know.
   return isProperty(name) && !isProperty(`gc=${name}`) ? categorySet(name) : undefined

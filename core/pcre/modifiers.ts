@@ -1,7 +1,7 @@
-import { PatternFault } from './pattern-error.ts'
+import { PatternError } from './pattern-error.ts'
 
 /** What inline flags can switch within a pattern. */
-export interface Options {
+export interface PatternOptions {
   readonly caseless: boolean
   readonly multiline: boolean
   readonly dotAll: boolean
@@ -11,21 +11,24 @@ export interface Options {
   readonly ungreedy: boolean
   readonly duplicateNames: boolean
   /** `n`: plain parentheses do not capture. */
-  readonly namedOnly: boolean
+  readonly namedCapturesOnly: boolean
 }
 
 /** What holds for a whole pattern. */
-export interface Modes {
+export interface PatternModes {
   /** `u`: `\w`, `\d`, `\s`, `\b` and POSIX classes know all of Unicode, as in PHP. */
   readonly unicode: boolean
   /** `D`: `$` matches at the very end only. */
-  readonly dollarAtEnd: boolean
+  readonly dollarEndOnly: boolean
   /** `A`: a match begins where the search begins. */
   readonly anchored: boolean
 }
 
 /** What the modifiers behind a pattern switch on; `X` changes nothing in today's PHP. */
-export function readModifiers(modifiers: string): { readonly options: Options; readonly modes: Modes } {
+export function parseModifiers(modifiers: string): {
+  readonly options: PatternOptions
+  readonly modes: PatternModes
+} {
   const has = (modifier: string) => modifiers.includes(modifier)
   return {
     options: {
@@ -36,22 +39,22 @@ export function readModifiers(modifiers: string): { readonly options: Options; r
       extendedClasses: false,
       ungreedy: has('U'),
       duplicateNames: has('J'),
-      namedOnly: false,
+      namedCapturesOnly: false,
     },
-    modes: { unicode: has('u'), dollarAtEnd: has('D'), anchored: has('A') },
+    modes: { unicode: has('u'), dollarEndOnly: has('D'), anchored: has('A') },
   }
 }
 
 /** The options after inline flags such as `i`, `im-s`, `^x` (which first clears `imnsx`). */
-export function applyFlags(flags: string, options: Options): Options {
+export function applyInlineFlags(flags: string, options: PatternOptions): PatternOptions {
   const [, reset = '', on = '', off = ''] = flags.match(/^(\^?)([imsxnUJ]*)(?:-([imsxnUJ]*))?$/) ?? []
   if (reset + on + off !== flags.replace('-', '') || (reset !== '' && flags.includes('-')))
-    throw new PatternFault(`(?${flags}) is not a list of flags`)
-  const cleared = reset === '' ? options : switchFlags('imnsx', options, false)
-  return switchFlags(off, switchFlags(on, cleared, true), false)
+    throw new PatternError(`(?${flags}) is not a list of flags`)
+  const cleared = reset === '' ? options : setFlags('imnsx', options, false)
+  return setFlags(off, setFlags(on, cleared, true), false)
 }
 
-function switchFlags(flags: string, options: Options, on: boolean): Options {
+function setFlags(flags: string, options: PatternOptions, on: boolean): PatternOptions {
   const value = (flag: string, before: boolean) => (flags.includes(flag) ? on : before)
   return {
     caseless: value('i', options.caseless),
@@ -61,12 +64,12 @@ function switchFlags(flags: string, options: Options, on: boolean): Options {
     extendedClasses: flags.includes('x') ? on && flags.includes('xx') : options.extendedClasses,
     ungreedy: value('U', options.ungreedy),
     duplicateNames: value('J', options.duplicateNames),
-    namedOnly: value('n', options.namedOnly),
+    namedCapturesOnly: value('n', options.namedCapturesOnly),
   }
 }
 
 /** The pattern between its delimiters and the modifiers behind them; without delimiters it reads as `/…/i`. */
-export function readDelimiters(pattern: string): { readonly body: string; readonly modifiers: string } {
+export function parseDelimiters(pattern: string): { readonly body: string; readonly modifiers: string } {
   const [, , body = pattern, modifiers = 'i'] = pattern.match(DELIMITED) ?? []
   return { body, modifiers }
 }

@@ -1,62 +1,62 @@
 import { childrenOf, type Node } from './ast.ts'
 
 /** Whether the node can match without taking a character; assertions and references count as able to. */
-export function canBeEmpty(node: Node): boolean {
+export function canMatchEmpty(node: Node): boolean {
   switch (node.type) {
     case 'character':
     case 'set':
       return false
     case 'sequence':
-      return node.parts.every(canBeEmpty)
-    case 'choice':
-      return node.branches.some(canBeEmpty)
+      return node.parts.every(canMatchEmpty)
+    case 'alternation':
+      return node.branches.some(canMatchEmpty)
     case 'capture':
     case 'atomic':
-      return canBeEmpty(node.body)
-    case 'repeat':
-      return node.min === 0 || canBeEmpty(node.body)
+      return canMatchEmpty(node.body)
+    case 'quantifier':
+      return node.min === 0 || canMatchEmpty(node.body)
     default:
       return true
   }
 }
 
 /** Whether the node never takes a character. */
-export function isAlwaysEmpty(node: Node): boolean {
+export function isZeroWidth(node: Node): boolean {
   switch (node.type) {
     case 'character':
     case 'set':
-    case 'reference':
+    case 'back-reference':
       return false
-    case 'look':
+    case 'look-around':
     case 'assertion':
     case 'keep':
       return true
     default:
-      return childrenOf(node).every(isAlwaysEmpty)
+      return childrenOf(node).every(isZeroWidth)
   }
 }
 
 /** How many characters the node takes, if always the same number. */
-export function fixedWidth(node: Node): number | undefined {
+export function fixedWidthOf(node: Node): number | undefined {
   switch (node.type) {
     case 'character':
     case 'set':
       return 1
-    case 'look':
+    case 'look-around':
     case 'assertion':
     case 'keep':
       return 0
     case 'sequence':
-      return node.parts.reduce<number | undefined>((sum, part) => add(sum, fixedWidth(part)), 0)
-    case 'choice': {
-      const [width, ...others] = node.branches.map(fixedWidth)
+      return node.parts.reduce<number | undefined>((sum, part) => addWidths(sum, fixedWidthOf(part)), 0)
+    case 'alternation': {
+      const [width, ...others] = node.branches.map(fixedWidthOf)
       return others.every((other) => other === width) ? width : undefined
     }
     case 'capture':
     case 'atomic':
-      return fixedWidth(node.body)
-    case 'repeat': {
-      const width = fixedWidth(node.body)
+      return fixedWidthOf(node.body)
+    case 'quantifier': {
+      const width = fixedWidthOf(node.body)
       return width === undefined || node.min !== node.max ? undefined : width * node.min
     }
     default:
@@ -64,21 +64,21 @@ export function fixedWidth(node: Node): number | undefined {
   }
 }
 
-function add(one: number | undefined, other: number | undefined): number | undefined {
+function addWidths(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? undefined : one + other
 }
 
 /** Whether there is at most one way to match from a given place, so that nothing is left to backtrack into. */
-export function isRigid(node: Node): boolean {
-  if (node.type === 'choice') return false
-  if (node.type === 'repeat' && node.min !== node.max) return false
-  return childrenOf(node).every(isRigid)
+export function hasSingleMatch(node: Node): boolean {
+  if (node.type === 'alternation') return false
+  if (node.type === 'quantifier' && node.min !== node.max) return false
+  return childrenOf(node).every(hasSingleMatch)
 }
 
 /** Whether the pattern begins with `\G` or has the modifier `A`. */
-export function startsAtSearch(node: Node): boolean {
+export function startsAtSearchStart(node: Node): boolean {
   const first = node.type === 'sequence' ? node.parts[0] : undefined
-  return first === undefined ? isSearchStart(node) : startsAtSearch(first)
+  return first === undefined ? isSearchStart(node) : startsAtSearchStart(first)
 }
 
 export function isSearchStart(node: Node): boolean {

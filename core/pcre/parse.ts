@@ -1,158 +1,173 @@
-import { type AssertionKind, choice, type Node, sequence, set } from './ast.ts'
-import { Groups } from './capture-groups.ts'
+import { type AssertionKind, alternationOf, characterSet, type Node, sequenceOf } from './ast.ts'
+import { CaptureGroups } from './capture-groups.ts'
 import { propertySet, shorthandSet } from './character-sets.ts'
-import { type Modes, type Options, readModifiers } from './modifiers.ts'
-import { readCharacterEscape, readClass } from './parse-class.ts'
-import { readGroup, readReference } from './parse-group.ts'
-import { type Atom, assertion, literal, type Reader, repeatable, skipIgnored } from './parser-context.ts'
-import { PatternFault } from './pattern-error.ts'
+import { type PatternModes, type PatternOptions, parseModifiers } from './modifiers.ts'
+import { parseCharacterClass, parseCharacterEscape } from './parse-class.ts'
+import { parseGroup, parseReference } from './parse-group.ts'
+import {
+  type Atom,
+  assertionAtom,
+  literalAtom,
+  type ParserState,
+  repeatableAtom,
+  skipIgnored,
+} from './parser-state.ts'
+import { PatternError } from './pattern-error.ts'
 import { Scanner } from './scanner.ts'
 
 /** A pattern that has been read. */
-export interface Parsed {
+export interface ParsedPattern {
   readonly root: Node
   /** The bodies of the capturing groups, for calls such as `(?1)`. */
-  readonly bodies: ReadonlyMap<number, Node>
+  readonly groupBodies: ReadonlyMap<number, Node>
 }
 
 /** Reads the PCRE pattern `body`; throws a `PatternFault` for what is malformed or known to be out of reach. */
-export function parsePattern(body: string, modifiers: string): Parsed {
-  const { options, modes } = readModifiers(modifiers)
-  const groups = new Groups()
-  const draft = readPattern(body, options, modes, groups)
-  return groups.wereAsked ? readPattern(body, options, modes, new Groups(groups)) : draft
+export function parsePattern(body: string, modifiers: string): ParsedPattern {
+  const { options, modes } = parseModifiers(modifiers)
+  const groups = new CaptureGroups()
+  const draft = parseOnce(body, options, modes, groups)
+  return groups.hasReferences ? parseOnce(body, options, modes, new CaptureGroups(groups)) : draft
 }
 
-const DEEPEST = 250
+const MAX_DEPTH = 250
 
-function readPattern(body: string, options: Options, modes: Modes, groups: Groups): Parsed {
+function parseOnce(
+  body: string,
+  options: PatternOptions,
+  modes: PatternModes,
+  groups: CaptureGroups,
+): ParsedPattern {
   let depth = 0
   const scanner = new Scanner(body)
-  const reader: Reader = {
+  const reader: ParserState = {
     scanner,
     groups,
-    modes: { ...modes, unicode: readStartVerbs(scanner) || modes.unicode },
+    modes: { ...modes, unicode: parseStartVerbs(scanner) || modes.unicode },
     options,
-    quoting: false,
-    bodies: new Map(),
-    readChoice(reset = false) {
+    isQuoting: false,
+    groupBodies: new Map(),
+    parseAlternation(reset = false) {
       depth += 1
-      if (depth > DEEPEST) throw new PatternFault(`groups are nested deeper than ${DEEPEST}`)
+      if (depth > MAX_DEPTH) throw new PatternError(`groups are nested deeper than ${MAX_DEPTH}`)
       const outer = reader.options
-      const branches = readBranches(reader, reset)
+      const branches = parseBranches(reader, reset)
       reader.options = outer
       depth -= 1
-      return choice(branches)
+      return alternationOf(branches)
     },
   }
-  const root = reader.readChoice()
-  if (!scanner.atEnd) throw new PatternFault('there is a ) too many')
+  const root = reader.parseAlternation()
+  if (!scanner.isAtEnd) throw new PatternError('there is a ) too many')
   const start: Node = { type: 'assertion', kind: 'search-start' }
-  return { root: modes.anchored ? sequence([start, root]) : root, bodies: reader.bodies }
+  return { root: modes.anchored ? sequenceOf([start, root]) : root, groupBodies: reader.groupBodies }
 }
 
 /** Steps over `(*UTF)` and `(*UCP)`; true if the latter is among them. */
-function readStartVerbs(scanner: Scanner): boolean {
-  return scanner.match(/(?:\(\*(?:UTF8?|UCP)\))+/y)?.[0].includes('UCP') ?? false
+function parseStartVerbs(scanner: Scanner): boolean {
+  return scanner.consumeMatch(/(?:\(\*(?:UTF8?|UCP)\))+/y)?.[0].includes('UCP') ?? false
 }
 
-function readBranches(reader: Reader, reset: boolean): readonly Node[] {
+function parseBranches(reader: ParserState, reset: boolean): readonly Node[] {
   const { groups, scanner } = reader
   const start = groups.count
   const branches: Node[] = []
   let highest = start
   do {
     if (reset) groups.count = start
-    branches.push(readSequence(reader))
+    branches.push(parseSequence(reader))
     highest = Math.max(highest, groups.count)
-  } while (scanner.take('|'))
+  } while (scanner.consume('|'))
   groups.count = highest
   return branches
 }
 
-function readSequence(reader: Reader): Node {
+function parseSequence(reader: ParserState): Node {
   const { scanner } = reader
   const parts: Node[] = []
   for (;;) {
     skipIgnored(reader)
-    if (scanner.atEnd || (!reader.quoting && (scanner.sees('|') || scanner.sees(')')))) break
-    parts.push(readQuantifier(reader, readAtom(reader)))
+    if (scanner.isAtEnd || (!reader.isQuoting && (scanner.isNext('|') || scanner.isNext(')')))) break
+    parts.push(parseQuantifier(reader, parseAtom(reader)))
   }
-  return sequence(parts)
+  return sequenceOf(parts)
 }
 
 /** Reads a character, a class, an assertion or a group. */
-function readAtom(reader: Reader): Atom {
+function parseAtom(reader: ParserState): Atom {
   const { scanner, options, modes } = reader
-  if (reader.quoting || scanner.match(PLAIN) !== undefined) return literal(scanner.next(), options)
-  if (scanner.take('(')) return readGroup(reader)
-  if (scanner.take('\\')) return readEscape(reader)
-  if (scanner.take('^')) return assertion(options.multiline ? 'line-start' : 'text-start')
-  if (scanner.take('$')) {
-    if (options.multiline) return assertion('line-end')
-    return assertion(modes.dollarAtEnd ? 'text-end' : 'text-end-or-newline')
+  if (reader.isQuoting || scanner.consumeMatch(PLAIN_CHARACTER) !== undefined)
+    return literalAtom(scanner.consumeCodePoint(), options)
+  if (scanner.consume('(')) return parseGroup(reader)
+  if (scanner.consume('\\')) return parseEscape(reader)
+  if (scanner.consume('^')) return assertionAtom(options.multiline ? 'line-start' : 'text-start')
+  if (scanner.consume('$')) {
+    if (options.multiline) return assertionAtom('line-end')
+    return assertionAtom(modes.dollarEndOnly ? 'text-end' : 'text-end-or-newline')
   }
-  if (scanner.take('.')) return repeatable(set(options.dotAll ? [] : shorthandSet('n', false), true))
-  if (scanner.sees('[')) return readBracket(reader)
-  refuseQuantifier(reader)
-  return literal(scanner.next(), options)
+  if (scanner.consume('.'))
+    return repeatableAtom(characterSet(options.dotAll ? [] : shorthandSet('n', false), true))
+  if (scanner.isNext('[')) return parseBracket(reader)
+  rejectQuantifier(reader)
+  return literalAtom(scanner.consumeCodePoint(), options)
 }
 
-const PLAIN = /(?=[^\\^$.[|()?*+{])/y
+const PLAIN_CHARACTER = /(?=[^\\^$.[|()?*+{])/y
 
-function readBracket({ scanner, options, modes }: Reader): Atom {
-  const side = scanner.match(/\[\[:([<>]):\]\]/y)?.[1]
-  if (side !== undefined) return { node: wordSide(side === '<', modes.unicode), repeatable: false }
-  if (scanner.match(/\[([:.=])\^?[a-z]*\1\]/y) !== undefined)
-    throw new PatternFault('POSIX classes such as [:alpha:] belong in a second pair of brackets')
-  scanner.take('[')
-  return repeatable(readClass(scanner, { ...options, unicode: modes.unicode }))
+function parseBracket({ scanner, options, modes }: ParserState): Atom {
+  const side = scanner.consumeMatch(/\[\[:([<>]):\]\]/y)?.[1]
+  if (side !== undefined) return { node: wordStartOrEnd(side === '<', modes.unicode), isRepeatable: false }
+  if (scanner.consumeMatch(/\[([:.=])\^?[a-z]*\1\]/y) !== undefined)
+    throw new PatternError('POSIX classes such as [:alpha:] belong in a second pair of brackets')
+  scanner.consume('[')
+  return repeatableAtom(parseCharacterClass(scanner, { ...options, unicode: modes.unicode }))
 }
 
 /** `[[:<:]]` and `[[:>:]]`: where a word starts and where it ends. */
-function wordSide(isStart: boolean, unicode: boolean): Node {
-  const body = set(shorthandSet('w', unicode))
-  const { node } = assertion(unicode ? 'unicode-word-edge' : 'word-edge')
-  return sequence([node, { type: 'look', behind: !isStart, negated: false, body }])
+function wordStartOrEnd(isStart: boolean, unicode: boolean): Node {
+  const body = characterSet(shorthandSet('w', unicode))
+  const { node } = assertionAtom(unicode ? 'unicode-word-boundary' : 'word-boundary')
+  return sequenceOf([node, { type: 'look-around', behind: !isStart, negated: false, body }])
 }
 
-const MOST = 65_535
+const MAX_REPETITIONS = 65_535
 
 const QUANTIFIER = /([*+?])|\{(\d+)(?:(,)(\d*))?\}/y
 
 /** Reads what says how often the atom is repeated, if anything does; `{,3}` is literal in PCRE2 before 10.43. */
-function readQuantifier(reader: Reader, { node, repeatable }: Atom): Node {
+function parseQuantifier(reader: ParserState, { node, isRepeatable: repeatable }: Atom): Node {
   skipIgnored(reader)
-  if (reader.quoting) return node
-  const bounds = readBounds(reader)
+  if (reader.isQuoting) return node
+  const bounds = parseBounds(reader)
   if (bounds === undefined) return node
   if (!repeatable) failUnrepeatable()
   skipIgnored(reader)
-  if (reader.scanner.take('+')) return { type: 'repeat', body: node, ...bounds, greed: 'possessive' }
-  const isLazy = reader.scanner.take('?') !== reader.options.ungreedy
-  return { type: 'repeat', body: node, ...bounds, greed: isLazy ? 'lazy' : 'greedy' }
+  if (reader.scanner.consume('+'))
+    return { type: 'quantifier', body: node, ...bounds, greediness: 'possessive' }
+  const isLazy = reader.scanner.consume('?') !== reader.options.ungreedy
+  return { type: 'quantifier', body: node, ...bounds, greediness: isLazy ? 'lazy' : 'greedy' }
 }
 
 /** Throws for a quantifier that stands where nothing can be repeated. */
-function refuseQuantifier({ scanner }: Reader): void {
-  if (scanner.match(QUANTIFIER) !== undefined) failUnrepeatable()
+function rejectQuantifier({ scanner }: ParserState): void {
+  if (scanner.consumeMatch(QUANTIFIER) !== undefined) failUnrepeatable()
 }
 
-function readBounds({ scanner }: Reader): { readonly min: number; readonly max: number } | undefined {
-  const quantifier = scanner.match(QUANTIFIER)
+function parseBounds({ scanner }: ParserState): { readonly min: number; readonly max: number } | undefined {
+  const quantifier = scanner.consumeMatch(QUANTIFIER)
   if (quantifier === undefined) return undefined
   const [, symbol, least, comma, most] = quantifier
   if (symbol !== undefined) return { min: symbol === '+' ? 1 : 0, max: symbol === '?' ? 1 : Infinity }
   const min = Number(least)
   const max = comma === undefined ? min : most ? Number(most) : Infinity
-  if (min > MOST || (max > MOST && max !== Infinity))
-    throw new PatternFault(`a quantifier counts to more than ${MOST}`)
-  if (max < min) throw new PatternFault('the numbers of a quantifier are out of order')
+  if (min > MAX_REPETITIONS || (max > MAX_REPETITIONS && max !== Infinity))
+    throw new PatternError(`a quantifier counts to more than ${MAX_REPETITIONS}`)
+  if (max < min) throw new PatternError('the numbers of a quantifier are out of order')
   return { min, max }
 }
 
 function failUnrepeatable(): never {
-  throw new PatternFault('a quantifier follows nothing that can be repeated')
+  throw new PatternError('a quantifier follows nothing that can be repeated')
 }
 
 const ANCHORS: Readonly<Record<string, AssertionKind>> = {
@@ -166,25 +181,26 @@ const CARRIAGE_RETURN: Node = { type: 'character', code: 13 }
 const LINE_FEED: Node = { type: 'character', code: 10 }
 const ANY_NEWLINE: Node = {
   type: 'atomic',
-  body: choice([sequence([CARRIAGE_RETURN, LINE_FEED]), set(shorthandSet('v', false))]),
+  body: alternationOf([sequenceOf([CARRIAGE_RETURN, LINE_FEED]), characterSet(shorthandSet('v', false))]),
 }
 
 /** Reads what follows a backslash outside of classes. */
-function readEscape(reader: Reader): Atom {
+function parseEscape(reader: ParserState): Atom {
   const { scanner, modes, options } = reader
-  const code = readCharacterEscape(scanner)
-  if (code !== undefined) return literal(code, options)
-  const shorthand = scanner.match(/[dDhHsSvVwW]/y)
-  if (shorthand !== undefined) return repeatable(set(shorthandSet(shorthand[0], modes.unicode)))
-  const anchor = ANCHORS[scanner.match(/[AzZG]/y)?.[0] ?? '']
-  if (anchor !== undefined) return assertion(anchor)
-  if (scanner.take('b')) return assertion(modes.unicode ? 'unicode-word-edge' : 'word-edge')
-  if (scanner.take('B')) return assertion(modes.unicode ? 'not-unicode-word-edge' : 'not-word-edge')
-  if (scanner.take('K')) return { node: { type: 'keep' }, repeatable: false }
-  if (scanner.take('R')) return repeatable(ANY_NEWLINE)
-  if (scanner.match(/N(?!\{(?!\d+(?:,\d*)?\}))/y) !== undefined)
-    return repeatable(set(shorthandSet('n', false), true))
-  const property = scanner.match(/([pP])(?:\{([^}]*)\}|([a-zA-Z]))/y)
-  if (property === undefined) return readReference(reader)
-  return repeatable(set(propertySet(property[2] ?? property[3] ?? '', property[1] === 'P')))
+  const code = parseCharacterEscape(scanner)
+  if (code !== undefined) return literalAtom(code, options)
+  const shorthand = scanner.consumeMatch(/[dDhHsSvVwW]/y)
+  if (shorthand !== undefined) return repeatableAtom(characterSet(shorthandSet(shorthand[0], modes.unicode)))
+  const anchor = ANCHORS[scanner.consumeMatch(/[AzZG]/y)?.[0] ?? '']
+  if (anchor !== undefined) return assertionAtom(anchor)
+  if (scanner.consume('b')) return assertionAtom(modes.unicode ? 'unicode-word-boundary' : 'word-boundary')
+  if (scanner.consume('B'))
+    return assertionAtom(modes.unicode ? 'not-unicode-word-boundary' : 'not-word-boundary')
+  if (scanner.consume('K')) return { node: { type: 'keep' }, isRepeatable: false }
+  if (scanner.consume('R')) return repeatableAtom(ANY_NEWLINE)
+  if (scanner.consumeMatch(/N(?!\{(?!\d+(?:,\d*)?\}))/y) !== undefined)
+    return repeatableAtom(characterSet(shorthandSet('n', false), true))
+  const property = scanner.consumeMatch(/([pP])(?:\{([^}]*)\}|([a-zA-Z]))/y)
+  if (property === undefined) return parseReference(reader)
+  return repeatableAtom(characterSet(propertySet(property[2] ?? property[3] ?? '', property[1] === 'P')))
 }

@@ -1,2 +1,2 @@
 /** Why a pattern cannot be run, worded to follow "The pattern counts as no match: ". */
-export class PatternFault extends Error {}
+export class PatternError extends Error {}

@@ -1,12 +1,12 @@
-import type { Range } from './ast.ts'
+import type { CodePointRange } from './ast.ts'
 
 /** A range of one code point. */
-export function single(code: number): Range {
+export function singleCodePoint(code: number): CodePointRange {
   return { from: code, to: code }
 }
 
 /** The ranges between the characters of each pair, such as `'az'`; a lone character stands for itself. */
-export function rangesOf(...pairs: readonly string[]): readonly Range[] {
+export function rangesOf(...pairs: readonly string[]): readonly CodePointRange[] {
   return pairs.map((pair) => {
     const [from = 0, to = from] = [...pair].map((character) => character.codePointAt(0) ?? 0)
     return { from, to }
@@ -14,8 +14,8 @@ export function rangesOf(...pairs: readonly string[]): readonly Range[] {
 }
 
 /** In ascending order, without overlaps. */
-export function mergeRanges(ranges: readonly Range[]): readonly Range[] {
-  const merged: Range[] = []
+export function mergeRanges(ranges: readonly CodePointRange[]): readonly CodePointRange[] {
+  const merged: CodePointRange[] = []
   for (const range of ranges.toSorted((a, b) => a.from - b.from)) {
     const last = merged.at(-1)
     if (last === undefined || range.from > last.to + 1) merged.push(range)
@@ -25,8 +25,8 @@ export function mergeRanges(ranges: readonly Range[]): readonly Range[] {
 }
 
 /** All code points outside the ranges. */
-export function complementRanges(ranges: readonly Range[]): readonly Range[] {
-  const outside: Range[] = []
+export function complementRanges(ranges: readonly CodePointRange[]): readonly CodePointRange[] {
+  const outside: CodePointRange[] = []
   let from = 0
   for (const range of mergeRanges(ranges)) {
     if (range.from > from) outside.push({ from, to: range.from - 1 })

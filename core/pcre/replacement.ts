@@ -7,10 +7,10 @@ export function literalReplacement(text: string): Replacement {
 }
 
 /** Reads a replacement as `preg_replace` does: `$1`, `${1}` and `\1` are groups, `\\` and `\$` lose a backslash. */
-export function readReplacement(text: string): Replacement {
+export function parseReplacement(text: string): Replacement {
   const pieces: (string | number)[] = []
   let from = 0
-  for (const found of text.matchAll(SPECIAL)) {
+  for (const found of text.matchAll(ESCAPE_OR_GROUP)) {
     const [whole, literal, ...groups] = found
     pieces.push(text.slice(from, found.index), literal ?? Number(groups.find((group) => group !== undefined)))
     from = found.index + whole.length
@@ -18,4 +18,4 @@ export function readReplacement(text: string): Replacement {
   return [...pieces, text.slice(from)]
 }
 
-const SPECIAL = /\\([\\$])|\\(\d{1,2})|\$(\d{1,2})|\$\{(\d{1,2})\}/g
+const ESCAPE_OR_GROUP = /\\([\\$])|\\(\d{1,2})|\$(\d{1,2})|\$\{(\d{1,2})\}/g

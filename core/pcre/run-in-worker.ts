@@ -4,22 +4,22 @@ import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
 import { startThread } from '../process/start-thread.ts'
 
 /** A run of RE2: a test, or with a template (as JavaScript writes it) a replacement of all matches. */
-export interface ApartJob {
+export interface Re2Job {
   readonly source: string
   readonly text: string
   readonly template: string | undefined
 }
 
 /** What the thread is given at its start. */
-export interface ApartData {
+export interface Re2WorkerData {
   readonly port: MessagePort
   /** 1 when the thread is free. */
-  readonly signal: Int32Array
+  readonly status: Int32Array
 }
 
 /** Resolves when the thread is there: who uses it before has to do without. */
-export async function startApart(): Promise<void> {
-  thread ??= start()
+export async function startRe2Worker(): Promise<void> {
+  thread ??= spawnRe2Worker()
   await thread.started
 }
 
@@ -27,13 +27,13 @@ export async function startApart(): Promise<void> {
  * Runs RE2 on a thread of its own, waiting for at most `milliseconds`; undefined when that was not enough. While the
  * thread is not free (it starts on first use, and a run that was given up goes on to its end) `otherwise` does the work.
  */
-export function runApart<Result extends string | boolean>(
-  job: ApartJob,
+export function runInRe2Worker<Result extends string | boolean>(
+  job: Re2Job,
   milliseconds: number,
   otherwise: () => Result | undefined,
 ): Result | undefined {
-  thread ??= start()
-  const { port, signal } = thread
+  thread ??= spawnRe2Worker()
+  const { port, status: signal } = thread
   if (Atomics.load(signal, 0) !== FREE) return otherwise()
   // The answer of a run that was given up.
   receiveMessageOnPort(port)
@@ -48,18 +48,18 @@ export function runApart<Result extends string | boolean>(
 const BUSY = 0
 const FREE = 1
 
-interface Thread extends ApartData {
+interface Re2Worker extends Re2WorkerData {
   readonly started: Promise<unknown>
 }
 
-let thread: Thread | undefined
+let thread: Re2Worker | undefined
 
-function start(): Thread {
+function spawnRe2Worker(): Re2Worker {
   const { port1, port2 } = new MessageChannel()
   const signal = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const worker = startThread('./worker', import.meta.url, {
     name: 'patterns',
-    workerData: { port: port2, signal } satisfies ApartData,
+    workerData: { port: port2, status: signal } satisfies Re2WorkerData,
     transferList: [port2],
   })
   const started = Promise.race([once(worker, 'message'), once(worker, 'exit')]).catch(() => undefined)
@@ -70,5 +70,5 @@ function start(): Thread {
     port1.close()
     thread = undefined
   })
-  return { port: port1, signal, started }
+  return { port: port1, status: signal, started }
 }

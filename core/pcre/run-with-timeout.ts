@@ -6,34 +6,34 @@ import { createContext, Script } from 'node:vm'
  * The watch goes by the clock. A job that was ended although this process hardly ran begins again: on a busy machine a
  * rule must not be let off for what others do.
  */
-export function runWithin<Result>(milliseconds: number, job: () => Result): Result | undefined {
-  for (let time = 1; time <= MOST_TRIES; time++) {
-    const before = processorTime()
-    const outcome = tryWithin(milliseconds, job)
+export function runWithTimeout<Result>(milliseconds: number, job: () => Result): Result | undefined {
+  for (let time = 1; time <= MAX_TRIES; time++) {
+    const before = processCpuMs()
+    const outcome = tryWithTimeout(milliseconds, job)
     if (outcome !== undefined) return outcome.result
-    if (processorTime() - before >= milliseconds / 2) return undefined
+    if (processCpuMs() - before >= milliseconds / 2) return undefined
   }
   return undefined
 }
 
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 /** Milliseconds that the processor has worked for this process, on any thread. */
-export function processorTime(): number {
+export function processCpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }
 
-function tryWithin<Result>(milliseconds: number, job: () => Result): { result: Result } | undefined {
+function tryWithTimeout<Result>(milliseconds: number, job: () => Result): { result: Result } | undefined {
   let outcome: { result: Result } | undefined
   sandbox.job = () => {
     outcome = { result: job() }
   }
   try {
-    CALL.runInContext(sandbox, { timeout: Math.max(1, Math.floor(milliseconds)) })
+    CALL_JOB.runInContext(sandbox, { timeout: Math.max(1, Math.floor(milliseconds)) })
   } catch (error) {
     // On a busy machine the watching thread can wake up late, and call a job late that has long been done.
-    if (!isTimeout(error) && !isStackOverflow(error)) throw error
+    if (!isTimeoutError(error) && !isStackOverflow(error)) throw error
   } finally {
     sandbox.job = () => {}
   }
@@ -44,13 +44,13 @@ function tryWithin<Result>(milliseconds: number, job: () => Result): { result: R
 const sandbox: { job: () => void } = { job: () => {} }
 createContext(sandbox)
 
-const CALL = new Script('job()')
+const CALL_JOB = new Script('job()')
 
 // The first call takes milliseconds, which no request should pay.
-CALL.runInContext(sandbox, { timeout: 1000 })
+CALL_JOB.runInContext(sandbox, { timeout: 1000 })
 
 /** V8 raises it in the sandbox's realm, so it is no `Error` of ours. */
-function isTimeout(error: unknown): boolean {
+function isTimeoutError(error: unknown): boolean {
   return codeOf(error) === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 }
 

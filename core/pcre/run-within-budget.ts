@@ -1,25 +1,25 @@
-import type { Budget } from './budget.ts'
-import type { LinearMatcher, Matcher } from './matcher.ts'
+import type { PatternBudget } from './budget.ts'
+import type { EngineMatcher, Re2Matcher } from './matcher.ts'
 import type { Replacement } from './replacement.ts'
-import { processorTime } from './run-with-timeout.ts'
+import { processCpuMs } from './run-with-timeout.ts'
 
 /** How a pattern is run. Over the budget it matches nothing, and the budget notes it. */
-export interface Runs {
-  test(text: string, budget: Budget): boolean
+export interface PatternRunner {
+  test(text: string, budget: PatternBudget): boolean
   /** The text with every match replaced; empty matches are left alone. */
-  replace(text: string, replacement: Replacement, budget: Budget): string
+  replace(text: string, replacement: Replacement, budget: PatternBudget): string
   /**
    * Whether the text can be run through, or with a replacement rewritten, here and now; if not, the runs apart are for it:
    * they hold up nobody.
    */
   isQuick(text: string, replacement?: Replacement): boolean
-  testApart(text: string, budget: Budget): Promise<boolean>
-  replaceApart(text: string, replacement: Replacement, budget: Budget): Promise<string>
+  testAsync(text: string, budget: PatternBudget): Promise<boolean>
+  replaceAsync(text: string, replacement: Replacement, budget: PatternBudget): Promise<string>
 }
 
 /** RE2 needs no budget: what is not quick can go to another thread, where nobody has to wait for it. */
-export function runLinear(name: string, matcher: LinearMatcher): Runs {
-  const budgeted = runBudgeted(name, matcher)
+export function createRe2Runner(name: string, matcher: Re2Matcher): PatternRunner {
+  const budgeted = createBudgetedRunner(name, matcher)
   return {
     isQuick: matcher.isQuick,
     test(text, budget) {
@@ -32,28 +32,28 @@ export function runLinear(name: string, matcher: LinearMatcher): Runs {
         : undefined
       return replaced ?? budgeted.replace(text, replacement, budget)
     },
-    testApart: async (text, budget) => (await matcher.testApart(text)) ?? budgeted.test(text, budget),
-    replaceApart: async (text, replacement, budget) =>
-      (await matcher.replaceApart(text, replacement)) ?? budgeted.replace(text, replacement, budget),
+    testAsync: async (text, budget) => (await matcher.testAsync(text)) ?? budgeted.test(text, budget),
+    replaceAsync: async (text, replacement, budget) =>
+      (await matcher.replaceAsync(text, replacement)) ?? budgeted.replace(text, replacement, budget),
   }
 }
 
-export function runBudgeted(name: string, matcher: Matcher): Runs {
-  const test: Runs['test'] = (text, budget) =>
-    spend(budget, name, (time) => matcher.test(text, time)) ?? false
-  const replace: Runs['replace'] = (text, replacement, budget) =>
-    spend(budget, name, (time) => matcher.replace(text, replacement, time)) ?? text
+export function createBudgetedRunner(name: string, matcher: EngineMatcher): PatternRunner {
+  const test: PatternRunner['test'] = (text, budget) =>
+    runWithinBudget(budget, name, (time) => matcher.test(text, time)) ?? false
+  const replace: PatternRunner['replace'] = (text, replacement, budget) =>
+    runWithinBudget(budget, name, (time) => matcher.replace(text, replacement, time)) ?? text
   return {
     test,
     replace,
     isQuick: () => true,
-    testApart: async (...given) => test(...given),
-    replaceApart: async (...given) => replace(...given),
+    testAsync: async (...given) => test(...given),
+    replaceAsync: async (...given) => replace(...given),
   }
 }
 
 /** Asks RE2 first, where it knows a pattern that matches more: most texts never get as far as backtracking. */
-export function guard(matcher: Matcher, linear: Matcher | undefined): Matcher {
+export function withRe2Prefilter(matcher: EngineMatcher, linear: EngineMatcher | undefined): EngineMatcher {
   if (linear === undefined) return matcher
   return {
     test(text, milliseconds) {
@@ -69,20 +69,20 @@ export function guard(matcher: Matcher, linear: Matcher | undefined): Matcher {
   }
 }
 
-function spend<Result>(
-  budget: Budget,
+function runWithinBudget<Result>(
+  budget: PatternBudget,
   name: string,
   run: (milliseconds: number) => Result | undefined,
 ): Result | undefined {
-  if (budget.remaining() <= 0) {
-    budget.overrun(name)
+  if (budget.remainingMs() <= 0) {
+    budget.recordOverrun(name)
     return undefined
   }
   const start = performance.now()
-  const before = processorTime()
-  const result = run(budget.share())
+  const before = processCpuMs()
+  const result = run(budget.shareMs())
   // The lesser of both: the clock runs on while others have the processor, and its time counts what other threads did.
-  budget.spend(Math.min(performance.now() - start, processorTime() - before))
-  if (result === undefined) budget.overrun(name)
+  budget.spend(Math.min(performance.now() - start, processCpuMs() - before))
+  if (result === undefined) budget.recordOverrun(name)
   return result
 }

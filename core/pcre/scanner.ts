@@ -7,24 +7,24 @@ export class Scanner {
     this.text = text
   }
 
-  get atEnd(): boolean {
+  get isAtEnd(): boolean {
     return this.position >= this.text.length
   }
 
   /** Whether the text goes on with `expected`. */
-  sees(expected: string): boolean {
+  isNext(expected: string): boolean {
     return this.text.startsWith(expected, this.position)
   }
 
   /** Steps over `expected` if the text goes on with it. */
-  take(expected: string): boolean {
-    const found = this.sees(expected)
+  consume(expected: string): boolean {
+    const found = this.isNext(expected)
     if (found) this.position += expected.length
     return found
   }
 
   /** Steps over what the sticky expression matches here. */
-  match(expression: RegExp): RegExpExecArray | undefined {
+  consumeMatch(expression: RegExp): RegExpExecArray | undefined {
     expression.lastIndex = this.position
     const match = expression.exec(this.text)
     if (match === null) return undefined
@@ -33,7 +33,7 @@ export class Scanner {
   }
 
   /** Steps over one code point; not to be called at the end. */
-  next(): number {
+  consumeCodePoint(): number {
     const code = this.text.codePointAt(this.position) ?? 0
     this.position += code > 0xffff ? 2 : 1
     return code

@@ -1,9 +1,9 @@
 import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { compileLiteral, compilePattern, type Pattern } from '../../core/pcre/compile.ts'
+import { type CompiledPattern, compileLiteral, compilePattern } from '../../core/pcre/compile.ts'
 import type { Replacement } from '../../core/pcre/replacement.ts'
-import { literalReplacement, readReplacement } from '../../core/pcre/replacement.ts'
+import { literalReplacement, parseReplacement } from '../../core/pcre/replacement.ts'
 
-import { startApart } from '../../core/pcre/run-in-worker.ts'
+import { startRe2Worker } from '../../core/pcre/run-in-worker.ts'
 import { compilePatternSet, type Found } from '../../core/text/pattern-set.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 
@@ -12,7 +12,7 @@ const DEFAULT_REPLACEMENT = '[redacted]'
 /** A rule ready to run. */
 export interface CompiledRule {
   readonly rule: FirewallRule
-  readonly pattern: Pattern
+  readonly pattern: CompiledPattern
   readonly replacement: Replacement
   /** The automaton that all patterns are searched with says the same as the pattern itself. */
   readonly isCertain: boolean
@@ -57,12 +57,12 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
   }
 
   // Only patterns that backtrack need it, and a thread is not cheap: most installations never start it.
-  if (rules.some(({ pattern }) => pattern.engine !== 're2')) await startApart()
+  if (rules.some(({ pattern }) => pattern.engine !== 're2')) await startRe2Worker()
 
   const places = [...rules.keys()]
   const indexed = places.filter((place) => isIndexed(rules[place]?.pattern))
   const others = places.filter((place) => !isIndexed(rules[place]?.pattern))
-  const set = await compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
+  const set = await compilePatternSet(indexed.map((place) => rules[place]?.pattern.re2SetSource ?? ''))
 
   function candidatesOf(found: Found): Candidates {
     // The automaton gave up: each rule is looked at by itself, for none may be skipped.
@@ -93,13 +93,13 @@ function compileRule(rule: FirewallRule): CompiledRule | undefined {
   return {
     rule,
     pattern,
-    replacement: isLiteral ? literalReplacement(text) : readReplacement(text),
+    replacement: isLiteral ? literalReplacement(text) : parseReplacement(text),
     isCertain: isIndexed(pattern) && pattern.engine === 're2',
     applied: { kind: 'firewall', rule_id: rule.id, name: rule.name, action: rule.action, outcome: 'applied' },
     warning: { code: 'firewall', message: `Firewall rule "${rule.name}" triggered.` },
   }
 }
 
-function isIndexed(pattern: Pattern | undefined): boolean {
-  return pattern?.automaton !== undefined && pattern.positions <= MOST_POSITIONS
+function isIndexed(pattern: CompiledPattern | undefined): boolean {
+  return pattern?.re2SetSource !== undefined && pattern.positions <= MOST_POSITIONS
 }

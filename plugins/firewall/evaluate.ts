@@ -1,6 +1,6 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import type { Budget } from '../../core/pcre/budget.ts'
-import { createBudget } from '../../core/pcre/budget.ts'
+import type { PatternBudget } from '../../core/pcre/budget.ts'
+import { createPatternBudget } from '../../core/pcre/budget.ts'
 
 import { mapRequestTexts, requestTexts, stringValues } from '../../core/text/request-texts.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
@@ -28,7 +28,7 @@ const MOST_SEARCHES = 16
 export function evaluateFirewall(
   firewall: CompiledFirewall,
   request: ChatRequest,
-  budget?: Budget,
+  budget?: PatternBudget,
 ): MaybePromise<FirewallOutcome> {
   if (firewall.rules.length === 0) return untouched(request)
   const texts = requestTexts(request)
@@ -36,7 +36,7 @@ export function evaluateFirewall(
     if (candidates.places.length === 0) return untouched(request)
     if (candidates.found && candidates.places.every((place) => needsNoLook(firewall.rules[place])))
       return applyFound(firewall, request, candidates.places)
-    return evaluateEach(firewall, request, texts, candidates, budget ?? createBudget())
+    return evaluateEach(firewall, request, texts, candidates, budget ?? createPatternBudget())
   })
 }
 
@@ -68,7 +68,7 @@ async function evaluateEach(
   request: ChatRequest,
   textsOfRequest: readonly string[],
   found: Candidates,
-  budget: Budget,
+  budget: PatternBudget,
 ): Promise<FirewallOutcome> {
   let current = request
   let texts = textsOfRequest
@@ -123,10 +123,10 @@ function untouched(request: ChatRequest): FirewallOutcome {
 async function isFound(
   { pattern }: CompiledRule,
   texts: readonly string[],
-  budget: Budget,
+  budget: PatternBudget,
 ): Promise<boolean> {
   for (const text of texts) {
-    if (pattern.isQuick(text) ? pattern.test(text, budget) : await pattern.testApart(text, budget))
+    if (pattern.isQuick(text) ? pattern.test(text, budget) : await pattern.testAsync(text, budget))
       return true
   }
   return false
@@ -136,12 +136,12 @@ async function isFound(
 async function maskTexts(
   { pattern, replacement }: CompiledRule,
   request: ChatRequest,
-  budget: Budget,
+  budget: PatternBudget,
 ): Promise<ChatRequest> {
   const done = new Map<string, string>()
   for (const text of stringValues(request)) {
     if (!pattern.isQuick(text, replacement))
-      done.set(text, await pattern.replaceApart(text, replacement, budget))
+      done.set(text, await pattern.replaceAsync(text, replacement, budget))
   }
   return mapRequestTexts(request, (text) => done.get(text) ?? pattern.replace(text, replacement, budget))
 }

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { createBudget } from '../../../../core/pcre/budget.ts'
-import { compilePattern, type Pattern } from '../../../../core/pcre/compile.ts'
-import { readReplacement } from '../../../../core/pcre/replacement.ts'
-import { startApart } from '../../../../core/pcre/run-in-worker.ts'
+import { createPatternBudget } from '../../../../core/pcre/budget.ts'
+import { type CompiledPattern, compilePattern } from '../../../../core/pcre/compile.ts'
+import { parseReplacement } from '../../../../core/pcre/replacement.ts'
+import { startRe2Worker } from '../../../../core/pcre/run-in-worker.ts'
 
-const MASK = readReplacement('x')
+const MASK = parseReplacement('x')
 
 /** Generous for a busy machine; what is stopped here would take seconds to centuries. */
 const SLACK = 60
@@ -14,7 +14,7 @@ const RUNAWAY = '(a+)+(?![a!])'
 const BAIT = `${'a'.repeat(40)}!`
 
 describe('the budget of firewall patterns', () => {
-  before(startApart)
+  before(startRe2Worker)
 
   for (const [pattern, text] of [
     ['(a+)+$', `${'a'.repeat(100_000)}!`],
@@ -33,8 +33,8 @@ describe('the budget of firewall patterns', () => {
   ] as const) {
     it(`holds for ${pattern} on ${text.length} characters`, () => {
       const compiled = compile(pattern)
-      expect(timeOf(() => compiled.test(text, createBudget()))).to.be.below(SLACK)
-      expect(timeOf(() => compiled.replace(text, MASK, createBudget()))).to.be.below(SLACK)
+      expect(timeOf(() => compiled.test(text, createPatternBudget()))).to.be.below(SLACK)
+      expect(timeOf(() => compiled.replace(text, MASK, createPatternBudget()))).to.be.below(SLACK)
     })
   }
 
@@ -57,61 +57,61 @@ describe('the budget of firewall patterns', () => {
       const compiled = compilePattern(pattern)
       expect(performance.now() - start).to.be.below(4 * SLACK)
       if ('error' in compiled) return
-      expect(timeOf(() => compiled.test('a'.repeat(100_000), createBudget()))).to.be.below(SLACK)
+      expect(timeOf(() => compiled.test('a'.repeat(100_000), createPatternBudget()))).to.be.below(SLACK)
     })
   }
 
   it('holds for a mask that would make a gigabyte of a text', () => {
     const text = 'a'.repeat(100_000)
-    const replacement = readReplacement('x'.repeat(10_000))
-    expect(timeOf(() => compile('.').replace(text, replacement, createBudget()))).to.be.below(SLACK)
+    const replacement = parseReplacement('x'.repeat(10_000))
+    expect(timeOf(() => compile('.').replace(text, replacement, createPatternBudget()))).to.be.below(SLACK)
   })
 
   it('notes the pattern that ran over and counts it as no match', () => {
-    const budget = createBudget()
+    const budget = createPatternBudget()
     expect(compile(RUNAWAY).test(BAIT, budget)).to.equal(false)
     expect(budget.overruns).to.deep.equal([RUNAWAY])
   })
 
   it('leaves the text as it is when a mask runs over', () => {
-    const budget = createBudget()
+    const budget = createPatternBudget()
     const text = BAIT
     expect(compile(RUNAWAY).replace(text, MASK, budget)).to.equal(text)
     expect(budget.overruns).to.deep.equal([RUNAWAY])
   })
 
   it('is shared by all patterns of a request', () => {
-    const budget = createBudget()
+    const budget = createPatternBudget()
     const patterns = Array.from({ length: 50 }, (_, at) => compile(`${RUNAWAY}|b{${at + 1}}`))
     const time = timeOf(() => patterns.map((pattern) => pattern.test(BAIT, budget)))
     expect(time).to.be.below(SLACK)
     expect(budget.overruns).to.have.length(50)
-    expect(budget.remaining()).to.be.below(1)
+    expect(budget.remainingMs()).to.be.below(1)
   })
 
   it('leaves something for the patterns behind one that runs away', () => {
-    const budget = createBudget()
+    const budget = createPatternBudget()
     compile(RUNAWAY).test(BAIT, budget)
     expect(compile('secret').test('a SECRET', budget)).to.equal(true)
   })
 
   it('is fresh for the next request', () => {
-    const spent = createBudget(0)
+    const spent = createPatternBudget(0)
     const pattern = compile('a(?=b)')
     expect(pattern.test('ab', spent)).to.equal(false)
     expect(spent.overruns).to.deep.equal(['a(?=b)'])
-    expect(pattern.test('ab', createBudget())).to.equal(true)
+    expect(pattern.test('ab', createPatternBudget())).to.equal(true)
   })
 
   it('hardly matters to honest patterns on long texts', () => {
     const text = `${'lorem ipsum dolor sit amet, '.repeat(3_600)} card 4111 1111 1111 1111`
-    const budget = createBudget(1000)
+    const budget = createPatternBudget(1000)
     expect(compile('(?<!\\d)(?:\\d[ -]?){13,16}(?!\\d)').test(text, budget)).to.equal(true)
     expect(budget.overruns).to.deep.equal([])
   })
 })
 
-function compile(pattern: string): Pattern {
+function compile(pattern: string): CompiledPattern {
   const compiled = compilePattern(pattern)
   if ('error' in compiled) throw new Error(`${pattern}: ${compiled.error}`)
   return compiled

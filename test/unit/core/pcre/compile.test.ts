@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import RE2 from 're2'
-import { createBudget } from '../../../../core/pcre/budget.ts'
-import { compileLiteral, compilePattern, type Pattern } from '../../../../core/pcre/compile.ts'
-import { literalReplacement, readReplacement } from '../../../../core/pcre/replacement.ts'
+import { createPatternBudget } from '../../../../core/pcre/budget.ts'
+import { type CompiledPattern, compileLiteral, compilePattern } from '../../../../core/pcre/compile.ts'
+import { literalReplacement, parseReplacement } from '../../../../core/pcre/replacement.ts'
 
 import { ROOT } from '../../../support/root.ts'
 
@@ -62,7 +62,7 @@ describe('firewall patterns', () => {
   it('share one automaton whatever their modifiers', () => {
     const patterns = ['/a.b/s', '/A$/m', 'c d', '/E/', '/(?<=x)f/i'].map(compile)
     const set = new RE2.Set(
-      patterns.map(({ automaton }) => automaton ?? ''),
+      patterns.map(({ re2SetSource: automaton }) => automaton ?? ''),
       'u',
     )
     expect(set.match('a\nb').toSorted()).to.deep.equal([0])
@@ -72,30 +72,30 @@ describe('firewall patterns', () => {
   })
 
   it('find literals in any case', () => {
-    expect(literal('Straße.').test('STRAẞE.', createBudget())).to.equal(true)
-    expect(literal('a.b').test('axb', createBudget())).to.equal(false)
+    expect(literal('Straße.').test('STRAẞE.', createPatternBudget())).to.equal(true)
+    expect(literal('a.b').test('axb', createPatternBudget())).to.equal(false)
   })
 
   it('find literals of a thousand characters', () => {
     for (const letter of ['a', 'я', '漢', '.']) {
       const text = letter.repeat(1000)
-      expect(literal(text).test(`x${text}`, createBudget(1000))).to.equal(true)
+      expect(literal(text).test(`x${text}`, createPatternBudget(1000))).to.equal(true)
     }
   })
 
   it('replace literals literally', () => {
-    const replaced = literal('a.b').replace('xA.Bx', literalReplacement('$0\\1'), createBudget())
+    const replaced = literal('a.b').replace('xA.Bx', literalReplacement('$0\\1'), createPatternBudget())
     expect(replaced).to.equal('x$0\\1x')
   })
 })
 
-function compile(pattern: string): Pattern {
+function compile(pattern: string): CompiledPattern {
   const compiled = compilePattern(pattern)
   if ('error' in compiled) throw new Error(`${pattern}: ${compiled.error}`)
   return compiled
 }
 
-function literal(text: string): Pattern {
+function literal(text: string): CompiledPattern {
   const compiled = compileLiteral(text)
   if ('error' in compiled) throw new Error(`${text}: ${compiled.error}`)
   return compiled
@@ -106,8 +106,8 @@ function run({ pattern, subject, replacement, matches }: Row) {
   const compiled = compilePattern(pattern)
   if ('error' in compiled) return matches === null ? 'refused' : { matches: false, replaced: subject }
   return {
-    matches: compiled.test(subject, createBudget(2000)),
-    replaced: compiled.replace(subject, readReplacement(replacement), createBudget(2000)),
+    matches: compiled.test(subject, createPatternBudget(2000)),
+    replaced: compiled.replace(subject, parseReplacement(replacement), createPatternBudget(2000)),
   }
 }
 

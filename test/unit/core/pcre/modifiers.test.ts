@@ -1,42 +1,42 @@
 import { expect } from 'chai'
-import { createBudget } from '../../../../core/pcre/budget.ts'
+import { createPatternBudget } from '../../../../core/pcre/budget.ts'
 import { compilePattern } from '../../../../core/pcre/compile.ts'
-import { readDelimiters } from '../../../../core/pcre/modifiers.ts'
+import { parseDelimiters } from '../../../../core/pcre/modifiers.ts'
 
 describe('the delimiters of a firewall pattern', () => {
   it('are added, ignoring case, to a pattern without', () => {
-    expect(readDelimiters('a+')).to.deep.equal({ body: 'a+', modifiers: 'i' })
+    expect(parseDelimiters('a+')).to.deep.equal({ body: 'a+', modifiers: 'i' })
   })
 
   for (const delimiter of '/#~!@%;,|') {
     it(`may be ${delimiter}`, () => {
       const pattern = `${delimiter}a+${delimiter}ms`
-      expect(readDelimiters(pattern)).to.deep.equal({ body: 'a+', modifiers: 'ms' })
+      expect(parseDelimiters(pattern)).to.deep.equal({ body: 'a+', modifiers: 'ms' })
     })
   }
 
   it('are not brackets', () => {
     for (const pattern of ['(foo)', '[a-z]', '{a}', '<a>']) {
-      expect(readDelimiters(pattern)).to.deep.equal({ body: pattern, modifiers: 'i' })
+      expect(parseDelimiters(pattern)).to.deep.equal({ body: pattern, modifiers: 'i' })
     }
   })
 
   it('are part of the pattern when something else than a modifier follows', () => {
-    expect(readDelimiters('/a/e')).to.deep.equal({ body: '/a/e', modifiers: 'i' })
+    expect(parseDelimiters('/a/e')).to.deep.equal({ body: '/a/e', modifiers: 'i' })
   })
 
   it('are part of the pattern when there is only one', () => {
-    expect(readDelimiters('/usr')).to.deep.equal({ body: '/usr', modifiers: 'i' })
-    expect(readDelimiters('/')).to.deep.equal({ body: '/', modifiers: 'i' })
+    expect(parseDelimiters('/usr')).to.deep.equal({ body: '/usr', modifiers: 'i' })
+    expect(parseDelimiters('/')).to.deep.equal({ body: '/', modifiers: 'i' })
   })
 
   it('may hold several lines', () => {
-    expect(readDelimiters('/a\nb/x')).to.deep.equal({ body: 'a\nb', modifiers: 'x' })
+    expect(parseDelimiters('/a\nb/x')).to.deep.equal({ body: 'a\nb', modifiers: 'x' })
   })
 
   it('need no escape within a pattern that has none', () => {
     const pattern = compilePattern('https?://evil')
     if ('error' in pattern) throw new Error(pattern.error)
-    expect(pattern.test('see HTTP://EVIL.example', createBudget())).to.equal(true)
+    expect(pattern.test('see HTTP://EVIL.example', createPatternBudget())).to.equal(true)
   })
 })

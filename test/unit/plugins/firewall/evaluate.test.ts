@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { ChatRequest, FirewallRule } from '../../../../core/contract/index.ts'
-import { createBudget } from '../../../../core/pcre/budget.ts'
+import { createPatternBudget } from '../../../../core/pcre/budget.ts'
 
 import { compileFirewall } from '../../../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../../../plugins/firewall/evaluate.ts'
@@ -150,7 +150,7 @@ describe('the firewall', () => {
 
   it('obeys patterns of RE2 however little time is left', async () => {
     const firewall = await compileFirewall(ruleSet([firewallRule({ type: 'regex', pattern: 'secret' })]))
-    const { request: passed } = await evaluateFirewall(firewall, request('a secret'), createBudget(0))
+    const { request: passed } = await evaluateFirewall(firewall, request('a secret'), createPatternBudget(0))
     expect(passed.messages[0]?.content).to.equal('a [redacted]')
   })
 
