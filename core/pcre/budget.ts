@@ -1,19 +1,22 @@
-/** The time that all patterns of one request may take together, in milliseconds. */
+/**
+ * The time that all patterns of one request may take together. Times are milliseconds of CPU or wall-clock
+ * time, whichever is less.
+ */
 export interface PatternBudget {
   remainingMs(): number
   /**
-   * What one run of a pattern may take: half of what remains, so that a pattern that runs away leaves something to the
-   * rules behind it.
+   * The time limit for one run of a pattern: half of what remains, so that a runaway pattern leaves time for
+   * the rules after it.
    */
   shareMs(): number
   spend(milliseconds: number): void
-  /** Notes that a pattern was stopped, or not started, and counted as no match. */
+  /** Records that a run of a pattern was stopped or not started, and so counted as no match. */
   recordOverrun(pattern: string): void
-  /** The patterns that were stopped, once for each time. */
+  /** The recorded overruns, one entry per run. */
   readonly overruns: readonly string[]
 }
 
-/** A fresh budget; one per request. */
+/** Creates the budget of one request. */
 export function createPatternBudget(milliseconds = 10): PatternBudget {
   const overruns: string[] = []
   let remaining = milliseconds

@@ -2,32 +2,38 @@ import type { CodePointRange, SetItem } from './ast.ts'
 import { PatternError } from './pattern-error.ts'
 import { complementRanges, rangesOf, singleCodePoint } from './ranges.ts'
 
-/** The set of `\d`, `\W` and their like; ASCII unless `unicode`, as in PHP without and with `u`. */
+/**
+ * Returns the set of a shorthand such as `d` or `W`. It is limited to ASCII unless `unicode` is true, as in
+ * PHP without and with the modifier `u`.
+ */
 export function shorthandSet(letter: string, unicode: boolean): readonly SetItem[] {
   const name = letter.toLowerCase()
   const items = (unicode ? UNICODE_SHORTHANDS[name] : undefined) ?? SHORTHANDS[name] ?? []
   return letter === name ? items : complementSet(items)
 }
 
-/** The set of a POSIX class such as `alpha`, which `caseless` widens where PHP does. */
+/**
+ * Returns the set of a POSIX class such as `alpha`. As in PHP, `caseless` widens `lower` and `upper`. Throws
+ * a `PatternError` if the class is unknown.
+ */
 export function posixSet(
   name: string,
   negated: boolean,
   mode: { readonly unicode: boolean; readonly caseless: boolean },
 ): readonly SetItem[] {
   const isCase = name === 'upper' || name === 'lower'
-  const named = isCase && mode.caseless && !mode.unicode ? 'alpha' : name
-  const items = (mode.unicode ? UNICODE_POSIX[named] : undefined) ?? POSIX[named]
-  if (items === undefined) throw new PatternError(`[:${name}:] is no POSIX class`)
+  const className = isCase && mode.caseless && !mode.unicode ? 'alpha' : name
+  const items = (mode.unicode ? UNICODE_POSIX[className] : undefined) ?? POSIX[className]
+  if (items === undefined) throw new PatternError(`[:${name}:] is not a POSIX class`)
   return negated ? complementSet(items) : items
 }
 
-/** Characters in one of these general categories; the one-letter ones hold their subcategories. */
+/** Characters with one of these properties. A one-letter general category includes its subcategories. */
 function categorySet(...names: readonly string[]): readonly SetItem[] {
   return names.map((property) => ({ property, negated: false }))
 }
 
-/** Everything outside a set, where that is a plain union again. */
+/** Returns the complement. Throws a `PatternError` if it is not a union of ranges and properties. */
 function complementSet(items: readonly SetItem[]): readonly SetItem[] {
   if (items === UNICODE_WORD) return UNICODE_NON_WORD
   if (items.every((item) => 'from' in item)) return complementRanges(items)
@@ -37,7 +43,7 @@ function complementSet(items: readonly SetItem[]): readonly SetItem[] {
   const names = items.map((item) => ('property' in item && !item.negated ? item.property : ''))
   const all = [...(names.includes('L') ? ['L'] : LETTER_KINDS), ...OTHER_CATEGORIES]
   if (!names.every((name) => all.includes(name)))
-    throw new PatternError('this negated class cannot be evaluated with the modifier u')
+    throw new PatternError('[:^punct:], [:^graph:] and [:^print:] are not supported with the modifier u')
   return categorySet(...all.filter((category) => !names.includes(category)))
 }
 
@@ -54,7 +60,7 @@ const HORIZONTAL = rangesOf(
 const VERTICAL = rangesOf('\n\r', '\u0085', '\u2028\u2029')
 const UNICODE_SPACE = [...HORIZONTAL, ...VERTICAL]
 const UNICODE_WORD: readonly SetItem[] = [...categorySet('L', 'N'), ...rangesOf('_')]
-/** `Pc` is written out without the underscore. */
+/** Lists the category `Pc` as ranges, to leave out the underscore. */
 const UNICODE_NON_WORD: readonly SetItem[] = [
   ...categorySet('M', 'Pd', 'Ps', 'Pe', 'Pi', 'Pf', 'Po', 'S', 'Z', 'C'),
   ...rangesOf('\u203f\u2040', '\u2054', '\ufe33\ufe34', '\ufe4d\ufe4f', '\uff3f'),
@@ -92,7 +98,7 @@ const POSIX: Readonly<Record<string, readonly SetItem[]>> = {
   xdigit: rangesOf('09', 'AF', 'af'),
 }
 
-/** `Cf` without the marks that PCRE does not count as graphic. */
+/** The category `Cf` without the marks that PCRE does not count as graphic. */
 const GRAPHIC_FORMATS: readonly CodePointRange[] = [
   ...rangesOf('\u00ad', '\u0600\u0605', '\u06dd', '\u070f', '\u0890\u0891', '\u08e2', '\u200b\u200f'),
   ...rangesOf('\u202a\u202e', '\u2060\u2064', '\u206a\u206f', '\ufeff', '\ufff9\ufffb'),
@@ -119,19 +125,22 @@ const UNICODE_POSIX: Readonly<Record<string, readonly SetItem[]>> = {
   word: UNICODE_WORD,
 }
 
-/** The set of `\p{name}`: a general category, `L&`, `Any`, PCRE's own `X…`, a script or a binary property. */
+/**
+ * Returns the set of `\p{name}`: a general category, `L&`, `Any`, one of PCRE's own `X…` properties, a
+ * script or a binary property. Throws a `PatternError` if the name is unknown.
+ */
 export function propertySet(name: string, negated: boolean): readonly SetItem[] {
-  const written = name.replace(/[\s_-]+/g, '_').replace(/^_|_$/g, '')
-  const [, caret = '', plain = ''] = written.match(/^(\^?)_?(.*)$/s) ?? []
+  const normalized = name.replace(/[\s_-]+/g, '_').replace(/^_|_$/g, '')
+  const [, caret = '', plain = ''] = normalized.match(/^(\^?)_?(.*)$/s) ?? []
   const items = findPropertySet(plain)
-  if (items === undefined) throw new PatternError(`\\p{${name}} is no known property`)
+  if (items === undefined) throw new PatternError(`\\p{${name}} is not a known Unicode property`)
   return negated !== (caret !== '') ? complementSet(items) : items
 }
 
-const GENERAL_CATEGORIES =
-  'C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs'.split(
-    ' ',
-  )
+const GENERAL_CATEGORIES = [
+  'C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No',
+  'P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs',
+].flatMap((names) => names.split(' '))
 
 const COMPOUND_PROPERTIES: Readonly<Record<string, readonly SetItem[]>> = {
   any: [{ from: 0, to: 0x10ffff }],
@@ -150,7 +159,7 @@ function findPropertySet(name: string): readonly SetItem[] | undefined {
   return COMPOUND_PROPERTIES[lower] ?? findScript(lower) ?? findBinaryProperty(lower)
 }
 
-/** A bare script name means its extensions as well, as in PCRE2 since 10.40. */
+/** A script name without a prefix includes script extensions, as in PCRE2 since 10.40. */
 function findScript(lower: string): readonly SetItem[] | undefined {
   const [, kind = '', script = ''] =
     lower.match(/^(?:(sc|script|scx|script_?extensions)_?[:=]_?)?(\w+)$/) ?? []
@@ -160,7 +169,7 @@ function findScript(lower: string): readonly SetItem[] | undefined {
 
 function findBinaryProperty(lower: string): readonly SetItem[] | undefined {
   const name = lower === 'ascii' ? 'ASCII' : titleCase(lower)
-  // JavaScript reads long category names such as `Letter` here, which PCRE does not know.
+  // JavaScript accepts long category names such as `Letter` here; PCRE does not.
   return isProperty(name) && !isProperty(`gc=${name}`) ? categorySet(name) : undefined
 }
 

@@ -1,17 +1,16 @@
-import type { Node, SetItem } from './ast.ts'
-import { childrenOf } from './ast.ts'
+import { childrenOf, type Node, type SetItem } from './ast.ts'
 
-/** How many characters the pattern spells out once repetitions are unrolled. */
+/** Counts the nodes of a pattern with its repetitions unrolled, which bounds the size of its automaton. */
 export function countPositions(node: Node): number {
   return sumUnrolled(node, () => 1)
 }
 
-/** About what RE2 takes to compile the pattern, in half microseconds. */
+/** Estimates how long RE2 takes to compile a pattern, in units of half a microsecond. */
 export function estimateRe2CompileCost(node: Node): number {
   return sumUnrolled(node, re2NodeCost)
 }
 
-/** A Unicode property is hundreds of ranges; what can be left out makes the compiler look further ahead. */
+/** A Unicode property expands to hundreds of ranges; an optional item makes RE2 look further ahead. */
 function re2NodeCost(node: Node): number {
   if (node.type === 'quantifier') return node.min === 0 ? 5 : 1
   return node.type === 'set' ? node.items.reduce(addItemCost, node.negated ? 5 : 1) : 1
@@ -23,24 +22,24 @@ function addItemCost(sum: number, item: SetItem): number {
   return sum + (item.from === item.to ? 1 : 4)
 }
 
-function sumUnrolled(node: Node, cost: (node: Node) => number): number {
-  const inside = childrenOf(node).reduce((sum, child) => sum + sumUnrolled(child, cost), cost(node))
-  if (node.type !== 'quantifier') return inside
-  return inside * Math.max(1, node.max === Infinity ? node.min + 1 : node.max)
+function sumUnrolled(node: Node, costOf: (node: Node) => number): number {
+  const sum = childrenOf(node).reduce((total, child) => total + sumUnrolled(child, costOf), costOf(node))
+  if (node.type !== 'quantifier') return sum
+  return sum * Math.max(1, node.max === Infinity ? node.min + 1 : node.max)
 }
 
-/** About how many microseconds V8 takes to compile the pattern, which no deadline can cut short. */
+/** Estimates how long V8 takes to compile a pattern, in microseconds. Compilation cannot be interrupted. */
 export function estimateV8CompileMicros(node: Node): number {
-  const inside = childrenOf(node).reduce((sum, child) => sum + estimateV8CompileMicros(child), 1)
+  const sum = childrenOf(node).reduce((total, child) => total + estimateV8CompileMicros(child), 1)
   switch (node.type) {
     case 'set':
-      return inside + 30 * node.items.filter((item) => 'property' in item).length
+      return sum + 30 * node.items.filter((item) => 'property' in item).length
     case 'quantifier':
-      return inside + (node.greediness === 'possessive' ? 20 : 10)
+      return sum + (node.greediness === 'possessive' ? 20 : 10)
     case 'atomic':
     case 'back-reference':
-      return inside + 20
+      return sum + 20
     default:
-      return inside
+      return sum
   }
 }

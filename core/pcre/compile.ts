@@ -20,31 +20,26 @@ import {
 import { type Re2Source, toRe2Source } from './to-re2.ts'
 import { validatePattern } from './validate.ts'
 
-/** A pattern ready to run. */
+/** A compiled pattern, ready to run. */
 export interface CompiledPattern extends PatternRunner {
   readonly engine: 're2' | 'backtracking'
   /**
-   * An RE2 pattern, to be put into an `RE2.Set` without flags, that finds every text the pattern matches; on the
-   * backtracking engine it may find more.
+   * A source for an `RE2.Set` without flags that matches every text the pattern matches. For the backtracking
+   * engine it is an over-approximation. Undefined if RE2 cannot compile it, or not quickly.
    */
   readonly re2SetSource?: string
-  /** How many characters the pattern spells out: what it may cost RE2 for every character of a text, at worst. */
+  /** An upper bound for the cost of each character of text in RE2; see `countPositions`. */
   readonly positions: number
 }
 
-/** Why a pattern cannot be run. */
+/** A pattern that is invalid or not supported. `error` is a sentence without a final period. */
 interface NotEvaluable {
   readonly error: string
 }
 
-const MAX_PATTERN_LENGTH = 10_000
-
-/** More than this takes RE2 longer than about 5 ms to compile. */
-const MAX_RE2_COMPILE_COST = 10_000
-
 /**
- * Compiles a firewall regex (docs/api.md, "Firewall patterns"): with delimiters as it stands, else as `/…/i`. What cannot be
- * evaluated is no error of the caller: it counts as no match, and the reason reads on from "… counts as no match: ".
+ * Compiles a regular expression of a firewall rule (docs/api.md, "Firewall patterns"). A pattern that cannot
+ * be evaluated is not an error: the rule is stored and never matches.
  */
 export function compilePattern(pattern: string): CompiledPattern | NotEvaluable {
   return compileCached('regex', pattern, () => {
@@ -55,73 +50,75 @@ export function compilePattern(pattern: string): CompiledPattern | NotEvaluable 
   })
 }
 
-/** A literal text, found in any case. */
+/** Compiles a literal text that is matched without regard to case. */
 export function compileLiteral(text: string): CompiledPattern | NotEvaluable {
   return compileCached('literal', text, () =>
     sequenceOf([...text].map((letter) => caselessCharacter(letter.codePointAt(0) ?? 0))),
   )
 }
 
-/** Patterns used last, by kind and text: after a rule change only what changed is compiled. */
+/** Least recently used patterns are evicted. After a rule change, only changed patterns are compiled. */
 const compiledPatterns = new LRUCache<string, CompiledPattern | NotEvaluable>({ max: 20_000 })
 
 function compileCached(
   kind: 'regex' | 'literal',
-  name: string,
-  read: () => Node,
+  pattern: string,
+  parse: () => Node,
 ): CompiledPattern | NotEvaluable {
-  const key = `${kind} ${name}`
-  const known = compiledPatterns.get(key)
-  if (known !== undefined) return known
-  const pattern = compileUncached(name, read)
-  compiledPatterns.set(key, pattern)
-  return pattern
+  const key = `${kind} ${pattern}`
+  const cached = compiledPatterns.get(key)
+  if (cached !== undefined) return cached
+  const compiled = compileUncached(pattern, parse)
+  compiledPatterns.set(key, compiled)
+  return compiled
 }
 
-function compileUncached(name: string, read: () => Node): CompiledPattern | NotEvaluable {
+const MAX_PATTERN_LENGTH = 10_000
+
+function compileUncached(pattern: string, parse: () => Node): CompiledPattern | NotEvaluable {
   try {
-    if (name.length > MAX_PATTERN_LENGTH)
-      throw new PatternError(`it is longer than ${MAX_PATTERN_LENGTH} characters`)
-    return buildPattern(name, read())
+    if (pattern.length > MAX_PATTERN_LENGTH)
+      throw new PatternError(`The pattern is longer than ${MAX_PATTERN_LENGTH} characters`)
+    return buildPattern(pattern, parse())
   } catch (error) {
-    // V8 refuses what is too large for it with a SyntaxError.
-    if (error instanceof PatternError || error instanceof SyntaxError) return { error: error.message }
+    if (error instanceof PatternError) return { error: error.message }
+    // V8 rejects a regular expression that is too large for it with a SyntaxError.
+    if (error instanceof SyntaxError) return { error: 'The pattern is too large to compile' }
     throw error
   }
 }
 
-function buildPattern(name: string, root: Node): CompiledPattern {
+function buildPattern(pattern: string, root: Node): CompiledPattern {
   const positions = countPositions(root)
-  const written = toRe2Source(root)
-  const linear = tryCreateRe2Matcher(root, written, positions)
-  const described = { positions, ...(linear && { re2SetSource: written.source }) }
-  if (linear !== undefined && written.isExact)
-    return { engine: 're2', ...described, ...createRe2Runner(name, linear) }
-  return {
-    engine: 'backtracking',
-    ...described,
-    ...createBudgetedRunner(name, withRe2Prefilter(createBacktrackingMatcher(root), linear)),
-  }
+  const re2Source = toRe2Source(root)
+  const re2Matcher = tryCreateRe2Matcher(root, re2Source, positions)
+  const properties = { positions, ...(re2Matcher && { re2SetSource: re2Source.source }) }
+  if (re2Matcher !== undefined && re2Source.isExact)
+    return { engine: 're2', ...properties, ...createRe2Runner(pattern, re2Matcher) }
+  const matcher = withRe2Prefilter(createBacktrackingMatcher(root), re2Matcher)
+  return { engine: 'backtracking', ...properties, ...createBudgetedRunner(pattern, matcher) }
 }
 
-/** Undefined for what RE2 cannot compile, or not quickly. */
-function tryCreateRe2Matcher(root: Node, written: Re2Source, positions: number): Re2Matcher | undefined {
-  if (estimateRe2CompileCost(root) > MAX_RE2_COMPILE_COST || !isAcceptedByRe2(root, written)) return undefined
-  const otherwise = lazy(() => (isQuickToCompileInV8(root) ? createBacktrackingMatcher(root) : undefined))
-  const writeNonEmpty = () => {
-    const nonEmpty = removeEmptyMatches(root)
-    const source = nonEmpty && toRe2Source(nonEmpty)
-    return source?.isExact ? source : undefined
-  }
+/** RE2 takes about 5 ms to compile a pattern of this cost. */
+const MAX_RE2_COMPILE_COST = 10_000
+
+/** Undefined if RE2 cannot compile the pattern, or not quickly. */
+function tryCreateRe2Matcher(root: Node, re2Source: Re2Source, positions: number): Re2Matcher | undefined {
+  if (estimateRe2CompileCost(root) > MAX_RE2_COMPILE_COST) return undefined
+  if (!isAcceptedByRe2(root, re2Source)) return undefined
   return createRe2Matcher({
-    re2Source: written,
-    buildNonEmptySource: writeNonEmpty,
+    re2Source,
+    buildNonEmptySource() {
+      const nonEmpty = removeEmptyMatches(root)
+      const source = nonEmpty && toRe2Source(nonEmpty)
+      return source?.isExact ? source : undefined
+    },
     positions,
-    createFallback: otherwise,
+    createFallback: lazy(() => (isQuickToCompileInV8(root) ? createBacktrackingMatcher(root) : undefined)),
   })
 }
 
-/** Nothing but an unknown Unicode property can be wrong with what was written for RE2. */
+/** RE2 can only reject a translated pattern for a Unicode property that it does not know. */
 function isAcceptedByRe2(root: Node, { source }: Re2Source): boolean {
   const hasProperty = (node: Node) => node.type === 'set' && node.items.some((item) => 'property' in item)
   if (!someNode(root, hasProperty)) return true

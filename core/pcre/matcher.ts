@@ -1,17 +1,21 @@
 import type { Replacement } from './replacement.ts'
 
-/** A compiled pattern on one engine. Both answer undefined when they would need, or have taken, more than the given time. */
+/**
+ * A pattern compiled for one engine. Both methods return undefined when a run exceeds, or would exceed, its
+ * limit.
+ */
 export interface EngineMatcher {
-  test(text: string, milliseconds: number): boolean | undefined
-  /** Replaces every match that is not empty. */
-  replace(text: string, replacement: Replacement, milliseconds: number): string | undefined
+  test(text: string, timeoutMs: number): boolean | undefined
+  /** Replaces every non-empty match. */
+  replace(text: string, replacement: Replacement, timeoutMs: number): string | undefined
 }
 
-/** A matcher that needs no deadline: what would take long can be done on another thread. */
+/** A pattern compiled for RE2. It needs no timeout: expensive runs can be moved to a worker thread. */
 export interface Re2Matcher extends EngineMatcher {
-  /** Whether the text can be run through, or with a replacement rewritten, here and now. */
+  /** Whether a test, or with a replacement a replace, is cheap enough for the event loop. */
   isQuick(text: string, replacement?: Replacement): boolean
-  /** Undefined when RE2 refuses. */
+  /** Runs on a worker thread. Resolves with undefined if RE2 cannot run the pattern. */
   testAsync(text: string): Promise<boolean | undefined>
+  /** Runs on a worker thread. Resolves with undefined if RE2 cannot run the pattern. */
   replaceAsync(text: string, replacement: Replacement): Promise<string | undefined>
 }

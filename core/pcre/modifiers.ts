@@ -1,12 +1,20 @@
 import { PatternError } from './pattern-error.ts'
 
-/** What inline flags can switch within a pattern. */
+/** Splits a pattern into its body and modifiers. A pattern without delimiters is read as `/…/i`. */
+export function parseDelimiters(pattern: string): { readonly body: string; readonly modifiers: string } {
+  const [, , body = pattern, modifiers = 'i'] = pattern.match(DELIMITED) ?? []
+  return { body, modifiers }
+}
+
+const DELIMITED = /^([/#~!@%;,|])(.*)\1([imsxuADUXJ]*)$/s
+
+/** Options that inline flags such as `(?i)` can change within a pattern. */
 export interface PatternOptions {
   readonly caseless: boolean
   readonly multiline: boolean
   readonly dotAll: boolean
   readonly extended: boolean
-  /** `xx`: spaces and tabs in classes are ignored, too. */
+  /** `xx`: spaces and tabs in character classes are ignored, too. */
   readonly extendedClasses: boolean
   readonly ungreedy: boolean
   readonly duplicateNames: boolean
@@ -14,17 +22,17 @@ export interface PatternOptions {
   readonly namedCapturesOnly: boolean
 }
 
-/** What holds for a whole pattern. */
+/** Modes that apply to a whole pattern. */
 export interface PatternModes {
-  /** `u`: `\w`, `\d`, `\s`, `\b` and POSIX classes know all of Unicode, as in PHP. */
+  /** `u`: `\w`, `\d`, `\s`, `\b` and POSIX classes cover all of Unicode, as in PHP. */
   readonly unicode: boolean
-  /** `D`: `$` matches at the very end only. */
+  /** `D`: `$` matches only at the very end of the text. */
   readonly dollarEndOnly: boolean
-  /** `A`: a match begins where the search begins. */
+  /** `A`: a match must start where the search starts. */
   readonly anchored: boolean
 }
 
-/** What the modifiers behind a pattern switch on; `X` changes nothing in today's PHP. */
+/** Parses the modifiers after the closing delimiter. `X` has no effect, as in current PHP. */
 export function parseModifiers(modifiers: string): {
   readonly options: PatternOptions
   readonly modes: PatternModes
@@ -45,33 +53,25 @@ export function parseModifiers(modifiers: string): {
   }
 }
 
-/** The options after inline flags such as `i`, `im-s`, `^x` (which first clears `imnsx`). */
+/** Applies inline flags such as `i`, `im-s` or `^x`; `^` first clears `imnsx`. Throws a `PatternError`. */
 export function applyInlineFlags(flags: string, options: PatternOptions): PatternOptions {
   const [, reset = '', on = '', off = ''] = flags.match(/^(\^?)([imsxnUJ]*)(?:-([imsxnUJ]*))?$/) ?? []
   if (reset + on + off !== flags.replace('-', '') || (reset !== '' && flags.includes('-')))
-    throw new PatternError(`(?${flags}) is not a list of flags`)
+    throw new PatternError(`(?${flags}) is not a valid list of flags`)
   const cleared = reset === '' ? options : setFlags('imnsx', options, false)
   return setFlags(off, setFlags(on, cleared, true), false)
 }
 
-function setFlags(flags: string, options: PatternOptions, on: boolean): PatternOptions {
-  const value = (flag: string, before: boolean) => (flags.includes(flag) ? on : before)
+function setFlags(flags: string, options: PatternOptions, isOn: boolean): PatternOptions {
+  const value = (flag: string, current: boolean) => (flags.includes(flag) ? isOn : current)
   return {
     caseless: value('i', options.caseless),
     multiline: value('m', options.multiline),
     dotAll: value('s', options.dotAll),
     extended: value('x', options.extended),
-    extendedClasses: flags.includes('x') ? on && flags.includes('xx') : options.extendedClasses,
+    extendedClasses: flags.includes('x') ? isOn && flags.includes('xx') : options.extendedClasses,
     ungreedy: value('U', options.ungreedy),
     duplicateNames: value('J', options.duplicateNames),
     namedCapturesOnly: value('n', options.namedCapturesOnly),
   }
 }
-
-/** The pattern between its delimiters and the modifiers behind them; without delimiters it reads as `/…/i`. */
-export function parseDelimiters(pattern: string): { readonly body: string; readonly modifiers: string } {
-  const [, , body = pattern, modifiers = 'i'] = pattern.match(DELIMITED) ?? []
-  return { body, modifiers }
-}
-
-const DELIMITED = /^([/#~!@%;,|])(.*)\1([imsxuADUXJ]*)$/s

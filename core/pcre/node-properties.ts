@@ -1,6 +1,6 @@
 import { childrenOf, type Node } from './ast.ts'
 
-/** Whether the node can match without taking a character; assertions and references count as able to. */
+/** Whether the node can match the empty string; assertions and back-references count as if they could. */
 export function canMatchEmpty(node: Node): boolean {
   switch (node.type) {
     case 'character':
@@ -20,7 +20,7 @@ export function canMatchEmpty(node: Node): boolean {
   }
 }
 
-/** Whether the node never takes a character. */
+/** Whether the node never consumes a character. */
 export function isZeroWidth(node: Node): boolean {
   switch (node.type) {
     case 'character':
@@ -36,7 +36,7 @@ export function isZeroWidth(node: Node): boolean {
   }
 }
 
-/** How many characters the node takes, if always the same number. */
+/** The number of characters that the node consumes; undefined if it varies or is unknown. */
 export function fixedWidthOf(node: Node): number | undefined {
   switch (node.type) {
     case 'character':
@@ -64,18 +64,18 @@ export function fixedWidthOf(node: Node): number | undefined {
   }
 }
 
-function addWidths(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? undefined : one + other
+function addWidths(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a + b
 }
 
-/** Whether there is at most one way to match from a given place, so that nothing is left to backtrack into. */
+/** Whether the node matches in at most one way from any position, so that it cannot be backtracked into. */
 export function hasSingleMatch(node: Node): boolean {
   if (node.type === 'alternation') return false
   if (node.type === 'quantifier' && node.min !== node.max) return false
   return childrenOf(node).every(hasSingleMatch)
 }
 
-/** Whether the pattern begins with `\G` or has the modifier `A`. */
+/** Whether the pattern starts with `\G` or has the modifier `A`. */
 export function startsAtSearchStart(node: Node): boolean {
   const first = node.type === 'sequence' ? node.parts[0] : undefined
   return first === undefined ? isSearchStart(node) : startsAtSearchStart(first)

@@ -4,35 +4,29 @@ import { parseOctal } from './parse-class.ts'
 import { type Atom, literalAtom, type ParserState, repeatableAtom } from './parser-state.ts'
 import { PatternError } from './pattern-error.ts'
 
-/** Reads what follows an opening parenthesis, up to the closing one. */
-export function parseGroup(reader: ParserState): Atom {
-  const { scanner } = reader
-  const spelled = scanner.consumeMatch(/\*([a-z_]+):/y)?.[1]
-  if (spelled !== undefined) return parseSpecialGroup(reader, ALPHABETIC_SPELLINGS[spelled] ?? `*${spelled}:`)
-  if (scanner.isNext('*')) throw new PatternError('verbs such as (*SKIP) cannot be evaluated')
-  if (!scanner.consume('?')) return parseCapture(reader, undefined)
+/** Parses a group, after its opening parenthesis and including the closing one. */
+export function parseGroup(state: ParserState): Atom {
+  const { scanner } = state
+  const spelling = scanner.consumeMatch(/\*([a-z_]+):/y)?.[1]
+  if (spelling !== undefined)
+    return parseSpecialGroup(state, ALPHABETIC_SPELLINGS[spelling] ?? `*${spelling}:`)
+  if (scanner.isNext('*')) throw new PatternError('Verbs such as (*SKIP) are not supported')
+  if (!scanner.consume('?')) return parseCapture(state, undefined)
   const name = scanner.consumeMatch(/P?<([\p{L}_][\p{L}\p{N}_]*)>|'([\p{L}_][\p{L}\p{N}_]*)'/uy)
-  if (name !== undefined) return parseCapture(reader, name[1] ?? name[2])
-  const back = scanner.consumeMatch(/P=([^)]*)\)/y)
-  if (back !== undefined) return backReference(reader, back[1] ?? '')
+  if (name !== undefined) return parseCapture(state, name[1] ?? name[2])
+  const referenced = scanner.consumeMatch(/P=([^)]*)\)/y)
+  if (referenced !== undefined) return backReference(state, referenced[1] ?? '')
   const called = scanner.consumeMatch(/(?:P>|&)([^)]*)\)|(R|[-+]?\d+)\)/y)
-  if (called !== undefined) return subroutineCall(reader, called[1] ?? called[2] ?? '')
-  if (scanner.consume('(')) return parseConditional(reader)
+  if (called !== undefined) return subroutineCall(state, called[1] ?? called[2] ?? '')
+  if (scanner.consume('(')) return parseConditional(state)
   const flags = scanner.consumeMatch(/(\^?[imsxnUJ]*(?:-[imsxnUJ]*)?)([:)])/y)
-  if (flags !== undefined) return parseInlineFlags(reader, flags[1] ?? '', flags[2] === ':')
+  if (flags !== undefined) return parseInlineFlags(state, flags[1] ?? '', flags[2] === ':')
   const kind = scanner.consumeMatch(/[=!>|]|<[=!]/y)?.[0]
-  if (kind === undefined) throw new PatternError('a group starts with (? and goes on in an unknown way')
-  return parseSpecialGroup(reader, `?${kind}`)
+  if (kind === undefined) throw new PatternError('The characters after (? are not recognized')
+  return parseSpecialGroup(state, `?${kind}`)
 }
 
-const LOOK_AROUNDS: Readonly<Record<string, Pick<LookAround, 'behind' | 'negated'>>> = {
-  '?=': { behind: false, negated: false },
-  '?!': { behind: false, negated: true },
-  '?<=': { behind: true, negated: false },
-  '?<!': { behind: true, negated: true },
-}
-
-/** The alphabetic spellings, as in `(*pla:…)`. */
+/** Alphabetic spellings of groups, as in `(*pla:…)`. */
 const ALPHABETIC_SPELLINGS: Readonly<Record<string, string>> = {
   pla: '?=',
   positive_lookahead: '?=',
@@ -45,80 +39,90 @@ const ALPHABETIC_SPELLINGS: Readonly<Record<string, string>> = {
   atomic: '?>',
 }
 
-function parseCapture(reader: ParserState, name: string | undefined): Atom {
-  if (name === undefined && reader.options.namedCapturesOnly) return repeatableAtom(parseGroupBody(reader))
-  const index = reader.groups.open(name, reader.options.duplicateNames)
-  const body = parseGroupBody(reader)
-  if (!reader.groupBodies.has(index)) reader.groupBodies.set(index, body)
+function parseCapture(state: ParserState, name: string | undefined): Atom {
+  if (name === undefined && state.options.namedCapturesOnly) return repeatableAtom(parseGroupBody(state))
+  const index = state.groups.open(name, state.options.duplicateNames)
+  const body = parseGroupBody(state)
+  if (!state.groupBodies.has(index)) state.groupBodies.set(index, body)
   return repeatableAtom({ type: 'capture', index, body })
 }
 
-/** Flags without a colon hold up to the end of the group they stand in, which restores what was before. */
-function parseInlineFlags(reader: ParserState, flags: string, isScoped: boolean): Atom {
-  const outer = reader.options
-  reader.options = applyInlineFlags(flags, outer)
+/** Flags without a colon apply up to the end of the enclosing group, which restores the outer options. */
+function parseInlineFlags(state: ParserState, flags: string, isScoped: boolean): Atom {
+  const outerOptions = state.options
+  state.options = applyInlineFlags(flags, outerOptions)
   if (!isScoped) return { node: EMPTY_NODE, isRepeatable: false }
-  const body = parseGroupBody(reader)
-  reader.options = outer
+  const body = parseGroupBody(state)
+  state.options = outerOptions
   return repeatableAtom(body)
 }
 
-function parseSpecialGroup(reader: ParserState, kind: string): Atom {
-  const look = LOOK_AROUNDS[kind]
-  if (look !== undefined)
-    return repeatableAtom({ type: 'look-around', ...look, body: parseGroupBody(reader) })
-  if (kind === '?>') return repeatableAtom({ type: 'atomic', body: parseGroupBody(reader) })
-  if (kind === '?|') return repeatableAtom(parseGroupBody(reader, true))
-  throw new PatternError(`(${kind} cannot be evaluated`)
+function parseSpecialGroup(state: ParserState, kind: string): Atom {
+  const lookAround = LOOK_AROUNDS[kind]
+  if (lookAround !== undefined)
+    return repeatableAtom({ type: 'look-around', ...lookAround, body: parseGroupBody(state) })
+  if (kind === '?>') return repeatableAtom({ type: 'atomic', body: parseGroupBody(state) })
+  if (kind === '?|') return repeatableAtom(parseGroupBody(state, true))
+  throw new PatternError(`Groups that start with (${kind} are not supported`)
 }
 
-function parseGroupBody(reader: ParserState, reset = false): Node {
-  const body = reader.parseAlternation(reset)
-  if (!reader.scanner.consume(')')) throw new PatternError('a group misses its )')
+const LOOK_AROUNDS: Readonly<Record<string, Pick<LookAround, 'behind' | 'negated'>>> = {
+  '?=': { behind: false, negated: false },
+  '?!': { behind: false, negated: true },
+  '?<=': { behind: true, negated: false },
+  '?<!': { behind: true, negated: true },
+}
+
+function parseGroupBody(state: ParserState, isBranchReset = false): Node {
+  const body = state.parseAlternation(isBranchReset)
+  if (!state.scanner.consume(')')) throw new PatternError('A group has no closing parenthesis')
   return body
 }
 
-/** `(?(DEFINE)…)` only defines groups; `(?(?=a)b|c)` reads as `(?=a)b|(?!a)c`; other conditions are out of reach. */
-function parseConditional(reader: ParserState): Atom {
-  if (reader.scanner.consume('DEFINE)')) {
-    parseGroupBody(reader)
+/**
+ * Parses a conditional group. `(?(DEFINE)…)` only defines groups. `(?(?=a)b|c)` becomes `(?=a)b|(?!a)c`.
+ * Conditions on groups are not supported.
+ */
+function parseConditional(state: ParserState): Atom {
+  if (state.scanner.consume('DEFINE)')) {
+    parseGroupBody(state)
     return repeatableAtom(EMPTY_NODE)
   }
-  const look = reader.scanner.consumeMatch(/(?=\?<?[=!]|\*[a-z_]+:)/y) && parseGroup(reader).node
-  if (look?.type !== 'look-around') throw new PatternError('conditions on groups cannot be evaluated')
-  const body = parseGroupBody(reader)
+  const condition = state.scanner.consumeMatch(/(?=\?<?[=!]|\*[a-z_]+:)/y) && parseGroup(state).node
+  if (condition?.type !== 'look-around') throw new PatternError('Conditions on groups are not supported')
+  const body = parseGroupBody(state)
   const [yes = EMPTY_NODE, no = EMPTY_NODE, ...more] = body.type === 'alternation' ? body.branches : [body]
-  if (more.length > 0) throw new PatternError('a condition has more than two branches')
-  const otherwise = removeCaptures({ ...look, negated: !look.negated })
-  return repeatableAtom(alternationOf([sequenceOf([look, yes]), sequenceOf([otherwise, no])]))
+  if (more.length > 0) throw new PatternError('A conditional group has more than two branches')
+  const opposite = removeCaptures({ ...condition, negated: !condition.negated })
+  return repeatableAtom(alternationOf([sequenceOf([condition, yes]), sequenceOf([opposite, no])]))
 }
 
-/** Reads a back-reference or a call that starts with a backslash, which is read already: `\1`, `\g{-1}`, `\k<n>`, `\g<n>`. */
-export function parseReference(reader: ParserState): Atom {
-  const { scanner } = reader
+/**
+ * Parses a back-reference or subroutine call that starts with a backslash, after the backslash: `\1`,
+ * `\g{-1}`, `\k<n>`, `\g<n>`.
+ */
+export function parseReference(state: ParserState): Atom {
+  const { scanner } = state
   const called = scanner.consumeMatch(/g(?:<([^>]*)>|'([^']*)')/y)
-  if (called !== undefined) return subroutineCall(reader, called[1] ?? called[2] ?? '')
+  if (called !== undefined) return subroutineCall(state, called[1] ?? called[2] ?? '')
   const named = scanner.consumeMatch(/k(?:<([^>]*)>|'([^']*)'|\{([^}]*)\})|g(?:\{([^}]*)\}|([-+]?\d+))/y)
   if (named !== undefined)
-    return backReference(reader, named.slice(1).find((name) => name !== undefined) ?? '')
+    return backReference(state, named.slice(1).find((name) => name !== undefined) ?? '')
   const number = scanner.consumeMatch(/(?=(\d{1,5}))/y)?.[1]
-  if (number === undefined) {
-    throw new PatternError(`\\${String.fromCodePoint(scanner.consumeCodePoint())} cannot be evaluated`)
-  }
-  // What is no number of a group so far is an octal code.
-  if (Number(number) >= 10 && /^[1-7]/.test(number) && Number(number) > reader.groups.count)
-    return literalAtom(parseOctal(scanner) ?? 0, reader.options)
+  if (number === undefined)
+    throw new PatternError(`\\${String.fromCodePoint(scanner.consumeCodePoint())} is not supported`)
+  // A number from 10 on that exceeds the groups opened so far is an octal character code.
+  if (Number(number) >= 10 && /^[1-7]/.test(number) && Number(number) > state.groups.count)
+    return literalAtom(parseOctal(scanner) ?? 0, state.options)
   scanner.consume(number)
-  return backReference(reader, number)
+  return backReference(state, number)
 }
 
-/** A back-reference to the group of that number or name. */
-function backReference({ groups, options }: ParserState, name: string): Atom {
-  return repeatableAtom({ type: 'back-reference', index: groups.resolve(name), caseless: options.caseless })
+function backReference({ groups, options }: ParserState, group: string): Atom {
+  return repeatableAtom({ type: 'back-reference', index: groups.resolve(group), caseless: options.caseless })
 }
 
-/** A call of the group of that number or name. */
-function subroutineCall({ groups }: ParserState, name: string): Atom {
-  if (/^(?:R|[-+]?0)$/.test(name)) throw new PatternError('recursion cannot be evaluated')
-  return repeatableAtom({ type: 'subroutine-call', index: groups.resolve(name) })
+function subroutineCall({ groups }: ParserState, group: string): Atom {
+  if (/^(?:R|[-+]?0)$/.test(group)) throw new PatternError('Recursion is not supported')
+  return repeatableAtom({ type: 'subroutine-call', index: groups.resolve(group) })
 }

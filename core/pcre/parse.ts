@@ -15,19 +15,19 @@ import {
 import { PatternError } from './pattern-error.ts'
 import { Scanner } from './scanner.ts'
 
-/** A pattern that has been read. */
+/** The abstract syntax tree of a pattern. */
 export interface ParsedPattern {
   readonly root: Node
-  /** The bodies of the capturing groups, for calls such as `(?1)`. */
+  /** The bodies of the capturing groups by number, for subroutine calls such as `(?1)`. */
   readonly groupBodies: ReadonlyMap<number, Node>
 }
 
-/** Reads the PCRE pattern `body`; throws a `PatternFault` for what is malformed or known to be out of reach. */
+/** Parses a PCRE pattern. Throws a `PatternError` if it is malformed or uses syntax that is not supported. */
 export function parsePattern(body: string, modifiers: string): ParsedPattern {
   const { options, modes } = parseModifiers(modifiers)
   const groups = new CaptureGroups()
-  const draft = parseOnce(body, options, modes, groups)
-  return groups.hasReferences ? parseOnce(body, options, modes, new CaptureGroups(groups)) : draft
+  const firstPass = parseOnce(body, options, modes, groups)
+  return groups.hasReferences ? parseOnce(body, options, modes, new CaptureGroups(groups)) : firstPass
 }
 
 const MAX_DEPTH = 250
@@ -40,66 +40,66 @@ function parseOnce(
 ): ParsedPattern {
   let depth = 0
   const scanner = new Scanner(body)
-  const reader: ParserState = {
+  const state: ParserState = {
     scanner,
     groups,
     modes: { ...modes, unicode: parseStartVerbs(scanner) || modes.unicode },
     options,
     isQuoting: false,
     groupBodies: new Map(),
-    parseAlternation(reset = false) {
+    parseAlternation(isBranchReset = false) {
       depth += 1
-      if (depth > MAX_DEPTH) throw new PatternError(`groups are nested deeper than ${MAX_DEPTH}`)
-      const outer = reader.options
-      const branches = parseBranches(reader, reset)
-      reader.options = outer
+      if (depth > MAX_DEPTH) throw new PatternError(`Groups are nested more than ${MAX_DEPTH} levels deep`)
+      const outerOptions = state.options
+      const branches = parseBranches(state, isBranchReset)
+      state.options = outerOptions
       depth -= 1
       return alternationOf(branches)
     },
   }
-  const root = reader.parseAlternation()
-  if (!scanner.isAtEnd) throw new PatternError('there is a ) too many')
+  const root = state.parseAlternation()
+  if (!scanner.isAtEnd) throw new PatternError('A closing parenthesis has no opening parenthesis')
   const start: Node = { type: 'assertion', kind: 'search-start' }
-  return { root: modes.anchored ? sequenceOf([start, root]) : root, groupBodies: reader.groupBodies }
+  return { root: modes.anchored ? sequenceOf([start, root]) : root, groupBodies: state.groupBodies }
 }
 
-/** Steps over `(*UTF)` and `(*UCP)`; true if the latter is among them. */
+/** Consumes leading `(*UTF)` and `(*UCP)` verbs; returns whether `(*UCP)` is among them. */
 function parseStartVerbs(scanner: Scanner): boolean {
   return scanner.consumeMatch(/(?:\(\*(?:UTF8?|UCP)\))+/y)?.[0].includes('UCP') ?? false
 }
 
-function parseBranches(reader: ParserState, reset: boolean): readonly Node[] {
-  const { groups, scanner } = reader
+function parseBranches(state: ParserState, isBranchReset: boolean): readonly Node[] {
+  const { groups, scanner } = state
   const start = groups.count
   const branches: Node[] = []
   let highest = start
   do {
-    if (reset) groups.count = start
-    branches.push(parseSequence(reader))
+    if (isBranchReset) groups.count = start
+    branches.push(parseSequence(state))
     highest = Math.max(highest, groups.count)
   } while (scanner.consume('|'))
   groups.count = highest
   return branches
 }
 
-function parseSequence(reader: ParserState): Node {
-  const { scanner } = reader
+function parseSequence(state: ParserState): Node {
+  const { scanner } = state
   const parts: Node[] = []
   for (;;) {
-    skipIgnored(reader)
-    if (scanner.isAtEnd || (!reader.isQuoting && (scanner.isNext('|') || scanner.isNext(')')))) break
-    parts.push(parseQuantifier(reader, parseAtom(reader)))
+    skipIgnored(state)
+    if (scanner.isAtEnd || (!state.isQuoting && (scanner.isNext('|') || scanner.isNext(')')))) break
+    parts.push(parseQuantifier(state, parseAtom(state)))
   }
   return sequenceOf(parts)
 }
 
-/** Reads a character, a class, an assertion or a group. */
-function parseAtom(reader: ParserState): Atom {
-  const { scanner, options, modes } = reader
-  if (reader.isQuoting || scanner.consumeMatch(PLAIN_CHARACTER) !== undefined)
+/** Parses a character, a character class, an assertion or a group. */
+function parseAtom(state: ParserState): Atom {
+  const { scanner, options, modes } = state
+  if (state.isQuoting || scanner.consumeMatch(BEFORE_PLAIN_CHARACTER) !== undefined)
     return literalAtom(scanner.consumeCodePoint(), options)
-  if (scanner.consume('(')) return parseGroup(reader)
-  if (scanner.consume('\\')) return parseEscape(reader)
+  if (scanner.consume('(')) return parseGroup(state)
+  if (scanner.consume('\\')) return parseEscape(state)
   if (scanner.consume('^')) return assertionAtom(options.multiline ? 'line-start' : 'text-start')
   if (scanner.consume('$')) {
     if (options.multiline) return assertionAtom('line-end')
@@ -107,86 +107,68 @@ function parseAtom(reader: ParserState): Atom {
   }
   if (scanner.consume('.'))
     return repeatableAtom(characterSet(options.dotAll ? [] : shorthandSet('n', false), true))
-  if (scanner.isNext('[')) return parseBracket(reader)
-  rejectQuantifier(reader)
+  if (scanner.isNext('[')) return parseBracket(state)
+  if (scanner.consumeMatch(QUANTIFIER) !== undefined) throw notRepeatableError()
   return literalAtom(scanner.consumeCodePoint(), options)
 }
 
-const PLAIN_CHARACTER = /(?=[^\\^$.[|()?*+{])/y
+const BEFORE_PLAIN_CHARACTER = /(?=[^\\^$.[|()?*+{])/y
+
+const QUANTIFIER = /([*+?])|\{(\d+)(?:(,)(\d*))?\}/y
+
+function notRepeatableError(): PatternError {
+  return new PatternError('A quantifier does not follow a repeatable item')
+}
 
 function parseBracket({ scanner, options, modes }: ParserState): Atom {
-  const side = scanner.consumeMatch(/\[\[:([<>]):\]\]/y)?.[1]
-  if (side !== undefined) return { node: wordStartOrEnd(side === '<', modes.unicode), isRepeatable: false }
+  const wordBoundary = scanner.consumeMatch(/\[\[:([<>]):\]\]/y)?.[1]
+  if (wordBoundary !== undefined)
+    return { node: wordStartOrEnd(wordBoundary === '<', modes.unicode), isRepeatable: false }
   if (scanner.consumeMatch(/\[([:.=])\^?[a-z]*\1\]/y) !== undefined)
-    throw new PatternError('POSIX classes such as [:alpha:] belong in a second pair of brackets')
+    throw new PatternError('POSIX classes such as [:alpha:] must be in a second pair of brackets')
   scanner.consume('[')
   return repeatableAtom(parseCharacterClass(scanner, { ...options, unicode: modes.unicode }))
 }
 
-/** `[[:<:]]` and `[[:>:]]`: where a word starts and where it ends. */
+/** `[[:<:]]` matches at the start of a word, `[[:>:]]` at the end. */
 function wordStartOrEnd(isStart: boolean, unicode: boolean): Node {
   const body = characterSet(shorthandSet('w', unicode))
   const { node } = assertionAtom(unicode ? 'unicode-word-boundary' : 'word-boundary')
   return sequenceOf([node, { type: 'look-around', behind: !isStart, negated: false, body }])
 }
 
-const MAX_REPETITIONS = 65_535
-
-const QUANTIFIER = /([*+?])|\{(\d+)(?:(,)(\d*))?\}/y
-
-/** Reads what says how often the atom is repeated, if anything does; `{,3}` is literal in PCRE2 before 10.43. */
-function parseQuantifier(reader: ParserState, { node, isRepeatable: repeatable }: Atom): Node {
-  skipIgnored(reader)
-  if (reader.isQuoting) return node
-  const bounds = parseBounds(reader)
+/** Parses the quantifier of an atom, if there is one. `{,3}` is literal, as in PCRE2 before 10.43. */
+function parseQuantifier(state: ParserState, { node, isRepeatable }: Atom): Node {
+  skipIgnored(state)
+  if (state.isQuoting) return node
+  const bounds = parseBounds(state)
   if (bounds === undefined) return node
-  if (!repeatable) failUnrepeatable()
-  skipIgnored(reader)
-  if (reader.scanner.consume('+'))
+  if (!isRepeatable) throw notRepeatableError()
+  skipIgnored(state)
+  if (state.scanner.consume('+'))
     return { type: 'quantifier', body: node, ...bounds, greediness: 'possessive' }
-  const isLazy = reader.scanner.consume('?') !== reader.options.ungreedy
+  const isLazy = state.scanner.consume('?') !== state.options.ungreedy
   return { type: 'quantifier', body: node, ...bounds, greediness: isLazy ? 'lazy' : 'greedy' }
 }
 
-/** Throws for a quantifier that stands where nothing can be repeated. */
-function rejectQuantifier({ scanner }: ParserState): void {
-  if (scanner.consumeMatch(QUANTIFIER) !== undefined) failUnrepeatable()
-}
+const MAX_REPETITIONS = 65_535
 
 function parseBounds({ scanner }: ParserState): { readonly min: number; readonly max: number } | undefined {
   const quantifier = scanner.consumeMatch(QUANTIFIER)
   if (quantifier === undefined) return undefined
-  const [, symbol, least, comma, most] = quantifier
+  const [, symbol, lower, comma, upper] = quantifier
   if (symbol !== undefined) return { min: symbol === '+' ? 1 : 0, max: symbol === '?' ? 1 : Infinity }
-  const min = Number(least)
-  const max = comma === undefined ? min : most ? Number(most) : Infinity
+  const min = Number(lower)
+  const max = comma === undefined ? min : upper ? Number(upper) : Infinity
   if (min > MAX_REPETITIONS || (max > MAX_REPETITIONS && max !== Infinity))
-    throw new PatternError(`a quantifier counts to more than ${MAX_REPETITIONS}`)
-  if (max < min) throw new PatternError('the numbers of a quantifier are out of order')
+    throw new PatternError(`A quantifier exceeds ${MAX_REPETITIONS} repetitions`)
+  if (max < min) throw new PatternError('The bounds of a quantifier are out of order')
   return { min, max }
 }
 
-function failUnrepeatable(): never {
-  throw new PatternError('a quantifier follows nothing that can be repeated')
-}
-
-const ANCHORS: Readonly<Record<string, AssertionKind>> = {
-  A: 'text-start',
-  z: 'text-end',
-  Z: 'text-end-or-newline',
-  G: 'search-start',
-}
-
-const CARRIAGE_RETURN: Node = { type: 'character', code: 13 }
-const LINE_FEED: Node = { type: 'character', code: 10 }
-const ANY_NEWLINE: Node = {
-  type: 'atomic',
-  body: alternationOf([sequenceOf([CARRIAGE_RETURN, LINE_FEED]), characterSet(shorthandSet('v', false))]),
-}
-
-/** Reads what follows a backslash outside of classes. */
-function parseEscape(reader: ParserState): Atom {
-  const { scanner, modes, options } = reader
+/** Parses an escape outside of character classes, after its backslash. */
+function parseEscape(state: ParserState): Atom {
+  const { scanner, modes, options } = state
   const code = parseCharacterEscape(scanner)
   if (code !== undefined) return literalAtom(code, options)
   const shorthand = scanner.consumeMatch(/[dDhHsSvVwW]/y)
@@ -201,6 +183,20 @@ function parseEscape(reader: ParserState): Atom {
   if (scanner.consumeMatch(/N(?!\{(?!\d+(?:,\d*)?\}))/y) !== undefined)
     return repeatableAtom(characterSet(shorthandSet('n', false), true))
   const property = scanner.consumeMatch(/([pP])(?:\{([^}]*)\}|([a-zA-Z]))/y)
-  if (property === undefined) return parseReference(reader)
+  if (property === undefined) return parseReference(state)
   return repeatableAtom(characterSet(propertySet(property[2] ?? property[3] ?? '', property[1] === 'P')))
+}
+
+const ANCHORS: Readonly<Record<string, AssertionKind>> = {
+  A: 'text-start',
+  z: 'text-end',
+  Z: 'text-end-or-newline',
+  G: 'search-start',
+}
+
+const CARRIAGE_RETURN: Node = { type: 'character', code: 13 }
+const LINE_FEED: Node = { type: 'character', code: 10 }
+const ANY_NEWLINE: Node = {
+  type: 'atomic',
+  body: alternationOf([sequenceOf([CARRIAGE_RETURN, LINE_FEED]), characterSet(shorthandSet('v', false))]),
 }

@@ -1,2 +1,5 @@
-/** Why a pattern cannot be run, worded to follow "The pattern counts as no match: ". */
+/**
+ * A pattern is invalid or not supported. Users see the message as the `pattern_error` of their rule: a
+ * sentence without a final period.
+ */
 export class PatternError extends Error {}

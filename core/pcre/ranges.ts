@@ -1,11 +1,12 @@
 import type { CodePointRange } from './ast.ts'
 
-/** A range of one code point. */
+const LAST_CODE_POINT = 0x10ffff
+
 export function singleCodePoint(code: number): CodePointRange {
   return { from: code, to: code }
 }
 
-/** The ranges between the characters of each pair, such as `'az'`; a lone character stands for itself. */
+/** Builds a range from each pair of characters, such as `'az'`; a single character is a range of its own. */
 export function rangesOf(...pairs: readonly string[]): readonly CodePointRange[] {
   return pairs.map((pair) => {
     const [from = 0, to = from] = [...pair].map((character) => character.codePointAt(0) ?? 0)
@@ -13,7 +14,7 @@ export function rangesOf(...pairs: readonly string[]): readonly CodePointRange[]
   })
 }
 
-/** In ascending order, without overlaps. */
+/** Sorts the ranges and merges those that overlap or touch. */
 export function mergeRanges(ranges: readonly CodePointRange[]): readonly CodePointRange[] {
   const merged: CodePointRange[] = []
   for (const range of ranges.toSorted((a, b) => a.from - b.from)) {
@@ -24,7 +25,7 @@ export function mergeRanges(ranges: readonly CodePointRange[]): readonly CodePoi
   return merged
 }
 
-/** All code points outside the ranges. */
+/** Returns all code points outside the ranges. */
 export function complementRanges(ranges: readonly CodePointRange[]): readonly CodePointRange[] {
   const outside: CodePointRange[] = []
   let from = 0
@@ -35,5 +36,3 @@ export function complementRanges(ranges: readonly CodePointRange[]): readonly Co
   if (from <= LAST_CODE_POINT) outside.push({ from, to: LAST_CODE_POINT })
   return outside
 }
-
-const LAST_CODE_POINT = 0x10ffff

@@ -6,106 +6,112 @@ import type { Replacement } from './replacement.ts'
 import { runInRe2Worker } from './run-in-worker.ts'
 import type { Re2Source } from './to-re2.ts'
 
-/** How a pattern runs on RE2. */
 interface Re2MatcherOptions {
   readonly re2Source: Re2Source
-  /** The pattern without its empty matches, for replacing; undefined when RE2 cannot do that. */
+  /**
+   * Translates the pattern without its empty matches, for replacing; undefined if RE2 cannot express that.
+   */
   readonly buildNonEmptySource: () => Re2Source | undefined
-  /** How many characters the pattern spells out. */
+  /** See `countPositions`. */
   readonly positions: number
-  /** Does what RE2 cannot, or not quickly while the thread for slow work is not free; undefined if nothing can. */
+  /**
+   * Creates a matcher for what RE2 cannot run, or cannot run quickly while the worker thread is busy;
+   * undefined if there is none.
+   */
   readonly createFallback: () => EngineMatcher | undefined
 }
 
-/** Runs a pattern on RE2, which compiles it on first use. */
-export function createRe2Matcher({
-  re2Source: written,
-  buildNonEmptySource: writeNonEmpty,
-  positions,
-  createFallback: otherwise,
-}: Re2MatcherOptions): Re2Matcher {
-  const testing = lazy(() => compileRe2(written, 'u'))
-  const replacing = lazy(() => compileRe2(writeNonEmpty(), 'gu'))
-  const isQuick = (text: string, milliseconds: number) =>
-    positions * text.length * MAX_MS_PER_STEP <= milliseconds
+/** Creates a matcher on RE2, which compiles the pattern on first use. */
+export function createRe2Matcher(options: Re2MatcherOptions): Re2Matcher {
+  const { re2Source, buildNonEmptySource, positions, createFallback } = options
+  const testing = lazy(() => compileRe2(re2Source, 'u'))
+  const replacing = lazy(() => compileRe2(buildNonEmptySource(), 'gu'))
+  const isWithin = (text: string, limitMs: number) => positions * text.length * MAX_MS_PER_STEP <= limitMs
+
+  function prepareReplace(replacement: Replacement) {
+    const compiled = replacing()
+    const template = compiled && toTemplate(replacement, compiled.re2Source)
+    if (compiled === undefined || template === undefined) return undefined
+    return { regex: compiled.regex, source: compiled.re2Source.source, template }
+  }
+
   return {
     isQuick: (text, replacement) =>
-      isQuick(text, MAX_MAIN_THREAD_MS) && (replacement === undefined || hasBoundedResult(text, replacement)),
+      isWithin(text, MAX_EVENT_LOOP_MS) && (replacement === undefined || isResultBounded(text, replacement)),
     async testAsync(text) {
-      const result = await runOnThread({ type: 'test', source: written.source, text })
+      const result = await runOnThread({ type: 'test', source: re2Source.source, text })
       return typeof result === 'boolean' ? result : undefined
     },
     async replaceAsync(text, replacement) {
-      const found = replacing()
-      const template = found && toTemplate(replacement, found.written)
-      if (found === undefined || template === undefined) return undefined
-      const result = await runOnThread({ type: 'replace', source: found.written.source, text, template })
+      const prepared = prepareReplace(replacement)
+      if (prepared === undefined) return undefined
+      const { source, template } = prepared
+      const result = await runOnThread({ type: 'replace', source, text, template })
       return typeof result === 'string' ? result : undefined
     },
-    test(text, milliseconds) {
-      const backtrack = () => otherwise()?.test(text, milliseconds)
-      if (isQuick(text, milliseconds)) return testing()?.regex.test(text) ?? backtrack()
-      return runInRe2Worker({ source: written.source, text, template: undefined }, milliseconds, backtrack)
+    test(text, timeoutMs) {
+      const testFallback = () => createFallback()?.test(text, timeoutMs)
+      if (isWithin(text, timeoutMs)) return testing()?.regex.test(text) ?? testFallback()
+      return runInRe2Worker({ source: re2Source.source, text, template: undefined }, timeoutMs, testFallback)
     },
-    replace(text, replacement, milliseconds) {
-      const backtrack = () => otherwise()?.replace(text, replacement, milliseconds)
-      const found = replacing()
-      const template = found && toTemplate(replacement, found.written)
-      if (found === undefined || template === undefined) return backtrack()
-      if (isQuick(text, milliseconds) && hasBoundedResult(text, replacement))
-        return text.replace(found.regex, template)
-      return runInRe2Worker({ source: found.written.source, text, template }, milliseconds, backtrack)
+    replace(text, replacement, timeoutMs) {
+      const replaceFallback = () => createFallback()?.replace(text, replacement, timeoutMs)
+      const prepared = prepareReplace(replacement)
+      if (prepared === undefined) return replaceFallback()
+      const { regex, source, template } = prepared
+      if (isWithin(text, timeoutMs) && isResultBounded(text, replacement))
+        return text.replace(regex, template)
+      return runInRe2Worker({ source, text, template }, timeoutMs, replaceFallback)
     },
   }
 }
 
-/** Undefined for what RE2 refuses after all. */
-function compileRe2(written: Re2Source | undefined, flags: string) {
+/** Undefined if there is no source or RE2 rejects it. */
+function compileRe2(re2Source: Re2Source | undefined, flags: string) {
   try {
-    return written && { regex: new RE2(written.source, flags), written }
+    return re2Source && { regex: new RE2(re2Source.source, flags), re2Source }
   } catch {
     return undefined
   }
 }
 
-/** What a run may take on the main thread without being counted. */
-const MAX_MAIN_THREAD_MS = 2
+/** A run on the event loop up to this estimate does not spend the budget. */
+const MAX_EVENT_LOOP_MS = 2
 
 /**
- * RE2 cannot be stopped. It is linear in the text, but where its automaton outgrows its memory every position of the
- * pattern can cost this much for every character: `a[ab]{900}c` takes 300 ms on 100 KB.
+ * The worst case for one character of text and one position of the pattern. RE2 cannot be interrupted. It is
+ * linear in the text, but once its automaton exceeds its memory, every position can cost this much for every
+ * character: `a[ab]{900}c` takes 300 ms on 100 KB.
  */
 const MAX_MS_PER_STEP = 8e-6
 
-/** Characters that a mask of every single character could make of a text within some milliseconds. */
-const MAX_REPLACED_LENGTH = 4_000_000
+/**
+ * A result of this many characters, with every single character replaced, takes a few milliseconds to build.
+ */
+const MAX_RESULT_LENGTH = 4_000_000
 
-function hasBoundedResult(text: string, replacement: Replacement): boolean {
+function isResultBounded(text: string, replacement: Replacement): boolean {
   const length = replacement.reduce<number>(
-    (sum, piece) => sum + (typeof piece === 'string' ? piece.length : 1),
+    (sum, part) => sum + (typeof part === 'string' ? part.length : 1),
     0,
   )
-  return text.length * length <= MAX_REPLACED_LENGTH
+  return text.length * length <= MAX_RESULT_LENGTH
 }
 
 /**
- * The replacement as JavaScript writes it, with the final newline put back where one was taken; undefined for what it
- * cannot write: a group beyond 99, or the whole match where that may hold the newline.
+ * Translates a replacement to JavaScript's syntax and restores a captured final newline. Returns undefined
+ * for what that syntax cannot express: a group above 99, or the whole match if it may include the final
+ * newline.
  */
-function toTemplate(
-  replacement: Replacement,
-  { groups: slots, newlineGroups: newlines }: Re2Source,
-): string | undefined {
-  const used = replacement.flatMap((piece) => (typeof piece === 'number' ? (slots.get(piece) ?? []) : []))
-  if ([...used, ...newlines].some((group) => group > 99) || (replacement.includes(0) && newlines.length > 0))
-    return undefined
-  return [...replacement, newlines]
-    .map((piece) => {
-      if (piece === 0) return '$&'
-      if (typeof piece === 'string') return piece.replaceAll('$', '$$$$')
-      return toGroupReferences(typeof piece === 'number' ? (slots.get(piece) ?? []) : piece)
-    })
-    .join('')
+function toTemplate(replacement: Replacement, { groups, newlineGroups }: Re2Source): string | undefined {
+  const used = replacement.flatMap((part) => (typeof part === 'number' ? (groups.get(part) ?? []) : []))
+  if ([...used, ...newlineGroups].some((group) => group > 99)) return undefined
+  if (replacement.includes(0) && newlineGroups.length > 0) return undefined
+  const parts = replacement.map((part) => {
+    if (part === 0) return '$&'
+    return typeof part === 'string' ? part.replaceAll('$', '$$$$') : toGroupReferences(groups.get(part) ?? [])
+  })
+  return parts.join('') + toGroupReferences(newlineGroups)
 }
 
 function toGroupReferences(groups: readonly number[]): string {

@@ -15,16 +15,16 @@ import type { ParsedPattern } from './parse.ts'
 import { PatternError } from './pattern-error.ts'
 
 /**
- * The pattern without its empty matches, in the same order of preference. A mask leaves empty matches alone, and where
- * PCRE has found one it looks for one that is not empty in the same place; both together are a search with this pattern.
- * Undefined for a pattern that would grow too much.
+ * Rewrites a pattern so that it never matches the empty string, with the same order of preference. A mask
+ * ignores empty matches, and after an empty match PCRE searches for a non-empty one at the same position;
+ * searching with the rewritten pattern does both. Returns undefined if the pattern would grow too much.
  */
 export function removeEmptyMatches(root: Node): Node | undefined {
   if (!canMatchEmpty(root)) return root
   return countEmptiable(root) > MAX_EMPTIABLE_NODES ? undefined : toNonEmpty(root)
 }
 
-/** The result grows with the square of this. */
+/** The size of the rewritten pattern is quadratic in the number of nodes that can match the empty string. */
 const MAX_EMPTIABLE_NODES = 60
 
 function countEmptiable(node: Node): number {
@@ -50,18 +50,18 @@ function toNonEmpty(node: Node): Node {
   }
 }
 
-/** Either the first part takes something, or it is empty and one of the others does. */
+/** Either the first part consumes something, or it matches the empty string and one of the others does. */
 function toNonEmptySequence(parts: readonly Node[]): Node {
   const [first, ...others] = parts
   if (first === undefined) return NEVER_MATCHES
   const rest = sequenceOf(others)
-  const later = sequenceOf([toEmptyOnly(first), toNonEmpty(rest)])
-  if (isZeroWidth(first)) return later
-  const now = sequenceOf([toNonEmpty(first), rest])
-  return alternationOf(prefersEmpty(first) ? [later, now] : [now, later])
+  const firstEmpty = sequenceOf([toEmptyOnly(first), toNonEmpty(rest)])
+  if (isZeroWidth(first)) return firstEmpty
+  const firstNonEmpty = sequenceOf([toNonEmpty(first), rest])
+  return alternationOf(prefersEmpty(first) ? [firstEmpty, firstNonEmpty] : [firstNonEmpty, firstEmpty])
 }
 
-/** The node where it matches the empty text. */
+/** Rewrites a node so that it only matches the empty string. */
 function toEmptyOnly(node: Node): Node {
   switch (node.type) {
     case 'character':
@@ -80,6 +80,7 @@ function toEmptyOnly(node: Node): Node {
   }
 }
 
+/** Whether the node tries to match the empty string first. */
 function prefersEmpty(node: Node): boolean {
   if (node.type === 'quantifier')
     return node.greediness === 'lazy' && (node.min === 0 || prefersEmpty(node.body))
@@ -87,12 +88,15 @@ function prefersEmpty(node: Node): boolean {
   return false
 }
 
-/** Puts the body of the group that is called in place of each call such as `(?1)` or `(?&name)`. */
-export function expandCalls({ root, groupBodies: bodies }: ParsedPattern): Node {
-  return someNode(root, isSubroutineCall) ? expandNode(root, bodies, []) : root
+/**
+ * Replaces each subroutine call, such as `(?1)` or `(?&name)`, with the body of the called group. Throws a
+ * `PatternError` for recursion.
+ */
+export function expandCalls({ root, groupBodies }: ParsedPattern): Node {
+  return someNode(root, isSubroutineCall) ? expandNode(root, groupBodies, []) : root
 }
 
-/** Calls of groups may not blow a pattern up to more than this. */
+/** Limits how much subroutine calls can enlarge a pattern. */
 const MAX_CALLED_POSITIONS = 2000
 
 function expandNode(node: Node, bodies: ReadonlyMap<number, Node>, callers: readonly number[]): Node {
@@ -101,12 +105,14 @@ function expandNode(node: Node, bodies: ReadonlyMap<number, Node>, callers: read
   }
   if (node.type !== 'subroutine-call') return mapChildren(node, (child) => expandNode(child, bodies, callers))
   const body = bodies.get(node.index)
-  if (body === undefined || callers.includes(node.index))
-    throw new PatternError('recursion cannot be evaluated')
+  if (body === undefined || callers.includes(node.index)) throw new PatternError('Recursion is not supported')
   if (someNode(body, ({ type }) => type === 'back-reference'))
-    throw new PatternError('a call of a group with a back-reference in it cannot be evaluated')
+    throw new PatternError('Calls of groups that contain back-references are not supported')
   const expanded = removeCaptures(expandNode(body, bodies, [...callers, node.index]))
-  if (countPositions(expanded) > MAX_CALLED_POSITIONS) throw new PatternError('it is too large')
+  if (countPositions(expanded) > MAX_CALLED_POSITIONS)
+    throw new PatternError(
+      `A called group has more than ${MAX_CALLED_POSITIONS} elements once it is expanded`,
+    )
   return expanded
 }
 

@@ -1,38 +1,41 @@
 import { createContext, Script } from 'node:vm'
 
 /**
- * Runs `job` and gives its result, or undefined when it took longer than `milliseconds`: V8 then ends it, in the middle of
- * a regular expression if need be. Costs about 50 µs for the watching thread; counts in whole milliseconds, at least one.
- * The watch goes by the clock. A job that was ended although this process hardly ran begins again: on a busy machine a
- * rule must not be let off for what others do.
+ * Runs `job` and returns its result, or undefined if it took longer than `timeoutMs`. V8 interrupts the job
+ * even in the middle of a regular expression. The timeout is rounded down to whole milliseconds, with a
+ * minimum of 1; the watchdog thread costs about 50 µs.
+ *
+ * The timeout is wall-clock time. A job that was interrupted although this process used little CPU time is
+ * retried: load from other processes must not make a firewall rule fail to match.
  */
-export function runWithTimeout<Result>(milliseconds: number, job: () => Result): Result | undefined {
-  for (let time = 1; time <= MAX_TRIES; time++) {
-    const before = processCpuMs()
-    const outcome = tryWithTimeout(milliseconds, job)
+export function runWithTimeout<Result>(timeoutMs: number, job: () => Result): Result | undefined {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const cpuBefore = processCpuMs()
+    const outcome = tryWithTimeout(timeoutMs, job)
     if (outcome !== undefined) return outcome.result
-    if (processCpuMs() - before >= milliseconds / 2) return undefined
+    if (processCpuMs() - cpuBefore >= timeoutMs / 2) return undefined
   }
   return undefined
 }
 
-const MAX_TRIES = 5
+const MAX_ATTEMPTS = 5
 
-/** Milliseconds that the processor has worked for this process, on any thread. */
+/** The CPU time that all threads of this process have used, in milliseconds. */
 export function processCpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }
 
-function tryWithTimeout<Result>(milliseconds: number, job: () => Result): { result: Result } | undefined {
+function tryWithTimeout<Result>(timeoutMs: number, job: () => Result): { result: Result } | undefined {
   let outcome: { result: Result } | undefined
   sandbox.job = () => {
     outcome = { result: job() }
   }
   try {
-    CALL_JOB.runInContext(sandbox, { timeout: Math.max(1, Math.floor(milliseconds)) })
+    CALL_JOB.runInContext(sandbox, { timeout: Math.max(1, Math.floor(timeoutMs)) })
   } catch (error) {
-    // On a busy machine the watching thread can wake up late, and call a job late that has long been done.
+    // On a busy machine the watchdog can wake up late and report a timeout after the job has finished; its
+    // result is used.
     if (!isTimeoutError(error) && !isStackOverflow(error)) throw error
   } finally {
     sandbox.job = () => {}
@@ -40,25 +43,22 @@ function tryWithTimeout<Result>(milliseconds: number, job: () => Result): { resu
   return outcome
 }
 
-/** The job is handed over as a value: no text ever becomes code. */
+/** The job is passed as a value, so no user input is ever compiled as code. */
 const sandbox: { job: () => void } = { job: () => {} }
 createContext(sandbox)
 
 const CALL_JOB = new Script('job()')
 
-// The first call takes milliseconds, which no request should pay.
+// The first call takes several milliseconds, so it is made here instead of in a request.
 CALL_JOB.runInContext(sandbox, { timeout: 1000 })
 
-/** V8 raises it in the sandbox's realm, so it is no `Error` of ours. */
+/** V8 throws the timeout error in the sandbox's realm, so `instanceof Error` does not recognize it. */
 function isTimeoutError(error: unknown): boolean {
-  return codeOf(error) === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+  if (typeof error !== 'object' || error === null || !('code' in error)) return false
+  return error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 }
 
-function codeOf(error: unknown): unknown {
-  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-}
-
-/** A regular expression that has used up its stack for backtracking was running away, too. */
+/** A regular expression that overflows its backtracking stack counts as a timeout. */
 function isStackOverflow(error: unknown): boolean {
   return error instanceof RangeError || (error instanceof SyntaxError && error.message.includes('overflow'))
 }

@@ -3,23 +3,23 @@ import type { EngineMatcher, Re2Matcher } from './matcher.ts'
 import type { Replacement } from './replacement.ts'
 import { processCpuMs } from './run-with-timeout.ts'
 
-/** How a pattern is run. Over the budget it matches nothing, and the budget notes it. */
+/** Runs a pattern within a budget. A run that exceeds it counts as no match and is recorded as an overrun. */
 export interface PatternRunner {
   test(text: string, budget: PatternBudget): boolean
-  /** The text with every match replaced; empty matches are left alone. */
+  /** Replaces every non-empty match. */
   replace(text: string, replacement: Replacement, budget: PatternBudget): string
   /**
-   * Whether the text can be run through, or with a replacement rewritten, here and now; if not, the runs apart are for it:
-   * they hold up nobody.
+   * Whether a test, or with a replacement a replace, is cheap enough for the event loop. Otherwise use the
+   * async methods, which run it on a worker thread.
    */
   isQuick(text: string, replacement?: Replacement): boolean
   testAsync(text: string, budget: PatternBudget): Promise<boolean>
   replaceAsync(text: string, replacement: Replacement, budget: PatternBudget): Promise<string>
 }
 
-/** RE2 needs no budget: what is not quick can go to another thread, where nobody has to wait for it. */
-export function createRe2Runner(name: string, matcher: Re2Matcher): PatternRunner {
-  const budgeted = createBudgetedRunner(name, matcher)
+/** Runs a pattern on RE2. Only a synchronous run that is not quick spends the budget. */
+export function createRe2Runner(pattern: string, matcher: Re2Matcher): PatternRunner {
+  const budgeted = createBudgetedRunner(pattern, matcher)
   return {
     isQuick: matcher.isQuick,
     test(text, budget) {
@@ -38,51 +38,58 @@ export function createRe2Runner(name: string, matcher: Re2Matcher): PatternRunne
   }
 }
 
-export function createBudgetedRunner(name: string, matcher: EngineMatcher): PatternRunner {
+/** Runs a pattern on the event loop and spends the budget. The async methods do the same. */
+export function createBudgetedRunner(pattern: string, matcher: EngineMatcher): PatternRunner {
   const test: PatternRunner['test'] = (text, budget) =>
-    runWithinBudget(budget, name, (time) => matcher.test(text, time)) ?? false
+    runWithinBudget(budget, pattern, (timeoutMs) => matcher.test(text, timeoutMs)) ?? false
   const replace: PatternRunner['replace'] = (text, replacement, budget) =>
-    runWithinBudget(budget, name, (time) => matcher.replace(text, replacement, time)) ?? text
+    runWithinBudget(budget, pattern, (timeoutMs) => matcher.replace(text, replacement, timeoutMs)) ?? text
   return {
     test,
     replace,
     isQuick: () => true,
-    testAsync: async (...given) => test(...given),
-    replaceAsync: async (...given) => replace(...given),
+    testAsync: async (...args) => test(...args),
+    replaceAsync: async (...args) => replace(...args),
   }
 }
 
-/** Asks RE2 first, where it knows a pattern that matches more: most texts never get as far as backtracking. */
-export function withRe2Prefilter(matcher: EngineMatcher, linear: EngineMatcher | undefined): EngineMatcher {
-  if (linear === undefined) return matcher
+/**
+ * Tests an over-approximation of the pattern on RE2 first: most texts never reach the backtracking engine.
+ */
+export function withRe2Prefilter(
+  matcher: EngineMatcher,
+  prefilter: EngineMatcher | undefined,
+): EngineMatcher {
+  if (prefilter === undefined) return matcher
   return {
-    test(text, milliseconds) {
-      const end = performance.now() + milliseconds
-      if (linear.test(text, milliseconds / 2) === false) return false
-      return matcher.test(text, end - performance.now())
+    test(text, timeoutMs) {
+      const deadline = performance.now() + timeoutMs
+      if (prefilter.test(text, timeoutMs / 2) === false) return false
+      return matcher.test(text, deadline - performance.now())
     },
-    replace(text, replacement, milliseconds) {
-      const end = performance.now() + milliseconds
-      if (linear.test(text, milliseconds / 2) === false) return text
-      return matcher.replace(text, replacement, end - performance.now())
+    replace(text, replacement, timeoutMs) {
+      const deadline = performance.now() + timeoutMs
+      if (prefilter.test(text, timeoutMs / 2) === false) return text
+      return matcher.replace(text, replacement, deadline - performance.now())
     },
   }
 }
 
 function runWithinBudget<Result>(
   budget: PatternBudget,
-  name: string,
-  run: (milliseconds: number) => Result | undefined,
+  pattern: string,
+  run: (timeoutMs: number) => Result | undefined,
 ): Result | undefined {
   if (budget.remainingMs() <= 0) {
-    budget.recordOverrun(name)
+    budget.recordOverrun(pattern)
     return undefined
   }
-  const start = performance.now()
-  const before = processCpuMs()
+  const startedAt = performance.now()
+  const cpuBefore = processCpuMs()
   const result = run(budget.shareMs())
-  // The lesser of both: the clock runs on while others have the processor, and its time counts what other threads did.
-  budget.spend(Math.min(performance.now() - start, processCpuMs() - before))
-  if (result === undefined) budget.recordOverrun(name)
+  // Wall-clock time includes waiting for a busy processor, and CPU time includes other threads of this
+  // process.
+  budget.spend(Math.min(performance.now() - startedAt, processCpuMs() - cpuBefore))
+  if (result === undefined) budget.recordOverrun(pattern)
   return result
 }

@@ -1,4 +1,4 @@
-/** Reads a pattern from left to right. */
+/** A cursor over the source text of a pattern. */
 export class Scanner {
   readonly text: string
   position = 0
@@ -11,19 +11,18 @@ export class Scanner {
     return this.position >= this.text.length
   }
 
-  /** Whether the text goes on with `expected`. */
   isNext(expected: string): boolean {
     return this.text.startsWith(expected, this.position)
   }
 
-  /** Steps over `expected` if the text goes on with it. */
+  /** Consumes `expected` if it comes next; returns whether it did. */
   consume(expected: string): boolean {
-    const found = this.isNext(expected)
-    if (found) this.position += expected.length
-    return found
+    const isFound = this.isNext(expected)
+    if (isFound) this.position += expected.length
+    return isFound
   }
 
-  /** Steps over what the sticky expression matches here. */
+  /** Consumes a match of the sticky expression at the current position; undefined if it does not match. */
   consumeMatch(expression: RegExp): RegExpExecArray | undefined {
     expression.lastIndex = this.position
     const match = expression.exec(this.text)
@@ -32,7 +31,7 @@ export class Scanner {
     return match
   }
 
-  /** Steps over one code point; not to be called at the end. */
+  /** Consumes one code point. Must not be called at the end of the text. */
   consumeCodePoint(): number {
     const code = this.text.codePointAt(this.position) ?? 0
     this.position += code > 0xffff ? 2 : 1

@@ -1,33 +1,36 @@
 import type { Node, Quantifier, SetItem } from './ast.ts'
 import { canMatchEmpty, hasSingleMatch } from './node-properties.ts'
 
-/** A pattern in RE2's syntax, with nothing left to flags. */
+/** A pattern in RE2's syntax that needs no flags. */
 export interface Re2Source {
   readonly source: string
-  /** False when RE2 cannot say it all; the source then matches every text that the pattern matches, and more. */
+  /**
+   * False if the source is an over-approximation: it matches every text that the pattern matches, and more.
+   */
   readonly isExact: boolean
-  /** RE2's groups for each group of the pattern: several after a branch reset. */
+  /** The RE2 groups of each group of the pattern; several after a branch reset. */
   readonly groups: ReadonlyMap<number, readonly number[]>
-  /** Groups that hold a final newline which is no part of the match: `$` may stand before it. */
+  /** RE2 groups that capture a final newline after `$`. It is not part of the pattern's match. */
   readonly newlineGroups: readonly number[]
 }
 
-/** Writes a pattern for RE2. */
+/** Translates a pattern to RE2. A pattern that RE2 cannot express is over-approximated. */
 export function toRe2Source(root: Node): Re2Source {
-  const writer = new Re2Emitter()
-  const source = writer.emit(root, { canEnd: true, mustEnd: true, isCaptured: false, repeats: 1 })
-  return { source, isExact: writer.isExact, groups: writer.groups, newlineGroups: writer.newlineGroups }
+  const emitter = new Re2Emitter()
+  const source = emitter.emit(root, { canEnd: true, mustEnd: true, isCaptured: false, repetitions: 1 })
+  const { isExact, groups, newlineGroups } = emitter
+  return { source, isExact, groups, newlineGroups }
 }
 
-/** What follows a node and what surrounds it. */
+/** The surroundings of a node in the pattern. */
 interface EmitContext {
-  /** The match may end here. */
+  /** The match may end after the node. */
   readonly canEnd: boolean
-  /** The match must end here. */
+  /** The match must end after the node. */
   readonly mustEnd: boolean
   readonly isCaptured: boolean
-  /** How often the repetitions around it repeat it. */
-  readonly repeats: number
+  /** The product of the enclosing quantifiers. */
+  readonly repetitions: number
 }
 
 class Re2Emitter {
@@ -36,28 +39,28 @@ class Re2Emitter {
   readonly newlineGroups: number[] = []
   private groupCount = 0
 
-  emit(node: Node, place: EmitContext): string {
+  emit(node: Node, context: EmitContext): string {
     switch (node.type) {
       case 'character':
         return formatCodePoint(node.code)
       case 'set':
         return formatSet(node.items, node.negated)
       case 'sequence': {
-        const places = contextsOf(node.parts, place)
-        return node.parts.map((part, at) => this.emit(part, places[at] ?? place)).join('')
+        const contexts = contextsOf(node.parts, context)
+        return node.parts.map((part, index) => this.emit(part, contexts[index] ?? context)).join('')
       }
       case 'alternation':
-        return `(?:${node.branches.map((branch) => this.emit(branch, place)).join('|')})`
+        return `(?:${node.branches.map((branch) => this.emit(branch, context)).join('|')})`
       case 'capture':
-        return this.emitCapture(node.index, node.body, place)
+        return this.emitCapture(node.index, node.body, context)
       case 'quantifier':
-        return this.emitQuantifier(node, place)
+        return this.emitQuantifier(node, context)
       case 'assertion':
-        return this.emitAssertion(node.kind, place)
+        return this.emitAssertion(node.kind, context)
       case 'atomic':
         return hasSingleMatch(node.body)
-          ? this.emit(node.body, place)
-          : this.approximate(this.emit(node.body, { ...INSIDE, repeats: place.repeats }))
+          ? this.emit(node.body, context)
+          : this.approximate(this.emit(node.body, { ...NOT_AT_END, repetitions: context.repetitions }))
       case 'back-reference':
         return this.approximate('(?s:.*)')
       case 'look-around':
@@ -69,38 +72,39 @@ class Re2Emitter {
     }
   }
 
-  /** Takes a source that says more than the pattern. */
+  /** Marks the result as an over-approximation. */
   private approximate(source: string): string {
     this.isExact = false
     return source
   }
 
-  private emitCapture(index: number, body: Node, place: EmitContext): string {
+  private emitCapture(index: number, body: Node, context: EmitContext): string {
     this.groupCount += 1
     this.groups.set(index, [...(this.groups.get(index) ?? []), this.groupCount])
-    return `(${this.emit(body, { ...place, isCaptured: true })})`
+    return `(${this.emit(body, { ...context, isCaptured: true })})`
   }
 
-  private emitQuantifier({ body, min, max, greediness: greed }: Quantifier, place: EmitContext): string {
-    const repeats = place.repeats * Math.max(1, max === Infinity ? min : max)
-    const inside = { ...(max <= 1 ? place : { ...INSIDE, canEnd: place.canEnd }), repeats }
-    const source = `(?:${this.emit(body, inside)})`
-    const isTooLong = repeats > MAX_RE2_REPETITIONS
-    if (isTooLong || (greed === 'possessive' && !(min === max && hasSingleMatch(body)))) this.isExact = false
-    return source + (isTooLong ? '*' : formatQuantifier(min, max)) + (greed === 'lazy' ? '?' : '')
+  private emitQuantifier({ body, min, max, greediness }: Quantifier, context: EmitContext): string {
+    const repetitions = context.repetitions * Math.max(1, max === Infinity ? min : max)
+    const bodyContext = { ...(max <= 1 ? context : { ...NOT_AT_END, canEnd: context.canEnd }), repetitions }
+    const source = `(?:${this.emit(body, bodyContext)})`
+    const exceedsLimit = repetitions > MAX_RE2_REPETITIONS
+    if (exceedsLimit || (greediness === 'possessive' && !(min === max && hasSingleMatch(body))))
+      this.isExact = false
+    return source + (exceedsLimit ? '*' : formatQuantifier(min, max)) + (greediness === 'lazy' ? '?' : '')
   }
 
-  private emitAssertion(kind: Extract<Node, { type: 'assertion' }>['kind'], place: EmitContext): string {
+  private emitAssertion(kind: Extract<Node, { type: 'assertion' }>['kind'], context: EmitContext): string {
     switch (kind) {
       case 'text-start':
         return '\\A'
       case 'text-end':
         return '\\z'
       case 'text-end-or-newline':
-        return this.emitTextEndOrNewline(place)
+        return this.emitTextEndOrNewline(context)
       case 'line-start':
-        // In PCRE no line starts behind a final newline; it matters where nothing more has to be matched.
-        return place.canEnd ? this.approximate('(?m:^)') : '(?m:^)'
+        // In PCRE no line starts after a final newline. That matters if the match can end here.
+        return context.canEnd ? this.approximate('(?m:^)') : '(?m:^)'
       case 'line-end':
         return '(?m:$)'
       case 'word-boundary':
@@ -117,29 +121,29 @@ class Re2Emitter {
     }
   }
 
-  private emitTextEndOrNewline(place: EmitContext): string {
-    if (!place.mustEnd || place.isCaptured) return this.approximate('')
+  private emitTextEndOrNewline(context: EmitContext): string {
+    if (!context.mustEnd || context.isCaptured) return this.approximate('')
     this.groupCount += 1
     this.newlineGroups.push(this.groupCount)
     return '(\\n?)\\z'
   }
 }
 
-/** RE2 repeats nothing more often, nested repetitions counted together. */
+/** RE2's limit for repetitions, with nested quantifiers multiplied. */
 const MAX_RE2_REPETITIONS = 1000
 
-const INSIDE: EmitContext = { canEnd: false, mustEnd: false, isCaptured: false, repeats: 1 }
+const NOT_AT_END: EmitContext = { canEnd: false, mustEnd: false, isCaptured: false, repetitions: 1 }
 
-/** The place of each part, found from the last to the first. */
-function contextsOf(parts: readonly Node[], place: EmitContext): readonly EmitContext[] {
-  const places: EmitContext[] = []
-  let current = place
+/** Computes the context of each part of a sequence, from the last to the first. */
+function contextsOf(parts: readonly Node[], context: EmitContext): readonly EmitContext[] {
+  const contexts: EmitContext[] = []
+  let current = context
   for (const part of parts.toReversed()) {
-    places.push(current)
+    contexts.push(current)
     const canEnd = current.canEnd && canMatchEmpty(part)
     current = { ...current, canEnd, mustEnd: current.mustEnd && isEmptySequence(part) }
   }
-  return places.toReversed()
+  return contexts.toReversed()
 }
 
 function isEmptySequence(node: Node): boolean {
@@ -157,7 +161,7 @@ function formatSet(items: readonly SetItem[], negated: boolean): string {
   return `[${negated ? '^' : ''}${items.map(formatItem).join('')}]`
 }
 
-/** RE2's `C` lacks the code points that are not assigned. */
+/** RE2's category `C` does not include unassigned code points; PCRE's does. */
 function formatItem(item: SetItem): string {
   if ('from' in item) {
     return item.from === item.to

@@ -1,40 +1,42 @@
-import type { AssertionKind, Node, Quantifier, SetItem } from './ast.ts'
-import { childrenOf } from './ast.ts'
+import {
+  type AssertionKind,
+  childrenOf,
+  type LookAround,
+  type Node,
+  type Quantifier,
+  type SetItem,
+} from './ast.ts'
 
-/** A pattern as JavaScript writes it. */
+/** A pattern as the source and flags of a JavaScript `RegExp`. */
 export interface RegExpSource {
   readonly source: string
   readonly flags: string
-  /** The names of JavaScript's groups for each group of the pattern. */
+  /** The names of the JavaScript groups of each group of the pattern; several after a branch reset. */
   readonly groupNames: ReadonlyMap<number, readonly string[]>
-  /** The empty groups that stand for `\K`. */
+  /** The names of the empty groups that mark the positions of `\K`. */
   readonly keepGroups: readonly string[]
 }
 
-/** Writes a pattern for `RegExp`; every group gets a name, as atomic groups need some of their own. */
+/** Translates a pattern to `RegExp`. All groups are named, because emulated atomic groups add groups. */
 export function toRegExpSource(root: Node): RegExpSource {
-  const writer = new RegExpEmitter(nameGroups(root))
-  const source = writer.emit(root, false)
-  return {
-    source,
-    flags: writer.isCaseless ? 'iu' : 'u',
-    groupNames: writer.groupNames,
-    keepGroups: writer.keepGroups,
-  }
+  const groupNames = nameGroups(root)
+  const emitter = new RegExpEmitter(groupNames)
+  const source = emitter.emit(root, false)
+  return { source, flags: emitter.isCaseless ? 'iu' : 'u', groupNames, keepGroups: emitter.keepGroups }
 }
 
 class RegExpEmitter {
   isCaseless = false
   readonly keepGroups: string[] = []
-  readonly groupNames: ReadonlyMap<number, readonly string[]>
+  private readonly groupNames: ReadonlyMap<number, readonly string[]>
   private readonly emittedCaptures = new Map<number, number>()
   private atomicCount = 0
 
-  constructor(slots: ReadonlyMap<number, readonly string[]>) {
-    this.groupNames = slots
+  constructor(groupNames: ReadonlyMap<number, readonly string[]>) {
+    this.groupNames = groupNames
   }
 
-  /** `behind` is true within a look-behind, which JavaScript matches from right to left. */
+  /** `behind` is true inside a look-behind, which JavaScript matches from right to left. */
   emit(node: Node, behind: boolean): string {
     switch (node.type) {
       case 'character':
@@ -52,7 +54,7 @@ class RegExpEmitter {
       case 'quantifier':
         return this.emitQuantifier(node, behind)
       case 'look-around':
-        return `(?:(?${node.behind ? '<' : ''}${node.negated ? '!' : '='}${this.emit(node.body, node.behind)}))`
+        return this.emitLookAround(node)
       case 'back-reference':
         this.isCaseless ||= node.caseless
         return (this.groupNames.get(node.index) ?? []).map((name) => `(?:\\k<${name}>)`).join('')
@@ -68,12 +70,15 @@ class RegExpEmitter {
   }
 
   private emitCapture(index: number, body: Node, behind: boolean): string {
-    const at = this.emittedCaptures.get(index) ?? 0
-    this.emittedCaptures.set(index, at + 1)
-    return `(?<${this.groupNames.get(index)?.[at] ?? ''}>${this.emit(body, behind)})`
+    const count = this.emittedCaptures.get(index) ?? 0
+    this.emittedCaptures.set(index, count + 1)
+    return `(?<${this.groupNames.get(index)?.[count] ?? ''}>${this.emit(body, behind)})`
   }
 
-  /** A look-ahead is atomic; what it saw is then taken. In a look-behind, of fixed length, no choice is left anyway. */
+  /**
+   * Emulates an atomic group by a capturing look-ahead, which is atomic, and a back-reference to it. A
+   * look-behind has a fixed width, so an atomic group in it is a plain group.
+   */
   private emitAtomic(source: string, behind: boolean): string {
     if (behind) return `(?:${source})`
     this.atomicCount += 1
@@ -81,11 +86,15 @@ class RegExpEmitter {
     return `(?:(?=(?<${name}>${source}))\\k<${name}>)`
   }
 
-  private emitQuantifier({ body, min, max, greediness: greed }: Quantifier, behind: boolean): string {
+  private emitQuantifier({ body, min, max, greediness }: Quantifier, behind: boolean): string {
     const bounds = max === Infinity ? `{${min},}` : `{${min},${max}}`
     const source = `(?:${this.emit(body, behind)})${bounds}`
-    if (greed === 'possessive') return this.emitAtomic(source, behind)
-    return greed === 'lazy' ? `${source}?` : source
+    if (greediness === 'possessive') return this.emitAtomic(source, behind)
+    return greediness === 'lazy' ? `${source}?` : source
+  }
+
+  private emitLookAround({ behind, negated, body }: LookAround): string {
+    return `(?:(?${behind ? '<' : ''}${negated ? '!' : '='}${this.emit(body, behind)}))`
   }
 
   private emitKeep(): string {
@@ -108,7 +117,7 @@ const ASSERTIONS: Readonly<Record<AssertionKind, string>> = {
   'not-word-boundary': notWordBoundary(WORD),
   'unicode-word-boundary': wordBoundary(UNICODE_WORD),
   'not-unicode-word-boundary': notWordBoundary(UNICODE_WORD),
-  // The sticky flag says it.
+  // Implemented by the sticky flag.
   'search-start': '',
 }
 
@@ -136,7 +145,7 @@ function formatCodePoint(code: number): string {
   return /[A-Za-z0-9_ ]/.test(character) ? character : `\\u{${code.toString(16)}}`
 }
 
-/** A name for every group that is written, by the number PCRE gives it; after a branch reset a number has several. */
+/** Names every group, by its PCRE number. After a branch reset, several groups share a number. */
 function nameGroups(root: Node): ReadonlyMap<number, readonly string[]> {
   const names = new Map<number, string[]>()
   addGroupNames(root, names)
@@ -145,8 +154,8 @@ function nameGroups(root: Node): ReadonlyMap<number, readonly string[]> {
 
 function addGroupNames(node: Node, names: Map<number, string[]>): void {
   if (node.type === 'capture') {
-    const taken = names.get(node.index) ?? []
-    names.set(node.index, [...taken, `group${node.index}_${taken.length}`])
+    const others = names.get(node.index) ?? []
+    names.set(node.index, [...others, `group${node.index}_${others.length}`])
   }
   for (const child of childrenOf(node)) addGroupNames(child, names)
 }

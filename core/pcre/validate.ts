@@ -3,38 +3,42 @@ import { countPositions } from './compile-cost.ts'
 import { fixedWidthOf, isSearchStart, startsAtSearchStart } from './node-properties.ts'
 import { PatternError } from './pattern-error.ts'
 
-/** Throws a `PatternFault` for what PCRE refuses, and for what no engine here could run with PCRE's meaning. */
+/** Throws a `PatternError` for what PCRE rejects and for what neither engine can run as PCRE does. */
 export function validatePattern(root: Node): void {
-  if (countPositions(root) > MAX_POSITIONS) throw new PatternError('it is too large')
+  if (countPositions(root) > MAX_POSITIONS)
+    throw new PatternError(
+      `The pattern has more than ${MAX_POSITIONS} elements once its repetitions are expanded`,
+    )
   validateLookArounds(root)
   if (someNode(root, ({ type }) => type === 'back-reference')) groupsSetAfter(root, new Set())
   if (countNodes(root, isSearchStart) > (startsAtSearchStart(root) ? 1 : 0))
-    throw new PatternError('\\G can be evaluated at the start of a pattern only')
+    throw new PatternError('\\G is supported only at the start of a pattern')
 }
 
-/** Larger patterns are refused: neither engine compiles them in reasonable time. */
+/** Neither engine compiles larger patterns in reasonable time. */
 const MAX_POSITIONS = 30_000
 
 function validateLookArounds(node: Node): void {
   childrenOf(node).forEach(validateLookArounds)
   if (node.type !== 'look-around') return
   if (someNode(node.body, ({ type }) => type === 'keep'))
-    throw new PatternError('\\K in a look-around cannot be evaluated')
+    throw new PatternError('\\K in a look-around is not supported')
   if (!node.behind) return
   const branches = node.body.type === 'alternation' ? node.body.branches : [node.body]
   if (branches.some((branch) => fixedWidthOf(branch) === undefined))
-    throw new PatternError('a branch of a look-behind has no fixed length')
+    throw new PatternError('A branch of a look-behind does not have a fixed length')
 }
 
 /**
- * The groups that have taken part for certain once the node has matched. A reference to any other is refused: in PCRE it
- * fails when its group has not taken part, in JavaScript it matches the empty text.
+ * Returns the groups that are certainly set once the node has matched. Throws a `PatternError` for a
+ * back-reference to any other group: if the group is unset, PCRE fails to match, but JavaScript matches the
+ * empty string.
  */
 function groupsSetAfter(node: Node, before: ReadonlySet<number>): ReadonlySet<number> {
   switch (node.type) {
     case 'back-reference':
       if (!before.has(node.index))
-        throw new PatternError('a back-reference to a group that may not have taken part cannot be evaluated')
+        throw new PatternError('Back-references to groups that may be unset are not supported')
       return before
     case 'sequence':
       return node.parts.reduce((groups, part) => groupsSetAfter(part, groups), before)
@@ -56,6 +60,6 @@ function groupsSetAfter(node: Node, before: ReadonlySet<number>): ReadonlySet<nu
   }
 }
 
-function countNodes(node: Node, passes: (node: Node) => boolean): number {
-  return childrenOf(node).reduce((sum, child) => sum + countNodes(child, passes), passes(node) ? 1 : 0)
+function countNodes(node: Node, predicate: (node: Node) => boolean): number {
+  return childrenOf(node).reduce((sum, child) => sum + countNodes(child, predicate), predicate(node) ? 1 : 0)
 }

@@ -70,7 +70,8 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
     const warnings: Warning[] = []
     const error = patternError(rule)
     if (error !== undefined) {
-      warnings.push({ code: 'pattern_not_evaluable', message: `The pattern counts as no match: ${error}.` })
+      const message = `${error}. The rule never matches until its pattern is changed.`
+      warnings.push({ code: 'pattern_not_evaluable', message })
     }
     if (rule.scope === 'response') {
       const message = 'Rules of scope "response" are stored and not evaluated yet.'

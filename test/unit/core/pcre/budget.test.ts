@@ -6,20 +6,20 @@ import { startRe2Worker } from '../../../../core/pcre/run-in-worker.ts'
 
 const MASK = parseReplacement('x')
 
-/** Generous for a busy machine; what is stopped here would take seconds to centuries. */
-const SLACK = 60
+/** Milliseconds; generous for a busy machine. Without a limit these runs would take seconds to centuries. */
+const MAX_MS = 60
 
-/** RE2 alone cannot tell that it does not match, so it gets as far as backtracking. */
+/** The RE2 prefilter matches the text, so the pattern reaches the backtracking engine. */
 const RUNAWAY = '(a+)+(?![a!])'
-const BAIT = `${'a'.repeat(40)}!`
+const RUNAWAY_TEXT = `${'a'.repeat(40)}!`
 
-describe('the budget of firewall patterns', () => {
+describe('the time budget of firewall patterns', () => {
   before(startRe2Worker)
 
   for (const [pattern, text] of [
     ['(a+)+$', `${'a'.repeat(100_000)}!`],
     ['(?=x?)(a+)+$', `${'a'.repeat(100_000)}!`],
-    [RUNAWAY, BAIT],
+    [RUNAWAY, RUNAWAY_TEXT],
     ['(?<=a)(b|b)*c', `a${'b'.repeat(100_000)}`],
     ['(?=.)(?:(?:a|a)*)*(?!a)b$', `${'a'.repeat(100_000)}b!b`],
     ['(a|aa)+(?=$)\\1', `${'a'.repeat(100_000)}b`],
@@ -31,71 +31,68 @@ describe('the budget of firewall patterns', () => {
     ['(?:a[ab]{400}c|b[ab]{400}d)', noise(100_000)],
     ['/^(\\w+\\s?)*$/', `${'word '.repeat(20_000)}!`],
   ] as const) {
-    it(`holds for ${pattern} on ${text.length} characters`, () => {
+    it(`limits ${pattern} on ${text.length} characters`, () => {
       const compiled = compile(pattern)
-      expect(timeOf(() => compiled.test(text, createPatternBudget()))).to.be.below(SLACK)
-      expect(timeOf(() => compiled.replace(text, MASK, createPatternBudget()))).to.be.below(SLACK)
+      expect(timeOf(() => compiled.test(text, createPatternBudget()))).to.be.below(MAX_MS)
+      expect(timeOf(() => compiled.replace(text, MASK, createPatternBudget()))).to.be.below(MAX_MS)
     })
   }
 
   for (const [name, pattern] of [
-    ['nested repetitions', '((a{100}){100}){100}'],
+    ['nested quantifiers', '((a{100}){100}){100}'],
     ['optional parts', 'a?'.repeat(5_000)],
-    ['groups in groups', `${'(?:'.repeat(240)}a${')*'.repeat(240)}`],
+    ['nested groups', `${'(?:'.repeat(240)}a${')*'.repeat(240)}`],
     ['atomic groups', '(?>a?)'.repeat(1_600)],
     ['properties', '\\p{L}'.repeat(1_900)],
     [
-      'calls of calls',
-      Array.from({ length: 60 }, (_, at) => `(?<g${at}>${at > 0 ? `(?&g${at - 1})`.repeat(2) : 'a'})`).join(
-        '',
-      ),
+      'nested subroutine calls',
+      Array.from({ length: 60 }, (_, n) => `(?<g${n}>${n > 0 ? `(?&g${n - 1})`.repeat(2) : 'a'})`).join(''),
     ],
-    ['branches that share a number', `(?|${'(a)|'.repeat(240)}b)${'\\1'.repeat(4_000)}`],
+    ['a branch reset with many back-references', `(?|${'(a)|'.repeat(240)}b)${'\\1'.repeat(4_000)}`],
   ] as const) {
-    it(`is not stretched by compiling ${name}`, () => {
+    it(`is not exceeded by compiling ${name}`, () => {
       const start = performance.now()
       const compiled = compilePattern(pattern)
-      expect(performance.now() - start).to.be.below(4 * SLACK)
+      expect(performance.now() - start).to.be.below(4 * MAX_MS)
       if ('error' in compiled) return
-      expect(timeOf(() => compiled.test('a'.repeat(100_000), createPatternBudget()))).to.be.below(SLACK)
+      expect(timeOf(() => compiled.test('a'.repeat(100_000), createPatternBudget()))).to.be.below(MAX_MS)
     })
   }
 
-  it('holds for a mask that would make a gigabyte of a text', () => {
+  it('limits a mask that would expand a text to a gigabyte', () => {
     const text = 'a'.repeat(100_000)
     const replacement = parseReplacement('x'.repeat(10_000))
-    expect(timeOf(() => compile('.').replace(text, replacement, createPatternBudget()))).to.be.below(SLACK)
+    expect(timeOf(() => compile('.').replace(text, replacement, createPatternBudget()))).to.be.below(MAX_MS)
   })
 
-  it('notes the pattern that ran over and counts it as no match', () => {
+  it('records a pattern that exceeds the budget and counts it as no match', () => {
     const budget = createPatternBudget()
-    expect(compile(RUNAWAY).test(BAIT, budget)).to.equal(false)
+    expect(compile(RUNAWAY).test(RUNAWAY_TEXT, budget)).to.equal(false)
     expect(budget.overruns).to.deep.equal([RUNAWAY])
   })
 
-  it('leaves the text as it is when a mask runs over', () => {
+  it('leaves the text unchanged if a mask exceeds the budget', () => {
     const budget = createPatternBudget()
-    const text = BAIT
-    expect(compile(RUNAWAY).replace(text, MASK, budget)).to.equal(text)
+    expect(compile(RUNAWAY).replace(RUNAWAY_TEXT, MASK, budget)).to.equal(RUNAWAY_TEXT)
     expect(budget.overruns).to.deep.equal([RUNAWAY])
   })
 
   it('is shared by all patterns of a request', () => {
     const budget = createPatternBudget()
-    const patterns = Array.from({ length: 50 }, (_, at) => compile(`${RUNAWAY}|b{${at + 1}}`))
-    const time = timeOf(() => patterns.map((pattern) => pattern.test(BAIT, budget)))
-    expect(time).to.be.below(SLACK)
+    const patterns = Array.from({ length: 50 }, (_, n) => compile(`${RUNAWAY}|b{${n + 1}}`))
+    const time = timeOf(() => patterns.map((pattern) => pattern.test(RUNAWAY_TEXT, budget)))
+    expect(time).to.be.below(MAX_MS)
     expect(budget.overruns).to.have.length(50)
     expect(budget.remainingMs()).to.be.below(1)
   })
 
-  it('leaves something for the patterns behind one that runs away', () => {
+  it('leaves time for the patterns after a runaway pattern', () => {
     const budget = createPatternBudget()
-    compile(RUNAWAY).test(BAIT, budget)
+    compile(RUNAWAY).test(RUNAWAY_TEXT, budget)
     expect(compile('secret').test('a SECRET', budget)).to.equal(true)
   })
 
-  it('is fresh for the next request', () => {
+  it('is not shared between requests', () => {
     const spent = createPatternBudget(0)
     const pattern = compile('a(?=b)')
     expect(pattern.test('ab', spent)).to.equal(false)
@@ -103,7 +100,7 @@ describe('the budget of firewall patterns', () => {
     expect(pattern.test('ab', createPatternBudget())).to.equal(true)
   })
 
-  it('hardly matters to honest patterns on long texts', () => {
+  it('is not exceeded by ordinary patterns on long texts', () => {
     const text = `${'lorem ipsum dolor sit amet, '.repeat(3_600)} card 4111 1111 1111 1111`
     const budget = createPatternBudget(1000)
     expect(compile('(?<!\\d)(?:\\d[ -]?){13,16}(?!\\d)').test(text, budget)).to.equal(true)
@@ -123,7 +120,7 @@ function timeOf(work: () => void): number {
   return performance.now() - start
 }
 
-/** Letters a and b in no order, the same each time. */
+/** A reproducible random string of the letters a and b. */
 function noise(length: number): string {
   let state = 1
   return Array.from({ length }, () => {

@@ -3,38 +3,38 @@ import { createPatternBudget } from '../../../../core/pcre/budget.ts'
 import { compilePattern } from '../../../../core/pcre/compile.ts'
 import { parseDelimiters } from '../../../../core/pcre/modifiers.ts'
 
-describe('the delimiters of a firewall pattern', () => {
-  it('are added, ignoring case, to a pattern without', () => {
+describe('parsing the delimiters of a firewall pattern', () => {
+  it('reads a pattern without delimiters as case-insensitive', () => {
     expect(parseDelimiters('a+')).to.deep.equal({ body: 'a+', modifiers: 'i' })
   })
 
   for (const delimiter of '/#~!@%;,|') {
-    it(`may be ${delimiter}`, () => {
+    it(`accepts ${delimiter} as the delimiter`, () => {
       const pattern = `${delimiter}a+${delimiter}ms`
       expect(parseDelimiters(pattern)).to.deep.equal({ body: 'a+', modifiers: 'ms' })
     })
   }
 
-  it('are not brackets', () => {
+  it('does not accept brackets as delimiters', () => {
     for (const pattern of ['(foo)', '[a-z]', '{a}', '<a>']) {
       expect(parseDelimiters(pattern)).to.deep.equal({ body: pattern, modifiers: 'i' })
     }
   })
 
-  it('are part of the pattern when something else than a modifier follows', () => {
+  it('treats delimiters as part of the pattern if anything but modifiers follows them', () => {
     expect(parseDelimiters('/a/e')).to.deep.equal({ body: '/a/e', modifiers: 'i' })
   })
 
-  it('are part of the pattern when there is only one', () => {
+  it('treats a single delimiter as part of the pattern', () => {
     expect(parseDelimiters('/usr')).to.deep.equal({ body: '/usr', modifiers: 'i' })
     expect(parseDelimiters('/')).to.deep.equal({ body: '/', modifiers: 'i' })
   })
 
-  it('may hold several lines', () => {
+  it('accepts a pattern of several lines', () => {
     expect(parseDelimiters('/a\nb/x')).to.deep.equal({ body: 'a\nb', modifiers: 'x' })
   })
 
-  it('need no escape within a pattern that has none', () => {
+  it('needs no escaped slash in a pattern without delimiters', () => {
     const pattern = compilePattern('https?://evil')
     if ('error' in pattern) throw new Error(pattern.error)
     expect(pattern.test('see HTTP://EVIL.example', createPatternBudget())).to.equal(true)
