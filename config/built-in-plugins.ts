@@ -50,7 +50,7 @@ export function createBuiltInPlugins(
   const past = createHistory(state.log, state.live)
   const health = createCircuitBreakers(settings.breaker)
   const latency = createLatency()
-  const market: RoutingCatalog = {
+  const routingCatalog: RoutingCatalog = {
     catalog: createCatalog(settings.models, (provider) => providers.byId.has(provider)),
     weights: settings.modes,
     latencyOf: latency.expect,
@@ -71,13 +71,19 @@ export function createBuiltInPlugins(
     }),
     createPlan(),
     createTrace(colleagues?.records),
-    createFirewall({ ...state, past, openDesk: desks.firewall }),
-    createRouting({ ...state, past, openDesk: desks.routing, market, providers: providers.known }),
-    createDispatch({ providers: providers.byId, health, latency }),
+    createFirewall({ ...state, history: past, createCommands: desks.firewall }),
+    createRouting({
+      ...state,
+      history: past,
+      createCommands: desks.routing,
+      routingCatalog,
+      providers: providers.known,
+    }),
+    createDispatch({ providers: providers.byId, circuitBreakers: health, latency }),
     createDecorate(),
     createRules(desks, state),
     createResponses(state.log, settings.responses.keep_days),
-    createModels(market),
+    createModels(routingCatalog),
     createAudit({ ...state, past, desks, kinds, pin: createCallerSnapshots(state.accounts, state.rules) }),
     createMetrics({
       live: state.live,

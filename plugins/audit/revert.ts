@@ -31,7 +31,7 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
 ): RuleChange {
   const { kind, desk, userId, ruleId, history } = scene
   // Checked as a new rule is: what was allowed then may not be any more.
-  const content = kind.readNew(findContent(history, revertedTo))
+  const content = kind.parseNew(findContent(history, revertedTo))
   return {
     ruleId,
     decide() {

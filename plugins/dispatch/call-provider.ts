@@ -10,11 +10,15 @@ export type CallProvider = (exchange: Exchange, target: Target) => Promise<void>
 
 export interface DispatchServices {
   readonly providers: ReadonlyMap<string, Provider>
-  readonly health: CircuitBreakers
+  readonly circuitBreakers: CircuitBreakers
   readonly latency: Latency
 }
 
-export function createCallProvider({ providers, health, latency }: DispatchServices): CallProvider {
+export function createCallProvider({
+  providers,
+  circuitBreakers: health,
+  latency,
+}: DispatchServices): CallProvider {
   return async (exchange, target) => {
     const { client, capabilities } = findProvider(providers, target.provider)
     const { request, omitted } = limitRequest(exchange.request, capabilities)

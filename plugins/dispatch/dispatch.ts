@@ -18,7 +18,11 @@ const RETRY_MS = { usual: 100, most: 2000 }
  * Sends the request to the route's targets until one answers. Nothing was sent to the client yet: a stream has begun
  * once its first event is here. Throws the error to answer with when every try failed.
  */
-export async function dispatch(exchange: Exchange, route: Route, callProvider: CallProvider): Promise<void> {
+export async function dispatchExchange(
+  exchange: Exchange,
+  route: Route,
+  callProvider: CallProvider,
+): Promise<void> {
   const failures: GatewayError[] = []
   const tried: Target[] = []
   for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {

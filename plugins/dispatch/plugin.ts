@@ -1,6 +1,6 @@
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { createCallProvider, type DispatchServices } from './call-provider.ts'
-import { dispatch } from './dispatch.ts'
+import { dispatchExchange } from './dispatch.ts'
 
 /** Sends the request where routing said, and leaves the reply on the exchange. */
 export function createDispatch(services: DispatchServices): Plugin {
@@ -12,7 +12,7 @@ export function createDispatch(services: DispatchServices): Plugin {
       middleware({ exchange }, next) {
         if (exchange.route === undefined)
           throw new GatewayError('internal_error', 'No plugin chose a target.')
-        return dispatch(exchange, exchange.route, callProvider).then(next)
+        return dispatchExchange(exchange, exchange.route, callProvider).then(next)
       },
     }),
   }

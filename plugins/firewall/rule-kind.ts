@@ -32,11 +32,11 @@ const FIELDS = [
 export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
   name: 'firewall',
   fields: FIELDS,
-  readNew(body) {
+  parseNew(body) {
     // The cast is safe: every required field was read by its schema.
     return { replacement: null, ...read(body, true) } as FirewallContent
   },
-  readChanges: (body) => read(body, false),
+  parseChanges: (body) => read(body, false),
   created: (userId, ruleId, content, more) => ({
     type: 'FirewallRuleCreated',
     data: { userId, ruleId, content, ...more },
@@ -66,7 +66,7 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
       ...(error !== undefined && { pattern_error: error }),
     }
   },
-  remark(rule) {
+  lint(rule) {
     const warnings: Warning[] = []
     const error = patternError(rule)
     if (error !== undefined) {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import { bodySchema, type RuleField } from '../rules/rule-kind.ts'
+import { type RuleField, ruleBodySchema } from '../rules/rule-kind.ts'
 import { adminSchemas } from './admin.ts'
 import { auditSchemas } from './audit.ts'
 import { batchSchemas } from './batch.ts'
@@ -44,10 +44,10 @@ export function createDocument({ version, fields, paths, direct }: DocumentParts
         ...responsesSchemas,
         ...ruleSchemas,
         ...batchSchemas,
-        RoutingRuleInput: bodySchema(fields.routing, true),
-        RoutingRuleChange: bodySchema(fields.routing, false),
-        FirewallRuleInput: bodySchema(fields.firewall, true),
-        FirewallRuleChange: bodySchema(fields.firewall, false),
+        RoutingRuleInput: ruleBodySchema(fields.routing, true),
+        RoutingRuleChange: ruleBodySchema(fields.routing, false),
+        FirewallRuleInput: ruleBodySchema(fields.firewall, true),
+        FirewallRuleChange: ruleBodySchema(fields.firewall, false),
         ...auditSchemas,
         ...modelsSchemas,
         ...requestsSchemas,

@@ -7,11 +7,11 @@ import {
   type Target,
 } from '../../core/contract/index.ts'
 import { costOf } from '../../core/util/cost.ts'
-import { type Needs, needsOf, whatIsMissing } from './requirements.ts'
-import type { RoutingCatalog, Weights } from './routing-catalog.ts'
+import { findMissingCapability, type Requirements, requirementsOf } from './requirements.ts'
+import type { RoutingCatalog, ScoreWeights } from './routing-catalog.ts'
 
 /** A route to one model that somebody named. */
-export function pin(
+export function buildFixedRoute(
   target: Target,
   mode: Mode,
   reason: string,
@@ -22,7 +22,7 @@ export function pin(
   if (capabilities === undefined) throw notConfigured(target.provider)
   if (
     request.response_format &&
-    whatIsMissing(target.entry, capabilities, needsOf(request)) === 'response_format'
+    findMissingCapability(target.entry, capabilities, requirementsOf(request)) === 'response_format'
   ) {
     const message = `${target.model} cannot honour this response_format. Choose another model or leave it out.`
     throw new GatewayError('unsupported_parameter', message, { param: 'response_format' })
@@ -41,7 +41,7 @@ interface Choice {
 }
 
 /** A route over every model that can serve the request, best first for the mode (docs/routing.md, "Automatic choice"). */
-export function choose(mode: Mode, why: string, choice: Choice, market: RoutingCatalog): Route {
+export function buildAutomaticRoute(mode: Mode, why: string, choice: Choice, market: RoutingCatalog): Route {
   const { able, needs } = findCandidates(choice.request, market, choice.provider)
   const ranked = rankModels(able.filter(market.isUsable), needs, market.weights[mode], market.latencyOf)
   const preferred = choice.preferences.flatMap((name) => ranked.filter(({ model }) => isNamed(model, name)))
@@ -66,8 +66,8 @@ function findCandidates(
   { catalog, capabilitiesOf }: RoutingCatalog,
   provider?: string,
 ) {
-  const needs = needsOf(request)
-  const missing = (model: Model) => whatIsMissing(model, capabilitiesOf(model.provider), needs)
+  const needs = requirementsOf(request)
+  const missing = (model: Model) => findMissingCapability(model, capabilitiesOf(model.provider), needs)
   const offered = catalog.models.filter(
     (model) => capabilitiesOf(model.provider) && (provider === undefined || model.provider === provider),
   )
@@ -149,8 +149,8 @@ interface Scored {
  */
 export function rankModels(
   candidates: readonly Model[],
-  needs: Needs,
-  weights: Weights,
+  needs: Requirements,
+  weights: ScoreWeights,
   latencyOf: (model: Model) => number,
 ): readonly Scored[] {
   const usage = { input: needs.inputTokens, output: needs.outputTokens }

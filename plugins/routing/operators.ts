@@ -11,7 +11,7 @@ import {
 const scalar = { type: ['string', 'number', 'boolean'] }
 
 /** The built-in keys of `match_json` (docs/api.md, "Match conditions"). */
-export const conditions: readonly Condition[] = [
+export const builtInConditions: readonly Condition[] = [
   {
     name: 'contains',
     schema: { type: ['string', 'array'], items: { type: 'string' } },
@@ -76,7 +76,7 @@ function warningOf(message: string): Warning {
 }
 
 /** The built-in keys of `action_json` (docs/api.md, "Actions"); `set_provider` takes one of the given providers. */
-export function createActions(providers: ReadonlySet<string>): readonly Action[] {
+export function createBuiltInActions(providers: ReadonlySet<string>): readonly Action[] {
   return [
     {
       name: 'set_provider',

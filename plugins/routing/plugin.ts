@@ -9,20 +9,20 @@ import { chain } from '../../core/util/maybe-promise.ts'
 import { routingPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileRouting, evaluateRouting, type RuleDecision } from './compile.ts'
-import { conditions, createActions } from './operators.ts'
-import { readInput, readRequested } from './requested-model.ts'
+import { builtInConditions, createBuiltInActions } from './operators.ts'
+import { buildRoutingInput, parseRequestedModel } from './requested-model.ts'
 import { resolveRoute } from './resolve-route.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
 interface RoutingServices extends RuleEndpointServices {
-  readonly market: RoutingCatalog
+  readonly routingCatalog: RoutingCatalog
   /** Every provider that may be named in a rule or as a prefix. */
   readonly providers: ReadonlySet<string>
 }
 
 /** Where the request goes: the user's routing rules, else what it asks for; serves `/v1/routing-rules`. */
 export function createRouting(services: RoutingServices): Plugin {
-  const { market, providers } = services
+  const { routingCatalog: market, providers } = services
   return {
     name: 'routing',
     after: ['auth', 'plan'],
@@ -37,9 +37,9 @@ export function createRouting(services: RoutingServices): Plugin {
       )
       return {
         decide(exchange) {
-          const requested = readRequested(exchange.request.model, providers)
+          const requested = parseRequestedModel(exchange.request.model, providers)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
-          const input = readInput(exchange.account, exchange.request, mode)
+          const input = buildRoutingInput(exchange.account, exchange.request, mode)
           const apply = (decision: RuleDecision) => {
             const { route, warnings, trace } = resolveRoute(requested, decision, exchange.preferences, market)
             exchange.request = decision.draft.request
@@ -50,8 +50,8 @@ export function createRouting(services: RoutingServices): Plugin {
           return chain(compiled(exchange.rules), (rules) => chain(evaluateRouting(rules, input), apply))
         },
         routes: (router) => addRuleRoutes(router, '/v1/routing-rules', services),
-        conditions,
-        actions: createActions(providers),
+        conditions: builtInConditions,
+        actions: createBuiltInActions(providers),
         openapi: routingPaths,
         errorBody,
       }

@@ -10,7 +10,7 @@ import {
 } from '../../core/contract/index.ts'
 
 /** What the `model` of a request asks for. */
-export type Requested =
+export type RequestedModel =
   | { readonly type: 'auto'; readonly mode: Mode }
   | { readonly type: 'pinned'; readonly model: string; readonly provider?: string }
 
@@ -18,7 +18,10 @@ export type Requested =
  * Reads `auto`, `auto:<mode>`, `<provider>:<model>` or a model name; no model is `auto:balance`.
  * Only a known provider before the first colon is a prefix: model names may hold colons.
  */
-export function readRequested(model: string | undefined, providers: ReadonlySet<string>): Requested {
+export function parseRequestedModel(
+  model: string | undefined,
+  providers: ReadonlySet<string>,
+): RequestedModel {
   if (model === undefined || model === 'auto') return { type: 'auto', mode: 'balance' }
   const colon = model.indexOf(':')
   const prefix = model.slice(0, Math.max(colon, 0))
@@ -40,7 +43,7 @@ function readAutoMode(model: string, spelling: string): Mode {
 }
 
 /** What the conditions of routing rules look at. */
-export function readInput(account: Account, request: ChatRequest, mode: Mode): RoutingInput {
+export function buildRoutingInput(account: Account, request: ChatRequest, mode: Mode): RoutingInput {
   return { account, request, metadata: readMetadata(request), mode }
 }
 

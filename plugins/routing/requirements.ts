@@ -3,7 +3,7 @@ import { stringValues } from '../../core/text/request-texts.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
 /** What a request asks of a model. Tokens are estimates: four characters each. */
-export interface Needs {
+export interface Requirements {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly tools: boolean
@@ -14,7 +14,7 @@ export interface Needs {
 /** Output that is expected where the request sets no limit. */
 const USUAL_OUTPUT = 500
 
-export function needsOf(request: ChatRequest): Needs {
+export function requirementsOf(request: ChatRequest): Requirements {
   const characters = stringValues(request).reduce((sum, text) => sum + text.length, 0)
   const limit = request.max_completion_tokens ?? request.max_tokens
   return {
@@ -29,10 +29,10 @@ export function needsOf(request: ChatRequest): Needs {
 }
 
 /** Why a model cannot serve the request; undefined when it can. Of a model that is not catalogued only its provider is known. */
-export function whatIsMissing(
+export function findMissingCapability(
   model: Model | undefined,
   capabilities: Capabilities | undefined,
-  needs: Needs,
+  needs: Requirements,
 ): string | undefined {
   if (needs.json > (capabilities ? JSON_LEVELS[capabilities.json] : 0)) return 'response_format'
   if (model === undefined) return undefined

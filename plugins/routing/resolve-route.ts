@@ -1,10 +1,10 @@
 import type { Route, RoutingDraft, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { choose, findTarget, pin } from './choose-model.ts'
+import { buildAutomaticRoute, buildFixedRoute, findTarget } from './choose-model.ts'
 import type { RuleDecision } from './compile.ts'
-import type { Requested } from './requested-model.ts'
+import type { RequestedModel } from './requested-model.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
-export interface Resolution {
+export interface RouteResolution {
   readonly route: Route
   readonly warnings: readonly Warning[]
   readonly trace: readonly RuleTraceEntry[]
@@ -12,11 +12,11 @@ export interface Resolution {
 
 /** Where the request goes: what the rules ask for, else what it asks for itself (docs/routing.md, "Rules and the requested model"). */
 export function resolveRoute(
-  requested: Requested,
+  requested: RequestedModel,
   { draft, trace }: RuleDecision,
   preferences: readonly string[],
   market: RoutingCatalog,
-): Resolution {
+): RouteResolution {
   const skipped = whyModelIsSkipped(draft, market)
   if (skipped === undefined) {
     const usedTrace =
@@ -36,7 +36,7 @@ export function resolveRoute(
 }
 
 function findRoute(
-  requested: Requested,
+  requested: RequestedModel,
   draft: RoutingDraft,
   preferences: readonly string[],
   market: RoutingCatalog,
@@ -45,7 +45,7 @@ function findRoute(
   const requestedMode = requested.type === 'auto' ? requested.mode : 'balance'
   const mode = draft.mode ?? requestedMode
   if (model !== undefined) {
-    return pin(
+    return buildFixedRoute(
       findTarget(model, provider, market),
       requestedMode,
       `a routing rule set the model ${model}`,
@@ -55,16 +55,21 @@ function findRoute(
   }
   if (provider !== undefined) {
     const why = `a routing rule set the provider ${provider}`
-    return choose(mode, why, { request, provider, preferences: [] }, market)
+    return buildAutomaticRoute(mode, why, { request, provider, preferences: [] }, market)
   }
   if (draft.mode !== undefined) {
-    return choose(mode, `a routing rule set the mode ${mode}`, { request, preferences: [] }, market)
+    return buildAutomaticRoute(
+      mode,
+      `a routing rule set the mode ${mode}`,
+      { request, preferences: [] },
+      market,
+    )
   }
   if (requested.type === 'auto') {
-    return choose(mode, `best for the mode ${mode}`, { request, preferences }, market)
+    return buildAutomaticRoute(mode, `best for the mode ${mode}`, { request, preferences }, market)
   }
   const target = findTarget(requested.model, requested.provider, market)
-  return pin(target, mode, 'the request named the model', request, market)
+  return buildFixedRoute(target, mode, 'the request named the model', request, market)
 }
 
 /** A rule's model that cannot be used: the provider stays, the model is left out, and the caller hears of it. */

@@ -12,10 +12,10 @@ export interface RoutingCatalog {
   isUsable(model: Model): boolean
 }
 
-export type ModeWeights = Readonly<Record<Mode, Weights>>
+export type ModeWeights = Readonly<Record<Mode, ScoreWeights>>
 
 /** How much cost, quality and latency count, in any unit: only their ratio matters. */
-export interface Weights {
+export interface ScoreWeights {
   readonly cost: number
   readonly quality: number
   readonly latency: number

@@ -34,13 +34,13 @@ export function createRoutingRuleKind({
   return {
     name: 'routing',
     fields,
-    readNew(body) {
+    parseNew(body) {
       const missing = parseFields(fields, body).missing[0]
       if (missing !== undefined) throw new GatewayError('invalid_rule', `The ${missing} field is required.`)
       // The cast is safe: every required field is there and was read.
       return read(fields, body) as unknown as RoutingContent
     },
-    readChanges: (body) => read(fields, body),
+    parseChanges: (body) => read(fields, body),
     created: (userId, ruleId, content, more) => ({
       type: 'RoutingRuleCreated',
       data: { userId, ruleId, content, ...more },
@@ -61,7 +61,7 @@ export function createRoutingRuleKind({
       created_at,
       updated_at,
     }),
-    remark: (rule) => remarkOn(rule, conditions),
+    lint: (rule) => remarkOn(rule, conditions),
   }
 }
 
@@ -92,7 +92,7 @@ function documentField(
     schema: () => ({
       anyOf: [documentSchema(words), { type: 'string', contentMediaType: 'application/json' }],
     }),
-    read(value) {
+    parse(value) {
       const document = typeof value === 'string' ? parse(value) : value
       if (isJsonObject(document)) return readWords(document)
       return { faults: [`The ${name} field must be an object, or a string that holds the JSON of one.`] }

@@ -51,7 +51,7 @@ export const batchSchema: JsonObject = {
 const readBatch = createLazyParser<{ operations: readonly Operation[] }>(batchSchema)
 
 /** Reads the body of `POST /v1/rules/batch`; every error names the operation that it is in. */
-export function readChanges(body: JsonObject, desks: RuleCommandSet, userId: number): readonly RuleChange[] {
+export function parseBatch(body: JsonObject, desks: RuleCommandSet, userId: number): readonly RuleChange[] {
   const { operations } = readBatch(body)
   const seen = new Set<number>()
   return operations.map((operation, place) => {

@@ -13,13 +13,13 @@ import {
 } from './rule-commands.ts'
 
 export interface RuleEndpointServices extends RuleServices {
-  readonly openDesk: CreateRuleCommands
-  readonly past: History
+  readonly createCommands: CreateRuleCommands
+  readonly history: History
 }
 
 /** List, create, read, update and delete for one kind of rules (docs/api.md, "Chat completions"). */
 export function addRuleRoutes(router: GatewayRouter, path: string, services: RuleEndpointServices): void {
-  const { openDesk, past } = services
+  const { createCommands: openDesk, history: past } = services
   const deskOf = (ctx: GatewayContext) => openDesk(ctx.account.userId)
 
   /** The desk as it was at the moment that the caller names, else as it is. */

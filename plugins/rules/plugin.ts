@@ -1,7 +1,7 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
 import { batchPaths } from '../openapi/batch.ts'
-import { type RuleCommandSet, readChanges } from './batch.ts'
+import { parseBatch, type RuleCommandSet } from './batch.ts'
 import { requestAuthor } from './endpoints.ts'
 import { executeRuleChanges, type RuleServices } from './rule-commands.ts'
 
@@ -16,7 +16,7 @@ export function createRules(desks: RuleCommandSet, services: RuleServices): Plug
       routes(router) {
         router.post('/v1/rules/batch', async (ctx) => {
           const { userId } = ctx.account
-          const changes = readChanges(jsonBody(ctx), desks, userId)
+          const changes = parseBatch(jsonBody(ctx), desks, userId)
           const outcomes = await executeRuleChanges(changes, services, userId, requestAuthor(ctx))
           ctx.body = {
             data: outcomes.map((outcome) => (outcome.type === 'rule' ? outcome.shown : { success: true })),

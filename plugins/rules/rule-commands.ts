@@ -65,19 +65,19 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
 
   function show(ruleId: number): RuleChangeResult {
     const rule = find(ruleId)
-    return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.remark(rule) }
+    return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.lint(rule) }
   }
 
   return {
     list: () => list().map(kind.show),
     show,
     create(body) {
-      const content = kind.readNew(body)
+      const content = kind.parseNew(body)
       return { ruleId: undefined, decide: (ruleId) => [kind.created(userId, ruleId, content)], outcome: show }
     },
     update(ruleId, body, expected) {
       find(ruleId)
-      const changes = kind.readChanges(body)
+      const changes = kind.parseChanges(body)
       const isEmpty = Object.keys(changes).length === 0
       return {
         ruleId,

@@ -9,9 +9,9 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   /** What the owner of a rule sets, in table order. */
   readonly fields: readonly RuleField[]
   /** Throws a `GatewayError` in the kind's own style of validation. */
-  readNew(body: JsonObject): Content
+  parseNew(body: JsonObject): Content
   /** Only the given fields. */
-  readChanges(body: JsonObject): Partial<Content>
+  parseChanges(body: JsonObject): Partial<Content>
   /** `reviving` when the rule was deleted and comes back. */
   created(userId: number, ruleId: number, content: Content, reviving?: Reviving): RuleEvent
   updated(userId: number, ruleId: number, changes: Partial<Content>, reverting?: Reverting): RuleEvent
@@ -19,7 +19,7 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   /** The rule as the API shows it. */
   show(rule: Rule): JsonObject
   /** What the owner should know about a rule that was accepted. */
-  remark(rule: Rule): readonly Warning[]
+  lint(rule: Rule): readonly Warning[]
 }
 
 /** A field that the owner of a rule sets. `read` gives its value as it is stored, or the faults in it. */
@@ -28,7 +28,7 @@ export interface RuleField {
   readonly required: boolean
   /** JSON schema of the values; complete once every plugin is set up. */
   schema(): JsonObject
-  read(value: unknown): { value: unknown } | { faults: readonly string[] }
+  parse(value: unknown): { value: unknown } | { faults: readonly string[] }
 }
 
 /** A field whose values a JSON schema describes; `says` completes the sentence "The … field must be …". */
@@ -43,7 +43,7 @@ export function schemaField(
     name,
     required,
     schema: () => ({ description: description, ...schema }),
-    read: (value) => (check(value) ? { value } : { faults: [`The ${name} field must be ${description}.`] }),
+    parse: (value) => (check(value) ? { value } : { faults: [`The ${name} field must be ${description}.`] }),
   }
 }
 
@@ -74,7 +74,7 @@ export function parseFields(fields: readonly RuleField[], body: JsonObject): Rea
   const faults: Record<string, readonly string[]> = {}
   for (const field of fields) {
     if (body[field.name] === undefined) continue
-    const result = field.read(body[field.name])
+    const result = field.parse(body[field.name])
     if ('value' in result) values[field.name] = result.value
     else faults[field.name] = result.faults
   }
@@ -83,7 +83,7 @@ export function parseFields(fields: readonly RuleField[], body: JsonObject): Rea
 }
 
 /** JSON schema of a body: that of a new rule, or that of changes to one, in which nothing is required. */
-export function bodySchema(fields: readonly RuleField[], isNew: boolean): JsonObject {
+export function ruleBodySchema(fields: readonly RuleField[], isNew: boolean): JsonObject {
   const required = fields.filter((field) => field.required).map(({ name }) => name)
   const properties = Object.fromEntries(fields.map((field) => [field.name, field.schema()]))
   return { type: 'object', ...(isNew && { required }), properties }

@@ -7,7 +7,7 @@ import {
   type Route,
   type Target,
 } from '../../../../core/contract/index.ts'
-import { dispatch } from '../../../../plugins/dispatch/dispatch.ts'
+import { dispatchExchange } from '../../../../plugins/dispatch/dispatch.ts'
 import { presenceOf } from '../../../support/presence.ts'
 
 const target = (name: string): Target => {
@@ -34,7 +34,7 @@ async function send(route: Route, outcomes: readonly unknown[], signal = new Abo
     const outcome = given.shift()
     if (outcome !== undefined) throw outcome
   }
-  const thrown = await dispatch(exchange, route, callProvider).then(
+  const thrown = await dispatchExchange(exchange, route, callProvider).then(
     () => undefined,
     (error) => error,
   )

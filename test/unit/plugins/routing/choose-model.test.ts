@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { GatewayError, type Mode } from '../../../../core/contract/index.ts'
-import { choose } from '../../../../plugins/routing/choose-model.ts'
+import { buildAutomaticRoute } from '../../../../plugins/routing/choose-model.ts'
 import type { RoutingCatalog } from '../../../../plugins/routing/routing-catalog.ts'
 import { ask, market } from '../../../support/market.ts'
 import { model } from '../../../support/models.ts'
@@ -21,14 +21,14 @@ const MODELS = [good, cheap, blind, absent]
 const request = ask()
 
 function chosen(
-  said: Partial<Parameters<typeof choose>[2]> = {},
+  said: Partial<Parameters<typeof buildAutomaticRoute>[2]> = {},
   mode: Mode = 'quality',
   from: RoutingCatalog = market(MODELS),
 ) {
-  return choose(mode, 'best for the test', { request, preferences: [], ...said }, from)
+  return buildAutomaticRoute(mode, 'best for the test', { request, preferences: [], ...said }, from)
 }
 
-const modelsOf = ({ targets }: ReturnType<typeof choose>) => targets.map(({ model }) => model)
+const modelsOf = ({ targets }: ReturnType<typeof buildAutomaticRoute>) => targets.map(({ model }) => model)
 
 describe('the automatic choice', () => {
   it('given models of providers that are not configured, then they are no candidates', () => {

@@ -7,8 +7,8 @@ import type {
   RoutingRule,
 } from '../../../../core/contract/index.ts'
 import { compileRouting, evaluateRouting } from '../../../../plugins/routing/compile.ts'
-import { conditions, createActions } from '../../../../plugins/routing/operators.ts'
-import { readInput } from '../../../../plugins/routing/requested-model.ts'
+import { builtInConditions, createBuiltInActions } from '../../../../plugins/routing/operators.ts'
+import { buildRoutingInput } from '../../../../plugins/routing/requested-model.ts'
 import { routingRule, ruleSet } from '../../../support/rules.ts'
 
 const account: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'key_1', position: 1 }
@@ -17,8 +17,8 @@ function vocabulary(more: readonly Condition[] = []): OperatorRegistry {
   const byName = <Word extends { name: string }>(words: readonly Word[]) =>
     new Map(words.map((word) => [word.name, word]))
   return {
-    conditions: byName([...conditions, ...more]),
-    actions: byName(createActions(new Set(['openai', 'gemini']))),
+    conditions: byName([...builtInConditions, ...more]),
+    actions: byName(createBuiltInActions(new Set(['openai', 'gemini']))),
   }
 }
 
@@ -33,7 +33,7 @@ async function given(
     messages: [{ role: 'user', content: typeof asked === 'string' ? asked : 'hello' }],
     ...(typeof asked === 'object' && asked),
   }
-  const { draft, trace } = await evaluateRouting(compiled, readInput(account, request, 'balance'))
+  const { draft, trace } = await evaluateRouting(compiled, buildRoutingInput(account, request, 'balance'))
   return { draft, trace, matched: trace.map(({ rule_id }) => rule_id) }
 }
 

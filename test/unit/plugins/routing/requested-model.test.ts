@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { GatewayError } from '../../../../core/contract/index.ts'
-import { readRequested } from '../../../../plugins/routing/requested-model.ts'
+import { parseRequestedModel } from '../../../../plugins/routing/requested-model.ts'
 
 const providers = new Set(['openai', 'acme'])
-const read = (model?: string) => readRequested(model, providers)
+const read = (model?: string) => parseRequestedModel(model, providers)
 
 describe('what the model of a request asks for', () => {
   for (const [model, mode] of [
