@@ -1,6 +1,6 @@
 import { readSettings } from '../../config/settings/settings.ts'
 import type { ChatRequest } from '../../core/contract/index.ts'
-import { buildAutomaticRoute } from '../../plugins/routing/choose-model.ts'
+import { buildAutomaticRoute } from '../../plugins/routing/build-route.ts'
 import { requirementsOf } from '../../plugins/routing/requirements.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createLatency } from '../../providers/shared/latency.ts'

@@ -1,6 +1,7 @@
 import type { ChatRequest, Mode, Model, RoutingRule } from '../../core/contract/index.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
-import { compileRouting, evaluateRouting } from '../../plugins/routing/compile.ts'
+import { compileRouting } from '../../plugins/routing/compile.ts'
+import { evaluateRouting } from '../../plugins/routing/evaluate.ts'
 import { builtInConditions, createBuiltInActions } from '../../plugins/routing/operators.ts'
 import { buildRoutingInput, parseRequestedModel } from '../../plugins/routing/requested-model.ts'
 import { type RouteResolution, resolveRoute } from '../../plugins/routing/resolve-route.ts'

@@ -7,8 +7,8 @@ const everything = { json: 'schema', logit_bias: true, seed: true } as const
 const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
 const tool = { type: 'function', function: { name: 'look' } }
 
-describe('what a request needs', () => {
-  it('counts four characters of text for a token, of all that the model reads', () => {
+describe('the requirements of a request', () => {
+  it('estimate one token for four characters of all messages', () => {
     const { inputTokens } = requirementsOf({
       messages: [
         { role: 'system', content: 'x'.repeat(40) },
@@ -18,19 +18,19 @@ describe('what a request needs', () => {
     expect(inputTokens).to.equal(20)
   })
 
-  it('does not count the bytes of an image as text', () => {
+  it('do not count image data as text', () => {
     const { inputTokens } = requirementsOf({ messages: [{ role: 'user', content: [image] }] })
     expect(inputTokens).to.equal(0)
   })
 
-  it('expects the usual output, or less where the request limits it', () => {
+  it('expect 500 output tokens, or fewer if the request limits them', () => {
     expect(requirementsOf(ask()).outputTokens).to.equal(500)
     expect(requirementsOf(ask({ max_tokens: 50 })).outputTokens).to.equal(50)
     expect(requirementsOf(ask({ max_completion_tokens: 60, max_tokens: null })).outputTokens).to.equal(60)
     expect(requirementsOf(ask({ max_tokens: 9000 })).outputTokens).to.equal(500)
   })
 
-  it('sees tools, images and JSON', () => {
+  it('include tools, images and JSON', () => {
     expect(requirementsOf(ask())).to.include({ tools: false, images: false, json: 0 })
     expect(requirementsOf(ask({ tools: [] })).tools).to.equal(false)
     expect(requirementsOf(ask({ tools: [tool] })).tools).to.equal(true)
@@ -41,10 +41,10 @@ describe('what a request needs', () => {
   })
 })
 
-describe('what a model lacks for a request', () => {
+describe('the missing capability of a model', () => {
   const able = { tools: true, images: true, json: 'schema' } as const
 
-  it('is nothing when it can do everything', () => {
+  it('is undefined if the model supports the request', () => {
     const needs = requirementsOf(ask({ tools: [tool], response_format: { type: 'json_schema' } }))
     expect(findMissingCapability(model('loco', 'acme'), everything, needs)).to.equal(undefined)
   })
@@ -55,20 +55,20 @@ describe('what a model lacks for a request', () => {
     ['response_format', ask({ response_format: { type: 'json_object' } }), { ...able, json: 'none' }],
     ['response_format', ask({ response_format: { type: 'json_schema' } }), { ...able, json: 'object' }],
   ] as const) {
-    it(`is ${missing} when its row says so: ${JSON.stringify(capabilities)}`, () => {
+    it(`is ${missing} for a model with ${JSON.stringify(capabilities)}`, () => {
       const entry = model('loco', 'acme', { capabilities })
       expect(findMissingCapability(entry, everything, requirementsOf(request))).to.equal(missing)
     })
   }
 
-  it('is the response_format when its provider has none', () => {
+  it('is response_format if the provider does not support it', () => {
     const needs = requirementsOf(ask({ response_format: { type: 'json_schema' } }))
     const provider = { ...everything, json: 'object' } as const
     expect(findMissingCapability(model('loco', 'acme'), provider, needs)).to.equal('response_format')
     expect(findMissingCapability(undefined, provider, needs)).to.equal('response_format')
   })
 
-  it('is the context when input and expected output do not fit', () => {
+  it('is context if the input and the expected output do not fit', () => {
     const needs = requirementsOf({ messages: [{ role: 'user', content: 'x'.repeat(4000) }] })
     expect(findMissingCapability(model('loco', 'acme', { context: 1500 }), everything, needs)).to.equal(
       undefined,
