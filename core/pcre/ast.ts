@@ -1,34 +1,35 @@
 /**
- * A pattern as a tree. All modifiers are resolved while parsing: letters that ignore case are sets of all their forms,
- * `.` is a set, `$` one of three assertions; so the writers for the engines need to know nothing about modifiers.
+ * A node of the abstract syntax tree of a pattern. The parser resolves all modifiers: a case-insensitive
+ * letter is a set of its case variants, `.` is a set, and `$` is one of three assertions. The translations to
+ * RE2 and to `RegExp` need no knowledge of modifiers.
  */
 export type Node =
   | { readonly type: 'character'; readonly code: number }
   | { readonly type: 'set'; readonly items: readonly SetItem[]; readonly negated: boolean }
   | { readonly type: 'assertion'; readonly kind: AssertionKind }
   | { readonly type: 'sequence'; readonly parts: readonly Node[] }
-  | { readonly type: 'choice'; readonly branches: readonly Node[] }
+  | { readonly type: 'alternation'; readonly branches: readonly Node[] }
   | { readonly type: 'capture'; readonly index: number; readonly body: Node }
   | { readonly type: 'atomic'; readonly body: Node }
-  | Repeat
-  | Look
-  | { readonly type: 'reference'; readonly index: number; readonly caseless: boolean }
-  | { readonly type: 'call'; readonly index: number }
-  /** `\K`: the match starts here. */
+  | Quantifier
+  | LookAround
+  | { readonly type: 'back-reference'; readonly index: number; readonly caseless: boolean }
+  | { readonly type: 'subroutine-call'; readonly index: number }
+  /** `\K`: the reported match starts here. */
   | { readonly type: 'keep' }
 
-export interface Repeat {
-  readonly type: 'repeat'
+export interface Quantifier {
+  readonly type: 'quantifier'
   readonly body: Node
   readonly min: number
-  /** `Infinity` for no limit. */
+  /** `Infinity` when unbounded. */
   readonly max: number
-  readonly greed: 'greedy' | 'lazy' | 'possessive'
+  readonly greediness: 'greedy' | 'lazy' | 'possessive'
 }
 
-/** Look-ahead and look-behind. */
-export interface Look {
-  readonly type: 'look'
+/** A look-ahead, or a look-behind when `behind` is true. */
+export interface LookAround {
+  readonly type: 'look-around'
   readonly behind: boolean
   readonly negated: boolean
   readonly body: Node
@@ -37,68 +38,68 @@ export interface Look {
 export type AssertionKind =
   | 'text-start'
   | 'text-end'
-  /** `$` and `\Z`: at the end, or before a newline that ends the text. */
+  /** `$` and `\Z`: at the end of the text, or before a final newline. */
   | 'text-end-or-newline'
   | 'line-start'
   | 'line-end'
-  | 'word-edge'
-  | 'not-word-edge'
-  | 'unicode-word-edge'
-  | 'not-unicode-word-edge'
+  | 'word-boundary'
+  | 'not-word-boundary'
+  | 'unicode-word-boundary'
+  | 'not-unicode-word-boundary'
   /** `\G`: where the search began. */
   | 'search-start'
 
-/** Code points from `from` to `to`, both included. */
-export interface Range {
+export type SetItem = CodePointRange | Property
+
+/** The code points from `from` to `to`, inclusive. */
+export interface CodePointRange {
   readonly from: number
   readonly to: number
 }
 
-/** A Unicode property by the name that both engines know, such as `Lu`, `scx=Greek` or `Alphabetic`. */
+/** A Unicode property, by a name that both engines support, such as `Lu`, `scx=Greek` or `Alphabetic`. */
 interface Property {
   readonly property: string
   readonly negated: boolean
 }
 
-export type SetItem = Range | Property
+/** Matches the empty string. */
+export const EMPTY_NODE: Node = { type: 'sequence', parts: [] }
 
-export const EMPTY: Node = { type: 'sequence', parts: [] }
+/** Matches nothing. */
+export const NEVER_MATCHES: Node = { type: 'set', items: [], negated: false }
 
-/** What matches nowhere. */
-export const NEVER: Node = { type: 'set', items: [], negated: false }
-
-/** The parts one after the other; a single one as it is. */
-export function sequence(parts: readonly Node[]): Node {
+/** Builds a sequence; a single part is returned as it is. */
+export function sequenceOf(parts: readonly Node[]): Node {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : { type: 'sequence', parts }
 }
 
-/** The branches in order of preference; a single one as it is. */
-export function choice(branches: readonly Node[]): Node {
-  return branches.length === 1 && branches[0] !== undefined ? branches[0] : { type: 'choice', branches }
+/** Builds an alternation, with the preferred branch first; a single branch is returned as it is. */
+export function alternationOf(branches: readonly Node[]): Node {
+  return branches.length === 1 && branches[0] !== undefined ? branches[0] : { type: 'alternation', branches }
 }
 
-/** A set of code points and properties. */
-export function set(items: readonly SetItem[], negated = false): Node {
+export function characterSet(items: readonly SetItem[], negated = false): Node {
   return { type: 'set', items, negated }
 }
 
-/** The nodes directly below, in the order of the pattern. */
+/** Returns the direct children of a node, in source order. */
 export function childrenOf(node: Node): readonly Node[] {
   switch (node.type) {
     case 'sequence':
       return node.parts
-    case 'choice':
+    case 'alternation':
       return node.branches
     case 'capture':
     case 'atomic':
-    case 'repeat':
-    case 'look':
+    case 'quantifier':
+    case 'look-around':
       return [node.body]
     case 'character':
     case 'set':
     case 'assertion':
-    case 'reference':
-    case 'call':
+    case 'back-reference':
+    case 'subroutine-call':
     case 'keep':
       return []
     default:
@@ -106,29 +107,29 @@ export function childrenOf(node: Node): readonly Node[] {
   }
 }
 
-/** The node with `change` applied to everything directly below it. */
-export function mapChildren(node: Node, change: (child: Node) => Node): Node {
+/** Returns a copy of the node with `map` applied to each direct child. */
+export function mapChildren(node: Node, map: (child: Node) => Node): Node {
   switch (node.type) {
     case 'sequence':
-      return { ...node, parts: node.parts.map(change) }
-    case 'choice':
-      return { ...node, branches: node.branches.map(change) }
+      return { ...node, parts: node.parts.map(map) }
+    case 'alternation':
+      return { ...node, branches: node.branches.map(map) }
     case 'capture':
     case 'atomic':
-    case 'repeat':
-    case 'look':
-      return { ...node, body: change(node.body) }
+    case 'quantifier':
+    case 'look-around':
+      return { ...node, body: map(node.body) }
     default:
       return node
   }
 }
 
-/** Whether the node or anything below it passes. */
-export function contains(node: Node, passes: (node: Node) => boolean): boolean {
-  return passes(node) || childrenOf(node).some((child) => contains(child, passes))
+/** Whether the node or any descendant satisfies the predicate. */
+export function someNode(node: Node, predicate: (node: Node) => boolean): boolean {
+  return predicate(node) || childrenOf(node).some((child) => someNode(child, predicate))
 }
 
-/** The same without capturing, for a part that is written a second time. */
-export function withoutCaptures(node: Node): Node {
-  return node.type === 'capture' ? withoutCaptures(node.body) : mapChildren(node, withoutCaptures)
+/** Turns captures into plain groups, for a part of a pattern that is emitted a second time. */
+export function removeCaptures(node: Node): Node {
+  return node.type === 'capture' ? removeCaptures(node.body) : mapChildren(node, removeCaptures)
 }

@@ -1,69 +1,80 @@
 import type { Node } from './ast.ts'
-import { PatternFault, runWithin } from './limits.ts'
-import type { Matcher, Replacement } from './linear-matcher.ts'
-import { countCompileTime, startsAtSearch } from './measure.ts'
-import { type RegExpSource, withoutEmpty, writeRegExp } from './to-regexp.ts'
+import { estimateV8CompileMicros } from './compile-cost.ts'
+import type { EngineMatcher } from './matcher.ts'
+import { startsAtSearchStart } from './node-properties.ts'
+import { PatternError } from './pattern-error.ts'
+import type { Replacement } from './replacement.ts'
+import { removeEmptyMatches } from './rewrite.ts'
+import { runWithTimeout } from './run-with-timeout.ts'
+import { type RegExpSource, toRegExpSource } from './to-regexp.ts'
 
-/** Runs a pattern on `RegExp`, under a deadline. Throws a `PatternFault` for what it would take too long to compile. */
-export function createBacktracking(root: Node): Matcher {
-  if (!canBacktrack(root))
-    throw new PatternFault('it is too large for the engine that look-around and the like run on')
-  const sticky = startsAtSearch(root) ? 'y' : ''
-  const { source, flags } = writeRegExp(root)
+/**
+ * Creates a matcher on V8's `RegExp`. Throws a `PatternError` if the pattern would take too long to compile.
+ */
+export function createBacktrackingMatcher(root: Node): EngineMatcher {
+  if (!isQuickToCompileInV8(root)) throw new PatternError('The pattern is too large to compile')
+  const sticky = startsAtSearchStart(root) ? 'y' : ''
+  const { source, flags } = toRegExpSource(root)
   const regex = new RegExp(source, flags + sticky)
-  let forReplacing: { readonly regex: RegExp; readonly written: RegExpSource } | undefined
+  let replacing: { readonly regex: RegExp; readonly regExpSource: RegExpSource } | undefined
   return {
-    test(text, milliseconds) {
-      return runWithin(milliseconds, () => {
+    test(text, timeoutMs) {
+      return runWithTimeout(timeoutMs, () => {
         regex.lastIndex = 0
         return regex.test(text)
       })
     },
-    replace(text, replacement, milliseconds) {
-      if (forReplacing === undefined) {
-        const written = writeRegExp(withoutEmpty(root) ?? root)
-        const indices = written.keeps.length === 0 ? '' : 'd'
-        forReplacing = { regex: new RegExp(written.source, `g${written.flags}${sticky}${indices}`), written }
+    replace(text, replacement, timeoutMs) {
+      if (replacing === undefined) {
+        const regExpSource = toRegExpSource(removeEmptyMatches(root) ?? root)
+        const indices = regExpSource.keepGroups.length === 0 ? '' : 'd'
+        const replaceFlags = `g${regExpSource.flags}${sticky}${indices}`
+        replacing = { regex: new RegExp(regExpSource.source, replaceFlags), regExpSource }
       }
-      const { regex, written } = forReplacing
-      return runWithin(milliseconds, () => replaceAll(regex, written, text, replacement))
+      const { regex, regExpSource } = replacing
+      return runWithTimeout(timeoutMs, () => replaceMatches(regex, regExpSource, text, replacement))
     },
   }
 }
 
-/** Whether V8 compiles the pattern within 5 ms or so, which no deadline can cut short. */
-export function canBacktrack(root: Node): boolean {
-  return countCompileTime(root) <= 5000
+const MAX_COMPILE_MICROS = 5000
+
+/** Whether V8 compiles the pattern within about 5 ms. No timeout can interrupt the compilation. */
+export function isQuickToCompileInV8(root: Node): boolean {
+  return estimateV8CompileMicros(root) <= MAX_COMPILE_MICROS
 }
 
-function replaceAll(regex: RegExp, written: RegExpSource, text: string, replacement: Replacement): string {
-  const pieces: string[] = []
-  let from = 0
+function replaceMatches(
+  regex: RegExp,
+  { keepGroups, groupNames }: RegExpSource,
+  text: string,
+  replacement: Replacement,
+): string {
+  const parts: string[] = []
+  let position = 0
   for (const match of text.matchAll(regex)) {
-    const keeps = written.keeps.map((name) => match.indices?.groups?.[name]?.[0] ?? 0)
+    const keeps = keepGroups.map((name) => match.indices?.groups?.[name]?.[0] ?? 0)
     const start = Math.max(match.index, ...keeps)
     const end = match.index + match[0].length
     if (start === end) continue
-    pieces.push(
-      text.slice(from, start),
-      expand(replacement, text.slice(start, end), match.groups, written.slots),
-    )
-    from = end
+    const replaced = expandReplacement(replacement, text.slice(start, end), match.groups, groupNames)
+    parts.push(text.slice(position, start), replaced)
+    position = end
   }
-  return pieces.join('') + text.slice(from)
+  return parts.join('') + text.slice(position)
 }
 
-function expand(
+function expandReplacement(
   replacement: Replacement,
   match: string,
-  groups: Readonly<Record<string, string | undefined>> = {},
-  slots: RegExpSource['slots'],
+  captures: Readonly<Record<string, string | undefined>> = {},
+  groupNames: RegExpSource['groupNames'],
 ): string {
   return replacement
-    .map((piece) => {
-      if (typeof piece === 'string') return piece
-      if (piece === 0) return match
-      return (slots.get(piece) ?? []).map((name) => groups[name] ?? '').join('')
+    .map((part) => {
+      if (typeof part === 'string') return part
+      if (part === 0) return match
+      return (groupNames.get(part) ?? []).map((name) => captures[name] ?? '').join('')
     })
     .join('')
 }

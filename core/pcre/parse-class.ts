@@ -1,140 +1,151 @@
-import { type Node, type Range, type SetItem, set } from './ast.ts'
-import { closeOverCase, posixSet, propertySet, shorthandSet, single } from './character-sets.ts'
-import { PatternFault } from './limits.ts'
-import type { Scanner } from './source.ts'
+import { type CodePointRange, characterSet, type Node, type SetItem } from './ast.ts'
+import { addCaseVariants } from './case-folding.ts'
+import { posixSet, propertySet, shorthandSet } from './character-sets.ts'
+import { PatternError } from './pattern-error.ts'
+import { singleCodePoint } from './ranges.ts'
+import type { Scanner } from './scanner.ts'
 
-/** What the modifiers say about classes. */
-interface ClassMode {
+/** The options and modes that affect character classes. */
+interface ClassOptions {
   readonly caseless: boolean
   readonly unicode: boolean
   /** `xx`: spaces and tabs are ignored. */
   readonly extendedClasses: boolean
 }
 
-/** Reads a class up to its `]`, the `[` being read already. */
-export function readClass(scanner: Scanner, mode: ClassMode): Node {
-  const negated = scanner.take('^')
-  const written: Range[] = []
-  const named: SetItem[] = []
-  const reader = new MemberReader(scanner, mode)
-  for (let first = true; ; first = false) {
-    const member = reader.next(first)
+/** Parses a character class, after its `[` and including its `]`. Throws a `PatternError`. */
+export function parseCharacterClass(scanner: Scanner, options: ClassOptions): Node {
+  const negated = scanner.consume('^')
+  const ranges: CodePointRange[] = []
+  const sets: SetItem[] = []
+  const parser = new ClassMemberParser(scanner, options)
+  for (let isFirst = true; ; isFirst = false) {
+    const member = parser.parseMember(isFirst)
     if (member === ']') break
-    if (typeof member !== 'number') {
-      if (reader.takeDash()) throw new PatternFault('a class is no end of a range')
-      named.push(...member)
-      continue
+    if (typeof member === 'number') {
+      ranges.push(parseRange(member, parser))
+    } else {
+      if (parser.consumeDash()) throw invalidRangeError()
+      sets.push(...member)
     }
-    written.push(readRange(member, reader))
   }
-  return set([...(mode.caseless ? closeOverCase(written) : written), ...named], negated)
+  return characterSet([...(options.caseless ? addCaseVariants(ranges) : ranges), ...sets], negated)
 }
 
-function readRange(from: number, reader: MemberReader): Range {
-  if (!reader.takeDash()) return single(from)
-  const to = reader.next(true)
-  if (typeof to !== 'number') throw new PatternFault('a class is no end of a range')
-  if (to < from) throw new PatternFault('a range in a class is out of order')
+/** Parses the rest of a range; without a dash, the range is the single code point `from`. */
+function parseRange(from: number, parser: ClassMemberParser): CodePointRange {
+  if (!parser.consumeDash()) return singleCodePoint(from)
+  const to = parser.parseMember(true)
+  if (typeof to !== 'number') throw invalidRangeError()
+  if (to < from) throw new PatternError('A range in a character class is out of order')
   return { from, to }
 }
 
-/** A code point, a set, or the closing bracket. */
-type Member = number | readonly SetItem[] | ']'
+function invalidRangeError(): PatternError {
+  return new PatternError('A range in a character class must have a single character at each end')
+}
 
-class MemberReader {
+/** A code point, a set such as `\d`, or the closing bracket. */
+type ClassMember = number | readonly SetItem[] | ']'
+
+class ClassMemberParser {
   readonly scanner: Scanner
-  readonly mode: ClassMode
-  private quoting = false
+  readonly options: ClassOptions
+  private isQuoting = false
 
-  constructor(scanner: Scanner, mode: ClassMode) {
+  constructor(scanner: Scanner, options: ClassOptions) {
     this.scanner = scanner
-    this.mode = mode
+    this.options = options
   }
 
-  /** The next member; a `]` that comes `first` is literal. */
-  next(first: boolean): Member {
-    this.skip()
+  /** Parses the next member. A `]` is literal if it is the first member. */
+  parseMember(isFirst: boolean): ClassMember {
+    this.skipIgnored()
     const { scanner } = this
-    if (scanner.atEnd) throw new PatternFault('a class misses its ]')
-    if (this.quoting) return scanner.next()
-    if (!first && scanner.take(']')) return ']'
-    if (scanner.take('\\')) return this.readEscape()
-    const posix = scanner.match(/\[([:.=])(\^?)([a-z<>]*)\1\]/y)
-    if (posix === undefined) return scanner.next()
+    if (scanner.isAtEnd) throw new PatternError('A character class has no closing bracket')
+    if (this.isQuoting) return scanner.consumeCodePoint()
+    if (!isFirst && scanner.consume(']')) return ']'
+    if (scanner.consume('\\')) return this.parseEscape()
+    const posix = scanner.consumeMatch(/\[([:.=])(\^?)([a-z<>]*)\1\]/y)
+    if (posix === undefined) return scanner.consumeCodePoint()
     const [, kind, caret, name = ''] = posix
-    if (kind !== ':') throw new PatternFault('POSIX collating elements are not supported')
-    return posixSet(name, caret !== '', this.mode)
+    if (kind !== ':') throw new PatternError('POSIX collating elements are not supported')
+    return posixSet(name, caret !== '', this.options)
   }
 
-  /** Steps over a dash that makes a range, which one before the closing bracket does not. */
-  takeDash(): boolean {
-    this.skip()
-    return !this.quoting && this.scanner.match(/-(?!(?:\\E)*\])/y) !== undefined
+  /** Consumes a dash that makes a range. A dash before the closing bracket is literal. */
+  consumeDash(): boolean {
+    this.skipIgnored()
+    return !this.isQuoting && this.scanner.consumeMatch(/-(?!(?:\\E)*\])/y) !== undefined
   }
 
-  private skip(): void {
+  private skipIgnored(): void {
     for (;;) {
-      if (this.scanner.take('\\E')) this.quoting = false
-      else if (this.quoting) return
-      else if (this.scanner.take('\\Q')) this.quoting = true
-      else if (!this.mode.extendedClasses || this.scanner.match(/[ \t]/y) === undefined) return
+      if (this.scanner.consume('\\E')) this.isQuoting = false
+      else if (this.isQuoting) return
+      else if (this.scanner.consume('\\Q')) this.isQuoting = true
+      else if (!this.options.extendedClasses || this.scanner.consumeMatch(/[ \t]/y) === undefined) return
     }
   }
 
-  private readEscape(): Member {
-    const { scanner, mode } = this
-    if (scanner.take('b')) return 8
-    const shorthand = scanner.match(/[dDhHsSvVwW]/y)
-    if (shorthand !== undefined) return shorthandSet(shorthand[0], mode.unicode)
-    const property = scanner.match(/([pP])(?:\{([^}]*)\}|([a-zA-Z]))/y)
+  private parseEscape(): ClassMember {
+    const { scanner, options } = this
+    if (scanner.consume('b')) return BACKSPACE
+    const shorthand = scanner.consumeMatch(/[dDhHsSvVwW]/y)
+    if (shorthand !== undefined) return shorthandSet(shorthand[0], options.unicode)
+    const property = scanner.consumeMatch(/([pP])(?:\{([^}]*)\}|([a-zA-Z]))/y)
     if (property !== undefined) return propertySet(property[2] ?? property[3] ?? '', property[1] === 'P')
-    const code = readCharacterEscape(scanner) ?? readOctal(scanner)
+    const code = parseCharacterEscape(scanner) ?? parseOctal(scanner)
     if (code !== undefined) return code
-    if (scanner.match(/[89]/y) !== undefined) return this.scanner.text.charCodeAt(scanner.position - 1)
-    throw new PatternFault(`\\${String.fromCodePoint(scanner.next())} has no meaning in a class`)
+    if (scanner.consumeMatch(/[89]/y) !== undefined) return scanner.text.charCodeAt(scanner.position - 1)
+    const letter = String.fromCodePoint(scanner.consumeCodePoint())
+    throw new PatternError(`\\${letter} is not supported in a character class`)
   }
 }
 
-const CONTROL_LETTERS: Readonly<Record<string, number>> = { a: 7, e: 27, f: 12, n: 10, r: 13, t: 9 }
+const BACKSPACE = 8
 
 /**
- * Reads an escape that stands for one character, the backslash being read already: `\n`, `\x41`, `\x{1F600}`, `\o{101}`,
- * `\cA`, `\0`, `\N{U+41}`, and any escaped character that is no ASCII letter or digit.
+ * Parses an escape for a single character, after its backslash: `\n`, `\x41`, `\x{1F600}`, `\o{101}`, `\cA`,
+ * `\0`, `\N{U+41}`, or any escaped character that is not an ASCII letter or digit. Returns undefined for
+ * other escapes. Throws a `PatternError` if the escape is malformed.
  */
-export function readCharacterEscape(scanner: Scanner): number | undefined {
-  if (scanner.atEnd) throw new PatternFault('it ends with a backslash')
-  const letter = scanner.match(/[aefnrt]/y)
-  if (letter !== undefined) return CONTROL_LETTERS[letter[0]]
-  if (scanner.sees('x') || scanner.sees('o') || scanner.sees('N{U+')) return readCode(scanner)
-  if (scanner.take('c')) return readControl(scanner)
-  const octal = scanner.match(/0[0-7]{0,2}/y)
+export function parseCharacterEscape(scanner: Scanner): number | undefined {
+  if (scanner.isAtEnd) throw new PatternError('The pattern ends with a backslash')
+  const letter = scanner.consumeMatch(/[aefnrt]/y)
+  if (letter !== undefined) return CONTROL_CHARACTERS[letter[0]]
+  if (scanner.isNext('x') || scanner.isNext('o') || scanner.isNext('N{U+')) return parseCodePoint(scanner)
+  if (scanner.consume('c')) return parseControlCharacter(scanner)
+  const octal = scanner.consumeMatch(/0[0-7]{0,2}/y)
   if (octal !== undefined) return Number.parseInt(octal[0], 8)
-  return scanner.match(/(?=[A-Za-z0-9])/y) === undefined ? scanner.next() : undefined
+  return scanner.consumeMatch(/(?=[A-Za-z0-9])/y) === undefined ? scanner.consumeCodePoint() : undefined
 }
 
-/** Reads up to three octal digits where they are no reference. */
-export function readOctal(scanner: Scanner): number | undefined {
-  const digits = scanner.match(/[0-7]{1,3}/y)
+const CONTROL_CHARACTERS: Readonly<Record<string, number>> = { a: 7, e: 27, f: 12, n: 10, r: 13, t: 9 }
+
+/** Parses up to three octal digits. The caller has ruled out a back-reference. */
+export function parseOctal(scanner: Scanner): number | undefined {
+  const digits = scanner.consumeMatch(/[0-7]{1,3}/y)
   return digits && Number.parseInt(digits[0], 8)
 }
 
-function readCode(scanner: Scanner): number {
-  const braced = scanner.match(/x\{([0-9A-Fa-f]+)\}|N\{U\+([0-9A-Fa-f]+)\}|o\{([0-7]+)\}/y)
+function parseCodePoint(scanner: Scanner): number {
+  const braced = scanner.consumeMatch(/x\{([0-9A-Fa-f]+)\}|N\{U\+([0-9A-Fa-f]+)\}|o\{([0-7]+)\}/y)
   const [, hex, name, octal] = braced ?? []
-  if (octal !== undefined) return checkCode(Number.parseInt(octal, 8))
-  if (hex !== undefined || name !== undefined) return checkCode(Number.parseInt(hex ?? name ?? '', 16))
-  if (!scanner.sees('x') || scanner.sees('x{')) throw new PatternFault('a character code is malformed')
-  return Number.parseInt(`0${scanner.match(/x([0-9A-Fa-f]{0,2})/y)?.[1] ?? ''}`, 16)
+  if (octal !== undefined) return checkCodePoint(Number.parseInt(octal, 8))
+  if (hex !== undefined || name !== undefined) return checkCodePoint(Number.parseInt(hex ?? name ?? '', 16))
+  if (!scanner.isNext('x') || scanner.isNext('x{')) throw new PatternError('A character code is malformed')
+  return Number.parseInt(`0${scanner.consumeMatch(/x([0-9A-Fa-f]{0,2})/y)?.[1] ?? ''}`, 16)
 }
 
-function checkCode(code: number): number {
+function checkCodePoint(code: number): number {
   if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-    throw new PatternFault(`${code.toString(16)} is no Unicode character`)
+    throw new PatternError(`\\x{${code.toString(16)}} is not a Unicode character`)
   return code
 }
 
-function readControl(scanner: Scanner): number {
-  const key = scanner.match(/[ -~]/y)?.[0]
-  if (key === undefined) throw new PatternFault('\\c needs a printable ASCII character')
+function parseControlCharacter(scanner: Scanner): number {
+  const key = scanner.consumeMatch(/[ -~]/y)?.[0]
+  if (key === undefined) throw new PatternError('\\c must be followed by a printable ASCII character')
   return key.toUpperCase().charCodeAt(0) ^ 0x40
 }

@@ -1,39 +1,33 @@
-import { choice, EMPTY, type Look, type Node, sequence, withoutCaptures } from './ast.ts'
-import { PatternFault } from './limits.ts'
-import { readOctal } from './parse-class.ts'
-import { type Atom, applyFlags, type Reader, repeatable } from './source.ts'
-import { literal } from './to-re2.ts'
+import { alternationOf, EMPTY_NODE, type LookAround, type Node, removeCaptures, sequenceOf } from './ast.ts'
+import { applyInlineFlags } from './modifiers.ts'
+import { parseOctal } from './parse-class.ts'
+import { type Atom, literalAtom, type ParserState, repeatableAtom } from './parser-state.ts'
+import { PatternError } from './pattern-error.ts'
 
-/** Reads what follows an opening parenthesis, up to the closing one. */
-export function readGroup(reader: Reader): Atom {
-  const { scanner } = reader
-  const spelled = scanner.match(/\*([a-z_]+):/y)?.[1]
-  if (spelled !== undefined) return readSpecial(reader, SPELLINGS[spelled] ?? `*${spelled}:`)
-  if (scanner.sees('*')) throw new PatternFault('verbs such as (*SKIP) cannot be evaluated')
-  if (!scanner.take('?')) return readCapture(reader, undefined)
-  const name = scanner.match(/P?<([\p{L}_][\p{L}\p{N}_]*)>|'([\p{L}_][\p{L}\p{N}_]*)'/uy)
-  if (name !== undefined) return readCapture(reader, name[1] ?? name[2])
-  const back = scanner.match(/P=([^)]*)\)/y)
-  if (back !== undefined) return reference(reader, back[1] ?? '')
-  const called = scanner.match(/(?:P>|&)([^)]*)\)|(R|[-+]?\d+)\)/y)
-  if (called !== undefined) return call(reader, called[1] ?? called[2] ?? '')
-  if (scanner.take('(')) return readCondition(reader)
-  const flags = scanner.match(/(\^?[imsxnUJ]*(?:-[imsxnUJ]*)?)([:)])/y)
-  if (flags !== undefined) return readFlags(reader, flags[1] ?? '', flags[2] === ':')
-  const kind = scanner.match(/[=!>|]|<[=!]/y)?.[0]
-  if (kind === undefined) throw new PatternFault('a group starts with (? and goes on in an unknown way')
-  return readSpecial(reader, `?${kind}`)
+/** Parses a group, after its opening parenthesis and including the closing one. */
+export function parseGroup(state: ParserState): Atom {
+  const { scanner } = state
+  const spelling = scanner.consumeMatch(/\*([a-z_]+):/y)?.[1]
+  if (spelling !== undefined)
+    return parseSpecialGroup(state, ALPHABETIC_SPELLINGS[spelling] ?? `*${spelling}:`)
+  if (scanner.isNext('*')) throw new PatternError('Verbs such as (*SKIP) are not supported')
+  if (!scanner.consume('?')) return parseCapture(state, undefined)
+  const name = scanner.consumeMatch(/P?<([\p{L}_][\p{L}\p{N}_]*)>|'([\p{L}_][\p{L}\p{N}_]*)'/uy)
+  if (name !== undefined) return parseCapture(state, name[1] ?? name[2])
+  const referenced = scanner.consumeMatch(/P=([^)]*)\)/y)
+  if (referenced !== undefined) return backReference(state, referenced[1] ?? '')
+  const called = scanner.consumeMatch(/(?:P>|&)([^)]*)\)|(R|[-+]?\d+)\)/y)
+  if (called !== undefined) return subroutineCall(state, called[1] ?? called[2] ?? '')
+  if (scanner.consume('(')) return parseConditional(state)
+  const flags = scanner.consumeMatch(/(\^?[imsxnUJ]*(?:-[imsxnUJ]*)?)([:)])/y)
+  if (flags !== undefined) return parseInlineFlags(state, flags[1] ?? '', flags[2] === ':')
+  const kind = scanner.consumeMatch(/[=!>|]|<[=!]/y)?.[0]
+  if (kind === undefined) throw new PatternError('The characters after (? are not recognized')
+  return parseSpecialGroup(state, `?${kind}`)
 }
 
-const LOOKS: Readonly<Record<string, Pick<Look, 'behind' | 'negated'>>> = {
-  '?=': { behind: false, negated: false },
-  '?!': { behind: false, negated: true },
-  '?<=': { behind: true, negated: false },
-  '?<!': { behind: true, negated: true },
-}
-
-/** The alphabetic spellings, as in `(*pla:…)`. */
-const SPELLINGS: Readonly<Record<string, string>> = {
+/** Alphabetic spellings of groups, as in `(*pla:…)`. */
+const ALPHABETIC_SPELLINGS: Readonly<Record<string, string>> = {
   pla: '?=',
   positive_lookahead: '?=',
   nla: '?!',
@@ -45,78 +39,90 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   atomic: '?>',
 }
 
-function readCapture(reader: Reader, name: string | undefined): Atom {
-  if (name === undefined && reader.options.namedOnly) return repeatable(readBody(reader))
-  const index = reader.groups.open(name, reader.options.duplicateNames)
-  const body = readBody(reader)
-  if (!reader.bodies.has(index)) reader.bodies.set(index, body)
-  return repeatable({ type: 'capture', index, body })
+function parseCapture(state: ParserState, name: string | undefined): Atom {
+  if (name === undefined && state.options.namedCapturesOnly) return repeatableAtom(parseGroupBody(state))
+  const index = state.groups.open(name, state.options.duplicateNames)
+  const body = parseGroupBody(state)
+  if (!state.groupBodies.has(index)) state.groupBodies.set(index, body)
+  return repeatableAtom({ type: 'capture', index, body })
 }
 
-/** Flags without a colon hold up to the end of the group they stand in, which restores what was before. */
-function readFlags(reader: Reader, flags: string, isScoped: boolean): Atom {
-  const outer = reader.options
-  reader.options = applyFlags(flags, outer)
-  if (!isScoped) return { node: EMPTY, repeatable: false }
-  const body = readBody(reader)
-  reader.options = outer
-  return repeatable(body)
+/** Flags without a colon apply up to the end of the enclosing group, which restores the outer options. */
+function parseInlineFlags(state: ParserState, flags: string, isScoped: boolean): Atom {
+  const outerOptions = state.options
+  state.options = applyInlineFlags(flags, outerOptions)
+  if (!isScoped) return { node: EMPTY_NODE, isRepeatable: false }
+  const body = parseGroupBody(state)
+  state.options = outerOptions
+  return repeatableAtom(body)
 }
 
-function readSpecial(reader: Reader, kind: string): Atom {
-  const look = LOOKS[kind]
-  if (look !== undefined) return repeatable({ type: 'look', ...look, body: readBody(reader) })
-  if (kind === '?>') return repeatable({ type: 'atomic', body: readBody(reader) })
-  if (kind === '?|') return repeatable(readBody(reader, true))
-  throw new PatternFault(`(${kind} cannot be evaluated`)
+function parseSpecialGroup(state: ParserState, kind: string): Atom {
+  const lookAround = LOOK_AROUNDS[kind]
+  if (lookAround !== undefined)
+    return repeatableAtom({ type: 'look-around', ...lookAround, body: parseGroupBody(state) })
+  if (kind === '?>') return repeatableAtom({ type: 'atomic', body: parseGroupBody(state) })
+  if (kind === '?|') return repeatableAtom(parseGroupBody(state, true))
+  throw new PatternError(`Groups that start with (${kind} are not supported`)
 }
 
-function readBody(reader: Reader, reset = false): Node {
-  const body = reader.readChoice(reset)
-  if (!reader.scanner.take(')')) throw new PatternFault('a group misses its )')
+const LOOK_AROUNDS: Readonly<Record<string, Pick<LookAround, 'behind' | 'negated'>>> = {
+  '?=': { behind: false, negated: false },
+  '?!': { behind: false, negated: true },
+  '?<=': { behind: true, negated: false },
+  '?<!': { behind: true, negated: true },
+}
+
+function parseGroupBody(state: ParserState, isBranchReset = false): Node {
+  const body = state.parseAlternation(isBranchReset)
+  if (!state.scanner.consume(')')) throw new PatternError('A group has no closing parenthesis')
   return body
 }
 
-/** `(?(DEFINE)…)` only defines groups; `(?(?=a)b|c)` reads as `(?=a)b|(?!a)c`; other conditions are out of reach. */
-function readCondition(reader: Reader): Atom {
-  if (reader.scanner.take('DEFINE)')) {
-    readBody(reader)
-    return repeatable(EMPTY)
+/**
+ * Parses a conditional group. `(?(DEFINE)…)` only defines groups. `(?(?=a)b|c)` becomes `(?=a)b|(?!a)c`.
+ * Conditions on groups are not supported.
+ */
+function parseConditional(state: ParserState): Atom {
+  if (state.scanner.consume('DEFINE)')) {
+    parseGroupBody(state)
+    return repeatableAtom(EMPTY_NODE)
   }
-  const look = reader.scanner.match(/(?=\?<?[=!]|\*[a-z_]+:)/y) && readGroup(reader).node
-  if (look?.type !== 'look') throw new PatternFault('conditions on groups cannot be evaluated')
-  const body = readBody(reader)
-  const [yes = EMPTY, no = EMPTY, ...more] = body.type === 'choice' ? body.branches : [body]
-  if (more.length > 0) throw new PatternFault('a condition has more than two branches')
-  const otherwise = withoutCaptures({ ...look, negated: !look.negated })
-  return repeatable(choice([sequence([look, yes]), sequence([otherwise, no])]))
+  const condition = state.scanner.consumeMatch(/(?=\?<?[=!]|\*[a-z_]+:)/y) && parseGroup(state).node
+  if (condition?.type !== 'look-around') throw new PatternError('Conditions on groups are not supported')
+  const body = parseGroupBody(state)
+  const [yes = EMPTY_NODE, no = EMPTY_NODE, ...more] = body.type === 'alternation' ? body.branches : [body]
+  if (more.length > 0) throw new PatternError('A conditional group has more than two branches')
+  const opposite = removeCaptures({ ...condition, negated: !condition.negated })
+  return repeatableAtom(alternationOf([sequenceOf([condition, yes]), sequenceOf([opposite, no])]))
 }
 
-/** Reads a back-reference or a call that starts with a backslash, which is read already: `\1`, `\g{-1}`, `\k<n>`, `\g<n>`. */
-export function readReference(reader: Reader): Atom {
-  const { scanner } = reader
-  const called = scanner.match(/g(?:<([^>]*)>|'([^']*)')/y)
-  if (called !== undefined) return call(reader, called[1] ?? called[2] ?? '')
-  const named = scanner.match(/k(?:<([^>]*)>|'([^']*)'|\{([^}]*)\})|g(?:\{([^}]*)\}|([-+]?\d+))/y)
-  if (named !== undefined) return reference(reader, named.slice(1).find((name) => name !== undefined) ?? '')
-  const number = scanner.match(/(?=(\d{1,5}))/y)?.[1]
-  if (number === undefined) {
-    throw new PatternFault(`\\${String.fromCodePoint(scanner.next())} cannot be evaluated`)
-  }
-  // What is no number of a group so far is an octal code.
-  if (Number(number) >= 10 && /^[1-7]/.test(number) && Number(number) > reader.groups.count)
-    return literal(readOctal(scanner) ?? 0, reader.options)
-  scanner.take(number)
-  return reference(reader, number)
+/**
+ * Parses a back-reference or subroutine call that starts with a backslash, after the backslash: `\1`,
+ * `\g{-1}`, `\k<n>`, `\g<n>`.
+ */
+export function parseReference(state: ParserState): Atom {
+  const { scanner } = state
+  const called = scanner.consumeMatch(/g(?:<([^>]*)>|'([^']*)')/y)
+  if (called !== undefined) return subroutineCall(state, called[1] ?? called[2] ?? '')
+  const named = scanner.consumeMatch(/k(?:<([^>]*)>|'([^']*)'|\{([^}]*)\})|g(?:\{([^}]*)\}|([-+]?\d+))/y)
+  if (named !== undefined)
+    return backReference(state, named.slice(1).find((name) => name !== undefined) ?? '')
+  const number = scanner.consumeMatch(/(?=(\d{1,5}))/y)?.[1]
+  if (number === undefined)
+    throw new PatternError(`\\${String.fromCodePoint(scanner.consumeCodePoint())} is not supported`)
+  // A number from 10 on that exceeds the groups opened so far is an octal character code.
+  if (Number(number) >= 10 && /^[1-7]/.test(number) && Number(number) > state.groups.count)
+    return literalAtom(parseOctal(scanner) ?? 0, state.options)
+  scanner.consume(number)
+  return backReference(state, number)
 }
 
-/** A back-reference to the group of that number or name. */
-function reference({ groups, options }: Reader, name: string): Atom {
-  return repeatable({ type: 'reference', index: groups.find(name), caseless: options.caseless })
+function backReference({ groups, options }: ParserState, group: string): Atom {
+  return repeatableAtom({ type: 'back-reference', index: groups.resolve(group), caseless: options.caseless })
 }
 
-/** A call of the group of that number or name. */
-function call({ groups }: Reader, name: string): Atom {
-  if (/^(?:R|[-+]?0)$/.test(name)) throw new PatternFault('recursion cannot be evaluated')
-  return repeatable({ type: 'call', index: groups.find(name) })
+function subroutineCall({ groups }: ParserState, group: string): Atom {
+  if (/^(?:R|[-+]?0)$/.test(group)) throw new PatternError('Recursion is not supported')
+  return repeatableAtom({ type: 'subroutine-call', index: groups.resolve(group) })
 }

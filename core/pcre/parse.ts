@@ -1,167 +1,190 @@
-import { type AssertionKind, choice, type Node, sequence, set } from './ast.ts'
+import { type AssertionKind, alternationOf, characterSet, type Node, sequenceOf } from './ast.ts'
+import { CaptureGroups } from './capture-groups.ts'
 import { propertySet, shorthandSet } from './character-sets.ts'
-import { PatternFault } from './limits.ts'
-import { readCharacterEscape, readClass } from './parse-class.ts'
-import { readGroup, readReference } from './parse-group.ts'
+import { type PatternModes, type PatternOptions, parseModifiers } from './modifiers.ts'
+import { parseCharacterClass, parseCharacterEscape } from './parse-class.ts'
+import { parseGroup, parseReference } from './parse-group.ts'
 import {
   type Atom,
-  assertion,
-  Groups,
-  type Modes,
-  type Options,
-  type Reader,
-  readModifiers,
-  repeatable,
-  Scanner,
+  assertionAtom,
+  literalAtom,
+  type ParserState,
+  repeatableAtom,
   skipIgnored,
-} from './source.ts'
-import { literal } from './to-re2.ts'
+} from './parser-state.ts'
+import { PatternError } from './pattern-error.ts'
+import { Scanner } from './scanner.ts'
 
-/** A pattern that has been read. */
-export interface Parsed {
+/** The abstract syntax tree of a pattern. */
+export interface ParsedPattern {
   readonly root: Node
-  /** The bodies of the capturing groups, for calls such as `(?1)`. */
-  readonly bodies: ReadonlyMap<number, Node>
+  /** The bodies of the capturing groups by number, for subroutine calls such as `(?1)`. */
+  readonly groupBodies: ReadonlyMap<number, Node>
 }
 
-/** Reads the PCRE pattern `body`; throws a `PatternFault` for what is malformed or known to be out of reach. */
-export function parsePattern(body: string, modifiers: string): Parsed {
-  const { options, modes } = readModifiers(modifiers)
-  const groups = new Groups()
-  const draft = readPattern(body, options, modes, groups)
-  return groups.wereAsked ? readPattern(body, options, modes, new Groups(groups)) : draft
+/** Parses a PCRE pattern. Throws a `PatternError` if it is malformed or uses syntax that is not supported. */
+export function parsePattern(body: string, modifiers: string): ParsedPattern {
+  const { options, modes } = parseModifiers(modifiers)
+  const groups = new CaptureGroups()
+  const firstPass = parseOnce(body, options, modes, groups)
+  return groups.hasReferences ? parseOnce(body, options, modes, new CaptureGroups(groups)) : firstPass
 }
 
-const DEEPEST = 250
+const MAX_DEPTH = 250
 
-function readPattern(body: string, options: Options, modes: Modes, groups: Groups): Parsed {
+function parseOnce(
+  body: string,
+  options: PatternOptions,
+  modes: PatternModes,
+  groups: CaptureGroups,
+): ParsedPattern {
   let depth = 0
   const scanner = new Scanner(body)
-  const reader: Reader = {
+  const state: ParserState = {
     scanner,
     groups,
-    modes: { ...modes, unicode: readStartVerbs(scanner) || modes.unicode },
+    modes: { ...modes, unicode: parseStartVerbs(scanner) || modes.unicode },
     options,
-    quoting: false,
-    bodies: new Map(),
-    readChoice(reset = false) {
+    isQuoting: false,
+    groupBodies: new Map(),
+    parseAlternation(isBranchReset = false) {
       depth += 1
-      if (depth > DEEPEST) throw new PatternFault(`groups are nested deeper than ${DEEPEST}`)
-      const outer = reader.options
-      const branches = readBranches(reader, reset)
-      reader.options = outer
+      if (depth > MAX_DEPTH) throw new PatternError(`Groups are nested more than ${MAX_DEPTH} levels deep`)
+      const outerOptions = state.options
+      const branches = parseBranches(state, isBranchReset)
+      state.options = outerOptions
       depth -= 1
-      return choice(branches)
+      return alternationOf(branches)
     },
   }
-  const root = reader.readChoice()
-  if (!scanner.atEnd) throw new PatternFault('there is a ) too many')
+  const root = state.parseAlternation()
+  if (!scanner.isAtEnd) throw new PatternError('A closing parenthesis has no opening parenthesis')
   const start: Node = { type: 'assertion', kind: 'search-start' }
-  return { root: modes.anchored ? sequence([start, root]) : root, bodies: reader.bodies }
+  return { root: modes.anchored ? sequenceOf([start, root]) : root, groupBodies: state.groupBodies }
 }
 
-/** Steps over `(*UTF)` and `(*UCP)`; true if the latter is among them. */
-function readStartVerbs(scanner: Scanner): boolean {
-  return scanner.match(/(?:\(\*(?:UTF8?|UCP)\))+/y)?.[0].includes('UCP') ?? false
+/** Consumes leading `(*UTF)` and `(*UCP)` verbs; returns whether `(*UCP)` is among them. */
+function parseStartVerbs(scanner: Scanner): boolean {
+  return scanner.consumeMatch(/(?:\(\*(?:UTF8?|UCP)\))+/y)?.[0].includes('UCP') ?? false
 }
 
-function readBranches(reader: Reader, reset: boolean): readonly Node[] {
-  const { groups, scanner } = reader
+function parseBranches(state: ParserState, isBranchReset: boolean): readonly Node[] {
+  const { groups, scanner } = state
   const start = groups.count
   const branches: Node[] = []
   let highest = start
   do {
-    if (reset) groups.count = start
-    branches.push(readSequence(reader))
+    if (isBranchReset) groups.count = start
+    branches.push(parseSequence(state))
     highest = Math.max(highest, groups.count)
-  } while (scanner.take('|'))
+  } while (scanner.consume('|'))
   groups.count = highest
   return branches
 }
 
-function readSequence(reader: Reader): Node {
-  const { scanner } = reader
+function parseSequence(state: ParserState): Node {
+  const { scanner } = state
   const parts: Node[] = []
   for (;;) {
-    skipIgnored(reader)
-    if (scanner.atEnd || (!reader.quoting && (scanner.sees('|') || scanner.sees(')')))) break
-    parts.push(readQuantifier(reader, readAtom(reader)))
+    skipIgnored(state)
+    if (scanner.isAtEnd || (!state.isQuoting && (scanner.isNext('|') || scanner.isNext(')')))) break
+    parts.push(parseQuantifier(state, parseAtom(state)))
   }
-  return sequence(parts)
+  return sequenceOf(parts)
 }
 
-/** Reads a character, a class, an assertion or a group. */
-function readAtom(reader: Reader): Atom {
-  const { scanner, options, modes } = reader
-  if (reader.quoting || scanner.match(PLAIN) !== undefined) return literal(scanner.next(), options)
-  if (scanner.take('(')) return readGroup(reader)
-  if (scanner.take('\\')) return readEscape(reader)
-  if (scanner.take('^')) return assertion(options.multiline ? 'line-start' : 'text-start')
-  if (scanner.take('$')) {
-    if (options.multiline) return assertion('line-end')
-    return assertion(modes.dollarAtEnd ? 'text-end' : 'text-end-or-newline')
+/** Parses a character, a character class, an assertion or a group. */
+function parseAtom(state: ParserState): Atom {
+  const { scanner, options, modes } = state
+  if (state.isQuoting || scanner.consumeMatch(BEFORE_PLAIN_CHARACTER) !== undefined)
+    return literalAtom(scanner.consumeCodePoint(), options)
+  if (scanner.consume('(')) return parseGroup(state)
+  if (scanner.consume('\\')) return parseEscape(state)
+  if (scanner.consume('^')) return assertionAtom(options.multiline ? 'line-start' : 'text-start')
+  if (scanner.consume('$')) {
+    if (options.multiline) return assertionAtom('line-end')
+    return assertionAtom(modes.dollarEndOnly ? 'text-end' : 'text-end-or-newline')
   }
-  if (scanner.take('.')) return repeatable(set(options.dotAll ? [] : shorthandSet('n', false), true))
-  if (scanner.sees('[')) return readBracket(reader)
-  refuseQuantifier(reader)
-  return literal(scanner.next(), options)
+  if (scanner.consume('.'))
+    return repeatableAtom(characterSet(options.dotAll ? [] : shorthandSet('n', false), true))
+  if (scanner.isNext('[')) return parseBracket(state)
+  if (scanner.consumeMatch(QUANTIFIER) !== undefined) throw notRepeatableError()
+  return literalAtom(scanner.consumeCodePoint(), options)
 }
 
-const PLAIN = /(?=[^\\^$.[|()?*+{])/y
-
-function readBracket({ scanner, options, modes }: Reader): Atom {
-  const side = scanner.match(/\[\[:([<>]):\]\]/y)?.[1]
-  if (side !== undefined) return { node: wordSide(side === '<', modes.unicode), repeatable: false }
-  if (scanner.match(/\[([:.=])\^?[a-z]*\1\]/y) !== undefined)
-    throw new PatternFault('POSIX classes such as [:alpha:] belong in a second pair of brackets')
-  scanner.take('[')
-  return repeatable(readClass(scanner, { ...options, unicode: modes.unicode }))
-}
-
-/** `[[:<:]]` and `[[:>:]]`: where a word starts and where it ends. */
-function wordSide(isStart: boolean, unicode: boolean): Node {
-  const body = set(shorthandSet('w', unicode))
-  const { node } = assertion(unicode ? 'unicode-word-edge' : 'word-edge')
-  return sequence([node, { type: 'look', behind: !isStart, negated: false, body }])
-}
-
-const MOST = 65_535
+const BEFORE_PLAIN_CHARACTER = /(?=[^\\^$.[|()?*+{])/y
 
 const QUANTIFIER = /([*+?])|\{(\d+)(?:(,)(\d*))?\}/y
 
-/** Reads what says how often the atom is repeated, if anything does; `{,3}` is literal in PCRE2 before 10.43. */
-function readQuantifier(reader: Reader, { node, repeatable }: Atom): Node {
-  skipIgnored(reader)
-  if (reader.quoting) return node
-  const bounds = readBounds(reader)
+function notRepeatableError(): PatternError {
+  return new PatternError('A quantifier does not follow a repeatable item')
+}
+
+function parseBracket({ scanner, options, modes }: ParserState): Atom {
+  const wordBoundary = scanner.consumeMatch(/\[\[:([<>]):\]\]/y)?.[1]
+  if (wordBoundary !== undefined)
+    return { node: wordStartOrEnd(wordBoundary === '<', modes.unicode), isRepeatable: false }
+  if (scanner.consumeMatch(/\[([:.=])\^?[a-z]*\1\]/y) !== undefined)
+    throw new PatternError('POSIX classes such as [:alpha:] must be in a second pair of brackets')
+  scanner.consume('[')
+  return repeatableAtom(parseCharacterClass(scanner, { ...options, unicode: modes.unicode }))
+}
+
+/** `[[:<:]]` matches at the start of a word, `[[:>:]]` at the end. */
+function wordStartOrEnd(isStart: boolean, unicode: boolean): Node {
+  const body = characterSet(shorthandSet('w', unicode))
+  const { node } = assertionAtom(unicode ? 'unicode-word-boundary' : 'word-boundary')
+  return sequenceOf([node, { type: 'look-around', behind: !isStart, negated: false, body }])
+}
+
+/** Parses the quantifier of an atom, if there is one. `{,3}` is literal, as in PCRE2 before 10.43. */
+function parseQuantifier(state: ParserState, { node, isRepeatable }: Atom): Node {
+  skipIgnored(state)
+  if (state.isQuoting) return node
+  const bounds = parseBounds(state)
   if (bounds === undefined) return node
-  if (!repeatable) failUnrepeatable()
-  skipIgnored(reader)
-  if (reader.scanner.take('+')) return { type: 'repeat', body: node, ...bounds, greed: 'possessive' }
-  const isLazy = reader.scanner.take('?') !== reader.options.ungreedy
-  return { type: 'repeat', body: node, ...bounds, greed: isLazy ? 'lazy' : 'greedy' }
+  if (!isRepeatable) throw notRepeatableError()
+  skipIgnored(state)
+  if (state.scanner.consume('+'))
+    return { type: 'quantifier', body: node, ...bounds, greediness: 'possessive' }
+  const isLazy = state.scanner.consume('?') !== state.options.ungreedy
+  return { type: 'quantifier', body: node, ...bounds, greediness: isLazy ? 'lazy' : 'greedy' }
 }
 
-/** Throws for a quantifier that stands where nothing can be repeated. */
-function refuseQuantifier({ scanner }: Reader): void {
-  if (scanner.match(QUANTIFIER) !== undefined) failUnrepeatable()
-}
+const MAX_REPETITIONS = 65_535
 
-function readBounds({ scanner }: Reader): { readonly min: number; readonly max: number } | undefined {
-  const quantifier = scanner.match(QUANTIFIER)
+function parseBounds({ scanner }: ParserState): { readonly min: number; readonly max: number } | undefined {
+  const quantifier = scanner.consumeMatch(QUANTIFIER)
   if (quantifier === undefined) return undefined
-  const [, symbol, least, comma, most] = quantifier
+  const [, symbol, lower, comma, upper] = quantifier
   if (symbol !== undefined) return { min: symbol === '+' ? 1 : 0, max: symbol === '?' ? 1 : Infinity }
-  const min = Number(least)
-  const max = comma === undefined ? min : most ? Number(most) : Infinity
-  if (min > MOST || (max > MOST && max !== Infinity))
-    throw new PatternFault(`a quantifier counts to more than ${MOST}`)
-  if (max < min) throw new PatternFault('the numbers of a quantifier are out of order')
+  const min = Number(lower)
+  const max = comma === undefined ? min : upper ? Number(upper) : Infinity
+  if (min > MAX_REPETITIONS || (max > MAX_REPETITIONS && max !== Infinity))
+    throw new PatternError(`A quantifier exceeds ${MAX_REPETITIONS} repetitions`)
+  if (max < min) throw new PatternError('The bounds of a quantifier are out of order')
   return { min, max }
 }
 
-function failUnrepeatable(): never {
-  throw new PatternFault('a quantifier follows nothing that can be repeated')
+/** Parses an escape outside of character classes, after its backslash. */
+function parseEscape(state: ParserState): Atom {
+  const { scanner, modes, options } = state
+  const code = parseCharacterEscape(scanner)
+  if (code !== undefined) return literalAtom(code, options)
+  const shorthand = scanner.consumeMatch(/[dDhHsSvVwW]/y)
+  if (shorthand !== undefined) return repeatableAtom(characterSet(shorthandSet(shorthand[0], modes.unicode)))
+  const anchor = ANCHORS[scanner.consumeMatch(/[AzZG]/y)?.[0] ?? '']
+  if (anchor !== undefined) return assertionAtom(anchor)
+  if (scanner.consume('b')) return assertionAtom(modes.unicode ? 'unicode-word-boundary' : 'word-boundary')
+  if (scanner.consume('B'))
+    return assertionAtom(modes.unicode ? 'not-unicode-word-boundary' : 'not-word-boundary')
+  if (scanner.consume('K')) return { node: { type: 'keep' }, isRepeatable: false }
+  if (scanner.consume('R')) return repeatableAtom(ANY_NEWLINE)
+  if (scanner.consumeMatch(/N(?!\{(?!\d+(?:,\d*)?\}))/y) !== undefined)
+    return repeatableAtom(characterSet(shorthandSet('n', false), true))
+  const property = scanner.consumeMatch(/([pP])(?:\{([^}]*)\}|([a-zA-Z]))/y)
+  if (property === undefined) return parseReference(state)
+  return repeatableAtom(characterSet(propertySet(property[2] ?? property[3] ?? '', property[1] === 'P')))
 }
 
 const ANCHORS: Readonly<Record<string, AssertionKind>> = {
@@ -175,25 +198,5 @@ const CARRIAGE_RETURN: Node = { type: 'character', code: 13 }
 const LINE_FEED: Node = { type: 'character', code: 10 }
 const ANY_NEWLINE: Node = {
   type: 'atomic',
-  body: choice([sequence([CARRIAGE_RETURN, LINE_FEED]), set(shorthandSet('v', false))]),
-}
-
-/** Reads what follows a backslash outside of classes. */
-function readEscape(reader: Reader): Atom {
-  const { scanner, modes, options } = reader
-  const code = readCharacterEscape(scanner)
-  if (code !== undefined) return literal(code, options)
-  const shorthand = scanner.match(/[dDhHsSvVwW]/y)
-  if (shorthand !== undefined) return repeatable(set(shorthandSet(shorthand[0], modes.unicode)))
-  const anchor = ANCHORS[scanner.match(/[AzZG]/y)?.[0] ?? '']
-  if (anchor !== undefined) return assertion(anchor)
-  if (scanner.take('b')) return assertion(modes.unicode ? 'unicode-word-edge' : 'word-edge')
-  if (scanner.take('B')) return assertion(modes.unicode ? 'not-unicode-word-edge' : 'not-word-edge')
-  if (scanner.take('K')) return { node: { type: 'keep' }, repeatable: false }
-  if (scanner.take('R')) return repeatable(ANY_NEWLINE)
-  if (scanner.match(/N(?!\{(?!\d+(?:,\d*)?\}))/y) !== undefined)
-    return repeatable(set(shorthandSet('n', false), true))
-  const property = scanner.match(/([pP])(?:\{([^}]*)\}|([a-zA-Z]))/y)
-  if (property === undefined) return readReference(reader)
-  return repeatable(set(propertySet(property[2] ?? property[3] ?? '', property[1] === 'P')))
+  body: alternationOf([sequenceOf([CARRIAGE_RETURN, LINE_FEED]), characterSet(shorthandSet('v', false))]),
 }

@@ -1,168 +1,172 @@
-import { type Node, type Repeat, type SetItem, set } from './ast.ts'
-import { caseFormsOf, single } from './character-sets.ts'
-import { canBeEmpty, isRigid } from './measure.ts'
-import { type Atom, repeatable } from './source.ts'
+import type { Node, Quantifier, SetItem } from './ast.ts'
+import { canMatchEmpty, hasSingleMatch } from './node-properties.ts'
 
-/** A pattern in RE2's syntax, with nothing left to flags. */
+/** A pattern in RE2's syntax that needs no flags. */
 export interface Re2Source {
   readonly source: string
-  /** False when RE2 cannot say it all; the source then matches every text that the pattern matches, and more. */
+  /**
+   * False if the source is an over-approximation: it matches every text that the pattern matches, and more.
+   */
   readonly isExact: boolean
-  /** RE2's groups for each group of the pattern: several after a branch reset. */
-  readonly slots: ReadonlyMap<number, readonly number[]>
-  /** Groups that hold a final newline which is no part of the match: `$` may stand before it. */
-  readonly newlines: readonly number[]
+  /** The RE2 groups of each group of the pattern; several after a branch reset. */
+  readonly groups: ReadonlyMap<number, readonly number[]>
+  /** RE2 groups that capture a final newline after `$`. It is not part of the pattern's match. */
+  readonly newlineGroups: readonly number[]
 }
 
-/** Writes a pattern for RE2. */
-export function writeRe2(root: Node): Re2Source {
-  const writer = new Re2Writer()
-  const source = writer.write(root, { canEnd: true, mustEnd: true, isCaptured: false, repeats: 1 })
-  return { source, isExact: writer.isExact, slots: writer.slots, newlines: writer.newlines }
+/** Translates a pattern to RE2. A pattern that RE2 cannot express is over-approximated. */
+export function toRe2Source(root: Node): Re2Source {
+  const emitter = new Re2Emitter()
+  const source = emitter.emit(root, { canEnd: true, mustEnd: true, isCaptured: false, repetitions: 1 })
+  const { isExact, groups, newlineGroups } = emitter
+  return { source, isExact, groups, newlineGroups }
 }
 
-/** What follows a node and what surrounds it. */
-interface Place {
-  /** The match may end here. */
+/** The surroundings of a node in the pattern. */
+interface EmitContext {
+  /** The match may end after the node. */
   readonly canEnd: boolean
-  /** The match must end here. */
+  /** The match must end after the node. */
   readonly mustEnd: boolean
   readonly isCaptured: boolean
-  /** How often the repetitions around it repeat it. */
-  readonly repeats: number
+  /** The product of the enclosing quantifiers. */
+  readonly repetitions: number
 }
 
-class Re2Writer {
+class Re2Emitter {
   isExact = true
-  readonly slots = new Map<number, number[]>()
-  readonly newlines: number[] = []
-  private groups = 0
+  readonly groups = new Map<number, number[]>()
+  readonly newlineGroups: number[] = []
+  private groupCount = 0
 
-  write(node: Node, place: Place): string {
+  emit(node: Node, context: EmitContext): string {
     switch (node.type) {
       case 'character':
-        return writeCode(node.code)
+        return formatCodePoint(node.code)
       case 'set':
-        return writeSet(node.items, node.negated)
+        return formatSet(node.items, node.negated)
       case 'sequence': {
-        const places = placesOf(node.parts, place)
-        return node.parts.map((part, at) => this.write(part, places[at] ?? place)).join('')
+        const contexts = contextsOf(node.parts, context)
+        return node.parts.map((part, index) => this.emit(part, contexts[index] ?? context)).join('')
       }
-      case 'choice':
-        return `(?:${node.branches.map((branch) => this.write(branch, place)).join('|')})`
+      case 'alternation':
+        return `(?:${node.branches.map((branch) => this.emit(branch, context)).join('|')})`
       case 'capture':
-        return this.writeCapture(node.index, node.body, place)
-      case 'repeat':
-        return this.writeRepeat(node, place)
+        return this.emitCapture(node.index, node.body, context)
+      case 'quantifier':
+        return this.emitQuantifier(node, context)
       case 'assertion':
-        return this.writeAssertion(node.kind, place)
+        return this.emitAssertion(node.kind, context)
       case 'atomic':
-        return isRigid(node.body)
-          ? this.write(node.body, place)
-          : this.approximate(this.write(node.body, { ...INSIDE, repeats: place.repeats }))
-      case 'reference':
+        return hasSingleMatch(node.body)
+          ? this.emit(node.body, context)
+          : this.approximate(this.emit(node.body, { ...NOT_AT_END, repetitions: context.repetitions }))
+      case 'back-reference':
         return this.approximate('(?s:.*)')
-      case 'look':
+      case 'look-around':
       case 'keep':
-      case 'call':
+      case 'subroutine-call':
         return this.approximate('')
       default:
         return node satisfies never
     }
   }
 
-  /** Takes a source that says more than the pattern. */
+  /** Marks the result as an over-approximation. */
   private approximate(source: string): string {
     this.isExact = false
     return source
   }
 
-  private writeCapture(index: number, body: Node, place: Place): string {
-    this.groups += 1
-    this.slots.set(index, [...(this.slots.get(index) ?? []), this.groups])
-    return `(${this.write(body, { ...place, isCaptured: true })})`
+  private emitCapture(index: number, body: Node, context: EmitContext): string {
+    this.groupCount += 1
+    this.groups.set(index, [...(this.groups.get(index) ?? []), this.groupCount])
+    return `(${this.emit(body, { ...context, isCaptured: true })})`
   }
 
-  private writeRepeat({ body, min, max, greed }: Repeat, place: Place): string {
-    const repeats = place.repeats * Math.max(1, max === Infinity ? min : max)
-    const inside = { ...(max <= 1 ? place : { ...INSIDE, canEnd: place.canEnd }), repeats }
-    const source = `(?:${this.write(body, inside)})`
-    const isTooLong = repeats > MOST_REPEATS
-    if (isTooLong || (greed === 'possessive' && !(min === max && isRigid(body)))) this.isExact = false
-    return source + (isTooLong ? '*' : quantifier(min, max)) + (greed === 'lazy' ? '?' : '')
+  private emitQuantifier({ body, min, max, greediness }: Quantifier, context: EmitContext): string {
+    const repetitions = context.repetitions * Math.max(1, max === Infinity ? min : max)
+    const bodyContext = { ...(max <= 1 ? context : { ...NOT_AT_END, canEnd: context.canEnd }), repetitions }
+    const source = `(?:${this.emit(body, bodyContext)})`
+    const exceedsLimit = repetitions > MAX_RE2_REPETITIONS
+    if (exceedsLimit || (greediness === 'possessive' && !(min === max && hasSingleMatch(body))))
+      this.isExact = false
+    return source + (exceedsLimit ? '*' : formatQuantifier(min, max)) + (greediness === 'lazy' ? '?' : '')
   }
 
-  private writeAssertion(kind: Extract<Node, { type: 'assertion' }>['kind'], place: Place): string {
+  private emitAssertion(kind: Extract<Node, { type: 'assertion' }>['kind'], context: EmitContext): string {
     switch (kind) {
       case 'text-start':
         return '\\A'
       case 'text-end':
         return '\\z'
       case 'text-end-or-newline':
-        return this.writeFinalNewline(place)
+        return this.emitTextEndOrNewline(context)
       case 'line-start':
-        // In PCRE no line starts behind a final newline; it matters where nothing more has to be matched.
-        return place.canEnd ? this.approximate('(?m:^)') : '(?m:^)'
+        // In PCRE no line starts after a final newline. That matters if the match can end here.
+        return context.canEnd ? this.approximate('(?m:^)') : '(?m:^)'
       case 'line-end':
         return '(?m:$)'
-      case 'word-edge':
+      case 'word-boundary':
         return '\\b'
-      case 'not-word-edge':
+      case 'not-word-boundary':
         return '\\B'
       case 'search-start':
         return this.approximate('\\A')
-      case 'unicode-word-edge':
-      case 'not-unicode-word-edge':
+      case 'unicode-word-boundary':
+      case 'not-unicode-word-boundary':
         return this.approximate('')
       default:
         return kind satisfies never
     }
   }
 
-  private writeFinalNewline(place: Place): string {
-    if (!place.mustEnd || place.isCaptured) return this.approximate('')
-    this.groups += 1
-    this.newlines.push(this.groups)
+  private emitTextEndOrNewline(context: EmitContext): string {
+    if (!context.mustEnd || context.isCaptured) return this.approximate('')
+    this.groupCount += 1
+    this.newlineGroups.push(this.groupCount)
     return '(\\n?)\\z'
   }
 }
 
-/** RE2 repeats nothing more often, nested repetitions counted together. */
-const MOST_REPEATS = 1000
+/** RE2's limit for repetitions, with nested quantifiers multiplied. */
+const MAX_RE2_REPETITIONS = 1000
 
-const INSIDE: Place = { canEnd: false, mustEnd: false, isCaptured: false, repeats: 1 }
+const NOT_AT_END: EmitContext = { canEnd: false, mustEnd: false, isCaptured: false, repetitions: 1 }
 
-/** The place of each part, found from the last to the first. */
-function placesOf(parts: readonly Node[], place: Place): readonly Place[] {
-  const places: Place[] = []
-  let current = place
+/** Computes the context of each part of a sequence, from the last to the first. */
+function contextsOf(parts: readonly Node[], context: EmitContext): readonly EmitContext[] {
+  const contexts: EmitContext[] = []
+  let current = context
   for (const part of parts.toReversed()) {
-    places.push(current)
-    const canEnd = current.canEnd && canBeEmpty(part)
-    current = { ...current, canEnd, mustEnd: current.mustEnd && isNothing(part) }
+    contexts.push(current)
+    const canEnd = current.canEnd && canMatchEmpty(part)
+    current = { ...current, canEnd, mustEnd: current.mustEnd && isEmptySequence(part) }
   }
-  return places.toReversed()
+  return contexts.toReversed()
 }
 
-function isNothing(node: Node): boolean {
-  return node.type === 'sequence' && node.parts.every(isNothing)
+function isEmptySequence(node: Node): boolean {
+  return node.type === 'sequence' && node.parts.every(isEmptySequence)
 }
 
-function quantifier(min: number, max: number): string {
+function formatQuantifier(min: number, max: number): string {
   if (max === Infinity) return min === 0 ? '*' : min === 1 ? '+' : `{${min},}`
   if (min === 0 && max === 1) return '?'
   return min === max ? `{${min}}` : `{${min},${max}}`
 }
 
-function writeSet(items: readonly SetItem[], negated: boolean): string {
+function formatSet(items: readonly SetItem[], negated: boolean): string {
   if (items.length === 0) return negated ? '(?s:.)' : '[^\\x{0}-\\x{10FFFF}]'
-  return `[${negated ? '^' : ''}${items.map(writeItem).join('')}]`
+  return `[${negated ? '^' : ''}${items.map(formatItem).join('')}]`
 }
 
-/** RE2's `C` lacks the code points that are not assigned. */
-function writeItem(item: SetItem): string {
+/** RE2's category `C` does not include unassigned code points; PCRE's does. */
+function formatItem(item: SetItem): string {
   if ('from' in item) {
-    return item.from === item.to ? writeCode(item.from) : `${writeCode(item.from)}-${writeCode(item.to)}`
+    return item.from === item.to
+      ? formatCodePoint(item.from)
+      : `${formatCodePoint(item.from)}-${formatCodePoint(item.to)}`
   }
   const { property, negated } = item
   if (property === 'C') return negated ? '\\pL\\pM\\pN\\pP\\pS\\pZ' : '\\pC\\P{Assigned}'
@@ -170,18 +174,7 @@ function writeItem(item: SetItem): string {
   return `\\${negated ? 'P' : 'p'}{${property}}`
 }
 
-function writeCode(code: number): string {
+function formatCodePoint(code: number): string {
   const character = String.fromCodePoint(code)
   return /[A-Za-z0-9_ ]/.test(character) ? character : `\\x{${code.toString(16)}}`
-}
-
-/** A character that stands for itself, in any case if case is ignored. */
-export function literal(code: number, { caseless }: { readonly caseless: boolean }): Atom {
-  return repeatable(caseless ? anyCase(code) : { type: 'character', code })
-}
-
-/** A character in any case. */
-export function anyCase(code: number): Node {
-  const forms = caseFormsOf(code)
-  return forms.length === 1 ? { type: 'character', code } : set(forms.map(single))
 }

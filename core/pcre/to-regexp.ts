@@ -1,106 +1,105 @@
 import {
   type AssertionKind,
   childrenOf,
-  choice,
-  contains,
-  EMPTY,
-  mapChildren,
-  NEVER,
+  type LookAround,
   type Node,
-  type Repeat,
+  type Quantifier,
   type SetItem,
-  sequence,
-  withoutCaptures,
 } from './ast.ts'
-import { PatternFault } from './limits.ts'
-import { canBeEmpty, countPositions, isAlwaysEmpty, MOST_CALLED_POSITIONS } from './measure.ts'
-import type { Parsed } from './parse.ts'
 
-/** A pattern as JavaScript writes it. */
+/** A pattern as the source and flags of a JavaScript `RegExp`. */
 export interface RegExpSource {
   readonly source: string
   readonly flags: string
-  /** The names of JavaScript's groups for each group of the pattern. */
-  readonly slots: ReadonlyMap<number, readonly string[]>
-  /** The empty groups that stand for `\K`. */
-  readonly keeps: readonly string[]
+  /** The names of the JavaScript groups of each group of the pattern; several after a branch reset. */
+  readonly groupNames: ReadonlyMap<number, readonly string[]>
+  /** The names of the empty groups that mark the positions of `\K`. */
+  readonly keepGroups: readonly string[]
 }
 
-/** Writes a pattern for `RegExp`; every group gets a name, as atomic groups need some of their own. */
-export function writeRegExp(root: Node): RegExpSource {
-  const writer = new RegExpWriter(nameGroups(root))
-  const source = writer.write(root, false)
-  return { source, flags: writer.isCaseless ? 'iu' : 'u', slots: writer.slots, keeps: writer.keeps }
+/** Translates a pattern to `RegExp`. All groups are named, because emulated atomic groups add groups. */
+export function toRegExpSource(root: Node): RegExpSource {
+  const groupNames = nameGroups(root)
+  const emitter = new RegExpEmitter(groupNames)
+  const source = emitter.emit(root, false)
+  return { source, flags: emitter.isCaseless ? 'iu' : 'u', groupNames, keepGroups: emitter.keepGroups }
 }
 
-class RegExpWriter {
+class RegExpEmitter {
   isCaseless = false
-  readonly keeps: string[] = []
-  readonly slots: ReadonlyMap<number, readonly string[]>
-  private readonly written = new Map<number, number>()
-  private atomics = 0
+  readonly keepGroups: string[] = []
+  private readonly groupNames: ReadonlyMap<number, readonly string[]>
+  private readonly emittedCaptures = new Map<number, number>()
+  private atomicCount = 0
 
-  constructor(slots: ReadonlyMap<number, readonly string[]>) {
-    this.slots = slots
+  constructor(groupNames: ReadonlyMap<number, readonly string[]>) {
+    this.groupNames = groupNames
   }
 
-  /** `behind` is true within a look-behind, which JavaScript matches from right to left. */
-  write(node: Node, behind: boolean): string {
+  /** `behind` is true inside a look-behind, which JavaScript matches from right to left. */
+  emit(node: Node, behind: boolean): string {
     switch (node.type) {
       case 'character':
-        return writeCode(node.code)
+        return formatCodePoint(node.code)
       case 'set':
-        return writeSet(node.items, node.negated)
+        return formatSet(node.items, node.negated)
       case 'sequence':
-        return node.parts.map((part) => this.write(part, behind)).join('')
-      case 'choice':
-        return `(?:${node.branches.map((branch) => this.write(branch, behind)).join('|')})`
+        return node.parts.map((part) => this.emit(part, behind)).join('')
+      case 'alternation':
+        return `(?:${node.branches.map((branch) => this.emit(branch, behind)).join('|')})`
       case 'capture':
-        return this.writeCapture(node.index, node.body, behind)
+        return this.emitCapture(node.index, node.body, behind)
       case 'atomic':
-        return this.writeAtomic(this.write(node.body, behind), behind)
-      case 'repeat':
-        return this.writeRepeat(node, behind)
-      case 'look':
-        return `(?:(?${node.behind ? '<' : ''}${node.negated ? '!' : '='}${this.write(node.body, node.behind)}))`
-      case 'reference':
+        return this.emitAtomic(this.emit(node.body, behind), behind)
+      case 'quantifier':
+        return this.emitQuantifier(node, behind)
+      case 'look-around':
+        return this.emitLookAround(node)
+      case 'back-reference':
         this.isCaseless ||= node.caseless
-        return (this.slots.get(node.index) ?? []).map((name) => `(?:\\k<${name}>)`).join('')
+        return (this.groupNames.get(node.index) ?? []).map((name) => `(?:\\k<${name}>)`).join('')
       case 'keep':
-        return this.writeKeep()
+        return this.emitKeep()
       case 'assertion':
         return ASSERTIONS[node.kind]
-      case 'call':
+      case 'subroutine-call':
         return ''
       default:
         return node satisfies never
     }
   }
 
-  private writeCapture(index: number, body: Node, behind: boolean): string {
-    const at = this.written.get(index) ?? 0
-    this.written.set(index, at + 1)
-    return `(?<${this.slots.get(index)?.[at] ?? ''}>${this.write(body, behind)})`
+  private emitCapture(index: number, body: Node, behind: boolean): string {
+    const count = this.emittedCaptures.get(index) ?? 0
+    this.emittedCaptures.set(index, count + 1)
+    return `(?<${this.groupNames.get(index)?.[count] ?? ''}>${this.emit(body, behind)})`
   }
 
-  /** A look-ahead is atomic; what it saw is then taken. In a look-behind, of fixed length, no choice is left anyway. */
-  private writeAtomic(source: string, behind: boolean): string {
+  /**
+   * Emulates an atomic group by a capturing look-ahead, which is atomic, and a back-reference to it. A
+   * look-behind has a fixed width, so an atomic group in it is a plain group.
+   */
+  private emitAtomic(source: string, behind: boolean): string {
     if (behind) return `(?:${source})`
-    this.atomics += 1
-    const name = `atomic${this.atomics}`
+    this.atomicCount += 1
+    const name = `atomic${this.atomicCount}`
     return `(?:(?=(?<${name}>${source}))\\k<${name}>)`
   }
 
-  private writeRepeat({ body, min, max, greed }: Repeat, behind: boolean): string {
+  private emitQuantifier({ body, min, max, greediness }: Quantifier, behind: boolean): string {
     const bounds = max === Infinity ? `{${min},}` : `{${min},${max}}`
-    const source = `(?:${this.write(body, behind)})${bounds}`
-    if (greed === 'possessive') return this.writeAtomic(source, behind)
-    return greed === 'lazy' ? `${source}?` : source
+    const source = `(?:${this.emit(body, behind)})${bounds}`
+    if (greediness === 'possessive') return this.emitAtomic(source, behind)
+    return greediness === 'lazy' ? `${source}?` : source
   }
 
-  private writeKeep(): string {
-    const name = `keep${this.keeps.length}`
-    this.keeps.push(name)
+  private emitLookAround({ behind, negated, body }: LookAround): string {
+    return `(?:(?${behind ? '<' : ''}${negated ? '!' : '='}${this.emit(body, behind)}))`
+  }
+
+  private emitKeep(): string {
+    const name = `keep${this.keepGroups.length}`
+    this.keepGroups.push(name)
     return `(?<${name}>)`
   }
 }
@@ -114,143 +113,49 @@ const ASSERTIONS: Readonly<Record<AssertionKind, string>> = {
   'text-end-or-newline': '(?=\\n?$)',
   'line-start': '(?:^|(?<=\\n)(?!$))',
   'line-end': '(?=\\n|$)',
-  'word-edge': edge(WORD),
-  'not-word-edge': notEdge(WORD),
-  'unicode-word-edge': edge(UNICODE_WORD),
-  'not-unicode-word-edge': notEdge(UNICODE_WORD),
-  // The sticky flag says it.
+  'word-boundary': wordBoundary(WORD),
+  'not-word-boundary': notWordBoundary(WORD),
+  'unicode-word-boundary': wordBoundary(UNICODE_WORD),
+  'not-unicode-word-boundary': notWordBoundary(UNICODE_WORD),
+  // Implemented by the sticky flag.
   'search-start': '',
 }
 
-function edge(word: string): string {
+function wordBoundary(word: string): string {
   return `(?:(?<=${word})(?!${word})|(?<!${word})(?=${word}))`
 }
 
-function notEdge(word: string): string {
+function notWordBoundary(word: string): string {
   return `(?:(?<=${word})(?=${word})|(?<!${word})(?!${word}))`
 }
 
-function writeSet(items: readonly SetItem[], negated: boolean): string {
-  return `[${negated ? '^' : ''}${items.map(writeItem).join('')}]`
+function formatSet(items: readonly SetItem[], negated: boolean): string {
+  return `[${negated ? '^' : ''}${items.map(formatItem).join('')}]`
 }
 
-function writeItem(item: SetItem): string {
+function formatItem(item: SetItem): string {
   if ('property' in item) return `\\${item.negated ? 'P' : 'p'}{${item.property}}`
-  return item.from === item.to ? writeCode(item.from) : `${writeCode(item.from)}-${writeCode(item.to)}`
+  return item.from === item.to
+    ? formatCodePoint(item.from)
+    : `${formatCodePoint(item.from)}-${formatCodePoint(item.to)}`
 }
 
-function writeCode(code: number): string {
+function formatCodePoint(code: number): string {
   const character = String.fromCodePoint(code)
   return /[A-Za-z0-9_ ]/.test(character) ? character : `\\u{${code.toString(16)}}`
 }
 
-/**
- * The pattern without its empty matches, in the same order of preference. A mask leaves empty matches alone, and where
- * PCRE has found one it looks for one that is not empty in the same place; both together are a search with this pattern.
- * Undefined for a pattern that would grow too much.
- */
-export function withoutEmpty(root: Node): Node | undefined {
-  if (!canBeEmpty(root)) return root
-  return countEmptiable(root) > MOST_EMPTIABLE ? undefined : nonEmpty(root)
-}
-
-/** The result grows with the square of this. */
-const MOST_EMPTIABLE = 60
-
-function countEmptiable(node: Node): number {
-  return childrenOf(node).reduce((sum, child) => sum + countEmptiable(child), canBeEmpty(node) ? 1 : 0)
-}
-
-function nonEmpty(node: Node): Node {
-  if (!canBeEmpty(node)) return node
-  switch (node.type) {
-    case 'sequence':
-      return nonEmptySequence(node.parts)
-    case 'choice':
-      return choice(node.branches.map(nonEmpty))
-    case 'capture':
-      return { ...node, body: nonEmpty(node.body) }
-    case 'repeat':
-      return node.max === 0 ? NEVER : { ...node, body: nonEmpty(node.body), min: 1 }
-    case 'reference':
-    case 'atomic':
-      return node
-    default:
-      return NEVER
-  }
-}
-
-/** Either the first part takes something, or it is empty and one of the others does. */
-function nonEmptySequence(parts: readonly Node[]): Node {
-  const [first, ...others] = parts
-  if (first === undefined) return NEVER
-  const rest = sequence(others)
-  const later = sequence([onlyEmpty(first), nonEmpty(rest)])
-  if (isAlwaysEmpty(first)) return later
-  const now = sequence([nonEmpty(first), rest])
-  return choice(prefersEmpty(first) ? [later, now] : [now, later])
-}
-
-/** The node where it matches the empty text. */
-function onlyEmpty(node: Node): Node {
-  switch (node.type) {
-    case 'character':
-    case 'set':
-      return NEVER
-    case 'sequence':
-      return sequence(node.parts.map(onlyEmpty))
-    case 'choice':
-      return choice(node.branches.filter(canBeEmpty).map(onlyEmpty))
-    case 'capture':
-      return { ...node, body: onlyEmpty(node.body) }
-    case 'repeat':
-      return node.min === 0 ? EMPTY : onlyEmpty(node.body)
-    default:
-      return node
-  }
-}
-
-function prefersEmpty(node: Node): boolean {
-  if (node.type === 'repeat') return node.greed === 'lazy' && (node.min === 0 || prefersEmpty(node.body))
-  if (node.type === 'choice') return node.branches[0] !== undefined && canBeEmpty(node.branches[0])
-  return false
-}
-
-/** Puts the body of the group that is called in place of each call such as `(?1)` or `(?&name)`. */
-export function expandCalls({ root, bodies }: Parsed): Node {
-  return contains(root, isCall) ? expand(root, bodies, []) : root
-}
-
-function expand(node: Node, bodies: ReadonlyMap<number, Node>, callers: readonly number[]): Node {
-  if (node.type === 'capture') {
-    return { ...node, body: expand(node.body, bodies, [...callers, node.index]) }
-  }
-  if (node.type !== 'call') return mapChildren(node, (child) => expand(child, bodies, callers))
-  const body = bodies.get(node.index)
-  if (body === undefined || callers.includes(node.index))
-    throw new PatternFault('recursion cannot be evaluated')
-  if (contains(body, ({ type }) => type === 'reference'))
-    throw new PatternFault('a call of a group with a back-reference in it cannot be evaluated')
-  const expanded = withoutCaptures(expand(body, bodies, [...callers, node.index]))
-  if (countPositions(expanded) > MOST_CALLED_POSITIONS) throw new PatternFault('it is too large')
-  return expanded
-}
-
-function isCall(node: Node): boolean {
-  return node.type === 'call'
-}
-
-/** A name for every group that is written, by the number PCRE gives it; after a branch reset a number has several. */
+/** Names every group, by its PCRE number. After a branch reset, several groups share a number. */
 function nameGroups(root: Node): ReadonlyMap<number, readonly string[]> {
   const names = new Map<number, string[]>()
-  addNames(root, names)
+  addGroupNames(root, names)
   return names
 }
 
-function addNames(node: Node, names: Map<number, string[]>): void {
+function addGroupNames(node: Node, names: Map<number, string[]>): void {
   if (node.type === 'capture') {
-    const taken = names.get(node.index) ?? []
-    names.set(node.index, [...taken, `group${node.index}_${taken.length}`])
+    const others = names.get(node.index) ?? []
+    names.set(node.index, [...others, `group${node.index}_${others.length}`])
   }
-  for (const child of childrenOf(node)) addNames(child, names)
+  for (const child of childrenOf(node)) addGroupNames(child, names)
 }

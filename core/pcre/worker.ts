@@ -1,25 +1,25 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { LRUCache } from 'lru-cache'
 import RE2 from 're2'
-import type { ApartData, ApartJob } from './run-in-worker.ts'
+import { type Re2Job, type Re2WorkerData, WORKER_IDLE } from './run-in-worker.ts'
 
-/** The thread for RE2 runs that could take long: the main thread waits for it no longer than it has time. */
+/** The worker thread for expensive RE2 runs; see `runInRe2Worker`. */
 
-// apart.ts gives it.
-const { port, signal } = workerData as ApartData
+// The cast is safe: `spawnRe2Worker` passes this data.
+const { port, status } = workerData as Re2WorkerData
 
 const regexes = new LRUCache<string, RE2>({ max: 1000 })
 
-port.on('message', (job: ApartJob) => {
-  port.postMessage(run(job))
-  ring(1)
+port.on('message', (job: Re2Job) => {
+  port.postMessage(runJob(job))
+  notifyIdle()
 })
 
-ring(1)
+notifyIdle()
 parentPort?.postMessage('started')
 
-/** Undefined when RE2 refuses the pattern, or the result is too long for a string. */
-function run({ source, text, template }: ApartJob): string | boolean | undefined {
+/** Returns undefined if RE2 rejects the pattern or the result is too long for a string. */
+function runJob({ source, text, template }: Re2Job): string | boolean | undefined {
   try {
     const regex = regexes.get(source) ?? new RE2(source, 'gu')
     regexes.set(source, regex)
@@ -30,7 +30,7 @@ function run({ source, text, template }: ApartJob): string | boolean | undefined
   }
 }
 
-function ring(state: number): void {
-  Atomics.store(signal, 0, state)
-  Atomics.notify(signal, 0)
+function notifyIdle(): void {
+  Atomics.store(status, 0, WORKER_IDLE)
+  Atomics.notify(status, 0)
 }

@@ -33,7 +33,7 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
 ): RuleChange {
   const { kind, commands, userId, ruleId, entries } = context
   // Validated like a new rule: content that was valid then may not be valid any more.
-  const content = kind.readNew(findContent(entries, revertedTo))
+  const content = kind.parseNew(findContent(entries, revertedTo))
   return {
     ruleId,
     decide() {

@@ -5,24 +5,29 @@ import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { Provider } from '../../providers/shared/client.ts'
 import type { LatencyTracker } from '../../providers/shared/latency.ts'
 
-/** Sends the exchange's request to a target and leaves the reply on the exchange; rejects with a `GatewayError`. */
+/**
+ * Sends the request of an exchange to a target and sets the exchange's reply. Rejects with a `GatewayError`.
+ */
 export type CallProvider = (exchange: Exchange, target: Target) => Promise<void>
 
 export interface DispatchServices {
   readonly providers: ReadonlyMap<string, Provider>
-  readonly health: CircuitBreakers
+  readonly circuitBreakers: CircuitBreakers
   readonly latency: LatencyTracker
 }
 
-export function createCallProvider({ providers, health, latency }: DispatchServices): CallProvider {
+export function createCallProvider(services: DispatchServices): CallProvider {
+  const { providers, circuitBreakers, latency } = services
   return async (exchange, target) => {
     const { client, capabilities } = findProvider(providers, target.provider)
     const { request, omitted } = limitRequest(exchange.request, capabilities)
-    const begun = performance.now()
-    // A pinned request has nowhere else to go, so it may queue at its provider.
-    const queues = exchange.route?.isFixed
-    const sent = await health.guard(target, () => client.send(request, target, exchange.client, queues))
-    const answered = performance.now()
+    const sentAt = performance.now()
+    // A request with a fixed model cannot fail over, so it may wait in the queue of its provider.
+    const mayQueue = exchange.route?.isFixed
+    const sent = await circuitBreakers.guard(target, () =>
+      client.send(request, target, exchange.client, mayQueue),
+    )
+    const repliedAt = performance.now()
 
     exchange.target = target
     exchange.reply = sent.reply
@@ -30,17 +35,17 @@ export function createCallProvider({ providers, health, latency }: DispatchServi
       if (exchange.defaulted.includes(param)) continue
       exchange.warnings.push({
         code: 'parameter',
-        message: `${param} was left out: ${target.model} does not take it.`,
+        message: `${param} was omitted because ${target.model} does not support it.`,
       })
     }
     if (sent.reply.type === 'stream') {
-      latency.recordFirstEvent(target, answered - begun)
+      latency.recordFirstEvent(target, repliedAt - sentAt)
       exchange.client.onClose(() =>
-        latency.recordRemainder(target, exchange.usage?.output ?? 0, performance.now() - answered),
+        latency.recordRemainder(target, exchange.usage?.output ?? 0, performance.now() - repliedAt),
       )
     } else {
       recordUsage(exchange, sent.reply.event)
-      latency.recordWholeReply(target, exchange.usage?.output ?? 0, answered - begun)
+      latency.recordWholeReply(target, exchange.usage?.output ?? 0, repliedAt - sentAt)
     }
   }
 }

@@ -8,75 +8,99 @@ import {
 } from '../../core/contract/index.ts'
 import type { CallProvider } from './call-provider.ts'
 
-/** Calls to providers for one request, the first included (docs/routing.md, "Failover"). */
+/**
+ * The maximum number of provider calls for one request, including the first (docs/routing.md, "Failover").
+ */
 const MAX_ATTEMPTS = 3
 
-/** A pinned model is tried again after `usual`, and not at all when its provider asks for more than `most`. */
-const RETRY_MS = { usual: 100, most: 2000 }
+/** The maximum number of calls if the model is fixed. */
+const MAX_FIXED_ATTEMPTS = 2
+
+const DEFAULT_RETRY_DELAY_MS = 100
+
+/** A fixed model is not retried if its provider asks for a longer delay. */
+const MAX_RETRY_DELAY_MS = 2000
 
 /**
- * Sends the request to the route's targets until one answers. Nothing was sent to the client yet: a stream has begun
- * once its first event is here. Throws the error to answer with when every try failed.
+ * Sends the request to the targets of the route until one replies. A call to a provider resolves before
+ * anything is sent to the client: a stream is only returned once its first event has arrived. Throws the
+ * error for the client if every attempt failed.
  */
-export async function dispatch(exchange: Exchange, route: Route, callProvider: CallProvider): Promise<void> {
-  const failures: GatewayError[] = []
+export async function dispatchExchange(
+  exchange: Exchange,
+  route: Route,
+  callProvider: CallProvider,
+): Promise<void> {
+  const errors: GatewayError[] = []
   const tried: Target[] = []
   for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {
     tried.push(target)
     const startedAt = performance.now()
-    let failure: GatewayError
+    let error: GatewayError
     try {
       await callProvider(exchange, target)
-      record(exchange, target, startedAt, 'ok')
+      recordAttempt(exchange, target, startedAt, 'ok')
       return
-    } catch (error) {
-      const cause = exchange.client.isAborted ? 'cancelled' : 'internal_error'
-      record(exchange, target, startedAt, GatewayError.isInstance(error) ? error.code : cause)
-      if (!GatewayError.isInstance(error)) throw error
-      failure = error
+    } catch (thrown) {
+      const unexpected = exchange.client.isAborted ? 'cancelled' : 'internal_error'
+      recordAttempt(exchange, target, startedAt, GatewayError.isInstance(thrown) ? thrown.code : unexpected)
+      if (!GatewayError.isInstance(thrown)) throw thrown
+      error = thrown
     }
-    failures.push(failure)
-    if (!failure.mayFailOver && !isOthersChance(failure, route)) throw failure
-    if (route.isFixed && failures.length === 1) await waitForRetry(failure, exchange.client.signal)
+    errors.push(error)
+    if (!canTryNextTarget(error, route)) throw error
+    if (route.isFixed && errors.length === 1) await waitForRetry(error, exchange.client.signal)
   }
-  throw route.isFixed ? failures.at(-1) : summarise(failures)
+  throw route.isFixed ? errors.at(-1) : summarizeErrors(errors)
 }
 
-/** What one provider lacks, the key for it or the model, another may have; who pinned the model must hear of it. */
-function isOthersChance({ code }: GatewayError, { isFixed }: Route): boolean {
+/**
+ * Another provider may have the API key or the model that this one lacks. If the model is fixed, these errors
+ * go to the client.
+ */
+function canTryNextTarget({ code, mayFailOver }: GatewayError, { isFixed }: Route): boolean {
+  if (mayFailOver) return true
   return !isFixed && (code === 'provider_authentication_error' || code === 'model_not_found')
 }
 
-/** A pinned target twice; else the best that was not tried, of a provider that has not failed as long as there is one. */
+/**
+ * Returns the next target to try; undefined when there are no more attempts. Targets of providers that have
+ * not been tried come first.
+ */
 function nextTarget({ isFixed, targets }: Route, tried: readonly Target[]): Target | undefined {
-  if (isFixed) return tried.length < 2 ? targets[0] : undefined
+  if (isFixed) return tried.length < MAX_FIXED_ATTEMPTS ? targets[0] : undefined
   if (tried.length === MAX_ATTEMPTS) return undefined
   const untried = targets.filter((target) => !tried.includes(target))
   return untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ?? untried[0]
 }
 
-function record(exchange: Exchange, target: Target, startedAt: number, outcome: Attempt['outcome']): void {
+function recordAttempt(
+  exchange: Exchange,
+  target: Target,
+  startedAt: number,
+  outcome: Attempt['outcome'],
+): void {
   exchange.attempts.push({ target, outcome, startedAt, ms: performance.now() - startedAt })
 }
 
-async function waitForRetry(failure: GatewayError, signal: AbortSignal): Promise<void> {
-  const { retryAfter } = failure.details
-  const delay = retryAfter === undefined ? RETRY_MS.usual : retryAfter * 1000
-  if (delay > RETRY_MS.most || failure.code === 'provider_quota_exceeded') throw failure
-  await sleep(delay, undefined, { signal })
+/** Waits before the retry of a fixed model; throws the error if a retry is not worthwhile. */
+async function waitForRetry(error: GatewayError, signal: AbortSignal): Promise<void> {
+  const { retryAfter } = error.details
+  const delayMs = retryAfter === undefined ? DEFAULT_RETRY_DELAY_MS : retryAfter * 1000
+  if (delayMs > MAX_RETRY_DELAY_MS || error.code === 'provider_quota_exceeded') throw error
+  await sleep(delayMs, undefined, { signal })
 }
 
-/** What the client hears when every target failed: to slow down when that is why, else that nobody is there. */
-function summarise(failures: readonly GatewayError[]): GatewayError {
-  const waits = failures.map(({ details }) => details.retryAfter ?? 1)
-  const limited = failures.find(({ status }) => status === 429)
-  if (limited !== undefined && failures.every(({ status }) => status === 429)) return limited
+/** The error after every target failed: 429 if all of them were rate limited, otherwise 503. */
+function summarizeErrors(errors: readonly GatewayError[]): GatewayError {
+  const rateLimited = errors.find(({ status }) => status === 429)
+  if (rateLimited !== undefined && errors.every(({ status }) => status === 429)) return rateLimited
   return new GatewayError(
     'no_providers_available',
-    'Every provider that could serve this request failed. Try again.',
+    'Every provider that supports this request failed. Try again later.',
     {
-      retryAfter: Math.min(...waits),
-      cause: failures.at(-1),
+      retryAfter: Math.min(...errors.map(({ details }) => details.retryAfter ?? 1)),
+      cause: errors.at(-1),
     },
   )
 }

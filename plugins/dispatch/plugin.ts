@@ -1,8 +1,8 @@
 import { GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { createCallProvider, type DispatchServices } from './call-provider.ts'
-import { dispatch } from './dispatch.ts'
+import { dispatchExchange } from './dispatch.ts'
 
-/** Sends the request where routing said, and leaves the reply on the exchange. */
+/** Sends the request to the targets that routing chose and sets the reply of the exchange. */
 export function createDispatch(services: DispatchServices): Plugin {
   const callProvider = createCallProvider(services)
   return {
@@ -11,8 +11,8 @@ export function createDispatch(services: DispatchServices): Plugin {
     setup: () => ({
       middleware({ exchange }, next) {
         if (exchange.route === undefined)
-          throw new GatewayError('internal_error', 'No plugin chose a target.')
-        return dispatch(exchange, exchange.route, callProvider).then(next)
+          throw new GatewayError('internal_error', 'No plugin has set a route for the request.')
+        return dispatchExchange(exchange, exchange.route, callProvider).then(next)
       },
     }),
   }

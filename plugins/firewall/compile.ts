@@ -1,103 +1,104 @@
 import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { compileLiteral, compilePattern, type Pattern } from '../../core/pcre/compile.ts'
-import { literalReplacement, type Replacement, readReplacement } from '../../core/pcre/linear-matcher.ts'
-import { startApart } from '../../core/pcre/run-in-worker.ts'
+import { type CompiledPattern, compileLiteral, compilePattern } from '../../core/pcre/compile.ts'
+import { literalReplacement, parseReplacement, type Replacement } from '../../core/pcre/replacement.ts'
+import { startRe2Worker } from '../../core/pcre/run-in-worker.ts'
 import { compilePatternSet, type FoundPatterns } from '../../core/text/pattern-set.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 
-const DEFAULT_REPLACEMENT = '[redacted]'
-
-/** A rule ready to run. */
-export interface CompiledRule {
-  readonly rule: FirewallRule
-  readonly pattern: Pattern
-  readonly replacement: Replacement
-  /** The automaton that all patterns are searched with says the same as the pattern itself. */
-  readonly isCertain: boolean
-  /** What the trace says when the rule applies, made once: most rules that match do. */
-  readonly applied: RuleTraceEntry
-  /** What the caller hears of a rule that warns. */
-  readonly warning: Warning
+/** A user's firewall, ready to evaluate. */
+export interface CompiledFirewall {
+  /** In evaluation order: the enabled rules with scope `prompt` whose pattern can be evaluated. */
+  readonly rules: readonly CompiledFirewallRule[]
+  /** The number of rules left out because their pattern cannot be evaluated. */
+  readonly unusableCount: number
+  /** Finds the rules that may match the texts. */
+  findCandidates(texts: readonly string[]): Candidates | Promise<Candidates>
 }
 
-/** A user's firewall, ready to run. */
-export interface CompiledFirewall {
-  /** In evaluation order: the enabled rules of scope `prompt` whose pattern can be evaluated. */
-  readonly rules: readonly CompiledRule[]
-  /** How many others are left out because their pattern cannot be evaluated. */
-  readonly unusable: number
-  /** Those rules that may match the texts. */
-  findCandidates(texts: readonly string[]): Candidates | Promise<Candidates>
+export interface CompiledFirewallRule {
+  readonly rule: FirewallRule
+  readonly pattern: CompiledPattern
+  readonly replacement: Replacement
+  /** Whether a match in the pattern set proves that the pattern matches. */
+  readonly isExactInSet: boolean
+  /** The trace entry if the rule applies. Built once, because most rules that match apply. */
+  readonly applied: RuleTraceEntry
+  /** The warning of a rule with the action `warn`. */
+  readonly warning: Warning
 }
 
 /** Rules that may match some texts. */
 export interface Candidates {
-  /** Ascending. */
-  readonly places: readonly number[]
-  /** They were found by their patterns: what RE2 finds needs no second look. */
-  readonly found: boolean
+  /** Indexes into the rules, ascending. */
+  readonly indexes: readonly number[]
+  /** Whether the pattern set was searched. Otherwise every rule is a candidate and has to be tested. */
+  readonly isFromSet: boolean
 }
 
-/** Patterns that spell out more than this are not put into the automaton: they could slow it down for all others. */
-const MOST_POSITIONS = 300
+const DEFAULT_REPLACEMENT = '[redacted]'
 
-/** Compiles a user's firewall, in time slices; all its patterns become one automaton that finds the candidates. */
+/** Larger patterns are kept out of the pattern set, because they could slow it down for all others. */
+const MAX_SET_POSITIONS = 300
+
+/**
+ * Compiles a user's firewall in time slices. All small patterns are combined in a set that finds the
+ * candidates.
+ */
 export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFirewall> {
   const slice = createCooperativeYield()
-  const rules: CompiledRule[] = []
-  let unusable = 0
+  const rules: CompiledFirewallRule[] = []
+  let unusableCount = 0
   for (const rule of firewall) {
     if (!rule.is_enabled || rule.scope !== 'prompt') continue
     const compiled = compileRule(rule)
-    if (compiled === undefined) unusable += 1
+    if (compiled === undefined) unusableCount += 1
     else rules.push(compiled)
     if (slice.isDue()) await slice.yieldNow()
   }
 
-  // Only patterns that backtrack need it, and a thread is not cheap: most installations never start it.
-  if (rules.some(({ pattern }) => pattern.engine !== 're2')) await startApart()
+  // Only backtracking patterns use the worker. A thread is expensive, and most installations never need it.
+  if (rules.some(({ pattern }) => pattern.engine !== 're2')) await startRe2Worker()
 
-  const places = [...rules.keys()]
-  const indexed = places.filter((place) => isIndexed(rules[place]?.pattern))
-  const others = places.filter((place) => !isIndexed(rules[place]?.pattern))
-  const set = await compilePatternSet(indexed.map((place) => rules[place]?.pattern.automaton ?? ''))
+  const allIndexes = [...rules.keys()]
+  const inSet = allIndexes.filter((index) => isInSet(rules[index]?.pattern))
+  const notInSet = allIndexes.filter((index) => !isInSet(rules[index]?.pattern))
+  const set = await compilePatternSet(inSet.map((index) => rules[index]?.pattern.re2SetSource ?? ''))
 
-  function candidatesOf(found: FoundPatterns): Candidates {
-    // The automaton gave up: each rule is looked at by itself, for none may be skipped.
-    if (found === undefined) return { places, found: false }
-    if (found.length === 0) return { places: others, found: true }
-    const matched = found.map((index) => indexed[index] ?? -1)
-    return {
-      places: others.length === 0 ? matched : [...matched, ...others].sort((a, b) => a - b),
-      found: true,
-    }
+  function toCandidates(found: FoundPatterns): Candidates {
+    // The automaton ran out of memory. No rule may be skipped for that reason.
+    if (found === undefined) return { indexes: allIndexes, isFromSet: false }
+    if (found.length === 0) return { indexes: notInSet, isFromSet: true }
+    const matched = found.map((position) => inSet[position] ?? -1)
+    const indexes = notInSet.length === 0 ? matched : [...matched, ...notInSet].sort((a, b) => a - b)
+    return { indexes, isFromSet: true }
   }
 
   return {
     rules,
-    unusable,
+    unusableCount,
     findCandidates(texts) {
       const found = set.find(texts)
-      return found instanceof Promise ? found.then(candidatesOf) : candidatesOf(found)
+      return found instanceof Promise ? found.then(toCandidates) : toCandidates(found)
     },
   }
 }
 
-function compileRule(rule: FirewallRule): CompiledRule | undefined {
-  const text = rule.replacement ?? DEFAULT_REPLACEMENT
+/** Undefined if the pattern cannot be evaluated. */
+function compileRule(rule: FirewallRule): CompiledFirewallRule | undefined {
+  const replacement = rule.replacement ?? DEFAULT_REPLACEMENT
   const isLiteral = rule.type === 'substring'
   const pattern = isLiteral ? compileLiteral(rule.pattern) : compilePattern(rule.pattern)
   if ('error' in pattern) return undefined
   return {
     rule,
     pattern,
-    replacement: isLiteral ? literalReplacement(text) : readReplacement(text),
-    isCertain: isIndexed(pattern) && pattern.engine === 're2',
+    replacement: isLiteral ? literalReplacement(replacement) : parseReplacement(replacement),
+    isExactInSet: isInSet(pattern) && pattern.engine === 're2',
     applied: { kind: 'firewall', rule_id: rule.id, name: rule.name, action: rule.action, outcome: 'applied' },
     warning: { code: 'firewall', message: `Firewall rule "${rule.name}" triggered.` },
   }
 }
 
-function isIndexed(pattern: Pattern | undefined): boolean {
-  return pattern?.automaton !== undefined && pattern.positions <= MOST_POSITIONS
+function isInSet(pattern: CompiledPattern | undefined): boolean {
+  return pattern?.re2SetSource !== undefined && pattern.positions <= MAX_SET_POSITIONS
 }

@@ -1,109 +1,119 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { type Budget, createBudget } from '../../core/pcre/limits.ts'
+import { createPatternBudget, type PatternBudget } from '../../core/pcre/budget.ts'
 import { mapRequestTexts, requestTexts, stringValues } from '../../core/text/request-texts.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import type { Candidates, CompiledFirewall, CompiledRule } from './compile.ts'
+import type { Candidates, CompiledFirewall, CompiledFirewallRule } from './compile.ts'
 
-/** What the firewall made of a request: refused by a rule, or let through, perhaps masked. */
 export interface FirewallOutcome {
-  /** As the provider may get it. */
+  /** The request after masking; the same object if nothing was masked. */
   readonly request: ChatRequest
+  /** The rule that blocks the request; undefined if none does. */
   readonly blockedBy: FirewallRule | undefined
   readonly warnings: readonly Warning[]
   readonly trace: readonly RuleTraceEntry[]
-  /** Patterns that took longer than the request's budget and so counted as no match. */
+  /** The patterns that exceeded the time budget of the request, and so counted as no match. */
   readonly overruns: readonly string[]
 }
 
-/** After so many masks the rules that are left are looked at one by one: searching again for each would cost more. */
-const MOST_SEARCHES = 16
-
 /**
- * Runs the rules one after the other (docs/api.md, "Firewall actions"): a mask changes the text that later rules see,
- * the first block that matches ends it.
+ * Evaluates the rules in order (docs/api.md, "Firewall actions"). A mask changes the text that later rules
+ * see; the first matching block ends the evaluation.
  */
 export function evaluateFirewall(
   firewall: CompiledFirewall,
   request: ChatRequest,
-  budget?: Budget,
+  budget?: PatternBudget,
 ): MaybePromise<FirewallOutcome> {
-  if (firewall.rules.length === 0) return untouched(request)
+  if (firewall.rules.length === 0) return unchangedOutcome(request)
   const texts = requestTexts(request)
   return chain(firewall.findCandidates(texts), (candidates) => {
-    if (candidates.places.length === 0) return untouched(request)
-    if (candidates.found && candidates.places.every((place) => needsNoLook(firewall.rules[place])))
-      return applyFound(firewall, request, candidates.places)
-    return evaluateEach(firewall, request, texts, candidates, budget ?? createBudget())
+    if (candidates.indexes.length === 0) return unchangedOutcome(request)
+    if (candidates.isFromSet && candidates.indexes.every((index) => needsNoTest(firewall.rules[index])))
+      return applyMatches(firewall, request, candidates.indexes)
+    return evaluateEach(firewall, request, texts, candidates, budget ?? createPatternBudget())
   })
 }
 
-/** Whether nothing is left to do for a rule that was found but to do as it says. */
-function needsNoLook(rule: CompiledRule | undefined): boolean {
-  return rule?.isCertain === true && rule.rule.action !== 'mask'
+/** The outcome of most requests. */
+function unchangedOutcome(request: ChatRequest): FirewallOutcome {
+  return { request, blockedBy: undefined, warnings: [], trace: [], overruns: [] }
 }
 
-function applyFound(
+/** Whether a rule found by the pattern set applies without running its pattern. */
+function needsNoTest(rule: CompiledFirewallRule | undefined): boolean {
+  return rule?.isExactInSet === true && rule.rule.action !== 'mask'
+}
+
+function applyMatches(
   { rules }: CompiledFirewall,
   request: ChatRequest,
-  places: readonly number[],
+  indexes: readonly number[],
 ): FirewallOutcome {
   const warnings: Warning[] = []
   const trace: RuleTraceEntry[] = []
-  for (const place of places) {
-    const found = rules[place]
-    if (found === undefined) continue
-    trace.push(found.applied)
-    if (found.rule.action === 'block')
-      return { request, blockedBy: found.rule, warnings, trace, overruns: [] }
-    warnings.push(found.warning)
+  for (const index of indexes) {
+    const match = rules[index]
+    if (match === undefined) continue
+    trace.push(match.applied)
+    if (match.rule.action === 'block')
+      return { request, blockedBy: match.rule, warnings, trace, overruns: [] }
+    warnings.push(match.warning)
   }
   return { request, blockedBy: undefined, warnings, trace, overruns: [] }
 }
 
+/** After this many searches of the pattern set, testing the remaining rules one by one is cheaper. */
+const MAX_SET_SEARCHES = 16
+
 async function evaluateEach(
   firewall: CompiledFirewall,
-  request: ChatRequest,
-  textsOfRequest: readonly string[],
-  found: Candidates,
-  budget: Budget,
+  originalRequest: ChatRequest,
+  originalTexts: readonly string[],
+  initialCandidates: Candidates,
+  budget: PatternBudget,
 ): Promise<FirewallOutcome> {
-  let current = request
-  let texts = textsOfRequest
-  let candidates = found
   const warnings: Warning[] = []
   const trace: RuleTraceEntry[] = []
+  let request = originalRequest
+  let texts = originalTexts
+  let { isFromSet } = initialCandidates
+  let queue = [...initialCandidates.indexes]
+  let searches = 1
   const outcome = (blockedBy?: FirewallRule): FirewallOutcome => {
-    return { request: current, blockedBy, warnings, trace, overruns: budget.overruns }
+    return { request, blockedBy, warnings, trace, overruns: budget.overruns }
   }
   const slice = createCooperativeYield()
-  let searches = 1
 
-  for (let index = 0; index < candidates.places.length; index++) {
-    const place = candidates.places[index] ?? 0
-    const candidate = firewall.rules[place]
+  for (let index = queue.shift(); index !== undefined; index = queue.shift()) {
+    const candidate = firewall.rules[index]
     if (candidate === undefined) continue
     const { rule, applied } = candidate
-    const overruns = budget.overruns.length
-    const ranOver = () => budget.overruns.length > overruns
+    const overrunsBefore = budget.overruns.length
+    const exceededBudget = () => budget.overruns.length > overrunsBefore
     const skip = (reason: string) => trace.push({ ...applied, outcome: 'skipped', reason })
 
-    const isCertain = candidates.found && candidate.isCertain
-    if (!isCertain && !(await isFound(candidate, texts, budget))) {
-      if (ranOver()) skip('over_budget')
+    const isMatch = (isFromSet && candidate.isExactInSet) || (await matchesAny(candidate, texts, budget))
+    if (!isMatch) {
+      if (exceededBudget()) skip('over_budget')
       continue
     }
     if (rule.action === 'mask') {
-      const masked = await maskTexts(candidate, current, budget)
-      if (masked === current) {
-        skip(ranOver() ? 'over_budget' : 'nothing_to_mask')
+      const masked = await maskTexts(candidate, request, budget)
+      if (masked === request) {
+        skip(exceededBudget() ? 'over_budget' : 'nothing_to_mask')
         continue
       }
-      current = masked
-      texts = requestTexts(current)
-      const later = ++searches > MOST_SEARCHES ? everyRule(firewall) : await firewall.findCandidates(texts)
-      candidates = { ...later, places: later.places.filter((other) => other > place) }
-      index = -1
+      request = masked
+      texts = requestTexts(request)
+      searches += 1
+      // The masked texts may match other rules than the original ones: search again for the rules that
+      // follow.
+      const found =
+        searches > MAX_SET_SEARCHES ? allCandidates(firewall) : await firewall.findCandidates(texts)
+      const maskIndex = index
+      queue = found.indexes.filter((later) => later > maskIndex)
+      isFromSet = found.isFromSet
     }
     trace.push(applied)
     if (rule.action === 'block') return outcome(rule)
@@ -113,37 +123,33 @@ async function evaluateEach(
   return outcome()
 }
 
-/** What becomes of most requests. */
-function untouched(request: ChatRequest): FirewallOutcome {
-  return { request, blockedBy: undefined, warnings: [], trace: [], overruns: [] }
-}
-
-async function isFound(
-  { pattern }: CompiledRule,
+async function matchesAny(
+  { pattern }: CompiledFirewallRule,
   texts: readonly string[],
-  budget: Budget,
+  budget: PatternBudget,
 ): Promise<boolean> {
   for (const text of texts) {
-    if (pattern.isQuick(text) ? pattern.test(text, budget) : await pattern.testApart(text, budget))
+    if (pattern.isQuick(text) ? pattern.test(text, budget) : await pattern.testAsync(text, budget))
       return true
   }
   return false
 }
 
-/** The request with every match in its texts replaced; the same object when nothing was. */
+/** Replaces every match in the texts of the request; returns the same object if nothing was replaced. */
 async function maskTexts(
-  { pattern, replacement }: CompiledRule,
+  { pattern, replacement }: CompiledFirewallRule,
   request: ChatRequest,
-  budget: Budget,
+  budget: PatternBudget,
 ): Promise<ChatRequest> {
-  const done = new Map<string, string>()
+  // The expensive texts are masked on a worker thread first, because `mapRequestTexts` is synchronous.
+  const masked = new Map<string, string>()
   for (const text of stringValues(request)) {
     if (!pattern.isQuick(text, replacement))
-      done.set(text, await pattern.replaceApart(text, replacement, budget))
+      masked.set(text, await pattern.replaceAsync(text, replacement, budget))
   }
-  return mapRequestTexts(request, (text) => done.get(text) ?? pattern.replace(text, replacement, budget))
+  return mapRequestTexts(request, (text) => masked.get(text) ?? pattern.replace(text, replacement, budget))
 }
 
-function everyRule({ rules }: CompiledFirewall): Candidates {
-  return { places: [...rules.keys()], found: false }
+function allCandidates({ rules }: CompiledFirewall): Candidates {
+  return { indexes: [...rules.keys()], isFromSet: false }
 }

@@ -19,20 +19,20 @@ import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
 import { evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
 
-/** The user's firewall rules: blocks, masks or warns before anything goes to a provider, and serves `/v1/firewall-rules`. */
+/** Applies the user's firewall rules before a request goes to a provider; serves `/v1/firewall-rules`. */
 export function createFirewall(services: RuleEndpointServices): Plugin {
   return {
     name: 'firewall',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
     setup(options, { logger, metrics }) {
-      const { noteUnusable, noteOverruns } = createPatternCounters(metrics)
+      const { countUnusable, countOverruns } = createPatternCounters(metrics)
       const compile = async (rules: RuleSet) => {
         const firewall = await compileFirewall(rules)
-        noteUnusable(firewall.unusable)
+        countUnusable(firewall.unusableCount)
         return firewall
       }
-      const compiled = createCompiledCache(
+      const getCompiled = createCompiledCache(
         compile,
         options,
         ({ firewall }) => firewall.length,
@@ -46,15 +46,18 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
         exchange.warnings.push(...warnings)
         exchange.trace.push(...trace)
         if (overruns.length > 0) {
-          noteOverruns(overruns.length)
+          countOverruns(overruns.length)
           const { id: requestId, account } = exchange
-          logger.warn({ requestId, user: account.userId, patterns: overruns }, 'firewall patterns ran over')
+          logger.warn(
+            { requestId, user: account.userId, patterns: overruns },
+            'firewall patterns exceeded time budget',
+          )
         }
-        if (blockedBy !== undefined) throw blocked(blockedBy)
+        if (blockedBy !== undefined) throw blockedError(blockedBy)
       }
       return {
         decide: (exchange) =>
-          chain(compiled(exchange.rules), (firewall) =>
+          chain(getCompiled(exchange.rules), (firewall) =>
             chain(evaluateFirewall(firewall, exchange.request), (outcome) => apply(outcome, exchange)),
           ),
         routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services),
@@ -65,30 +68,30 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
   }
 }
 
-function blocked({ id, name }: FirewallRule): GatewayError {
+function blockedError({ id, name }: FirewallRule): GatewayError {
   const message = `Request blocked by firewall rule "${name}".`
   return new GatewayError('firewall_blocked', message, { meta: { rule_id: id } })
 }
 
-/** 400 and 403 on firewall endpoints carry only a message (docs/api.md, "Errors"). */
+/** On firewall endpoints, 400 and 403 carry only a message (docs/api.md, "Errors"). */
 function errorBody(error: GatewayError): JsonObject {
   return [400, 403].includes(error.status) ? { error: { message: error.message } } : errorEnvelope(error)
 }
 
-/** Counters of patterns that counted as no match: a firewall never goes quiet silently. */
+/** Counts patterns that counted as no match, so that operators notice when a firewall rule has no effect. */
 function createPatternCounters(metrics: Registry) {
   const unusable = new Counter({
     name: 'signalbox_firewall_unusable_patterns_total',
-    help: 'Rules left out when a firewall was compiled, because their pattern cannot be evaluated.',
+    help: 'Firewall rules left out at compilation because their pattern cannot be evaluated.',
     registers: [metrics],
   })
   const overruns = new Counter({
     name: 'signalbox_firewall_overruns_total',
-    help: "Patterns that were stopped, or not started, because a request's time for patterns was used up.",
+    help: 'Firewall pattern runs stopped or not started because the request exceeded its time budget.',
     registers: [metrics],
   })
   return {
-    noteUnusable: (count: number) => unusable.inc(count),
-    noteOverruns: (count: number) => overruns.inc(count),
+    countUnusable: (count: number) => unusable.inc(count),
+    countOverruns: (count: number) => overruns.inc(count),
   }
 }

@@ -6,37 +6,39 @@ import {
   nameField,
   parseFields,
   priorityField,
+  type RuleField,
   type RuleKind,
   schemaField,
 } from '../rules/rule-kind.ts'
 
-const oneOf = (name: string, ...values: string[]) =>
-  schemaField(name, { type: 'string', enum: values }, `one of ${values.join(', ')}`)
-
 const FIELDS = [
   nameField,
   enabledField,
-  oneOf('scope', 'prompt', 'response'),
-  oneOf('type', 'substring', 'regex'),
+  enumField('scope', ['prompt', 'response']),
+  enumField('type', ['substring', 'regex']),
   schemaField(
     'pattern',
     { type: 'string', minLength: 1, maxLength: 10_000 },
     'a string of 1 to 10000 characters',
   ),
-  oneOf('action', 'block', 'mask', 'warn'),
+  enumField('action', ['block', 'mask', 'warn']),
   schemaField('replacement', { type: ['string', 'null'] }, 'a string or null', false),
   priorityField,
 ]
+
+function enumField(name: string, values: readonly string[]): RuleField {
+  return schemaField(name, { type: 'string', enum: values }, `one of ${values.join(', ')}`)
+}
 
 /** Firewall rules: fields, validation and events (docs/api.md, "Firewall rules"). */
 export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
   name: 'firewall',
   fields: FIELDS,
-  readNew(body) {
-    // The cast is safe: every required field was read by its schema.
-    return { replacement: null, ...read(body, true) } as FirewallContent
+  parseNew(body) {
+    // The cast is safe: every required field is present, and its value was parsed.
+    return { replacement: null, ...parseContent(body, true) } as FirewallContent
   },
-  readChanges: (body) => read(body, false),
+  parseChanges: (body) => parseContent(body, false),
   created: (userId, ruleId, content, more) => ({
     type: 'FirewallRuleCreated',
     data: { userId, ruleId, content, ...more },
@@ -66,32 +68,36 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
       ...(error !== undefined && { pattern_error: error }),
     }
   },
-  remark(rule) {
+  lint(rule) {
     const warnings: Warning[] = []
     const error = patternError(rule)
     if (error !== undefined) {
-      warnings.push({ code: 'pattern_not_evaluable', message: `The pattern counts as no match: ${error}.` })
+      const message = `${error}. The rule never matches until its pattern is changed.`
+      warnings.push({ code: 'pattern_not_evaluable', message })
     }
     if (rule.scope === 'response') {
-      const message = 'Rules of scope "response" are stored and not evaluated yet.'
+      const message = 'Rules with scope "response" are stored but not evaluated yet.'
       warnings.push({ code: 'scope_not_evaluated', message })
     }
     return warnings
   },
 }
 
-/** The fields of a body; 400 for the first one that is missing or wrong, in table order. */
-function read(body: JsonObject, isNew: boolean): JsonObject {
-  const { values, faults, missing } = parseFields(FIELDS, body)
+/**
+ * Parses the fields that are present. Throws 400 for the first one, in the order of `FIELDS`, with an issue.
+ */
+function parseContent(body: JsonObject, isNew: boolean): JsonObject {
+  const { values, issues, missing } = parseFields(FIELDS, body)
   for (const { name } of FIELDS) {
     if (isNew && missing.includes(name))
       throw new GatewayError('invalid_rule', `The ${name} field is required.`)
-    const fault = faults[name]?.[0]
-    if (fault !== undefined) throw new GatewayError('invalid_rule', fault)
+    const issue = issues[name]?.[0]
+    if (issue !== undefined) throw new GatewayError('invalid_rule', issue)
   }
   return values
 }
 
+/** Why the pattern of the rule cannot be evaluated: a sentence without a final period. */
 function patternError(rule: Pick<FirewallRule, 'type' | 'pattern'>): string | undefined {
   if (rule.type !== 'regex') return undefined
   const pattern = compilePattern(rule.pattern)

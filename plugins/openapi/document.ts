@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
-import { bodySchema, type RuleField } from '../rules/rule-kind.ts'
+import { type RuleField, ruleBodySchema } from '../rules/rule-kind.ts'
 import { adminSchemas, documentPaths, probePaths } from './admin.ts'
 import { auditSchemas } from './audit.ts'
 import { errorSchemas } from './builders.ts'
@@ -46,10 +46,10 @@ export function buildOpenApiDocument({ version, fields, paths, direct }: Documen
         ...responsesSchemas,
         ...ruleSchemas,
         ...batchSchemas,
-        RoutingRuleInput: bodySchema(fields.routing, true),
-        RoutingRuleChange: bodySchema(fields.routing, false),
-        FirewallRuleInput: bodySchema(fields.firewall, true),
-        FirewallRuleChange: bodySchema(fields.firewall, false),
+        RoutingRuleInput: ruleBodySchema(fields.routing, true),
+        RoutingRuleChange: ruleBodySchema(fields.routing, false),
+        FirewallRuleInput: ruleBodySchema(fields.firewall, true),
+        FirewallRuleChange: ruleBodySchema(fields.firewall, false),
         ...auditSchemas,
         ...modelsSchemas,
         ...requestsSchemas,

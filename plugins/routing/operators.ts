@@ -8,33 +8,31 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 
-const scalar = { type: ['string', 'number', 'boolean'] }
-
-/** The built-in keys of `match_json` (docs/api.md, "Match conditions"). */
-export const conditions: readonly Condition[] = [
+/** The built-in conditions of `match_json` (docs/api.md, "Match conditions"). */
+export const builtInConditions: readonly Condition[] = [
   {
     name: 'contains',
     schema: { type: ['string', 'array'], items: { type: 'string' } },
     description: 'a string or an array of strings',
-    literals: readEntries,
+    literals: literalsOf,
     lint: (value) =>
-      readEntries(value).length === 0
-        ? 'contains has no entry that is not empty: the rule never matches.'
+      literalsOf(value).length === 0
+        ? 'contains has no non-empty string, so the rule never matches.'
         : undefined,
   },
   {
     name: 'metadata_equals',
-    schema: { type: 'object', additionalProperties: scalar },
+    schema: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
     description: 'an object whose values are strings, numbers or booleans',
     matcher(value) {
-      const wanted = Object.entries(isJsonObject(value) ? value : {})
+      const expected = Object.entries(isJsonObject(value) ? value : {})
       return ({ metadata }) =>
-        wanted.every(([key, value]) => Object.hasOwn(metadata, key) && equals(metadata[key], value))
+        expected.every(([key, value]) => Object.hasOwn(metadata, key) && equalsMetadata(metadata[key], value))
     },
   },
   {
     name: 'mode',
-    schema: { type: 'string', pattern: `^(${MODE_SPELLINGS.map(anyCase).join('|')})$` },
+    schema: { type: 'string', pattern: `^(${MODE_SPELLINGS.map(caseInsensitiveSource).join('|')})$` },
     description: `one of ${MODE_SPELLINGS.join(', ')}`,
     normalize: (value) => parseMode(String(value)),
     matcher: (value) => (input) => input.mode === value,
@@ -43,40 +41,31 @@ export const conditions: readonly Condition[] = [
     name: 'task',
     schema: { type: 'string' },
     description: 'a string',
-    matcher: (value) => (input) => equals(input.metadata.task, value),
+    matcher: (value) => (input) => equalsMetadata(input.metadata.task, value),
   },
 ]
 
-function readEntries(value: unknown): readonly string[] {
+/** The non-empty strings of a value of `contains`. */
+function literalsOf(value: unknown): readonly string[] {
   return [value].flat().filter((entry): entry is string => typeof entry === 'string' && entry !== '')
 }
 
-/** Equal with type, except that a request's text form of a number or boolean equals it: metadata often travels as text. */
-function equals(given: unknown, wanted: unknown): boolean {
-  return (
-    given === wanted || (typeof given === 'string' && typeof wanted !== 'string' && given === String(wanted))
-  )
+/**
+ * Compares a metadata value of a request with that of a rule. Types must be equal, but a string also equals
+ * the number or boolean that it spells: clients often send all metadata as strings.
+ */
+function equalsMetadata(actual: unknown, expected: unknown): boolean {
+  if (actual === expected) return true
+  return typeof actual === 'string' && typeof expected !== 'string' && actual === String(expected)
 }
 
-function anyCase(word: string): string {
+/** A regular expression for a lower-case word in any case; JSON Schema patterns have no flags. */
+function caseInsensitiveSource(word: string): string {
   return [...word].map((letter) => `[${letter}${letter.toUpperCase()}]`).join('')
 }
 
-const text = { type: 'string', minLength: 1 }
-
-/** Made once, so that thousands of requests that are remembered share them. */
-const warnings = new LRUCache<string, Warning>({ max: 1000 })
-
-function warningOf(message: string): Warning {
-  const known = warnings.get(message)
-  if (known !== undefined) return known
-  const warning: Warning = { code: 'routing', message }
-  warnings.set(message, warning)
-  return warning
-}
-
-/** The built-in keys of `action_json` (docs/api.md, "Actions"); `set_provider` takes one of the given providers. */
-export function createActions(providers: ReadonlySet<string>): readonly Action[] {
+/** The built-in actions of `action_json` (docs/api.md, "Actions"). `set_provider` accepts these providers. */
+export function createBuiltInActions(providers: ReadonlySet<string>): readonly Action[] {
   return [
     {
       name: 'set_provider',
@@ -90,7 +79,7 @@ export function createActions(providers: ReadonlySet<string>): readonly Action[]
     {
       name: 'set_model',
       schema: { type: 'string', pattern: '^[!-~]{1,256}$' },
-      description: 'the full name of a model',
+      description: 'a model name of 1 to 256 printable ASCII characters without spaces',
       combine: 'first',
       apply(value, draft) {
         draft.model = String(value)
@@ -113,13 +102,24 @@ export function createActions(providers: ReadonlySet<string>): readonly Action[]
         type: ['string', 'object'],
         minLength: 1,
         required: ['message'],
-        properties: { message: text },
+        properties: { message: { type: 'string', minLength: 1 } },
       },
-      description: 'a text or an object {"message": <text>}',
+      description: 'a non-empty string or an object such as {"message": "text"}',
       combine: 'all',
       apply(value, draft) {
         draft.warnings.push(warningOf(isJsonObject(value) ? String(value.message) : String(value)))
       },
     },
   ]
+}
+
+/** Warnings by message. They are cached so that the request records kept in memory share them. */
+const warnings = new LRUCache<string, Warning>({ max: 1000 })
+
+function warningOf(message: string): Warning {
+  const cached = warnings.get(message)
+  if (cached !== undefined) return cached
+  const warning: Warning = { code: 'routing', message }
+  warnings.set(message, warning)
+  return warning
 }

@@ -8,28 +8,32 @@ import {
 import { chain } from '../../core/util/maybe-promise.ts'
 import { routingPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
-import { compileRouting, evaluateRouting, type RuleDecision } from './compile.ts'
-import { conditions, createActions } from './operators.ts'
-import { readInput, readRequested } from './requested-model.ts'
+import { compileRouting } from './compile.ts'
+import { evaluateRouting, type RuleDecision } from './evaluate.ts'
+import { builtInConditions, createBuiltInActions } from './operators.ts'
+import { buildRoutingInput, parseRequestedModel } from './requested-model.ts'
 import { resolveRoute } from './resolve-route.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
 interface RoutingServices extends RuleEndpointServices {
-  readonly market: RoutingCatalog
-  /** Every provider that may be named in a rule or as a prefix. */
+  readonly routingCatalog: RoutingCatalog
+  /** The providers that a rule or a model prefix may name. */
   readonly providers: ReadonlySet<string>
 }
 
-/** Where the request goes: the user's routing rules, else what it asks for; serves `/v1/routing-rules`. */
+/**
+ * Sets the route of a request from the user's routing rules and the requested model; serves
+ * `/v1/routing-rules`.
+ */
 export function createRouting(services: RoutingServices): Plugin {
-  const { market, providers } = services
+  const { routingCatalog, providers } = services
   return {
     name: 'routing',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
     setup(options, { operators, metrics }) {
       const compile = (rules: RuleSet) => compileRouting(rules, operators)
-      const compiled = createCompiledCache(
+      const getCompiled = createCompiledCache(
         compile,
         options,
         ({ routing }) => routing.length,
@@ -37,21 +41,24 @@ export function createRouting(services: RoutingServices): Plugin {
       )
       return {
         decide(exchange) {
-          const requested = readRequested(exchange.request.model, providers)
+          const { account, request, preferences } = exchange
+          const requested = parseRequestedModel(request.model, providers)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
-          const input = readInput(exchange.account, exchange.request, mode)
+          const input = buildRoutingInput(account, request, mode)
           const apply = (decision: RuleDecision) => {
-            const { route, warnings, trace } = resolveRoute(requested, decision, exchange.preferences, market)
+            const { route, warnings, trace } = resolveRoute(requested, decision, preferences, routingCatalog)
             exchange.request = decision.draft.request
             exchange.route = route
             exchange.warnings.push(...warnings)
             exchange.trace.push(...trace)
           }
-          return chain(compiled(exchange.rules), (rules) => chain(evaluateRouting(rules, input), apply))
+          return chain(getCompiled(exchange.rules), (compiled) =>
+            chain(evaluateRouting(compiled, input), apply),
+          )
         },
         routes: (router) => addRuleRoutes(router, '/v1/routing-rules', services),
-        conditions,
-        actions: createActions(providers),
+        conditions: builtInConditions,
+        actions: createBuiltInActions(providers),
         openapi: routingPaths,
         errorBody,
       }
@@ -59,7 +66,7 @@ export function createRouting(services: RoutingServices): Plugin {
   }
 }
 
-/** 400 on routing endpoints carries only a message (docs/api.md, "Errors"). */
+/** On routing rule endpoints, 400 carries only a message (docs/api.md, "Errors"). */
 function errorBody(error: GatewayError): JsonObject {
   return error.status === 400 ? { error: { message: error.message } } : errorEnvelope(error)
 }

@@ -1,82 +1,84 @@
 import type { Route, RoutingDraft, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { choose, findTarget, pin } from './choose-model.ts'
-import type { RuleDecision } from './compile.ts'
-import type { Requested } from './requested-model.ts'
+import { buildAutomaticRoute, buildFixedRoute, findTarget } from './build-route.ts'
+import type { RuleDecision } from './evaluate.ts'
+import type { RequestedModel } from './requested-model.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
-export interface Resolution {
+export interface RouteResolution {
   readonly route: Route
   readonly warnings: readonly Warning[]
   readonly trace: readonly RuleTraceEntry[]
 }
 
-/** Where the request goes: what the rules ask for, else what it asks for itself (docs/routing.md, "Rules and the requested model"). */
+/**
+ * Resolves the route of a request (docs/routing.md, "Rules and the requested model"): rules take precedence
+ * over the requested model. Throws a `GatewayError` if there is no route.
+ */
 export function resolveRoute(
-  requested: Requested,
+  requested: RequestedModel,
   { draft, trace }: RuleDecision,
   preferences: readonly string[],
-  market: RoutingCatalog,
-): Resolution {
-  const skipped = whyModelIsSkipped(draft, market)
-  if (skipped === undefined) {
-    const usedTrace =
-      draft.model === undefined ? trace : markSkipped(trace, 'set_mode', 'mode_unused_model_pinned')
+  routingCatalog: RoutingCatalog,
+): RouteResolution {
+  const unusable = findUnusableModel(draft, routingCatalog)
+  if (unusable === undefined) {
+    const isModeUnused = draft.model !== undefined
     return {
-      route: findRoute(requested, draft, preferences, market),
+      route: findRoute(requested, draft, preferences, routingCatalog),
       warnings: draft.warnings,
-      trace: usedTrace,
+      trace: isModeUnused ? markSkipped(trace, 'set_mode', 'mode_unused_model_pinned') : trace,
     }
   }
-  const { model: _, ...rest } = draft
+  const { model: _, ...draftWithoutModel } = draft
   return {
-    route: findRoute(requested, rest, preferences, market),
-    warnings: [...draft.warnings, { code: 'routing', message: skipped.message }],
-    trace: markSkipped(trace, 'set_model', skipped.reason),
+    route: findRoute(requested, draftWithoutModel, preferences, routingCatalog),
+    warnings: [...draft.warnings, { code: 'routing', message: unusable.message }],
+    trace: markSkipped(trace, 'set_model', unusable.reason),
   }
 }
 
 function findRoute(
-  requested: Requested,
-  draft: RoutingDraft,
+  requested: RequestedModel,
+  { request, model, provider, mode }: RoutingDraft,
   preferences: readonly string[],
-  market: RoutingCatalog,
+  routingCatalog: RoutingCatalog,
 ): Route {
-  const { request, model, provider } = draft
   const requestedMode = requested.type === 'auto' ? requested.mode : 'balance'
-  const mode = draft.mode ?? requestedMode
   if (model !== undefined) {
-    return pin(
-      findTarget(model, provider, market),
-      requestedMode,
-      `a routing rule set the model ${model}`,
-      request,
-      market,
-    )
+    const target = findTarget(model, provider, routingCatalog)
+    const reason = `a routing rule set the model ${model}`
+    return buildFixedRoute(target, requestedMode, reason, request, routingCatalog)
   }
   if (provider !== undefined) {
-    const why = `a routing rule set the provider ${provider}`
-    return choose(mode, why, { request, provider, preferences: [] }, market)
+    const reason = `a routing rule set the provider ${provider}`
+    const choice = { request, provider, preferences: [] }
+    return buildAutomaticRoute(mode ?? requestedMode, reason, choice, routingCatalog)
   }
-  if (draft.mode !== undefined) {
-    return choose(mode, `a routing rule set the mode ${mode}`, { request, preferences: [] }, market)
+  if (mode !== undefined) {
+    const reason = `a routing rule set the mode ${mode}`
+    return buildAutomaticRoute(mode, reason, { request, preferences: [] }, routingCatalog)
   }
   if (requested.type === 'auto') {
-    return choose(mode, `best for the mode ${mode}`, { request, preferences }, market)
+    const reason = `best model for the mode ${requestedMode}`
+    return buildAutomaticRoute(requestedMode, reason, { request, preferences }, routingCatalog)
   }
-  const target = findTarget(requested.model, requested.provider, market)
-  return pin(target, mode, 'the request named the model', request, market)
+  const target = findTarget(requested.model, requested.provider, routingCatalog)
+  return buildFixedRoute(target, requestedMode, 'the request named the model', request, routingCatalog)
 }
 
-/** A rule's model that cannot be used: the provider stays, the model is left out, and the caller hears of it. */
-function whyModelIsSkipped({ model, provider }: RoutingDraft, { catalog }: RoutingCatalog) {
+/**
+ * Returns why the model set by a rule cannot be used, undefined if it can. It is then ignored, with a
+ * warning.
+ */
+function findUnusableModel({ model, provider }: RoutingDraft, { catalog }: RoutingCatalog) {
   if (model === undefined) return undefined
   const entry = catalog.find(model)
   if (provider === undefined && entry === undefined) {
-    const message = `The model ${model} that a routing rule sets is not in the catalogue; it was not used.`
+    const message = `The model ${model}, set by a routing rule, is not in the catalogue and was ignored.`
     return { reason: 'model_not_found', message }
   }
   if (provider !== undefined && entry !== undefined && catalog.find(model, provider) === undefined) {
-    const message = `The model ${model} is not offered by ${provider}; the best model of ${provider} was used.`
+    const message = `Provider ${provider} does not offer the model ${model}; its best model was used instead.`
     return { reason: 'model_not_offered_by_provider', message }
   }
   return undefined

@@ -1,21 +1,22 @@
 import type { Mode, Model } from '../../core/contract/index.ts'
 import type { Capabilities, Catalog } from '../../providers/shared/catalog.ts'
 
-/** What there is to choose from. */
+/** The models that routing chooses from, and the figures it compares. */
 export interface RoutingCatalog {
   readonly catalog: Catalog
   readonly weights: ModeWeights
+  /** The expected latency of a short reply, in milliseconds. */
   latencyOf(model: Model): number
-  /** Undefined for a provider without an address and a key. */
+  /** Undefined if the provider is not configured (no address or no API key). */
   capabilitiesOf(provider: string): Capabilities | undefined
-  /** False while a model is given a rest after failures. */
+  /** False while the circuit breaker of the model is open. */
   isUsable(model: Model): boolean
 }
 
-export type ModeWeights = Readonly<Record<Mode, Weights>>
+export type ModeWeights = Readonly<Record<Mode, ScoreWeights>>
 
-/** How much cost, quality and latency count, in any unit: only their ratio matters. */
-export interface Weights {
+/** The weights of cost, quality and latency in a score. Only their ratio matters. */
+export interface ScoreWeights {
   readonly cost: number
   readonly quality: number
   readonly latency: number

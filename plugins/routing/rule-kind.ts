@@ -13,6 +13,7 @@ import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import {
   enabledField,
   nameField,
+  type ParsedField,
   parseFields,
   priorityField,
   type RuleField,
@@ -28,19 +29,19 @@ export function createRoutingRuleKind({
     nameField,
     enabledField,
     priorityField,
-    documentField('match_json', 'a condition', conditions),
-    documentField('action_json', 'an action', actions),
+    documentField('match_json', 'condition', conditions),
+    documentField('action_json', 'action', actions),
   ]
   return {
     name: 'routing',
     fields,
-    readNew(body) {
+    parseNew(body) {
       const missing = parseFields(fields, body).missing[0]
       if (missing !== undefined) throw new GatewayError('invalid_rule', `The ${missing} field is required.`)
-      // The cast is safe: every required field is there and was read.
-      return read(fields, body) as unknown as RoutingContent
+      // The cast is safe: every required field is present, and its value was parsed.
+      return parseContent(fields, body) as unknown as RoutingContent
     },
-    readChanges: (body) => read(fields, body),
+    parseChanges: (body) => parseContent(fields, body),
     created: (userId, ruleId, content, more) => ({
       type: 'RoutingRuleCreated',
       data: { userId, ruleId, content, ...more },
@@ -61,46 +62,40 @@ export function createRoutingRuleKind({
       created_at,
       updated_at,
     }),
-    remark: (rule) => remarkOn(rule, conditions),
+    lint: (rule) => lintConditions(rule, conditions),
   }
 }
 
-/** The given fields; 422 with all faults of all fields. */
-function read(fields: readonly RuleField[], body: JsonObject): JsonObject {
-  const { values, faults } = parseFields(fields, body)
-  const count = Object.values(faults).flat().length
+/** Parses the fields that are present. Throws 422 with all issues of all fields. */
+function parseContent(fields: readonly RuleField[], body: JsonObject): JsonObject {
+  const { values, issues } = parseFields(fields, body)
+  const count = Object.values(issues).flat().length
   if (count === 0) return values
-  throw new GatewayError(
-    'validation_failed',
-    `The rule has ${count === 1 ? 'a fault' : `${count} faults`}.`,
-    {
-      errors: faults,
-    },
-  )
+  const message = `The rule has ${count === 1 ? '1 issue' : `${count} issues`}, listed under errors.`
+  throw new GatewayError('validation_failed', message, { errors: issues })
 }
 
-/** A field that holds an object, or a text that is the JSON of one (docs/api.md, "Routing rules"). */
-function documentField(
-  name: string,
-  kind: string,
-  words: ReadonlyMap<string, Condition | Action>,
-): RuleField {
-  const readWords = createDocumentReader(kind, words)
+type Operators = ReadonlyMap<string, Condition | Action>
+
+/** A field that holds an object, or a string with the JSON of one (docs/api.md, "Routing rules"). */
+function documentField(name: string, kind: 'condition' | 'action', operators: Operators): RuleField {
+  const parseDocument = createDocumentParser(kind, operators)
   return {
     name,
     required: true,
     schema: () => ({
-      anyOf: [documentSchema(words), { type: 'string', contentMediaType: 'application/json' }],
+      anyOf: [documentSchema(operators), { type: 'string', contentMediaType: 'application/json' }],
     }),
-    read(value) {
-      const document = typeof value === 'string' ? parse(value) : value
-      if (isJsonObject(document)) return readWords(document)
-      return { faults: [`The ${name} field must be an object, or a string that holds the JSON of one.`] }
+    parse(value) {
+      const document = typeof value === 'string' ? parseJson(value) : value
+      if (isJsonObject(document)) return parseDocument(document)
+      return { issues: [`The ${name} field must be an object or a string that contains a JSON object.`] }
     },
   }
 }
 
-function parse(text: string): unknown {
+/** Undefined if the text is not JSON. */
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -108,47 +103,45 @@ function parse(text: string): unknown {
   }
 }
 
-function remarkOn(rule: RoutingRule, conditions: OperatorRegistry['conditions']): readonly Warning[] {
+/**
+ * Creates a parser for `match_json` or `action_json`. It reports every issue. An unknown key is an issue: a
+ * rule with a misspelled condition would match every request.
+ */
+function createDocumentParser(kind: 'condition' | 'action', operators: Operators) {
+  const typeGuards = new Map<string, (value: unknown) => boolean>()
+
+  function typeGuardOf(operator: Condition | Action): (value: unknown) => boolean {
+    const typeGuard = typeGuards.get(operator.name) ?? createLazyTypeGuard(operator.schema)
+    typeGuards.set(operator.name, typeGuard)
+    return typeGuard
+  }
+
+  return (document: JsonObject): ParsedField<JsonObject> => {
+    const issues: string[] = []
+    const parsed: Record<string, unknown> = {}
+    for (const [name, value] of Object.entries(document)) {
+      const operator = operators.get(name)
+      if (operator === undefined)
+        issues.push(`${name} is not a known ${kind}. Use one of ${[...operators.keys()].join(', ')}.`)
+      else if (!typeGuardOf(operator)(value)) issues.push(`${name} must be ${operator.description}.`)
+      else parsed[name] = operator.normalize ? operator.normalize(value) : value
+    }
+    return issues.length > 0 ? { issues } : { value: parsed }
+  }
+}
+
+/** The JSON schema of a document with these operators. */
+function documentSchema(operators: Operators): JsonObject {
+  const properties = [...operators.values()].map(({ name, description, schema }) => [
+    name,
+    { description, ...schema },
+  ])
+  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) }
+}
+
+function lintConditions(rule: RoutingRule, conditions: OperatorRegistry['conditions']): readonly Warning[] {
   return Object.entries(rule.match_json).flatMap(([name, value]) => {
     const message = conditions.get(name)?.lint?.(value)
     return message === undefined ? [] : [{ code: 'condition_never_matches', message }]
   })
-}
-
-type ReadDocument = { readonly value: JsonObject } | { readonly faults: readonly string[] }
-
-/**
- * Reads `match_json` or `action_json` by the words that there are: the document as it is stored, or all that is wrong
- * with it. An unknown word is a fault: a misspelt condition would match everything.
- */
-function createDocumentReader(kind: string, words: ReadonlyMap<string, Condition | Action>) {
-  const checks = new Map<string, (value: unknown) => boolean>()
-
-  function checkOf(word: Condition | Action): (value: unknown) => boolean {
-    const check = checks.get(word.name) ?? createLazyTypeGuard(word.schema)
-    checks.set(word.name, check)
-    return check
-  }
-
-  return (document: JsonObject): ReadDocument => {
-    const faults: string[] = []
-    const value: Record<string, unknown> = {}
-    for (const [name, given] of Object.entries(document)) {
-      const word = words.get(name)
-      if (word === undefined)
-        faults.push(`${name} is not ${kind}. Known are ${[...words.keys()].join(', ')}.`)
-      else if (!checkOf(word)(given)) faults.push(`${name} must be ${word.description}.`)
-      else value[name] = word.normalize ? word.normalize(given) : given
-    }
-    return faults.length > 0 ? { faults } : { value }
-  }
-}
-
-/** JSON schema of the documents that these words make. */
-function documentSchema(words: ReadonlyMap<string, Condition | Action>): JsonObject {
-  const properties = [...words.values()].map(({ name, description, schema }) => [
-    name,
-    { description: description, ...schema },
-  ])
-  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) }
 }

@@ -2,25 +2,19 @@ import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { prefixErrors } from './endpoints.ts'
-import type { CreateRuleCommands, RuleChange } from './rule-commands.ts'
+import type { CreateRuleCommands, RuleChange, RuleCommands } from './rule-commands.ts'
 
-/** A desk for each kind of rules. */
+/** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
 interface Operation {
   readonly kind: RuleKindName
   readonly op: 'create' | 'update' | 'delete'
   readonly id?: number
-  /** The revision that the rule must be at; optional, as `If-Match` is. */
+  /** The expected revision of the rule; optional, like `If-Match`. */
   readonly revision?: number
   readonly data?: JsonObject
 }
-
-const needs = (op: string, ...required: string[]) => ({
-  if: { properties: { op: { const: op } } },
-  // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
-  then: { required },
-})
 
 /** The body of `POST /v1/rules/batch`. */
 export const batchSchema: JsonObject = {
@@ -42,42 +36,57 @@ export const batchSchema: JsonObject = {
           revision: { type: 'integer', minimum: 1 },
           data: { type: 'object' },
         },
-        allOf: [needs('create', 'data'), needs('update', 'id', 'data'), needs('delete', 'id')],
+        allOf: [
+          requireFor('create', ['data']),
+          requireFor('update', ['id', 'data']),
+          requireFor('delete', ['id']),
+        ],
       },
     },
   },
 }
 
-const readBatch = createLazyParser<{ operations: readonly Operation[] }>(batchSchema)
+function requireFor(op: Operation['op'], required: readonly string[]): JsonObject {
+  return {
+    if: { properties: { op: { const: op } } },
+    // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
+    then: { required },
+  }
+}
 
-/** Reads the body of `POST /v1/rules/batch`; every error names the operation that it is in. */
-export function readChanges(body: JsonObject, desks: RuleCommandSet, userId: number): readonly RuleChange[] {
-  const { operations } = readBatch(body)
+const parseBatchBody = createLazyParser<{ operations: readonly Operation[] }>(batchSchema)
+
+/**
+ * Parses the body of `POST /v1/rules/batch` into changes. Throws a `GatewayError` that names the invalid
+ * operation.
+ */
+export function parseBatch(
+  body: JsonObject,
+  commands: RuleCommandSet,
+  userId: number,
+): readonly RuleChange[] {
+  const { operations } = parseBatchBody(body)
   const seen = new Set<number>()
-  return operations.map((operation, place) => {
-    const where = `operations[${place}]`
+  return operations.map((operation, index) => {
+    const path = `operations[${index}]`
     if (operation.id !== undefined && seen.has(operation.id)) {
-      throw new GatewayError('invalid_value', `${where}: rule ${operation.id} is in the batch already.`)
+      const message = `${path}: rule ${operation.id} is already in this batch. Use one operation per rule.`
+      throw new GatewayError('invalid_value', message)
     }
     if (operation.id !== undefined) seen.add(operation.id)
-    const change = prefixErrors(where, () => readChange(operation, desks[operation.kind], userId))
-    return { ...change, decide: (ruleId) => prefixErrors(where, () => change.decide(ruleId)) }
+    const change = prefixErrors(path, () => toChange(operation, commands[operation.kind](userId)))
+    return { ...change, decide: (ruleId) => prefixErrors(path, () => change.decide(ruleId)) }
   })
 }
 
-function readChange(
-  { op, id = 0, revision, data = {} }: Operation,
-  openDesk: CreateRuleCommands,
-  userId: number,
-): RuleChange {
-  const desk = openDesk(userId)
+function toChange({ op, id = 0, revision, data = {} }: Operation, commands: RuleCommands): RuleChange {
   switch (op) {
     case 'create':
-      return desk.create(data)
+      return commands.create(data)
     case 'update':
-      return desk.update(id, data, revision ?? 'any')
+      return commands.update(id, data, revision ?? 'any')
     case 'delete':
-      return desk.remove(id, revision ?? 'any')
+      return commands.remove(id, revision ?? 'any')
     default:
       return op satisfies never
   }

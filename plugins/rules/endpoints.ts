@@ -13,59 +13,59 @@ import {
 } from './rule-commands.ts'
 
 export interface RuleEndpointServices extends RuleServices {
-  readonly openDesk: CreateRuleCommands
-  readonly past: History
+  readonly createCommands: CreateRuleCommands
+  readonly history: History
 }
 
-/** List, create, read, update and delete for one kind of rules (docs/api.md, "Chat completions"). */
+/** Adds the endpoints to list, create, read, update and delete rules of one kind. */
 export function addRuleRoutes(router: GatewayRouter, path: string, services: RuleEndpointServices): void {
-  const { openDesk, past } = services
-  const deskOf = (ctx: GatewayContext) => openDesk(ctx.account.userId)
+  const { createCommands, history } = services
+  const commandsOf = (ctx: GatewayContext) => createCommands(ctx.account.userId)
 
-  /** The desk as it was at the moment that the caller names, else as it is. */
-  async function deskAsOf(ctx: GatewayContext): Promise<RuleCommands> {
+  /** The commands on the rules as of the moment in the query, on the current rules without one. */
+  async function commandsAsOf(ctx: GatewayContext): Promise<RuleCommands> {
     const { userId } = ctx.account
     const { as_of } = ctx.query
-    if (as_of === undefined) return openDesk(userId)
-    const rules = await past.rulesOf(userId, parseAsOf(as_of, 'as_of'))
-    return openDesk(userId, () => rules)
+    if (as_of === undefined) return createCommands(userId)
+    const rules = await history.rulesOf(userId, parseAsOf(as_of, 'as_of'))
+    return createCommands(userId, () => rules)
   }
 
-  async function make(ctx: GatewayContext, change: RuleChange): Promise<void> {
-    const [outcome] = await executeRuleChanges([change], services, ctx.account.userId, requestAuthor(ctx))
-    if (outcome !== undefined) sendRule(ctx, outcome)
+  async function execute(ctx: GatewayContext, change: RuleChange): Promise<void> {
+    const [result] = await executeRuleChanges([change], services, ctx.account.userId, requestAuthor(ctx))
+    if (result !== undefined) sendRule(ctx, result)
   }
 
   router.get(path, async (ctx) => {
-    const desk = await deskAsOf(ctx)
-    ctx.body = { data: desk.list() }
+    const commands = await commandsAsOf(ctx)
+    ctx.body = { data: commands.list() }
   })
   router.post(path, async (ctx) => {
-    await make(ctx, deskOf(ctx).create(jsonBody(ctx)))
+    await execute(ctx, commandsOf(ctx).create(jsonBody(ctx)))
     ctx.status = 201
   })
   router.get(`${path}/:id`, async (ctx) => {
-    const desk = await deskAsOf(ctx)
-    sendRule(ctx, desk.show(parseRuleId(ctx)))
+    const commands = await commandsAsOf(ctx)
+    sendRule(ctx, commands.show(parseRuleId(ctx)))
   })
   router.patch(`${path}/:id`, async (ctx) => {
-    await make(ctx, deskOf(ctx).update(parseRuleId(ctx), jsonBody(ctx), parseIfMatch(ctx)))
+    await execute(ctx, commandsOf(ctx).update(parseRuleId(ctx), jsonBody(ctx), parseIfMatch(ctx)))
   })
   router.delete(`${path}/:id`, async (ctx) => {
-    await make(ctx, deskOf(ctx).remove(parseRuleId(ctx), parseIfMatch(ctx)))
+    await execute(ctx, commandsOf(ctx).remove(parseRuleId(ctx), parseIfMatch(ctx)))
   })
 }
 
-/** A request whose path may hold a rule's id. */
+/** A request with an optional rule id in its path. */
 export type RuleContext = GatewayContext & { readonly params: { readonly id?: string } }
 
-/** The id in the path; 0, which no rule has, for anything but digits. */
+/** Parses the id in the path. Returns 0, which is never the id of a rule, unless it consists of digits. */
 export function parseRuleId({ params }: RuleContext): number {
   const id = params.id ?? ''
   return /^\d{1,15}$/.test(id) ? Number(id) : 0
 }
 
-/** `If-Match` with the ETag of the rule that the caller read; optional. */
+/** Parses `If-Match`. Without the header any revision is accepted; throws 412 if it is malformed. */
 export function parseIfMatch(ctx: GatewayContext): ExpectedRuleRevision {
   const header = ctx.headers['if-match']
   if (header === undefined || header.trim() === '*') return 'any'
@@ -76,28 +76,28 @@ export function parseIfMatch(ctx: GatewayContext): ExpectedRuleRevision {
   return Number(revision)
 }
 
-/** Who makes a change by HTTP. */
+/** The author of changes made by a request. */
 export function requestAuthor(ctx: GatewayContext) {
   return { actor: ctx.account.keyId, requestId: ctx.requestId }
 }
 
-/** Answers with a rule, its ETag and what its owner should know, or with the removal of one. */
-export function sendRule(ctx: GatewayContext, outcome: RuleChangeResult): void {
-  if (outcome.type === 'removed') {
+/** Responds with a rule, its ETag and its warnings, or with the success of a deletion. */
+export function sendRule(ctx: GatewayContext, result: RuleChangeResult): void {
+  if (result.type === 'removed') {
     ctx.body = { success: true }
     return
   }
-  const { shown, revision, warnings } = outcome
+  const { shown, revision, warnings } = result
   ctx.set('etag', `"${revision}"`)
   ctx.body = { data: shown, ...(warnings.length > 0 && { warnings }) }
 }
 
-/** Runs a step for one of several things in a body; an error gets the place of that thing before its message. */
-export function prefixErrors<Result>(where: string, run: () => Result): Result {
+/** Runs a function and prefixes the message of a `GatewayError` with a path in the request body. */
+export function prefixErrors<Result>(path: string, run: () => Result): Result {
   try {
     return run()
   } catch (error) {
     if (!GatewayError.isInstance(error)) throw error
-    throw new GatewayError(error.code, `${where}: ${error.message}`, error.details)
+    throw new GatewayError(error.code, `${path}: ${error.message}`, error.details)
   }
 }

@@ -1,12 +1,12 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
 import { batchPaths } from '../openapi/rules.ts'
-import { type RuleCommandSet, readChanges } from './batch.ts'
+import { parseBatch, type RuleCommandSet } from './batch.ts'
 import { requestAuthor } from './endpoints.ts'
 import { executeRuleChanges, type RuleServices } from './rule-commands.ts'
 
-/** What concerns both kinds of rules at once: `POST /v1/rules/batch`, several changes that happen together or not at all. */
-export function createRules(desks: RuleCommandSet, services: RuleServices): Plugin {
+/** Serves `POST /v1/rules/batch`: atomic changes to rules of both kinds. */
+export function createRules(commands: RuleCommandSet, services: RuleServices): Plugin {
   return {
     name: 'rules',
     after: ['auth', 'plan'],
@@ -16,10 +16,10 @@ export function createRules(desks: RuleCommandSet, services: RuleServices): Plug
       routes(router) {
         router.post('/v1/rules/batch', async (ctx) => {
           const { userId } = ctx.account
-          const changes = readChanges(jsonBody(ctx), desks, userId)
-          const outcomes = await executeRuleChanges(changes, services, userId, requestAuthor(ctx))
+          const changes = parseBatch(jsonBody(ctx), commands, userId)
+          const results = await executeRuleChanges(changes, services, userId, requestAuthor(ctx))
           ctx.body = {
-            data: outcomes.map((outcome) => (outcome.type === 'rule' ? outcome.shown : { success: true })),
+            data: results.map((result) => (result.type === 'rule' ? result.shown : { success: true })),
           }
         })
       },

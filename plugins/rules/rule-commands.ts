@@ -13,16 +13,19 @@ import type { RuleKindName, Rules } from '../../projections/rules.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import type { RuleKind } from './rule-kind.ts'
 
-/** What a change must find: the revision that the caller read, or `any`. */
+/** The revision that a rule must have for a change to be made; `any` for no check. */
 export type ExpectedRuleRevision = number | 'any'
 
-/** A change to one rule, read and checked as far as that goes without the rule's present state. */
+/** A change to one rule. The request is validated; the current state of the rule is checked by `decide`. */
 export interface RuleChange {
-  /** The rule that it is about; undefined when it makes a new one, which then gets a number. */
+  /** Undefined for a new rule, which gets its id when the change is executed. */
   readonly ruleId: number | undefined
-  /** Decides on the present state; throws a `GatewayError` to refuse. No events: nothing to do. */
+  /**
+   * Returns the events of the change, given the current state; none if nothing changes. Throws a
+   * `GatewayError` if the change is not possible.
+   */
   decide(ruleId: number): readonly RuleEvent[]
-  /** What the caller gets when it is done. */
+  /** The result for the caller, once the events are applied. */
   outcome(ruleId: number): RuleChangeResult
 }
 
@@ -35,17 +38,17 @@ export type RuleChangeResult =
     }
   | { readonly type: 'removed' }
 
-/** One user's rules of one kind: looking them up, and preparing changes to them. */
+/** Reads one user's rules of one kind and prepares changes to them. */
 export interface RuleCommands {
   list(): readonly JsonObject[]
-  /** 404 for an unknown id and for another user's alike. */
+  /** Throws 404 for an unknown id and for the id of another user's rule. */
   show(ruleId: number): RuleChangeResult
   create(body: JsonObject): RuleChange
   update(ruleId: number, body: JsonObject, expected: ExpectedRuleRevision): RuleChange
   remove(ruleId: number, expected: ExpectedRuleRevision): RuleChange
 }
 
-/** Opens a kind's desk for a user, over the user's rules as they are unless others are given. */
+/** Creates the commands for a user. They read the user's current rules unless `rules` is given. */
 export type CreateRuleCommands = (userId: number, rules?: () => RuleSet) => RuleCommands
 
 export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Content>(
@@ -53,7 +56,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   rules: () => RuleSet,
   userId: number,
 ): RuleCommands {
-  // The cast is safe: a kind's name says which list of the set holds its rules.
+  // The cast is safe: a rule set holds the rules of a kind under the kind's name.
   const list = () => rules()[kind.name] as unknown as readonly Rule[]
 
   function find(ruleId: number, expected: ExpectedRuleRevision = 'any'): Rule {
@@ -65,19 +68,19 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
 
   function show(ruleId: number): RuleChangeResult {
     const rule = find(ruleId)
-    return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.remark(rule) }
+    return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.lint(rule) }
   }
 
   return {
     list: () => list().map(kind.show),
     show,
     create(body) {
-      const content = kind.readNew(body)
+      const content = kind.parseNew(body)
       return { ruleId: undefined, decide: (ruleId) => [kind.created(userId, ruleId, content)], outcome: show }
     },
     update(ruleId, body, expected) {
       find(ruleId)
-      const changes = kind.readChanges(body)
+      const changes = kind.parseChanges(body)
       const isEmpty = Object.keys(changes).length === 0
       return {
         ruleId,
@@ -101,18 +104,18 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   }
 }
 
-/** 412 when the rule is not at the revision that the caller read. */
+/** Throws 412 if the rule does not have the expected revision. */
 export function checkRevision(actual: number, expected: ExpectedRuleRevision): void {
   if (expected === 'any' || expected === actual) return
   throw new GatewayError(
     'revision_mismatch',
-    `The rule was changed meanwhile: it is at revision ${actual}. Read it again, then repeat the change.`,
+    `The rule has changed: its revision is now ${actual}. Read it again before you repeat the change.`,
   )
 }
 
-/** The answer for an unknown id and for another user's. */
+/** The error for an unknown id and for the id of another user's rule. */
 export function ruleNotFoundError(kind: RuleKindName): GatewayError {
-  return new GatewayError('not_found', `There is no ${kind} rule with this id.`)
+  return new GatewayError('not_found', `The ${kind} rule was not found.`)
 }
 
 export interface RuleServices {
@@ -121,22 +124,22 @@ export interface RuleServices {
   readonly writer: EventWriter
 }
 
-/** Makes all changes to a user's rules in one append, or none; resolves when the next request sees them. */
+/** Executes all changes in one atomic append. Resolves once they apply to the next request. */
 export async function executeRuleChanges(
   changes: readonly RuleChange[],
   { rules, ids, writer }: RuleServices,
   userId: number,
   author: Author,
 ): Promise<readonly RuleChangeResult[]> {
-  const numbered = await giveNumbers(changes, ids, author)
-  const decide = () => numbered.flatMap(({ change, ruleId }) => change.decide(ruleId))
+  const changesWithIds = await assignIds(changes, ids, author)
+  const decide = () => changesWithIds.flatMap(({ change, ruleId }) => change.decide(ruleId))
   await writer.write({ stream: rulesStream(userId), revision: () => rules.revision(userId), decide }, author)
-  return numbered.map(({ change, ruleId }) => change.outcome(ruleId))
+  return changesWithIds.map(({ change, ruleId }) => change.outcome(ruleId))
 }
 
-/** Each change with its rule's number; new rules get theirs here. */
-async function giveNumbers(changes: readonly RuleChange[], ids: IdSource, author: Author) {
+/** Pairs each change with the id of its rule, and reserves ids for new rules. */
+async function assignIds(changes: readonly RuleChange[], ids: IdSource, author: Author) {
   const count = changes.filter(({ ruleId }) => ruleId === undefined).length
-  let next = count === 0 ? 0 : await ids.reserve(count, author)
-  return changes.map((change) => ({ change, ruleId: change.ruleId ?? next++ }))
+  let nextId = count === 0 ? 0 : await ids.reserve(count, author)
+  return changes.map((change) => ({ change, ruleId: change.ruleId ?? nextId++ }))
 }

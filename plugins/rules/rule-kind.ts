@@ -3,51 +3,55 @@ import type { RestoreFields, RevertFields, RuleEvent } from '../../core/events/d
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 
-/** What the two kinds of rules differ in; commands and endpoints are the same for both. */
+/** The differences between routing and firewall rules; commands and endpoints are shared. */
 export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   readonly name: RuleKindName
-  /** What the owner of a rule sets, in table order. */
+  /** The fields that the owner of a rule sets, in the order of the documentation. */
   readonly fields: readonly RuleField[]
-  /** Throws a `GatewayError` in the kind's own style of validation. */
-  readNew(body: JsonObject): Content
-  /** Only the given fields. */
-  readChanges(body: JsonObject): Partial<Content>
-  /** `reviving` when the rule was deleted and comes back. */
-  created(userId: number, ruleId: number, content: Content, reviving?: RestoreFields): RuleEvent
-  updated(userId: number, ruleId: number, changes: Partial<Content>, reverting?: RevertFields): RuleEvent
+  /** Parses the body of a new rule. Throws a `GatewayError`. */
+  parseNew(body: JsonObject): Content
+  /** Parses the fields that are present. Throws a `GatewayError`. */
+  parseChanges(body: JsonObject): Partial<Content>
+  /** `restored` is given when a deleted rule is restored. */
+  created(userId: number, ruleId: number, content: Content, restored?: RestoreFields): RuleEvent
+  updated(userId: number, ruleId: number, changes: Partial<Content>, reverted?: RevertFields): RuleEvent
   deleted(userId: number, ruleId: number): RuleEvent
   /** The rule as the API shows it. */
   show(rule: Rule): JsonObject
-  /** What the owner should know about a rule that was accepted. */
-  remark(rule: Rule): readonly Warning[]
+  /** Warnings about a valid rule, for its owner. */
+  lint(rule: Rule): readonly Warning[]
 }
 
-/** A field that the owner of a rule sets. `read` gives its value as it is stored, or the faults in it. */
+/** A field that the owner of a rule sets. */
 export interface RuleField {
   readonly name: string
   readonly required: boolean
-  /** JSON schema of the values; complete once every plugin is set up. */
+  /** The JSON schema of the values. Complete once every plugin is set up. */
   schema(): JsonObject
-  read(value: unknown): { value: unknown } | { faults: readonly string[] }
+  /** Returns the value to store, or the issues as sentences. */
+  parse(value: unknown): ParsedField
 }
 
-/** A field whose values a JSON schema describes; `says` completes the sentence "The … field must be …". */
+export type ParsedField<Value = unknown> = { readonly value: Value } | { readonly issues: readonly string[] }
+
+/** A field with a JSON schema. `description` completes the sentence "The … field must be …". */
 export function schemaField(
   name: string,
   schema: JsonObject,
   description: string,
   required = true,
 ): RuleField {
-  const check = createLazyTypeGuard<unknown>(schema)
+  const isValid = createLazyTypeGuard<unknown>(schema)
   return {
     name,
     required,
-    schema: () => ({ description: description, ...schema }),
-    read: (value) => (check(value) ? { value } : { faults: [`The ${name} field must be ${description}.`] }),
+    schema: () => ({ description, ...schema }),
+    parse: (value) =>
+      isValid(value) ? { value } : { issues: [`The ${name} field must be ${description}.`] },
   }
 }
 
-/** The fields both rule kinds start with, and the one in their middle (docs/api.md, "Limits"). */
+/** The fields that both kinds of rules have (docs/api.md, "Limits"). */
 export const nameField = schemaField(
   'name',
   { type: 'string', minLength: 1, maxLength: 128 },
@@ -60,30 +64,32 @@ export const priorityField = schemaField(
   'an integer from -1000 to 1000',
 )
 
-interface ReadFields {
+interface ParsedFields {
   readonly values: JsonObject
-  /** By field, for every field that is present and wrong. */
-  readonly faults: Readonly<Record<string, readonly string[]>>
-  /** Required fields that are absent, in table order. */
+  /** The issues of each invalid field, by name. */
+  readonly issues: Readonly<Record<string, readonly string[]>>
+  /** The required fields that are absent, in the order of `fields`. */
   readonly missing: readonly string[]
 }
 
-/** Reads the known fields of a body; unknown ones are ignored, for clients send back what they read. */
-export function parseFields(fields: readonly RuleField[], body: JsonObject): ReadFields {
+/**
+ * Parses the known fields of a body. Unknown fields are ignored, because clients send back what they read.
+ */
+export function parseFields(fields: readonly RuleField[], body: JsonObject): ParsedFields {
   const values: Record<string, unknown> = {}
-  const faults: Record<string, readonly string[]> = {}
+  const issues: Record<string, readonly string[]> = {}
   for (const field of fields) {
     if (body[field.name] === undefined) continue
-    const result = field.read(body[field.name])
+    const result = field.parse(body[field.name])
     if ('value' in result) values[field.name] = result.value
-    else faults[field.name] = result.faults
+    else issues[field.name] = result.issues
   }
   const missing = fields.filter((field) => field.required && body[field.name] === undefined)
-  return { values, faults, missing: missing.map((field) => field.name) }
+  return { values, issues, missing: missing.map((field) => field.name) }
 }
 
-/** JSON schema of a body: that of a new rule, or that of changes to one, in which nothing is required. */
-export function bodySchema(fields: readonly RuleField[], isNew: boolean): JsonObject {
+/** The JSON schema of the body of a new rule, or of changes to a rule, which require no field. */
+export function ruleBodySchema(fields: readonly RuleField[], isNew: boolean): JsonObject {
   const required = fields.filter((field) => field.required).map(({ name }) => name)
   const properties = Object.fromEntries(fields.map((field) => [field.name, field.schema()]))
   return { type: 'object', ...(isNew && { required }), properties }

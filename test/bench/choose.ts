@@ -1,7 +1,7 @@
 import { readSettings } from '../../config/settings/settings.ts'
 import type { ChatRequest } from '../../core/contract/index.ts'
-import { choose } from '../../plugins/routing/choose-model.ts'
-import { needsOf } from '../../plugins/routing/requirements.ts'
+import { buildAutomaticRoute } from '../../plugins/routing/build-route.ts'
+import { requirementsOf } from '../../plugins/routing/requirements.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
 import { market } from '../support/market.ts'
@@ -24,12 +24,14 @@ async function measure(): Promise<void> {
   const short = ask('Which track does the night train leave from?')
   const long = ask('Which track? '.repeat(3000))
 
-  report(`choose among ${models.length} models, short request`, () => choose('balance', 'best', short, shop))
-  report('of which reading its needs', () => needsOf(short.request))
-  report(`choose among ${models.length} models, 39,000 characters`, () =>
-    choose('balance', 'best', long, shop),
+  report(`choose among ${models.length} models, short request`, () =>
+    buildAutomaticRoute('balance', 'best', short, shop),
   )
-  report('of which reading its needs', () => needsOf(long.request))
+  report('of which reading its needs', () => requirementsOf(short.request))
+  report(`choose among ${models.length} models, 39,000 characters`, () =>
+    buildAutomaticRoute('balance', 'best', long, shop),
+  )
+  report('of which reading its needs', () => requirementsOf(long.request))
 }
 
 function ask(content: string) {

@@ -84,7 +84,7 @@ describe('another provider that speaks the format of OpenAI, as a row of configu
     const object = await ask('loco-1', { response_format: { type: 'json_object' }, seed: 7 })
     expect(object.status).to.equal(200)
     expect(object.body.metadata.warnings).to.deep.equal([
-      { code: 'parameter', message: 'seed was left out: loco-1 does not take it.' },
+      { code: 'parameter', message: 'seed was omitted because loco-1 does not support it.' },
     ])
     expect(sandbox.requests.at(-1)?.body).to.not.have.property('seed')
     const schema = { name: 'weather', schema: { type: 'object', properties: {} } }

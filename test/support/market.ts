@@ -1,9 +1,10 @@
 import type { ChatRequest, Mode, Model, RoutingRule } from '../../core/contract/index.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
-import { compileRouting, evaluateRouting } from '../../plugins/routing/compile.ts'
-import { conditions, createActions } from '../../plugins/routing/operators.ts'
-import { readInput, readRequested } from '../../plugins/routing/requested-model.ts'
-import { type Resolution, resolveRoute } from '../../plugins/routing/resolve-route.ts'
+import { compileRouting } from '../../plugins/routing/compile.ts'
+import { evaluateRouting } from '../../plugins/routing/evaluate.ts'
+import { builtInConditions, createBuiltInActions } from '../../plugins/routing/operators.ts'
+import { buildRoutingInput, parseRequestedModel } from '../../plugins/routing/requested-model.ts'
+import { type RouteResolution, resolveRoute } from '../../plugins/routing/resolve-route.ts'
 import type { ModeWeights, RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { type Capabilities, createCatalog } from '../../providers/shared/catalog.ts'
 
@@ -41,15 +42,15 @@ export async function routeFor(
   request: ChatRequest,
   rules: readonly { match?: object; action: object }[] = [],
   preferences: readonly string[] = [],
-): Promise<Resolution> {
+): Promise<RouteResolution> {
   const vocabulary = createOperatorRegistry()
-  vocabulary.add('routing', { conditions, actions: createActions(PROVIDERS) })
+  vocabulary.add('routing', { conditions: builtInConditions, actions: createBuiltInActions(PROVIDERS) })
   const routing = rules.map(({ match = {}, action }, index) => rule(index + 1, match, action))
   const compiled = await compileRouting({ userId: 1, position: 0, routing, firewall: [] }, vocabulary)
-  const requested = readRequested(request.model, PROVIDERS)
+  const requested = parseRequestedModel(request.model, PROVIDERS)
   const mode: Mode = requested.type === 'auto' ? requested.mode : 'balance'
   const account = { userId: 1, name: 'demo', plan: 'paid' as const, keyId: 'key', position: 0 }
-  const input = readInput(account, request, mode)
+  const input = buildRoutingInput(account, request, mode)
   return resolveRoute(requested, await evaluateRouting(compiled, input), preferences, from)
 }
 

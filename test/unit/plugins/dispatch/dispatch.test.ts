@@ -7,7 +7,7 @@ import {
   type Route,
   type Target,
 } from '../../../../core/contract/index.ts'
-import { dispatch } from '../../../../plugins/dispatch/dispatch.ts'
+import { dispatchExchange } from '../../../../plugins/dispatch/dispatch.ts'
 import { presenceOf } from '../../../support/presence.ts'
 
 const target = (name: string): Target => {
@@ -18,35 +18,35 @@ const target = (name: string): Target => {
 function routeTo(names: readonly [string, ...string[]], isFixed = false): Route {
   const [first, ...others] = names
   const targets: Route['targets'] = [target(first), ...others.map(target)]
-  return { mode: 'balance', targets, isFixed: isFixed, candidates: () => [], reason: '', score: 1 }
+  return { mode: 'balance', targets, isFixed, candidates: () => [], reason: '', score: 1 }
 }
 
 const error = (code: ErrorCode, details: ErrorDetails = {}) => new GatewayError(code, code, details)
 
-/** Dispatches; each call to a provider meets the next of these, and what is left over are good answers. */
+/** Dispatches a request. Each provider call throws the next outcome; further calls succeed. */
 async function send(route: Route, outcomes: readonly unknown[], signal = new AbortController().signal) {
   const called: string[] = []
-  // Only these fields are looked at.
+  // The cast is safe: `dispatchExchange` uses only these fields.
   const exchange = { attempts: [], client: presenceOf(signal) } as unknown as Exchange
-  const given = [...outcomes]
+  const remaining = [...outcomes]
   const callProvider = async (_: Exchange, { provider, model }: Target) => {
     called.push(`${provider}:${model}`)
-    const outcome = given.shift()
+    const outcome = remaining.shift()
     if (outcome !== undefined) throw outcome
   }
-  const thrown = await dispatch(exchange, route, callProvider).then(
+  const thrown = await dispatchExchange(exchange, route, callProvider).then(
     () => undefined,
     (error) => error,
   )
   return { called, thrown, attempts: exchange.attempts }
 }
 
-describe('dispatch', () => {
-  describe('to targets that were chosen automatically', () => {
-    const several = routeTo(['a:1', 'a:2', 'b:1', 'a:3', 'c:1', 'd:1'])
+describe('dispatching a request', () => {
+  describe('to an automatic route', () => {
+    const automatic = routeTo(['a:1', 'a:2', 'b:1', 'a:3', 'c:1', 'd:1'])
 
-    it('given the first answers, then nobody else is asked', async () => {
-      expect(await send(several, [])).to.deep.include({ called: ['a:1'], thrown: undefined })
+    it('calls only the first target if it replies', async () => {
+      expect(await send(automatic, [])).to.deep.include({ called: ['a:1'], thrown: undefined })
     })
 
     for (const code of [
@@ -59,21 +59,21 @@ describe('dispatch', () => {
       'provider_authentication_error',
       'model_not_found',
     ] as const) {
-      it(`given ${code}, then the best of another provider is tried`, async () => {
-        const { called, thrown } = await send(several, [error(code)])
+      it(`tries the best target of another provider after ${code}`, async () => {
+        const { called, thrown } = await send(automatic, [error(code)])
         expect(called).to.deep.equal(['a:1', 'b:1'])
         expect(thrown).to.equal(undefined)
       })
     }
 
-    it('given every try fails, then there are three, each with another provider, and 503', async () => {
-      const { called, thrown } = await send(several, Array(9).fill(error('provider_error')))
+    it('returns 503 after three failed attempts at different providers', async () => {
+      const { called, thrown } = await send(automatic, Array(9).fill(error('provider_error')))
       expect(called).to.deep.equal(['a:1', 'b:1', 'c:1'])
       expect(thrown).to.include({ code: 'no_providers_available', status: 503 })
       expect(thrown.details.retryAfter).to.equal(1)
     })
 
-    it('given all providers have failed, then their other models are tried, best first', async () => {
+    it('tries other models of a provider after all providers have failed', async () => {
       const { called } = await send(
         routeTo(['a:1', 'b:1', 'b:2', 'a:2']),
         Array(9).fill(error('provider_timeout')),
@@ -81,23 +81,23 @@ describe('dispatch', () => {
       expect(called).to.deep.equal(['a:1', 'b:1', 'b:2'])
     })
 
-    it('given fewer targets than tries, then each is tried once', async () => {
+    it('tries each target only once', async () => {
       const { called } = await send(routeTo(['a:1', 'a:2']), Array(9).fill(error('provider_error')))
       expect(called).to.deep.equal(['a:1', 'a:2'])
     })
 
-    it('given a provider refuses the request, then that is the answer', async () => {
-      const refused = error('provider_refused')
-      expect(await send(several, [refused])).to.deep.include({ called: ['a:1'], thrown: refused })
+    it('returns the error of a provider that rejects the request', async () => {
+      const rejected = error('provider_refused')
+      expect(await send(automatic, [rejected])).to.deep.include({ called: ['a:1'], thrown: rejected })
     })
 
-    it('given all are told to slow down, then 429 with the time to wait', async () => {
+    it('returns 429 with retry_after if all providers are rate limited', async () => {
       const limited = error('provider_rate_limited', { retryAfter: 3 })
-      expect(await send(several, Array(9).fill(limited))).to.include({ thrown: limited })
+      expect(await send(automatic, Array(9).fill(limited))).to.include({ thrown: limited })
     })
 
-    it('given some are told to slow down and some fail, then 503 with the shortest wait', async () => {
-      const { thrown } = await send(several, [
+    it('returns 503 with the shortest retry_after if only some are rate limited', async () => {
+      const { thrown } = await send(automatic, [
         error('provider_rate_limited', { retryAfter: 9 }),
         error('model_unavailable', { retryAfter: 4 }),
         error('provider_rate_limited', { retryAfter: 7 }),
@@ -106,13 +106,13 @@ describe('dispatch', () => {
       expect(thrown.details.retryAfter).to.equal(4)
     })
 
-    it('given the client leaves, then nobody else is asked', async () => {
-      const left = new DOMException('The client left.', 'AbortError')
-      expect(await send(several, [left])).to.deep.include({ called: ['a:1'], thrown: left })
+    it('stops if the client disconnects', async () => {
+      const aborted = new DOMException('The client disconnected.', 'AbortError')
+      expect(await send(automatic, [aborted])).to.deep.include({ called: ['a:1'], thrown: aborted })
     })
 
-    it('keeps every attempt with its outcome', async () => {
-      const { attempts } = await send(several, [error('provider_timeout')])
+    it('records every attempt with its outcome', async () => {
+      const { attempts } = await send(automatic, [error('provider_timeout')])
       expect(attempts.map(({ target, outcome }) => [target.provider, outcome])).to.deep.equal([
         ['a', 'provider_timeout'],
         ['b', 'ok'],
@@ -120,39 +120,39 @@ describe('dispatch', () => {
     })
   })
 
-  describe('to a pinned model', () => {
-    const pinned = routeTo(['a:1'], true)
+  describe('to a fixed model', () => {
+    const fixed = routeTo(['a:1'], true)
 
-    it('given it fails, then it is tried once more', async () => {
-      expect(await send(pinned, [error('provider_error')])).to.deep.include({
+    it('retries once after an error', async () => {
+      expect(await send(fixed, [error('provider_error')])).to.deep.include({
         called: ['a:1', 'a:1'],
         thrown: undefined,
       })
     })
 
-    it('given it fails again, then the second error is the answer', async () => {
+    it('returns the second error if the retry fails', async () => {
       const last = error('provider_timeout')
-      expect(await send(pinned, [error('provider_error'), last])).to.deep.include({
+      expect(await send(fixed, [error('provider_error'), last])).to.deep.include({
         called: ['a:1', 'a:1'],
         thrown: last,
       })
     })
 
-    for (const [why, failure] of [
-      ['it asks for a longer wait than is worth it', error('provider_rate_limited', { retryAfter: 3 })],
-      ['there is no budget left', error('provider_quota_exceeded')],
-      ['our credentials are refused', error('provider_authentication_error')],
-      ['the provider does not know the model', error('model_not_found')],
-      ['the provider refuses the request', error('provider_refused')],
+    for (const [reason, failure] of [
+      ['the provider asks for a long delay', error('provider_rate_limited', { retryAfter: 3 })],
+      ['the quota of the provider is exceeded', error('provider_quota_exceeded')],
+      ['the provider rejects the API key', error('provider_authentication_error')],
+      ['the provider does not have the model', error('model_not_found')],
+      ['the provider rejects the request', error('provider_refused')],
     ] as const) {
-      it(`given ${why}, then it is not tried again`, async () => {
-        expect(await send(pinned, [failure])).to.deep.include({ called: ['a:1'], thrown: failure })
+      it(`does not retry if ${reason}`, async () => {
+        expect(await send(fixed, [failure])).to.deep.include({ called: ['a:1'], thrown: failure })
       })
     }
 
-    it('given the client leaves before the second try, then there is none', async () => {
+    it('does not retry if the client disconnects before', async () => {
       const client = new AbortController()
-      const sent = send(pinned, [error('provider_rate_limited', { retryAfter: 2 })], client.signal)
+      const sent = send(fixed, [error('provider_rate_limited', { retryAfter: 2 })], client.signal)
       client.abort()
       const { called, thrown } = await sent
       expect(called).to.deep.equal(['a:1'])

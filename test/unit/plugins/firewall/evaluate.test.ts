@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { ChatRequest, FirewallRule } from '../../../../core/contract/index.ts'
-import { createBudget } from '../../../../core/pcre/limits.ts'
+import { createPatternBudget } from '../../../../core/pcre/budget.ts'
+
 import { compileFirewall } from '../../../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../../../plugins/firewall/evaluate.ts'
 import { firewallRule, ruleSet } from '../../../support/rules.ts'
@@ -10,10 +11,10 @@ const request = (content: ChatRequest['messages'][0]['content']): ChatRequest =>
   messages: [{ role: 'user', content: content ?? null }],
 })
 
-/** Given these rules (in evaluation order), when this is asked, then … */
-async function given(rules: readonly Partial<FirewallRule>[], asked: string | ChatRequest) {
+/** Evaluates the rules, given in evaluation order, for a request or the text of a user message. */
+async function evaluate(rules: readonly Partial<FirewallRule>[], input: string | ChatRequest) {
   const firewall = await compileFirewall(ruleSet(rules.map(firewallRule)))
-  const outcome = await evaluateFirewall(firewall, typeof asked === 'string' ? request(asked) : asked)
+  const outcome = await evaluateFirewall(firewall, typeof input === 'string' ? request(input) : input)
   const first = outcome.request.messages[0]?.content
   return {
     ...outcome,
@@ -22,16 +23,16 @@ async function given(rules: readonly Partial<FirewallRule>[], asked: string | Ch
   }
 }
 
-describe('the firewall', () => {
-  it('lets a request through untouched, the same object, when nothing matches', async () => {
-    const asked = request('harmless')
-    const { request: passed, warnings, trace } = await given([{}], asked)
-    expect(passed).to.equal(asked)
+describe('evaluating the firewall', () => {
+  it('returns the same request object if nothing matches', async () => {
+    const harmless = request('harmless')
+    const { request: passed, warnings, trace } = await evaluate([{}], harmless)
+    expect(passed).to.equal(harmless)
     expect([warnings, trace]).to.deep.equal([[], []])
   })
 
-  it('runs rules in order: a mask changes what later rules see', async () => {
-    const { text, blockedBy } = await given(
+  it('evaluates rules in order: a mask changes the text that later rules see', async () => {
+    const { text, blockedBy } = await evaluate(
       [
         { pattern: 'secret', replacement: 'public' },
         { pattern: 'secret', action: 'block' },
@@ -43,8 +44,8 @@ describe('the firewall', () => {
     expect(text).to.equal('a known')
   })
 
-  it('ends at the first block that matches', async () => {
-    const { blockedBy, names, warnings } = await given(
+  it('stops at the first matching block', async () => {
+    const { blockedBy, names, warnings } = await evaluate(
       [
         { pattern: 'a', action: 'warn' },
         { pattern: 'b', action: 'block' },
@@ -57,8 +58,8 @@ describe('the firewall', () => {
     expect(warnings).to.have.length(1)
   })
 
-  it('finds what only appears when a mask took something away', async () => {
-    const { blockedBy } = await given(
+  it('matches text that only a mask produces', async () => {
+    const { blockedBy } = await evaluate(
       [
         { pattern: 'x', replacement: '' },
         { pattern: 'bomb', action: 'block' },
@@ -68,14 +69,14 @@ describe('the firewall', () => {
     expect(blockedBy?.id).to.equal(2)
   })
 
-  it('goes on when masks chase each other for long', async () => {
+  it('evaluates a long chain of masks', async () => {
     const rules = Array.from({ length: 60 }, (_, n) => ({ pattern: `<${n}>`, replacement: `<${n + 1}>` }))
-    const { text } = await given([...rules, { pattern: '<60>', action: 'warn' as const }], 'at <0>')
+    const { text } = await evaluate([...rules, { pattern: '<60>', action: 'warn' as const }], 'at <0>')
     expect(text).to.equal('at <60>')
   })
 
-  it('leaves alone what a mask matches only in the encoding, and says so', async () => {
-    const { request: passed, trace } = await given(
+  it('skips a mask that matches only in the JSON encoding', async () => {
+    const { request: passed, trace } = await evaluate(
       [{ pattern: '"type":"text"' }],
       request([{ type: 'text', text: 'x' }]),
     )
@@ -83,24 +84,24 @@ describe('the firewall', () => {
     expect(trace[0]).to.include({ outcome: 'skipped', reason: 'nothing_to_mask' })
   })
 
-  it('blocks what shows only in the encoding', async () => {
-    const { blockedBy } = await given(
+  it('blocks a match in the JSON encoding', async () => {
+    const { blockedBy } = await evaluate(
       [{ pattern: '"text":"x"', action: 'block' }],
       request([{ type: 'text', text: 'x' }]),
     )
     expect(blockedBy?.id).to.equal(1)
   })
 
-  it('passes over disabled rules, response rules and patterns that cannot be evaluated', async () => {
-    const { trace } = await given(
+  it('ignores disabled rules, response rules and patterns that cannot be evaluated', async () => {
+    const { trace } = await evaluate(
       [{ is_enabled: false }, { scope: 'response' }, { type: 'regex', pattern: '(' }, { pattern: 'nothing' }],
       'a secret (',
     )
     expect(trace).to.deep.equal([])
   })
 
-  it('runs patterns of both engines side by side', async () => {
-    const { text } = await given(
+  it('combines patterns of both engines', async () => {
+    const { text } = await evaluate(
       [
         { type: 'regex', pattern: '(?<!no )secret', replacement: 'A' },
         { type: 'regex', pattern: 's[e]cret', replacement: 'B' },
@@ -111,16 +112,16 @@ describe('the firewall', () => {
     expect(text).to.equal('A, no B, bCCCper')
   })
 
-  it('triggers block and warn on a pattern that matches the empty text, and leaves empty matches unmasked', async () => {
+  it('blocks and warns on empty matches, but does not mask them', async () => {
     const empty = { type: 'regex' as const, pattern: 'z*' }
-    expect((await given([{ ...empty, action: 'block' }], 'abc')).blockedBy?.id).to.equal(1)
-    expect((await given([{ ...empty, action: 'warn' }], 'abc')).warnings).to.have.length(1)
-    expect((await given([empty], 'abc zz')).text).to.equal('abc [redacted]')
+    expect((await evaluate([{ ...empty, action: 'block' }], 'abc')).blockedBy?.id).to.equal(1)
+    expect((await evaluate([{ ...empty, action: 'warn' }], 'abc')).warnings).to.have.length(1)
+    expect((await evaluate([empty], 'abc zz')).text).to.equal('abc [redacted]')
   })
 
-  it('masks a prompt of 100 KB that patterns cost too much for to run here', async () => {
+  it('masks a prompt of 100 KB on a worker thread', async () => {
     const long = `${'lorem ipsum '.repeat(9000)}secret-1234`
-    const { text, overruns } = await given(
+    const { text, overruns } = await evaluate(
       [{ type: 'regex', pattern: 'secret-[0-9]{1,40}[a-z]{0,40}' }],
       long,
     )
@@ -128,7 +129,7 @@ describe('the firewall', () => {
     expect(overruns).to.deep.equal([])
   })
 
-  it('holds up nobody else with a mask that would make a gigabyte of a prompt', async () => {
+  it('does not block the event loop with a mask that would expand a prompt to a gigabyte', async () => {
     const long = 'a'.repeat(100_000)
     let last = performance.now()
     let longest = 0
@@ -136,7 +137,7 @@ describe('the firewall', () => {
       longest = Math.max(longest, performance.now() - last)
       last = performance.now()
     }, 5)
-    const { text, overruns } = await given(
+    const { text, overruns } = await evaluate(
       [{ type: 'regex', pattern: '.', replacement: 'x'.repeat(10_000) }],
       long,
     )
@@ -147,14 +148,14 @@ describe('the firewall', () => {
     expect(overruns).to.deep.equal(['.'])
   })
 
-  it('obeys patterns of RE2 however little time is left', async () => {
+  it('runs RE2 patterns without any budget left', async () => {
     const firewall = await compileFirewall(ruleSet([firewallRule({ type: 'regex', pattern: 'secret' })]))
-    const { request: passed } = await evaluateFirewall(firewall, request('a secret'), createBudget(0))
+    const { request: passed } = await evaluateFirewall(firewall, request('a secret'), createPatternBudget(0))
     expect(passed.messages[0]?.content).to.equal('a [redacted]')
   })
 
-  it('names the patterns that ran over', async () => {
-    const { overruns, trace } = await given(
+  it('reports the patterns that exceeded the budget', async () => {
+    const { overruns, trace } = await evaluate(
       [{ type: 'regex', pattern: '(a+)+(?![a!])', action: 'block' }],
       `${'a'.repeat(60)}!`,
     )
@@ -162,9 +163,9 @@ describe('the firewall', () => {
     expect(trace[0]).to.include({ action: 'block', outcome: 'skipped', reason: 'over_budget' })
   })
 
-  it('does the same with a thousand rules as with one', async () => {
+  it('evaluates a rule among thousands', async () => {
     const others = Array.from({ length: 2500 }, (_, n) => ({ pattern: `other word ${n};` }))
-    const { text, names } = await given([...others, { pattern: 'secret' }], 'a secret, other word 77;')
+    const { text, names } = await evaluate([...others, { pattern: 'secret' }], 'a secret, other word 77;')
     expect(text).to.equal('a [redacted], [redacted]')
     expect(names).to.deep.equal(['78 applied', '2501 applied'])
   })

@@ -6,112 +6,113 @@ import type {
   OperatorRegistry,
   RoutingRule,
 } from '../../../../core/contract/index.ts'
-import { compileRouting, evaluateRouting } from '../../../../plugins/routing/compile.ts'
-import { conditions, createActions } from '../../../../plugins/routing/operators.ts'
-import { readInput } from '../../../../plugins/routing/requested-model.ts'
+import { compileRouting } from '../../../../plugins/routing/compile.ts'
+import { evaluateRouting } from '../../../../plugins/routing/evaluate.ts'
+import { builtInConditions, createBuiltInActions } from '../../../../plugins/routing/operators.ts'
+import { buildRoutingInput } from '../../../../plugins/routing/requested-model.ts'
 import { routingRule, ruleSet } from '../../../support/rules.ts'
 
 const account: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'key_1', position: 1 }
 
-function vocabulary(more: readonly Condition[] = []): OperatorRegistry {
-  const byName = <Word extends { name: string }>(words: readonly Word[]) =>
-    new Map(words.map((word) => [word.name, word]))
+function createOperators(more: readonly Condition[] = []): OperatorRegistry {
+  const byName = <Operator extends { name: string }>(operators: readonly Operator[]) =>
+    new Map(operators.map((operator) => [operator.name, operator]))
   return {
-    conditions: byName([...conditions, ...more]),
-    actions: byName(createActions(new Set(['openai', 'gemini']))),
+    conditions: byName([...builtInConditions, ...more]),
+    actions: byName(createBuiltInActions(new Set(['openai', 'gemini']))),
   }
 }
 
-/** Given these rules (in evaluation order), when this is asked, then … */
-async function given(
+/** Evaluates the rules, given in evaluation order, for a request or the text of a user message. */
+async function evaluate(
   rules: readonly Partial<RoutingRule>[],
-  asked: string | Partial<ChatRequest>,
-  words = vocabulary(),
+  input: string | Partial<ChatRequest>,
+  operators = createOperators(),
 ) {
-  const compiled = await compileRouting(ruleSet([], rules.map(routingRule)), words)
+  const compiled = await compileRouting(ruleSet([], rules.map(routingRule)), operators)
   const request: ChatRequest = {
-    messages: [{ role: 'user', content: typeof asked === 'string' ? asked : 'hello' }],
-    ...(typeof asked === 'object' && asked),
+    messages: [{ role: 'user', content: typeof input === 'string' ? input : 'hello' }],
+    ...(typeof input === 'object' && input),
   }
-  const { draft, trace } = await evaluateRouting(compiled, readInput(account, request, 'balance'))
+  const { draft, trace } = await evaluateRouting(compiled, buildRoutingInput(account, request, 'balance'))
   return { draft, trace, matched: trace.map(({ rule_id }) => rule_id) }
 }
 
 const note = { action_json: { add_warning: 'seen' } }
 
 describe('conditions of routing rules', () => {
-  it('match every request when there are none', async () => {
-    expect((await given([note], 'x')).matched).to.deep.equal([1])
+  it('match every request if there are none', async () => {
+    expect((await evaluate([note], 'x')).matched).to.deep.equal([1])
   })
 
   it('must all hold', async () => {
     const rule = { ...note, match_json: { contains: 'red', task: 'paint', mode: 'balance' } }
-    expect((await given([rule], { metadata: { task: 'paint' } })).matched).to.deep.equal([])
+    expect((await evaluate([rule], { metadata: { task: 'paint' } })).matched).to.deep.equal([])
     const both = { metadata: { task: 'paint' }, messages: [{ role: 'user' as const, content: 'RED' }] }
-    expect((await given([rule], both)).matched).to.deep.equal([1])
+    expect((await evaluate([rule], both)).matched).to.deep.equal([1])
   })
 
-  it('contains: any entry, any case, empty ones ignored', async () => {
+  it('contains: matches any entry in any case and ignores empty entries', async () => {
     const rule = { ...note, match_json: { contains: ['', 'größe', 'two'] } }
-    expect((await given([rule], 'die GRÖSSE')).matched).to.deep.equal([])
-    expect((await given([rule], 'die GRÖẞE')).matched).to.deep.equal([1])
-    expect((await given([{ ...note, match_json: { contains: [''] } }], 'x')).matched).to.deep.equal([])
+    expect((await evaluate([rule], 'die GRÖSSE')).matched).to.deep.equal([])
+    expect((await evaluate([rule], 'die GRÖẞE')).matched).to.deep.equal([1])
+    expect((await evaluate([{ ...note, match_json: { contains: [''] } }], 'x')).matched).to.deep.equal([])
   })
 
-  it('contains: looks at user messages only', async () => {
+  it('contains: searches only user messages', async () => {
     const messages = [
       { role: 'system' as const, content: 'magic' },
       { role: 'user' as const, content: 'plain' },
     ]
     expect(
-      (await given([{ ...note, match_json: { contains: 'magic' } }], { messages })).matched,
+      (await evaluate([{ ...note, match_json: { contains: 'magic' } }], { messages })).matched,
     ).to.deep.equal([])
   })
 
-  it('metadata_equals: compares with type, except for the text form of a number or boolean', async () => {
+  it('metadata_equals: compares types, but accepts the string form of a number or boolean', async () => {
     const rule = { ...note, match_json: { metadata_equals: { n: 3, yes: true, word: '3' } } }
     const matched = async (metadata: object) =>
-      (await given([rule], { metadata: { ...metadata } })).matched.length
+      (await evaluate([rule], { metadata: { ...metadata } })).matched.length
     expect(await matched({ n: 3, yes: true, word: '3' })).to.equal(1)
     expect(await matched({ n: '3', yes: 'true', word: '3' })).to.equal(1)
     expect(await matched({ n: 3, yes: true, word: 3 })).to.equal(0)
     expect(await matched({ n: 3, yes: true })).to.equal(0)
   })
 
-  it('metadata_equals: knows no inherited fields', async () => {
+  it('metadata_equals: ignores inherited properties', async () => {
     const rule = { ...note, match_json: { metadata_equals: { toString: 'x' } } }
-    expect((await given([rule], 'x')).matched).to.deep.equal([])
+    expect((await evaluate([rule], 'x')).matched).to.deep.equal([])
   })
 
-  it('metadata: is the JSON object in user when there is none of its own', async () => {
+  it('metadata: defaults to the JSON object in user', async () => {
     const rule = { ...note, match_json: { task: 'sum' } }
-    expect((await given([rule], { user: ' {"task":"sum"}' })).matched).to.deep.equal([1])
-    expect((await given([rule], { user: '{"task":"sum"' })).matched).to.deep.equal([])
+    expect((await evaluate([rule], { user: ' {"task":"sum"}' })).matched).to.deep.equal([1])
+    expect((await evaluate([rule], { user: '{"task":"sum"' })).matched).to.deep.equal([])
     expect(
-      (await given([rule], { user: '{"task":"sum"}', metadata: { task: 'other' } })).matched,
+      (await evaluate([rule], { user: '{"task":"sum"}', metadata: { task: 'other' } })).matched,
     ).to.deep.equal([])
   })
 
-  it('rest when their plugin is gone', async () => {
-    expect((await given([{ ...note, match_json: { moon: 'full' } }], 'x')).matched).to.deep.equal([])
+  it('never match if their plugin is not loaded', async () => {
+    expect((await evaluate([{ ...note, match_json: { moon: 'full' } }], 'x')).matched).to.deep.equal([])
   })
 
-  it('of plugins that search texts are searched with the rest', async () => {
+  it('of plugins can search for literals', async () => {
     const mentions: Condition = {
       name: 'mentions',
       schema: { type: 'string' },
-      description: 'a text',
+      description: 'a string',
       literals: (value) => [String(value)],
     }
     const rule = { ...note, match_json: { mentions: 'alpha', contains: 'beta' } }
-    expect((await given([rule], 'alpha', vocabulary([mentions]))).matched).to.deep.equal([])
-    expect((await given([rule], 'Beta Alpha', vocabulary([mentions]))).matched).to.deep.equal([1])
+    expect((await evaluate([rule], 'alpha', createOperators([mentions]))).matched).to.deep.equal([])
+    expect((await evaluate([rule], 'Beta Alpha', createOperators([mentions]))).matched).to.deep.equal([1])
   })
 })
 
 describe('actions of routing rules', () => {
-  it('the first matching rule to set a thing wins, warnings add up', async () => {
-    const { draft, trace } = await given(
+  it('take setters from the first matching rule and accumulate warnings', async () => {
+    const { draft, trace } = await evaluate(
       [
         { action_json: { set_provider: 'gemini', add_warning: 'one' } },
         { action_json: { set_provider: 'openai', set_mode: 'cost', add_warning: { message: 'two' } } },
@@ -131,17 +132,17 @@ describe('actions of routing rules', () => {
     })
   })
 
-  it('that no plugin knows any more are skipped, and the trace says so', async () => {
-    const { trace } = await given([{ action_json: { launch: true } }], 'x')
+  it('that are not registered are skipped in the trace', async () => {
+    const { trace } = await evaluate([{ action_json: { launch: true } }], 'x')
     expect(trace[0]).to.include({ action: 'launch', outcome: 'skipped', reason: 'unknown_action' })
   })
 
-  it('are the same with thousands of rules', async () => {
+  it('are the same among thousands of rules', async () => {
     const others = Array.from({ length: 3000 }, (_, n) => ({
       ...note,
       match_json: { contains: `word ${n}!` },
     }))
-    const { matched } = await given(
+    const { matched } = await evaluate(
       [...others, { ...note, match_json: { contains: 'needle' } }],
       'word 7! needle',
     )

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { GatewayError } from '../../../../core/contract/index.ts'
-import { readRequested } from '../../../../plugins/routing/requested-model.ts'
+import { parseRequestedModel } from '../../../../plugins/routing/requested-model.ts'
 
 const providers = new Set(['openai', 'acme'])
-const read = (model?: string) => readRequested(model, providers)
+const parse = (model?: string) => parseRequestedModel(model, providers)
 
-describe('what the model of a request asks for', () => {
+describe('parsing the model of a request', () => {
   for (const [model, mode] of [
     [undefined, 'balance'],
     ['auto', 'balance'],
@@ -18,12 +18,12 @@ describe('what the model of a request asks for', () => {
     ['auto:speed', 'latency'],
     ['auto:FAST', 'latency'],
   ] as const) {
-    it(`given ${model ?? 'none'}, then an automatic choice in the mode ${mode}`, () => {
-      expect(read(model)).to.deep.equal({ type: 'auto', mode })
+    it(`reads ${model ?? 'a missing model'} as the mode ${mode}`, () => {
+      expect(parse(model)).to.deep.equal({ type: 'auto', mode })
     })
   }
 
-  for (const [model, asked] of [
+  for (const [model, expected] of [
     ['gpt-4o', { model: 'gpt-4o' }],
     ['openai:gpt-4o', { model: 'gpt-4o', provider: 'openai' }],
     ['acme:loco:v2', { model: 'loco:v2', provider: 'acme' }],
@@ -35,14 +35,15 @@ describe('what the model of a request asks for', () => {
     [':gpt-4o', { model: ':gpt-4o' }],
     ['automatic', { model: 'automatic' }],
   ] as const) {
-    it(`given ${model}, then ${'provider' in asked ? `${asked.model} of ${asked.provider}` : 'the model of that name'}`, () => {
-      expect(read(model)).to.deep.equal({ type: 'pinned', ...asked })
+    const meaning = 'provider' in expected ? `${expected.model} of ${expected.provider}` : 'a model name'
+    it(`reads ${model} as ${meaning}`, () => {
+      expect(parse(model)).to.deep.equal({ type: 'fixed', ...expected })
     })
   }
 
   for (const model of ['auto:', 'auto:cheap', 'auto:gpt-4o', 'auto:constructor']) {
-    it(`given ${model}, then there is no such mode`, () => {
-      expect(() => read(model))
+    it(`returns 404 for ${model}`, () => {
+      expect(() => parse(model))
         .to.throw(GatewayError, 'auto:balance')
         .that.includes({ code: 'model_not_found', status: 404 })
     })

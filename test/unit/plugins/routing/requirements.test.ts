@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { needsOf, whatIsMissing } from '../../../../plugins/routing/requirements.ts'
+import { findMissingCapability, requirementsOf } from '../../../../plugins/routing/requirements.ts'
 import { ask } from '../../../support/market.ts'
 import { model } from '../../../support/models.ts'
 
@@ -7,9 +7,9 @@ const everything = { json: 'schema', logit_bias: true, seed: true } as const
 const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
 const tool = { type: 'function', function: { name: 'look' } }
 
-describe('what a request needs', () => {
-  it('counts four characters of text for a token, of all that the model reads', () => {
-    const { inputTokens } = needsOf({
+describe('the requirements of a request', () => {
+  it('estimate one token for four characters of all messages', () => {
+    const { inputTokens } = requirementsOf({
       messages: [
         { role: 'system', content: 'x'.repeat(40) },
         { role: 'user', content: [{ type: 'text', text: 'x'.repeat(40) }] },
@@ -18,35 +18,35 @@ describe('what a request needs', () => {
     expect(inputTokens).to.equal(20)
   })
 
-  it('does not count the bytes of an image as text', () => {
-    const { inputTokens } = needsOf({ messages: [{ role: 'user', content: [image] }] })
+  it('do not count image data as text', () => {
+    const { inputTokens } = requirementsOf({ messages: [{ role: 'user', content: [image] }] })
     expect(inputTokens).to.equal(0)
   })
 
-  it('expects the usual output, or less where the request limits it', () => {
-    expect(needsOf(ask()).outputTokens).to.equal(500)
-    expect(needsOf(ask({ max_tokens: 50 })).outputTokens).to.equal(50)
-    expect(needsOf(ask({ max_completion_tokens: 60, max_tokens: null })).outputTokens).to.equal(60)
-    expect(needsOf(ask({ max_tokens: 9000 })).outputTokens).to.equal(500)
+  it('expect 500 output tokens, or fewer if the request limits them', () => {
+    expect(requirementsOf(ask()).outputTokens).to.equal(500)
+    expect(requirementsOf(ask({ max_tokens: 50 })).outputTokens).to.equal(50)
+    expect(requirementsOf(ask({ max_completion_tokens: 60, max_tokens: null })).outputTokens).to.equal(60)
+    expect(requirementsOf(ask({ max_tokens: 9000 })).outputTokens).to.equal(500)
   })
 
-  it('sees tools, images and JSON', () => {
-    expect(needsOf(ask())).to.include({ tools: false, images: false, json: 0 })
-    expect(needsOf(ask({ tools: [] })).tools).to.equal(false)
-    expect(needsOf(ask({ tools: [tool] })).tools).to.equal(true)
-    expect(needsOf(ask({ messages: [{ role: 'user', content: [image] }] })).images).to.equal(true)
-    expect(needsOf(ask({ response_format: { type: 'text' } })).json).to.equal(0)
-    expect(needsOf(ask({ response_format: { type: 'json_object' } })).json).to.equal(1)
-    expect(needsOf(ask({ response_format: { type: 'json_schema' } })).json).to.equal(2)
+  it('include tools, images and JSON', () => {
+    expect(requirementsOf(ask())).to.include({ tools: false, images: false, json: 0 })
+    expect(requirementsOf(ask({ tools: [] })).tools).to.equal(false)
+    expect(requirementsOf(ask({ tools: [tool] })).tools).to.equal(true)
+    expect(requirementsOf(ask({ messages: [{ role: 'user', content: [image] }] })).images).to.equal(true)
+    expect(requirementsOf(ask({ response_format: { type: 'text' } })).json).to.equal(0)
+    expect(requirementsOf(ask({ response_format: { type: 'json_object' } })).json).to.equal(1)
+    expect(requirementsOf(ask({ response_format: { type: 'json_schema' } })).json).to.equal(2)
   })
 })
 
-describe('what a model lacks for a request', () => {
+describe('the missing capability of a model', () => {
   const able = { tools: true, images: true, json: 'schema' } as const
 
-  it('is nothing when it can do everything', () => {
-    const needs = needsOf(ask({ tools: [tool], response_format: { type: 'json_schema' } }))
-    expect(whatIsMissing(model('loco', 'acme'), everything, needs)).to.equal(undefined)
+  it('is undefined if the model supports the request', () => {
+    const needs = requirementsOf(ask({ tools: [tool], response_format: { type: 'json_schema' } }))
+    expect(findMissingCapability(model('loco', 'acme'), everything, needs)).to.equal(undefined)
   })
 
   for (const [missing, request, capabilities] of [
@@ -55,22 +55,26 @@ describe('what a model lacks for a request', () => {
     ['response_format', ask({ response_format: { type: 'json_object' } }), { ...able, json: 'none' }],
     ['response_format', ask({ response_format: { type: 'json_schema' } }), { ...able, json: 'object' }],
   ] as const) {
-    it(`is ${missing} when its row says so: ${JSON.stringify(capabilities)}`, () => {
+    it(`is ${missing} for a model with ${JSON.stringify(capabilities)}`, () => {
       const entry = model('loco', 'acme', { capabilities })
-      expect(whatIsMissing(entry, everything, needsOf(request))).to.equal(missing)
+      expect(findMissingCapability(entry, everything, requirementsOf(request))).to.equal(missing)
     })
   }
 
-  it('is the response_format when its provider has none', () => {
-    const needs = needsOf(ask({ response_format: { type: 'json_schema' } }))
+  it('is response_format if the provider does not support it', () => {
+    const needs = requirementsOf(ask({ response_format: { type: 'json_schema' } }))
     const provider = { ...everything, json: 'object' } as const
-    expect(whatIsMissing(model('loco', 'acme'), provider, needs)).to.equal('response_format')
-    expect(whatIsMissing(undefined, provider, needs)).to.equal('response_format')
+    expect(findMissingCapability(model('loco', 'acme'), provider, needs)).to.equal('response_format')
+    expect(findMissingCapability(undefined, provider, needs)).to.equal('response_format')
   })
 
-  it('is the context when input and expected output do not fit', () => {
-    const needs = needsOf({ messages: [{ role: 'user', content: 'x'.repeat(4000) }] })
-    expect(whatIsMissing(model('loco', 'acme', { context: 1500 }), everything, needs)).to.equal(undefined)
-    expect(whatIsMissing(model('loco', 'acme', { context: 1499 }), everything, needs)).to.equal('context')
+  it('is context if the input and the expected output do not fit', () => {
+    const needs = requirementsOf({ messages: [{ role: 'user', content: 'x'.repeat(4000) }] })
+    expect(findMissingCapability(model('loco', 'acme', { context: 1500 }), everything, needs)).to.equal(
+      undefined,
+    )
+    expect(findMissingCapability(model('loco', 'acme', { context: 1499 }), everything, needs)).to.equal(
+      'context',
+    )
   })
 })

@@ -7,16 +7,16 @@ const good = model('good', 'acme', { quality: 90, price: { input: 10, output: 40
 const cheap = model('cheap', 'other', { quality: 40, price: { input: 0.1, output: 0.4 } })
 const plain = model('plain', 'acme', { quality: 20, price: { input: 5, output: 20 }, aliases: ['simple'] })
 const absent = model('absent', 'away')
-const shop = market([good, cheap, plain, absent])
+const routingCatalog = market([good, cheap, plain, absent])
 
 type Rule = { match?: object; action: object }
 
 const route = (name: string | undefined, ...rules: Rule[]) =>
-  routeFor(shop, ask(name === undefined ? {} : { model: name }), rules)
+  routeFor(routingCatalog, ask(name === undefined ? {} : { model: name }), rules)
 
-const failureOf = (...args: Parameters<typeof route>) =>
+const errorOf = (...args: Parameters<typeof route>) =>
   route(...args).then(
-    () => expect.fail('it was routed'),
+    () => expect.fail('the request was routed'),
     (error) => error as GatewayError,
   )
 
@@ -25,88 +25,88 @@ const bestOf = ({ route }: Awaited<ReturnType<typeof routeFor>>) => route.target
 const outcomes = ({ trace }: Awaited<ReturnType<typeof routeFor>>) =>
   trace.map(({ rule_id, action, outcome, reason }) => [rule_id, action, outcome, ...(reason ? [reason] : [])])
 
-describe('where a request goes', () => {
+describe('the route of a request', () => {
   describe('without rules', () => {
-    it('given a model, then it is pinned, in the mode balance', async () => {
+    it('is fixed to a named model, in the mode balance', async () => {
       const { route: found } = await route('good')
       expect(found).to.deep.include({ mode: 'balance', isFixed: true, score: 1 })
       expect(found.targets).to.deep.equal([{ provider: 'acme', model: 'good', entry: good }])
-      expect(found.reason).to.equal('The request named the model: good of acme.')
+      expect(found.reason).to.equal('The request named the model: acme/good.')
     })
 
-    it('given an alias, then its model, and the name it was asked by', async () => {
+    it('resolves an alias and keeps it', async () => {
       expect(bestOf(await route('simple'))).to.include({ model: 'plain', alias: 'simple' })
     })
 
-    it('given an automatic mode, then the best for it', async () => {
+    it('goes to the best model for an automatic mode', async () => {
       expect(bestOf(await route('auto:cost')).model).to.equal('cheap')
       expect(bestOf(await route('auto:quality')).model).to.equal('good')
       expect((await route(undefined)).route.mode).to.equal('balance')
     })
 
-    it('given a prefix and a name that is not catalogued, then it is passed on as it stands', async () => {
+    it('passes an uncatalogued name to the provider in the prefix', async () => {
       expect(bestOf(await route('acme:brand-new'))).to.deep.equal({ provider: 'acme', model: 'brand-new' })
     })
 
-    it('given a prefix and the model of another provider, then it is passed on as it stands', async () => {
+    it("passes another provider's model name to the provider in the prefix", async () => {
       expect(bestOf(await route('other:good'))).to.deep.equal({ provider: 'other', model: 'good' })
     })
 
     for (const name of ['gpt-99', 'good:quality', 'nobody:good']) {
-      it(`given ${name}, then 404`, async () => {
-        expect(await failureOf(name)).to.include({ code: 'model_not_found', status: 404 })
+      it(`is 404 for ${name}`, async () => {
+        expect(await errorOf(name)).to.include({ code: 'model_not_found', status: 404 })
       })
     }
 
-    it('given a model of a provider that is not configured, then 503', async () => {
-      expect(await failureOf('absent')).to.include({ code: 'no_providers_available', status: 503 })
-      expect(await failureOf('away:anything')).to.include({ code: 'no_providers_available' })
+    it('is 503 for a model of a provider that is not configured', async () => {
+      expect(await errorOf('absent')).to.include({ code: 'no_providers_available', status: 503 })
+      expect(await errorOf('away:anything')).to.include({ code: 'no_providers_available' })
     })
 
-    it('given a response_format that the pinned model cannot honour, then 400', async () => {
-      const mute = market([good], {
+    it('is 400 if the fixed model does not support the response_format', async () => {
+      const withoutJson = market([good], {
         capabilitiesOf: () => ({ json: 'none', logit_bias: false, seed: false }),
       })
       const request = ask({ model: 'good', response_format: { type: 'json_object' } })
-      const error = await routeFor(mute, request).catch((thrown) => thrown)
+      const error = await routeFor(withoutJson, request).catch((thrown) => thrown)
       expect(error).to.be.instanceOf(GatewayError).and.include({ code: 'unsupported_parameter', status: 400 })
       expect(error.details.param).to.equal('response_format')
     })
 
-    it('given preferences, then they come before the automatic choice', async () => {
-      const found = await routeFor(shop, ask({ model: 'auto:quality' }), [], ['plain'])
+    it('puts preferred models first', async () => {
+      const found = await routeFor(routingCatalog, ask({ model: 'auto:quality' }), [], ['plain'])
       expect(found.route.targets.map(({ model }) => model)).to.deep.equal(['plain', 'good', 'cheap'])
     })
   })
 
   describe('with rules that set', () => {
-    it('a provider: then the best of its models for the mode, whatever model was named', async () => {
+    it('a provider: goes to its best model for the mode, regardless of the requested model', async () => {
       const found = await route('cheap', { action: { set_provider: 'acme' } })
       expect(found.route.targets.map(({ model }) => model)).to.deep.equal(['good', 'plain'])
       expect(found.route).to.include({ isFixed: false, mode: 'balance' })
-      expect(found.route.reason).to.equal('A routing rule set the provider acme: good of acme.')
+      expect(found.route.reason).to.equal('A routing rule set the provider acme: acme/good.')
     })
 
-    it('a model: then it is pinned with the provider that has it', async () => {
+    it('a model: is fixed to the model', async () => {
       const found = await route('auto:quality', { action: { set_model: 'cheap' } })
       expect(bestOf(found)).to.include({ provider: 'other', model: 'cheap' })
       expect(found.route.isFixed).to.equal(true)
       expect(outcomes(found)).to.deep.equal([[1, 'set_model', 'applied']])
     })
 
-    it('a mode: then an automatic choice in that mode, whatever model was named', async () => {
+    it('a mode: is automatic in that mode, regardless of the requested model', async () => {
       const found = await route('plain', { action: { set_mode: 'cost' } })
       expect(bestOf(found).model).to.equal('cheap')
       expect(found.route).to.include({ isFixed: false, mode: 'cost' })
     })
 
-    it('a provider and a mode: then the best of that provider for that mode', async () => {
+    it('a provider and a mode: goes to the best model of the provider for the mode', async () => {
       expect(
         bestOf(await route('auto', { action: { set_provider: 'acme', set_mode: 'cost' } })).model,
       ).to.equal('plain')
     })
 
-    it('a provider and one of its models: then that one', async () => {
+    it('a provider and one of its models: is fixed to the model', async () => {
       expect(
         bestOf(await route('auto', { action: { set_provider: 'acme', set_model: 'plain' } })),
       ).to.include({
@@ -115,13 +115,13 @@ describe('where a request goes', () => {
       })
     })
 
-    it('a provider and a model that is not catalogued: then the name is passed to it as it stands', async () => {
+    it('a provider and an uncatalogued model: passes the name to the provider', async () => {
       const found = await route('auto', { action: { set_provider: 'acme', set_model: 'brand-new' } })
       expect(bestOf(found)).to.deep.equal({ provider: 'acme', model: 'brand-new' })
       expect(found.warnings).to.deep.equal([])
     })
 
-    it("a provider and another's model: then the provider stays, its best model is used, and the caller is warned", async () => {
+    it('a provider and a model of another one: uses the best model of the provider and warns', async () => {
       const found = await route('auto:quality', { action: { set_provider: 'acme', set_model: 'cheap' } })
       expect(bestOf(found)).to.include({ provider: 'acme', model: 'good' })
       expect(outcomes(found)).to.deep.equal([
@@ -131,11 +131,11 @@ describe('where a request goes', () => {
       expect(found.warnings).to.have.length(1)
       expect(found.warnings[0]).to.deep.equal({
         code: 'routing',
-        message: 'The model cheap is not offered by acme; the best model of acme was used.',
+        message: 'Provider acme does not offer the model cheap; its best model was used instead.',
       })
     })
 
-    it('the two in different rules: then the same', async () => {
+    it('a provider and a model of another one in two rules: does the same', async () => {
       const found = await route(
         'auto',
         { action: { set_provider: 'acme' } },
@@ -148,14 +148,14 @@ describe('where a request goes', () => {
       ])
     })
 
-    it('a model that nobody offers: then it is skipped with a warning, and the request goes where it would', async () => {
+    it('an unknown model: ignores it with a warning', async () => {
       const found = await route('plain', { action: { set_model: 'gpt-99' } })
       expect(bestOf(found).model).to.equal('plain')
       expect(outcomes(found)).to.deep.equal([[1, 'set_model', 'skipped', 'model_not_found']])
       expect(found.warnings[0]?.message).to.contain('gpt-99')
     })
 
-    it('a model and a mode: then the mode is not used, and the trace says so', async () => {
+    it('a model and a mode: skips the mode in the trace', async () => {
       const found = await route('auto:quality', { action: { set_model: 'plain', set_mode: 'cost' } })
       expect(bestOf(found).model).to.equal('plain')
       expect(found.route.mode).to.equal('quality')
@@ -165,13 +165,13 @@ describe('where a request goes', () => {
       ])
     })
 
-    it('a provider that is not configured: then 503', async () => {
-      expect(await failureOf('auto', { action: { set_provider: 'away' } })).to.include({ status: 503 })
+    it('a provider that is not configured: is 503', async () => {
+      expect(await errorOf('auto', { action: { set_provider: 'away' } })).to.include({ status: 503 })
     })
   })
 
-  describe('with several rules that match', () => {
-    it('given two set the same, then the first wins and the second is skipped', async () => {
+  describe('with several matching rules', () => {
+    it('takes a setter from the first rule and skips it in the second', async () => {
       const found = await route('auto', { action: { set_model: 'plain' } }, { action: { set_model: 'good' } })
       expect(bestOf(found).model).to.equal('plain')
       expect(outcomes(found)).to.deep.equal([
@@ -180,7 +180,7 @@ describe('where a request goes', () => {
       ])
     })
 
-    it('given warnings, then all are added, and routing stays as requested', async () => {
+    it('adds all warnings and keeps the requested route', async () => {
       const found = await route(
         'plain',
         { action: { add_warning: 'Mind the gap.' } },
@@ -193,7 +193,7 @@ describe('where a request goes', () => {
       ])
     })
 
-    it('given a mode condition, then it sees the requested mode, balance for a pinned model', async () => {
+    it('matches mode conditions against the requested mode, balance for a fixed model', async () => {
       const rule = { match: { mode: 'balance' }, action: { set_model: 'cheap' } }
       expect(bestOf(await route('plain', rule)).model).to.equal('cheap')
       expect(bestOf(await route('auto:quality', rule)).model).to.equal('good')

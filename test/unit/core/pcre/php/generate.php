@@ -1,16 +1,17 @@
 <?php
 /*
- * Writes expectations.json: what PHP's preg_match and preg_replace make of the patterns in rows.php.
+ * Generates expectations.json: the results of PHP's preg_match and preg_replace for the patterns in rows.php.
  * Run by hand:  php test/unit/core/pcre/php/generate.php
  * The committed table is from PHP 8.2.35 with PCRE2 10.42 (Debian 12).
  *
- * - A pattern is read as the gateway reads it: with delimiters as it stands, else as /…/i; a / inside is escaped, which
- *   the plain wrapping of the interface would leave to fail.
- * - Patterns without the modifier u get (*UTF) in front: the gateway always matches characters, PHP bytes.
- * - Where a pattern matches the empty text, matches that are not empty are replaced one by one, as a mask leaves the
- *   empty ones alone.
- * - A pattern keeps all rows in which we differ, three more that match and one that does not.
- * - Reasons for differences are kept from the table that is there; they are added by hand.
+ * - Patterns are delimited as in the gateway: a pattern without delimiters becomes /…/i. A slash in it is
+ *   escaped; without that, PHP would reject the pattern.
+ * - Patterns without the modifier u are prefixed with (*UTF): the gateway always matches characters, PHP bytes.
+ * - If a pattern matches the empty string, only non-empty matches are replaced, because a mask ignores empty
+ *   ones.
+ * - For each pattern, the table keeps all rows with a different result, plus three that match and one that does
+ *   not.
+ * - The reasons for differences are written by hand; they are carried over from the existing table.
  */
 
 const TABLE = __DIR__ . '/expectations.json';
@@ -22,17 +23,17 @@ foreach (is_file(TABLE) ? json_decode(file_get_contents(TABLE), true) : [] as $r
 
 $lines = [];
 foreach (require __DIR__ . '/rows.php' as [$topic, $patterns, $subjects, $replacements]) {
-    foreach ($patterns as $at => $pattern) {
+    foreach ($patterns as $index => $pattern) {
         $kept = [];
         foreach ($subjects as $number => $subject) {
-            foreach (replacements_for($topic, $replacements, $at + $number) as $replacement) {
+            foreach (replacements_for($topic, $replacements, $index + $number) as $replacement) {
                 $row = expect($topic, $pattern, $subject, $replacement);
                 $key = key_of($row);
                 if (isset($reasons[$key])) $row['difference'] = $reasons[$key];
                 $kind = json_encode($row['matches']);
                 $kept[$kind] = ($kept[$kind] ?? 0) + 1;
-                $most = $row['matches'] === true ? (str_starts_with($topic, 'replacement') ? 99 : 3) : 1;
-                if ($kept[$kind] <= $most || isset($row['difference'])) {
+                $max = $row['matches'] === true ? (str_starts_with($topic, 'replacement') ? 99 : 3) : 1;
+                if ($kept[$kind] <= $max || isset($row['difference'])) {
                     $lines[$key] ??= json_encode($row, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_LINE_TERMINATORS);
                 }
             }
@@ -42,7 +43,7 @@ foreach (require __DIR__ . '/rows.php' as [$topic, $patterns, $subjects, $replac
 file_put_contents(TABLE, "[\n  " . implode(",\n  ", $lines) . "\n]\n");
 echo count($lines), " rows\n";
 
-/** All of them where replacements are the topic, else one after the other. */
+/** All replacements if they are the topic, otherwise one in turn. */
 function replacements_for(string $topic, array $replacements, int $turn): array
 {
     return str_starts_with($topic, 'replacement') ? $replacements : [$replacements[$turn % count($replacements)]];

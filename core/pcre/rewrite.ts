@@ -1,0 +1,121 @@
+import {
+  alternationOf,
+  childrenOf,
+  EMPTY_NODE,
+  mapChildren,
+  NEVER_MATCHES,
+  type Node,
+  removeCaptures,
+  sequenceOf,
+  someNode,
+} from './ast.ts'
+import { countPositions } from './compile-cost.ts'
+import { canMatchEmpty, isZeroWidth } from './node-properties.ts'
+import type { ParsedPattern } from './parse.ts'
+import { PatternError } from './pattern-error.ts'
+
+/**
+ * Rewrites a pattern so that it never matches the empty string, with the same order of preference. A mask
+ * ignores empty matches, and after an empty match PCRE searches for a non-empty one at the same position;
+ * searching with the rewritten pattern does both. Returns undefined if the pattern would grow too much.
+ */
+export function removeEmptyMatches(root: Node): Node | undefined {
+  if (!canMatchEmpty(root)) return root
+  return countEmptiable(root) > MAX_EMPTIABLE_NODES ? undefined : toNonEmpty(root)
+}
+
+/** The size of the rewritten pattern is quadratic in the number of nodes that can match the empty string. */
+const MAX_EMPTIABLE_NODES = 60
+
+function countEmptiable(node: Node): number {
+  return childrenOf(node).reduce((sum, child) => sum + countEmptiable(child), canMatchEmpty(node) ? 1 : 0)
+}
+
+function toNonEmpty(node: Node): Node {
+  if (!canMatchEmpty(node)) return node
+  switch (node.type) {
+    case 'sequence':
+      return toNonEmptySequence(node.parts)
+    case 'alternation':
+      return alternationOf(node.branches.map(toNonEmpty))
+    case 'capture':
+      return { ...node, body: toNonEmpty(node.body) }
+    case 'quantifier':
+      return node.max === 0 ? NEVER_MATCHES : { ...node, body: toNonEmpty(node.body), min: 1 }
+    case 'back-reference':
+    case 'atomic':
+      return node
+    default:
+      return NEVER_MATCHES
+  }
+}
+
+/** Either the first part consumes something, or it matches the empty string and one of the others does. */
+function toNonEmptySequence(parts: readonly Node[]): Node {
+  const [first, ...others] = parts
+  if (first === undefined) return NEVER_MATCHES
+  const rest = sequenceOf(others)
+  const firstEmpty = sequenceOf([toEmptyOnly(first), toNonEmpty(rest)])
+  if (isZeroWidth(first)) return firstEmpty
+  const firstNonEmpty = sequenceOf([toNonEmpty(first), rest])
+  return alternationOf(prefersEmpty(first) ? [firstEmpty, firstNonEmpty] : [firstNonEmpty, firstEmpty])
+}
+
+/** Rewrites a node so that it only matches the empty string. */
+function toEmptyOnly(node: Node): Node {
+  switch (node.type) {
+    case 'character':
+    case 'set':
+      return NEVER_MATCHES
+    case 'sequence':
+      return sequenceOf(node.parts.map(toEmptyOnly))
+    case 'alternation':
+      return alternationOf(node.branches.filter(canMatchEmpty).map(toEmptyOnly))
+    case 'capture':
+      return { ...node, body: toEmptyOnly(node.body) }
+    case 'quantifier':
+      return node.min === 0 ? EMPTY_NODE : toEmptyOnly(node.body)
+    default:
+      return node
+  }
+}
+
+/** Whether the node tries to match the empty string first. */
+function prefersEmpty(node: Node): boolean {
+  if (node.type === 'quantifier')
+    return node.greediness === 'lazy' && (node.min === 0 || prefersEmpty(node.body))
+  if (node.type === 'alternation') return node.branches[0] !== undefined && canMatchEmpty(node.branches[0])
+  return false
+}
+
+/**
+ * Replaces each subroutine call, such as `(?1)` or `(?&name)`, with the body of the called group. Throws a
+ * `PatternError` for recursion.
+ */
+export function expandCalls({ root, groupBodies }: ParsedPattern): Node {
+  return someNode(root, isSubroutineCall) ? expandNode(root, groupBodies, []) : root
+}
+
+/** Limits how much subroutine calls can enlarge a pattern. */
+const MAX_CALLED_POSITIONS = 2000
+
+function expandNode(node: Node, bodies: ReadonlyMap<number, Node>, callers: readonly number[]): Node {
+  if (node.type === 'capture') {
+    return { ...node, body: expandNode(node.body, bodies, [...callers, node.index]) }
+  }
+  if (node.type !== 'subroutine-call') return mapChildren(node, (child) => expandNode(child, bodies, callers))
+  const body = bodies.get(node.index)
+  if (body === undefined || callers.includes(node.index)) throw new PatternError('Recursion is not supported')
+  if (someNode(body, ({ type }) => type === 'back-reference'))
+    throw new PatternError('Calls of groups that contain back-references are not supported')
+  const expanded = removeCaptures(expandNode(body, bodies, [...callers, node.index]))
+  if (countPositions(expanded) > MAX_CALLED_POSITIONS)
+    throw new PatternError(
+      `A called group has more than ${MAX_CALLED_POSITIONS} elements once it is expanded`,
+    )
+  return expanded
+}
+
+function isSubroutineCall(node: Node): boolean {
+  return node.type === 'subroutine-call'
+}

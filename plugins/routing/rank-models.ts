@@ -1,0 +1,51 @@
+import type { Model } from '../../core/contract/index.ts'
+import { costOf } from '../../core/util/cost.ts'
+import type { Requirements } from './requirements.ts'
+import type { ScoreWeights } from './routing-catalog.ts'
+
+interface RankedModel {
+  readonly model: Model
+  /** 0 to 1. */
+  readonly score: number
+}
+
+/**
+ * Returns the candidates, best first; equal scores are ordered by id. Each figure is scaled to 0..1 between
+ * the worst and the best candidate: quality linearly, cost and latency logarithmically, because doubling a
+ * price is the same step from 1 to 2 as from 10 to 20.
+ */
+export function rankModels(
+  candidates: readonly Model[],
+  requirements: Requirements,
+  weights: ScoreWeights,
+  latencyOf: (model: Model) => number,
+): readonly RankedModel[] {
+  const usage = { input: requirements.inputTokens, output: requirements.outputTokens }
+  // The smallest number keeps the logarithm of a free model finite.
+  const cost = scaleBetween(candidates.map((model) => Math.log(costOf(model, usage) + Number.MIN_VALUE)))
+  const latency = scaleBetween(candidates.map((model) => Math.log(latencyOf(model))))
+  const quality = scaleBetween(candidates.map((model) => -model.quality))
+  const total = weights.cost + weights.quality + weights.latency
+  return candidates
+    .map((model, index) => {
+      const sum =
+        weights.cost * (cost[index] ?? 0) +
+        weights.quality * (quality[index] ?? 0) +
+        weights.latency * (latency[index] ?? 0)
+      return { model, score: sum / total }
+    })
+    .sort((a, b) => b.score - a.score || compareIds(a.model.id, b.model.id))
+}
+
+/** Compares code units, so that the order does not depend on the locale. */
+function compareIds(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}
+
+/** Scales the lowest figure to 1 and the highest to 0; equal figures are all 1. */
+function scaleBetween(figures: readonly number[]): readonly number[] {
+  const lowest = Math.min(...figures)
+  const span = Math.max(...figures) - lowest
+  return figures.map((figure) => (span === 0 ? 1 : 1 - (figure - lowest) / span))
+}
