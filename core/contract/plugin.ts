@@ -1,21 +1,21 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { ChatRequest } from './chat.ts'
-import type { Dialect, GatewayMiddleware, GatewayRouter, RequestObserver } from './context.ts'
-import type { GatewayError } from './errors.ts'
-import type { Appended, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
+import type { ErrorDefinition } from './errors.ts'
+import type { Appended, Author, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
 import type { Account, Exchange, Warning } from './exchange.ts'
+import type { Dialect, Endpoint, EndpointDescription, GatewayMiddleware, RequestObserver } from './http.ts'
 import type { JsonObject } from './json.ts'
 import type { Mode } from './rules.ts'
 
 /** Version of the plugin API (`Plugin`, `PluginParts`, `Host`). Incremented by breaking changes. */
-export const CONTRACT_VERSION = 1
+export const CONTRACT_VERSION = 2
 
 /** The default export of a plugin module. Plugins run in the order in which the settings list them. */
 export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
   /** Unique among the listed plugins. */
   readonly name: string
-  /** The `CONTRACT_VERSION` that the plugin was written for; default 1. */
+  /** The `CONTRACT_VERSION` that the plugin was written for. Plugins without it are for version 1. */
   readonly contract?: number
   /** Plugins that must be listed before this one. */
   readonly after?: readonly string[]
@@ -42,23 +42,19 @@ export interface PluginParts {
   decide?(exchange: Exchange): void | Promise<void>
   /** Inference endpoints by path. `POST` to a path runs the `inference` chain with this dialect. */
   readonly dialects?: Readonly<Record<string, Dialect>>
-  /** Adds endpoints for authenticated users. The `management` chain runs before them. */
-  routes?(router: GatewayRouter): void
-  /** Adds endpoints without authentication: no chain runs before them, the plugin must check the caller. */
-  publicRoutes?(router: GatewayRouter): void
+  /** The `management` chain runs before endpoints for users, and no chain before others. */
+  readonly endpoints?: readonly Endpoint[]
+  /** Error codes of the plugin's own: `new GatewayError({ code, status, type, message })`. */
+  readonly errorCodes?: Readonly<Record<string, ErrorDefinition>>
   /** Additional keys of `match_json` in routing rules. */
   readonly conditions?: readonly Condition[]
   /** Additional keys of `action_json` in routing rules. */
   readonly actions?: readonly Action[]
-  /** OpenAPI 3.1 path items by path, for `/openapi.json`. */
-  readonly openapi?: JsonObject
   /**
    * Called for every request on every listener when its response has ended, including requests that no chain
    * saw.
    */
   readonly observeRequest?: RequestObserver
-  /** Builds the error body of the plugin's routes; default: the general envelope. */
-  errorBody?(error: GatewayError): JsonObject
   /** Called at shutdown, in reverse order of the plugins. */
   close?(): Promise<void>
 }
@@ -73,11 +69,17 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
   readonly operators: OperatorRegistry
   /** Runs `decide` of all plugins in order. Complete when all plugins are set up. */
   decide(exchange: Exchange): Promise<void>
-  /** Returns the OpenAPI path items of all plugins. Complete when all plugins are set up. */
-  openapi(): readonly JsonObject[]
+  /** Returns all served endpoints and error codes. Complete when all plugins are set up. */
+  api(): ApiDescription
   readonly logger: Logger
   /** Registry of the metrics at `/metrics`. Label values must come from bounded sets. */
   readonly metrics: Registry
+}
+
+/** Everything that the gateway and its plugins serve. */
+export interface ApiDescription {
+  readonly endpoints: readonly EndpointDescription[]
+  readonly errorCodes: Readonly<Record<string, ErrorDefinition>>
 }
 
 /** Conditions and actions of routing rules, by name. */
@@ -137,13 +139,6 @@ export interface Action extends Operator {
   readonly combine: 'first' | 'all'
   /** Changes the draft. `value` is the stored value. */
   apply(value: unknown, draft: RoutingDraft): void
-}
-
-/** The author of a change, and the request that caused it, if any. */
-export interface Author {
-  /** A key id, `admin`, `cli` or `system`. */
-  readonly actor: string
-  readonly requestId?: string
 }
 
 /**

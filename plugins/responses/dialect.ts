@@ -6,7 +6,6 @@ import {
   type JsonObject,
   type Message,
 } from '../../core/contract/index.ts'
-import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
 import { chooseResponseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
 import {
   parseResponsesBody,
@@ -55,7 +54,7 @@ export function createResponsesDialect(
       const call = requireCall(ctx)
       return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
     },
-    errorBody: chatErrorBody,
+    errorStyle: 'openai',
   }
 }
 

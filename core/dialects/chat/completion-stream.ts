@@ -6,10 +6,10 @@ import {
   type ReplyEvent,
   type ReplyPart,
 } from '../../contract/index.ts'
+import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
 import { recordUsage, toStreamError } from '../reply-events.ts'
 import { decorateRecord, toCompletionToolCall, toCompletionUsage } from './completion.ts'
-import { chatErrorBody } from './error-body.ts'
 
 /**
  * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already
@@ -57,7 +57,7 @@ export async function* streamChatChunks(exchange: Exchange): AsyncGenerator<stri
     if (exchange.client.isAborted) return
     const heldRecord = held ? toSseRecord(held) : ''
     exchange.error = toStreamError(error)
-    yield `${heldRecord}${toSseRecord(chatErrorBody(exchange.error))}`
+    yield `${heldRecord}${toSseRecord(formatError(exchange.error, 'openai'))}`
   }
 }
 

@@ -2,7 +2,6 @@ import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '.
 import { compileParser } from '../../util/json-schema.ts'
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
-import { chatErrorBody } from './error-body.ts'
 import { chatRequestSchema } from './request-schema.ts'
 
 /** `POST /v1/chat/completions`. */
@@ -10,7 +9,7 @@ export const chatDialect: Dialect = {
   parseRequest: parseChatRequest,
   writeWhole: buildChatCompletion,
   writeStream: streamChatChunks,
-  errorBody: chatErrorBody,
+  errorStyle: 'openai',
 }
 
 const parseBody = compileParser<ChatRequest>(chatRequestSchema)

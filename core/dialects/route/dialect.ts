@@ -20,7 +20,7 @@ export const routeDialect: Dialect = {
   writeStream() {
     throw new GatewayError('internal_error', 'Direct routing does not support streaming.')
   },
-  errorBody: routeErrorBody,
+  errorStyle: 'route',
 }
 
 /** The body of `POST /route` (docs/api.md, "Direct routing"). Unknown fields are ignored. */
@@ -85,19 +85,4 @@ function toToolChoice(choice: string): string | JsonObject {
   return ['auto', 'none', 'required'].includes(choice)
     ? choice
     : { type: 'function', function: { name: choice } }
-}
-
-/** Builds a direct-routing error body with exactly the documented fields (docs/api.md, "Errors"). */
-function routeErrorBody(error: GatewayError): JsonObject {
-  const { message, type, wireCode: code, details } = error
-  if (error.code === 'firewall_blocked') return { error: { message, meta: details.meta } }
-  return {
-    error: {
-      type,
-      message,
-      code,
-      ...(details.param !== undefined && { param: details.param }),
-      ...(details.retryAfter !== undefined && { retry_after: details.retryAfter }),
-    },
-  }
 }
