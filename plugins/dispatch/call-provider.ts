@@ -5,9 +5,7 @@ import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { Provider } from '../../providers/shared/client.ts'
 import type { LatencyTracker } from '../../providers/shared/latency.ts'
 
-/**
- * Sends the request of an exchange to a target and sets the exchange's reply. Rejects with a `GatewayError`.
- */
+/** Sends the request of an exchange to a target and sets its reply. Rejects with a `GatewayError`. */
 export type CallProvider = (exchange: Exchange, target: Target) => Promise<void>
 
 export interface DispatchServices {
