@@ -2,8 +2,22 @@
 
 /** For metrics of plugins: `new Counter({ …, registers: [host.metrics] })`. */
 export { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-export type * from './chat.ts'
-export type * from './context.ts'
+export type {
+  ChatRequest,
+  ContentPart,
+  FinishReason,
+  Message,
+  NativeRecord,
+  RecordPattern,
+  Reply,
+  ReplyPart,
+  Tool,
+  ToolCall,
+  ToolStart,
+  Usage,
+} from './chat.ts'
+export { ReplyEvent } from './chat.ts'
+export * from './context.ts'
 export { type ErrorCode, type ErrorDetails, GatewayError } from './errors.ts'
 export * from './event-log.ts'
 export * from './exchange.ts'

@@ -7,7 +7,6 @@ import {
   type GatewayMiddleware,
   type JsonObject,
 } from '../contract/index.ts'
-import { startStreaming } from './sse-body.ts'
 
 type ErrorBody = NonNullable<GatewayContext['errorBody']>
 
@@ -35,7 +34,6 @@ export function handleErrors(logger: Logger, onHandled: (ctx: GatewayContext) =>
   return async (ctx, next) => {
     try {
       await next()
-      startStreaming(ctx)
     } catch (thrown) {
       if (ctx.client.isAborted) return
       const error = toGatewayError(thrown)
