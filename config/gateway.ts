@@ -6,6 +6,7 @@ import { EXPIRING_STREAMS } from '../core/events/streams.ts'
 import { buildSecurityHeaders } from '../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../core/http/server/hardened-server.ts'
 import { listen } from '../core/http/server/listen.ts'
+import { hasThirdPartyMiddleware } from '../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../core/process/retry.ts'
@@ -105,7 +106,10 @@ export async function startGateway(
       metrics: () => metrics.getMetricsAsJSON(),
     })
     await cluster?.takePorts()
-    const serverOptions = buildServerOptions(settings, logger)
+    const serverOptions = {
+      ...buildServerOptions(settings, logger),
+      exposesHeaders: hasThirdPartyMiddleware(pipeline.steps),
+    }
     const main = await listen(createApp(parts), settings.host, settings.port, serverOptions)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
     const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
@@ -138,7 +142,7 @@ async function importServingModules() {
   const [providers, plugins, app] = await Promise.all([
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
-    import('../core/http/app.ts'),
+    import('../core/pipeline/app.ts'),
   ])
   return { ...providers, ...plugins, ...app }
 }

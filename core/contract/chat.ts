@@ -92,16 +92,35 @@ export interface ToolStart {
   readonly extra_content?: JsonObject
 }
 
+/** Key of the native record of a reply event. Only the core and the adapters in this repository use it. */
+export const NATIVE: unique symbol = Symbol('native')
+
 /**
- * One record of a provider's reply: a stream event or a complete body. Providers that use the canonical
- * format also set `native`, so clients of that format receive every field the provider sent.
+ * One record of a reply: a stream event or a complete body. Events are immutable; `withParts` returns a
+ * changed one. A reply that no plugin changes is passed on to clients of the same format as the provider sent
+ * it, including fields that `parts` does not describe.
  */
-export interface ReplyEvent {
+export class ReplyEvent {
   readonly parts: readonly ReplyPart[]
-  /** The parsed record, in the canonical format. */
-  readonly native?: JsonObject
-  /** The JSON text that `native` was parsed from. */
-  readonly source?: string
+  declare readonly [NATIVE]?: NativeRecord
+
+  /** `native` is the provider's record, for providers whose format is the canonical one (OpenAI's chat). */
+  constructor(parts: readonly ReplyPart[], native?: NativeRecord) {
+    this.parts = parts
+    if (native !== undefined) this[NATIVE] = native
+  }
+
+  /** Returns an event with other parts. The provider's own record is dropped, so clients receive the parts. */
+  withParts(parts: readonly ReplyPart[]): ReplyEvent {
+    return new ReplyEvent(parts)
+  }
+}
+
+/** A provider's record in the canonical format. */
+export interface NativeRecord {
+  readonly record: JsonObject
+  /** The JSON text that `record` was parsed from. */
+  readonly source?: string | undefined
   /** The template that `source` shares with other records of the stream. */
   readonly pattern?: RecordPattern | undefined
 }
@@ -120,7 +139,7 @@ export interface RecordPattern {
 }
 
 /**
- * A provider's reply. A stream yields the events that arrived together as one batch. It is consumed at the
+ * A reply of a provider, or of a plugin that answers itself. A stream yields the events that arrived together as one batch. It is consumed at the
  * client's pace (backpressure) and throws a `GatewayError` if the provider fails after the stream has
  * started.
  */

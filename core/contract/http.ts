@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { DefaultState, Next, ParameterizedContext } from 'koa'
 import type { ChatRequest } from './chat.ts'
-import type { ErrorCode } from './errors.ts'
+import { type ErrorCode, GatewayError } from './errors.ts'
 import type { Author } from './event-log.ts'
-import type { Account, ClientConnection, Exchange, Plan } from './exchange.ts'
+import type { Account, ClientConnection, EndedExchange, Plan, RepliedExchange } from './exchange.ts'
 import {
   type JsonObject,
   type Static,
@@ -36,13 +36,32 @@ export interface GatewayFields {
   errorStyle?: ErrorStyle
   /** Set by the `auth` plugin. */
   account: Account
-  /** Set on inference endpoints once the body was read, before the first plugin that needs the request. */
-  exchange: Exchange
+  /** Set on inference endpoints once the body is read. */
+  exchange: EndedExchange
 }
 
 export type GatewayContext = ParameterizedContext<DefaultState, GatewayFields>
 
 export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => void | Promise<void>
+
+/** A request before its body is read; for the phase `admit`. */
+export interface Admission
+  extends Pick<
+    GatewayContext,
+    'requestId' | 'startedAt' | 'client' | 'endpoint' | 'method' | 'path' | 'headers' | 'req'
+  > {
+  /** Set by `auth`; undefined before. */
+  account?: Account
+  /** For headers of the response. */
+  readonly res: DefaultHeaders
+}
+
+/** Returns the authenticated caller. Throws if no plugin listed earlier has set it. */
+export function requireAccount({ account }: Pick<Admission, 'account'>): Account {
+  if (account !== undefined) return account
+  const message = 'No plugin authenticated the caller. Add "auth" to the list of plugins.'
+  throw new GatewayError('internal_error', message)
+}
 
 /** A client format: parses requests to the canonical form, and formats replies and errors. */
 export interface Dialect {
@@ -53,12 +72,12 @@ export interface Dialect {
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
   /** Returns the response body of a complete reply, as an object or as its JSON text. */
-  writeWhole(exchange: Exchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
+  writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /**
-   * Yields complete SSE records, several per string if they arrived together. Ends with an error record;
-   * never throws.
+   * Yields complete SSE records, several per string if they arrived together. If the reply fails, ends with
+   * an error record instead of throwing.
    */
-  writeStream(exchange: Exchange, ctx: GatewayContext): AsyncIterable<string>
+  writeStream(exchange: RepliedExchange, ctx: GatewayContext): AsyncIterable<string>
   readonly errorStyle: ErrorStyle
   /** Describes the endpoint in `/openapi.json`. */
   readonly description?: InferenceDescription
@@ -89,7 +108,7 @@ export interface EndedRequest {
   /** Undefined if the caller was not authenticated. */
   readonly account: Account | undefined
   /** Undefined on endpoints other than inference, and if the request could not be parsed. */
-  readonly exchange: Exchange | undefined
+  readonly exchange: EndedExchange | undefined
 }
 
 /** Called once per request, on the hot path. */

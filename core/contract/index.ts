@@ -2,7 +2,21 @@
 
 /** For metrics of plugins: `new Counter({ …, registers: [host.metrics] })`. */
 export { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-export type * from './chat.ts'
+export type {
+  ChatRequest,
+  ContentPart,
+  FinishReason,
+  Message,
+  NativeRecord,
+  RecordPattern,
+  Reply,
+  ReplyPart,
+  Tool,
+  ToolCall,
+  ToolStart,
+  Usage,
+} from './chat.ts'
+export { ReplyEvent } from './chat.ts'
 export {
   type CustomError,
   ERROR_CODES,

@@ -1,11 +1,25 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import type { ChatRequest } from './chat.ts'
+import type { ChatRequest, Reply, ReplyEvent } from './chat.ts'
 import type { ErrorDefinition } from './errors.ts'
 import type { Appended, Author, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
-import type { Account, Exchange, Warning } from './exchange.ts'
-import type { Dialect, Endpoint, EndpointDescription, GatewayMiddleware, RequestObserver } from './http.ts'
-import type { JsonObject } from './json.ts'
+import type {
+  Account,
+  EndedExchange,
+  Exchange,
+  RepliedExchange,
+  ReplyingExchange,
+  Warning,
+} from './exchange.ts'
+import type {
+  Admission,
+  Dialect,
+  Endpoint,
+  EndpointDescription,
+  GatewayMiddleware,
+  RequestObserver,
+} from './http.ts'
+import type { JsonObject, MaybePromise } from './json.ts'
 import type { Mode } from './rules.ts'
 
 /** Version of the plugin API (`Plugin`, `PluginParts`, `Host`). Incremented by breaking changes. */
@@ -15,14 +29,12 @@ export const CONTRACT_VERSION = 2
 export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
   /** Unique among the listed plugins. */
   readonly name: string
-  /** The `CONTRACT_VERSION` that the plugin was written for. Plugins without it are for version 1. */
+  /** The `CONTRACT_VERSION` that the plugin was written for: 2. Default 1, which is no longer supported. */
   readonly contract?: number
-  /** Plugins that must be listed before this one. */
+  /** Plugins that must be listed, before this one. */
   readonly after?: readonly string[]
-  /** Requests that the middleware runs for; default `inference`. */
-  readonly applies?: 'inference' | 'management' | 'all'
-  /** `headers`: the middleware may run before the body is read. Default `request`. */
-  readonly needs?: 'headers' | 'request'
+  /** Plugins that must be listed after this one, if they are listed. */
+  readonly before?: readonly string[]
   /** JSON schema of the options; if undefined, the plugin takes no options. */
   readonly options?: JsonObject
   /** The plugin's own event types, and the state built from them. */
@@ -31,18 +43,44 @@ export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
   setup(options: JsonObject, host: Host<State, Event>): PluginParts | Promise<PluginParts>
 }
 
-/** The result of `Plugin.setup`. All parts are optional. */
+/**
+ * The result of `Plugin.setup`. All parts are optional. An inference request passes the phases `admit`,
+ * `decide`, `reply` and `inspect`; in each phase the plugins run in the order in which they are listed.
+ */
 export interface PluginParts {
-  readonly middleware?: GatewayMiddleware
   /**
-   * Changes or rejects an inference request before it is sent to a provider. Must have no effect except on
-   * the exchange, because simulations call it, too. Runs before the plugin's middleware. Throw a
-   * `GatewayError` to reject the request.
+   * Admits a request before its body is read; throw a `GatewayError` to reject it. Runs for inference
+   * endpoints and for endpoints of authenticated callers.
    */
-  decide?(exchange: Exchange): void | Promise<void>
-  /** Inference endpoints by path. `POST` to a path runs the `inference` chain with this dialect. */
+  admit?(request: Admission): MaybePromise<void>
+  /**
+   * Changes or rejects an inference request before it is answered. Must have no effect except on the
+   * exchange, because simulations call it, too. Throw a `GatewayError` to reject the request.
+   */
+  decide?(exchange: Exchange): MaybePromise<void>
+  /**
+   * Answers an inference request, or calls `next` for the reply of the plugins listed later; `dispatch`, which
+   * calls the provider, must be the last of them. Call `next` at most once.
+   */
+  reply?(exchange: ReplyingExchange, next: () => Promise<Reply>): MaybePromise<Reply>
+  /**
+   * Called when the reply has started, before anything is sent to the client. Returns a transform that every
+   * event of the reply passes, whole or streamed; undefined to leave the reply as it is.
+   */
+  inspect?(exchange: RepliedExchange): ReplyTransform | undefined
+  /**
+   * Called if an inference request fails after its body was parsed and before its reply is sent. The error
+   * response waits for it. `error` is usually a `GatewayError`.
+   */
+  rejected?(exchange: EndedExchange, error: unknown): MaybePromise<void>
+  /**
+   * Plain Koa middleware, such as a published package. Runs with the `admit` functions, in the listed order;
+   * after `await next()` it sees the response: headers, and the body as an object or a `Readable`.
+   */
+  readonly middleware?: GatewayMiddleware
+  /** Inference endpoints by path, each for `POST` requests in the format of its dialect. */
   readonly dialects?: Readonly<Record<string, Dialect>>
-  /** The `management` chain runs before endpoints for users, and no chain before others. */
+  /** `admit` of all plugins runs before endpoints for users. */
   readonly endpoints?: readonly Endpoint[]
   /** Error codes of the plugin's own: `new GatewayError({ code, status, type, message })`. */
   readonly errorCodes?: Readonly<Record<string, ErrorDefinition>>
@@ -50,13 +88,22 @@ export interface PluginParts {
   readonly conditions?: readonly Condition[]
   /** Additional keys of `action_json` in routing rules. */
   readonly actions?: readonly Action[]
-  /**
-   * Called for every request on every listener when its response has ended, including requests that no chain
-   * saw.
-   */
-  readonly observeRequest?: RequestObserver
+  /** Called for every request on every listener when its response has ended, including rejected requests. */
+  readonly observe?: RequestObserver
   /** Called at shutdown, in reverse order of the plugins. */
   close?(): Promise<void>
+}
+
+/**
+ * Transforms the events of one reply, in order. A whole reply is one event. The provider's usage, finish
+ * reason and errors are recorded before transforms see them. A transform that throws ends the reply with an
+ * error; nothing that it has held back is sent.
+ */
+export interface ReplyTransform {
+  /** Returns the events to send in place of an event: none holds it back or drops it. */
+  transform(event: ReplyEvent): MaybePromise<readonly ReplyEvent[]>
+  /** Called after the last event. Returns the events that were held back. */
+  flush?(): MaybePromise<readonly ReplyEvent[]>
 }
 
 /** Services of the gateway for a plugin. */

@@ -12,7 +12,6 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
-import { startStreaming } from './sse-body.ts'
 
 /** Builds the body of an error response (docs/api.md, "Errors"). */
 export function formatError(error: GatewayError, style: ErrorStyle = 'general'): JsonObject {
@@ -111,7 +110,6 @@ export function handleErrors(
   return async (ctx, next) => {
     try {
       await next()
-      startStreaming(ctx)
     } catch (thrown) {
       if (ctx.client.isAborted) return
       const error = toGatewayError(thrown)

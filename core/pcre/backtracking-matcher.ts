@@ -8,9 +8,7 @@ import { removeEmptyMatches } from './rewrite.ts'
 import { runWithTimeout } from './run-with-timeout.ts'
 import { type RegExpSource, toRegExpSource } from './to-regexp.ts'
 
-/**
- * Creates a matcher on V8's `RegExp`. Throws a `PatternError` if the pattern would take too long to compile.
- */
+/** Creates a matcher on V8's `RegExp`. Throws a `PatternError` if the pattern is too large to compile. */
 export function createBacktrackingMatcher(root: Node): EngineMatcher {
   if (!isQuickToCompileInV8(root)) throw new PatternError('The pattern is too large to compile')
   const sticky = startsAtSearchStart(root) ? 'y' : ''

@@ -8,9 +8,7 @@ import type { Re2Source } from './to-re2.ts'
 
 interface Re2MatcherOptions {
   readonly re2Source: Re2Source
-  /**
-   * Translates the pattern without its empty matches, for replacing; undefined if RE2 cannot express that.
-   */
+  /** Translates the pattern without its empty matches; undefined if RE2 cannot express that. */
   readonly buildNonEmptySource: () => Re2Source | undefined
   /** See `countPositions`. */
   readonly positions: number
@@ -85,9 +83,7 @@ const MAX_EVENT_LOOP_MS = 2
  */
 const MAX_MS_PER_STEP = 8e-6
 
-/**
- * A result of this many characters, with every single character replaced, takes a few milliseconds to build.
- */
+/** Characters of a result with every single character replaced; building it takes a few milliseconds. */
 const MAX_RESULT_LENGTH = 4_000_000
 
 function isResultBounded(text: string, replacement: Replacement): boolean {

@@ -6,9 +6,7 @@ export function literalReplacement(text: string): Replacement {
   return [text]
 }
 
-/**
- * Parses a replacement as `preg_replace` does: `$1`, `${1}` and `\1` are groups; `\\` and `\$` are escapes.
- */
+/** Parses a replacement like `preg_replace`: `$1`, `${1}` and `\1` are groups; `\\` and `\$` are escapes. */
 export function parseReplacement(text: string): Replacement {
   const parts: (string | number)[] = []
   let position = 0

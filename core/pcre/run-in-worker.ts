@@ -17,7 +17,7 @@ export interface Re2WorkerData {
   readonly status: Int32Array
 }
 
-export const WORKER_BUSY = 0
+const WORKER_BUSY = 0
 export const WORKER_IDLE = 1
 
 interface Re2Worker extends Re2WorkerData {

@@ -1,4 +1,4 @@
-import type { Node, Quantifier, SetItem } from './ast.ts'
+import type { AssertionKind, Node, Quantifier, SetItem } from './ast.ts'
 import { canMatchEmpty, hasSingleMatch } from './node-properties.ts'
 
 /** A pattern in RE2's syntax that needs no flags. */
@@ -94,7 +94,7 @@ class Re2Emitter {
     return source + (exceedsLimit ? '*' : formatQuantifier(min, max)) + (greediness === 'lazy' ? '?' : '')
   }
 
-  private emitAssertion(kind: Extract<Node, { type: 'assertion' }>['kind'], context: EmitContext): string {
+  private emitAssertion(kind: AssertionKind, context: EmitContext): string {
     switch (kind) {
       case 'text-start':
         return '\\A'
@@ -112,6 +112,7 @@ class Re2Emitter {
       case 'not-word-boundary':
         return '\\B'
       case 'search-start':
+        // Only the first search starts at the start of the text.
         return this.approximate('\\A')
       case 'unicode-word-boundary':
       case 'not-unicode-word-boundary':

@@ -27,11 +27,15 @@ export function parsePluginParts(parts: unknown): PluginParts {
 }
 
 const FUNCTIONS = [
-  'middleware',
+  'admit',
   'decide',
+  'reply',
+  'inspect',
+  'rejected',
+  'middleware',
   'routes',
   'publicRoutes',
-  'observeRequest',
+  'observe',
   'errorBody',
   'close',
 ] as const

@@ -12,7 +12,6 @@ export function createAudit(services: AuditServices): Plugin {
   return {
     name: 'audit',
     after: ['auth', 'plan', 'firewall', 'routing'],
-    applies: 'management',
     setup: (_, host) => ({
       routes(router) {
         addHistoryRoutes(router, '/v1/routing-rules', services.kinds.routing, services)

@@ -1,16 +1,21 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { GatewayError, type GatewayMiddleware } from '../../core/contract/index.ts'
+import {
+  type Admission,
+  GatewayError,
+  type GatewayMiddleware,
+  type MaybePromise,
+} from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 
 /**
- * Sets `ctx.account` to the account of the request's API key. Responds with 401 to a missing or invalid key,
+ * Sets `account` of the request to the account of the request's API key. Responds with 401 to a missing or invalid key,
  * and with 429 to invalid keys from an address over its failure limit. Valid keys are accepted from such an
  * address: they cannot be guessed, and other users may share the address.
  */
-export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimiter): GatewayMiddleware {
-  return (ctx, next) => {
-    const key = bearerTokenOf(ctx.headers.authorization)
+export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimiter) {
+  return (request: Admission): MaybePromise<void> => {
+    const key = bearerTokenOf(request.headers.authorization)
     if (key === undefined) {
       throw new GatewayError(
         'invalid_api_key',
@@ -23,10 +28,9 @@ export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimit
         'invalid_api_key',
         'Invalid API key: unknown or revoked. Send a valid key as "Authorization: Bearer <API_KEY>".',
       )
-      return throwResolved(authFailures.recordFailure('api', ctx.req, error))
+      return throwResolved(authFailures.recordFailure('api', request.req, error))
     }
-    ctx.account = account
-    return next()
+    request.account = account
   }
 }
 

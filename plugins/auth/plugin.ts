@@ -18,10 +18,8 @@ interface AuthServices {
 export function createAuth({ accounts, commands, authFailures, adminGuard }: AuthServices): Plugin {
   return {
     name: 'auth',
-    applies: 'all',
-    needs: 'headers',
     setup: () => ({
-      middleware: requireApiKey(accounts, authFailures),
+      admit: requireApiKey(accounts, authFailures),
       ...(adminGuard !== undefined && { openapi: adminPaths }),
       publicRoutes(router) {
         if (adminGuard !== undefined) addAdminRoutes(router, accounts, commands, adminGuard)

@@ -83,9 +83,7 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
   },
 }
 
-/**
- * Parses the fields that are present. Throws 400 for the first one, in the order of `FIELDS`, with an issue.
- */
+/** Parses the fields that are present. Throws 400 for the first field that is missing or invalid. */
 function parseContent(body: JsonObject, isNew: boolean): JsonObject {
   const { values, issues, missing } = parseFields(FIELDS, body)
   for (const { name } of FIELDS) {

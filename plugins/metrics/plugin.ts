@@ -48,7 +48,7 @@ export function createMetrics(services: MetricsServices): Plugin {
       if (listener) logger.info({ url: `${listener.url}/metrics` }, 'metrics endpoint listening')
       const isOnMain = exposedAt === 'main' && adminGuard !== undefined
       return {
-        observeRequest(request) {
+        observe(request) {
           for (const observe of observers) observe(request)
         },
         ...(isOnMain && { openapi: metricsPaths }),

@@ -1,4 +1,10 @@
-import { type Exchange, type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
+import {
+  type Admission,
+  type Exchange,
+  GatewayError,
+  type Plugin,
+  requireAccount,
+} from '../../core/contract/index.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 
 /** Endpoints that require a paid plan (docs/api.md, "Authentication"). */
@@ -9,21 +15,19 @@ export function createPlan(): Plugin {
   return {
     name: 'plan',
     after: ['auth'],
-    applies: 'all',
     setup: () => ({
       decide(exchange) {
         if (exchange.account.plan === 'free') suspendRules(exchange)
       },
-      middleware(ctx, next) {
-        if (ctx.account.plan === 'free') refusePaidEndpoint(ctx)
-        return next()
+      admit(request) {
+        if (requireAccount(request).plan === 'free') refusePaidEndpoint(request)
       },
     }),
   }
 }
 
-function refusePaidEndpoint(ctx: GatewayContext): void {
-  if (!PAID_PATHS.test(ctx.path)) return
+function refusePaidEndpoint({ path }: Admission): void {
+  if (!PAID_PATHS.test(path)) return
   throw new GatewayError('plan_required', 'Custom routing and firewall rules require a paid plan.')
 }
 

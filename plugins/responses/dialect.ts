@@ -63,7 +63,7 @@ export interface ActiveCalls {
   /** Adds the call of a request until its response has ended or the client has disconnected. */
   add(ctx: GatewayContext, call: ResponsesCall): void
   /** Returns the call of a request; undefined for requests of other endpoints. */
-  get(ctx: GatewayContext): ResponsesCall | undefined
+  get(request: Pick<GatewayContext, 'state'>): ResponsesCall | undefined
   isRunning(responseKey: string, userId: number): boolean
 }
 
@@ -75,7 +75,7 @@ export function createActiveCalls(): ActiveCalls {
       userIds.set(call.responseKey, ctx.account.userId)
       ctx.client.onClose(() => userIds.delete(call.responseKey))
     },
-    get: (ctx) => ctx.state[CALL_STATE_KEY],
+    get: ({ state }) => state[CALL_STATE_KEY],
     isRunning: (responseKey, userId) => userIds.get(responseKey) === userId,
   }
 }

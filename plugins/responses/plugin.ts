@@ -17,13 +17,9 @@ export function createResponses(log: EventLog, retentionDays: number): Plugin {
       const activeCalls = createActiveCalls()
       const recorder = createResponseRecorder(store, logger)
       return {
-        middleware(ctx, next) {
-          const call = activeCalls.get(ctx)
-          if (call === undefined) return next()
-          return next().catch(async (error) => {
-            await recorder.recordFailure(ctx.exchange, call, error)
-            throw error
-          })
+        async rejected(exchange, error) {
+          const call = activeCalls.get(exchange)
+          if (call !== undefined) await recorder.recordFailure(exchange, call, error)
         },
         dialects: { '/v1/responses': createResponsesDialect(store, activeCalls, recorder) },
         routes: (router) => addResponseRoutes(router, store, activeCalls),

@@ -56,10 +56,7 @@ function requireFor(op: Operation['op'], required: readonly string[]): JsonObjec
 
 const parseBatchBody = createLazyParser<{ operations: readonly Operation[] }>(batchSchema)
 
-/**
- * Parses the body of `POST /v1/rules/batch` into changes. Throws a `GatewayError` that names the invalid
- * operation.
- */
+/** Parses the body of `POST /v1/rules/batch`. Throws a `GatewayError` that names the invalid operation. */
 export function parseBatch(
   body: JsonObject,
   commands: RuleCommandSet,

@@ -22,7 +22,7 @@ export function addRuleRoutes(router: GatewayRouter, path: string, services: Rul
   const { createCommands, history } = services
   const commandsOf = (ctx: GatewayContext) => createCommands(ctx.account.userId)
 
-  /** The commands on the rules as of the moment in the query, on the current rules without one. */
+  /** Commands on the rules as of the time or position in `as_of`; on the current rules without it. */
   async function commandsAsOf(ctx: GatewayContext): Promise<RuleCommands> {
     const { userId } = ctx.account
     const { as_of } = ctx.query

@@ -10,7 +10,6 @@ export function createRules(commands: RuleCommandSet, services: RuleServices): P
   return {
     name: 'rules',
     after: ['auth', 'plan'],
-    applies: 'management',
     setup: () => ({
       openapi: batchPaths,
       routes(router) {

@@ -1,4 +1,4 @@
-import { GatewayError, type Plugin } from '../../core/contract/index.ts'
+import { type EndedExchange, GatewayError, type Plugin } from '../../core/contract/index.ts'
 import { REQUEST_ID_LENGTH } from '../../core/util/ids.ts'
 import { requestsPaths } from '../openapi/inference.ts'
 import { RecentEntries } from './recent-entries.ts'
@@ -22,19 +22,16 @@ export function createTrace(shared?: SharedRecords): Plugin {
     setup(options) {
       const capacity = Number(options.kept_requests ?? DEFAULT_KEPT_REQUESTS)
       const records = new RecentEntries<RequestRecord>(capacity, REQUEST_ID_LENGTH)
+      const record = (exchange: EndedExchange, error?: unknown) =>
+        records.add(exchange.id, new RequestRecord(exchange, Date.now(), error))
       shared?.offer((requestId) => toSummary(records.find(requestId)))
       return {
-        middleware({ exchange }, next) {
-          const record = (error?: unknown) =>
-            records.add(exchange.id, new RequestRecord(exchange, Date.now(), error))
-          return next().then(
-            () => record(),
-            (error) => {
-              record(error)
-              throw error
-            },
-          )
+        // Before the response is sent, so that its recipient can look the request up immediately.
+        inspect(exchange) {
+          record(exchange)
+          return undefined
         },
+        rejected: record,
         openapi: requestsPaths,
         routes(router) {
           router.get('/v1/requests/:id', async (ctx) => {

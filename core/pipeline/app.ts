@@ -1,34 +1,22 @@
 import Router from '@koa/router'
-import type Koa from 'koa'
-import compose from 'koa-compose'
+import Koa from 'koa'
 import type { Logger } from 'pino'
-import {
-  type Account,
-  type Dialect,
-  GatewayError,
-  type GatewayMiddleware,
-  type GatewayRouter,
-} from '../contract/index.ts'
+import { type Dialect, GatewayError, type GatewayMiddleware, type GatewayRouter } from '../contract/index.ts'
 import { chatDialect } from '../dialects/chat/dialect.ts'
 import { routeDialect } from '../dialects/route/dialect.ts'
-import { composeChain } from '../pipeline/chain.ts'
-import type { PluginStep } from '../pipeline/set-up.ts'
+import { identifyRequest } from '../http/client-connection.ts'
+import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
+import { errorEnvelope, handleErrors, logResponseErrors, setErrorBody } from '../http/errors.ts'
+import { addProbeRoutes } from '../http/probes.ts'
+import { createBodyReader } from '../http/read-body.ts'
+import { logRequests, notifyObservers } from '../http/request-observers.ts'
+import { createRouteRegistry, type RouteRegistry } from '../http/route-registry.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { identifyRequest } from './client-connection.ts'
-import { type CorsSettings, createCorsMiddleware } from './cors.ts'
-import { errorEnvelope, handleErrors, logResponseErrors, setErrorBody } from './errors.ts'
-import { type CallerSnapshot, createExchangeReader, createReplySender } from './inference.ts'
-import { addProbeRoutes } from './probes.ts'
-import { createBodyReader } from './read-body.ts'
-import { logRequests, notifyObservers } from './request-observers.ts'
-import { createRouteRegistry, type RouteRegistry } from './route-registry.ts'
-import { UnwatchedKoa } from './unwatched-koa.ts'
+import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
+import { composeInference, type InferenceParts } from './inference.ts'
+import type { PluginStep } from './set-up.ts'
 
-export interface AppParts {
-  readonly steps: readonly PluginStep[]
-  readonly snapshotCaller: (account: Account) => CallerSnapshot
-  /** Maximum size of a request body, in bytes. */
-  readonly bodyLimit: number
+export interface AppParts extends InferenceParts {
   readonly cors: CorsSettings
   readonly logger: Logger
   /** Returns why the process must not receive traffic; undefined if it may. */
@@ -45,16 +33,15 @@ export function createApp(parts: AppParts): Koa {
   addProbeRoutes(router, parts)
   const registry = createRouteRegistry()
   const inferenceRoutes = new Map<string, GatewayMiddleware>()
-  const addInferenceRoute = (path: string, dialect: Dialect, isBuiltIn: boolean) => {
-    const handle = composeInference(dialect, isBuiltIn, parts)
+  const addInferenceRoute = (path: string, dialect: Dialect) => {
+    const handle = composeInference(dialect, parts)
     inferenceRoutes.set(path, handle)
     router.post(path, handle)
   }
-  addInferenceRoute('/v1/chat/completions', chatDialect, true)
+  addInferenceRoute('/v1/chat/completions', chatDialect)
   registry.register('the gateway', router)
-  for (const { plugin, parts: pluginParts, isBuiltIn } of steps) {
-    for (const [path, dialect] of Object.entries(pluginParts.dialects ?? {}))
-      addInferenceRoute(path, dialect, isBuiltIn)
+  for (const { plugin, parts: pluginParts } of steps) {
+    for (const [path, dialect] of Object.entries(pluginParts.dialects ?? {})) addInferenceRoute(path, dialect)
     registry.register(titleOf(plugin), router)
   }
 
@@ -66,7 +53,7 @@ export function createApp(parts: AppParts): Koa {
         app.use(createPluginRouter(titleOf(plugin), addRoutes, middleware, registry))
     }
     add(pluginParts.publicRoutes, [errorBody, readBody])
-    add(pluginParts.routes, [errorBody, ...composeChain('management', steps, [readBody])])
+    add(pluginParts.routes, [errorBody, ...composeAdmission(steps), readBody])
   }
   app.use(rejectUnmatched)
   return app
@@ -76,30 +63,11 @@ export function createApp(parts: AppParts): Koa {
 export function createRouteApp(parts: AppParts): Koa {
   const router: GatewayRouter = new Router()
   addProbeRoutes(router, parts)
-  const handle = composeInference(routeDialect, true, parts)
+  const handle = composeInference(routeDialect, parts)
   router.post('/route', handle)
   const app = createBaseApp(parts, router, new Map([['/route', handle]]))
   app.use(rejectUnmatched)
   return app
-}
-
-/**
- * Composes the middleware of one inference endpoint: error format, plugin chain, reply. Composed once here,
- * because the router would compose it again for every request.
- */
-function composeInference(
-  dialect: Dialect,
-  isBuiltIn: boolean,
-  { steps, snapshotCaller, bodyLimit }: AppParts,
-): GatewayMiddleware {
-  const readRequest = [createBodyReader(bodyLimit), createExchangeReader(dialect, snapshotCaller)]
-  const hasExternalCode =
-    !isBuiltIn || steps.some((step) => !step.isBuiltIn && step.parts.middleware !== undefined)
-  return compose([
-    setErrorBody(dialect.errorBody),
-    ...composeChain('inference', steps, readRequest),
-    createReplySender(dialect, hasExternalCode),
-  ])
 }
 
 /** Creates an application with the middleware that every request passes first, and the given routes. */
@@ -108,13 +76,14 @@ function createBaseApp(
   router: GatewayRouter,
   inferenceRoutes: ReadonlyMap<string, GatewayMiddleware>,
 ): Koa {
-  const app = new UnwatchedKoa()
+  const app = new Koa()
   logResponseErrors(app, logger)
-  const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observeRequest ?? [])]
+  const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observe ?? [])]
   app.use(identifyRequest as Koa.Middleware)
   app.use(handleErrors(logger, notifyObservers(observers, logger)) as Koa.Middleware)
   if (cors.origins.length > 0) app.use(createCorsMiddleware(cors) as Koa.Middleware)
-  app.use(dispatchInference(inferenceRoutes) as Koa.Middleware)
+  // Third-party middleware expects the fields that the router sets on the context.
+  if (!hasThirdPartyMiddleware(steps)) app.use(dispatchInference(inferenceRoutes) as Koa.Middleware)
   app.use(router.routes() as Koa.Middleware)
   return app
 }
