@@ -68,18 +68,22 @@ export async function startGateway(
       broadcastPosition: cluster?.broadcastPosition,
     })
     opened.push(state)
-    const { openProviders, createBuiltInPlugins, createApp, createRouteApp } = await loading
+    const { openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } = await loading
     const providers = await openProviders(settings, cluster?.sandboxUrl)
     opened.push(providers)
     const operators = createOperatorRegistry()
     const authFailures = openAuthFailureLimiter(settings, metrics, logger)
     opened.push(authFailures)
     const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, cluster)
+    const authenticateOperator = settings.admin_key
+      ? requireAdminKey(settings.admin_key, authFailures)
+      : undefined
     const host = {
       log: state.log,
       logger,
       operators,
       metrics,
+      hasOperators: authenticateOperator !== undefined,
       openEvents: (plugins: readonly Plugin[]) => openPluginEventStores(plugins, { ...state, logger, retry }),
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
@@ -91,6 +95,7 @@ export async function startGateway(
       snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
       cors: settings.cors,
+      authenticateOperator,
       logger,
       whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.subscription.state,
@@ -139,12 +144,13 @@ export async function startGateway(
 
 /** Imports most of the code while the threads of the event log start. */
 async function importServingModules() {
-  const [providers, plugins, app] = await Promise.all([
+  const [providers, plugins, operators, app] = await Promise.all([
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
+    import('../plugins/auth/authenticate.ts'),
     import('../core/pipeline/app.ts'),
   ])
-  return { ...providers, ...plugins, ...app }
+  return { ...providers, ...plugins, ...operators, ...app }
 }
 
 async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {

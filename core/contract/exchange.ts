@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { DefaultState } from 'koa'
 import type { ChatRequest, FinishReason, Reply, Usage } from './chat.ts'
-import type { ErrorCode, GatewayError } from './errors.ts'
+import type { GatewayError } from './errors.ts'
 import type { Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 import type { Model, Target } from './provider.ts'
@@ -99,7 +99,7 @@ export interface RuleTraceEntry {
 export interface Attempt {
   readonly target: Target
   /** `ok`, the error code, or `cancelled` if the client disconnected. */
-  readonly outcome: 'ok' | 'cancelled' | ErrorCode
+  readonly outcome: string
   /** `performance.now()` when the request was sent. */
   readonly startedAt: number
   /** Milliseconds until the complete reply, the first events of a stream, or the error. */

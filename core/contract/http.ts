@@ -48,7 +48,7 @@ export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => void | Prom
 export interface Admission
   extends Pick<
     GatewayContext,
-    'requestId' | 'startedAt' | 'client' | 'endpoint' | 'method' | 'path' | 'headers' | 'req'
+    'requestId' | 'startedAt' | 'client' | 'endpoint' | 'access' | 'method' | 'path' | 'headers' | 'req'
   > {
   /** Set by `auth`; undefined before. */
   account?: Account
@@ -63,10 +63,16 @@ export function requireAccount({ account }: Pick<Admission, 'account'>): Account
   throw new GatewayError('internal_error', message)
 }
 
+/** A request whose body is read, for parsers. */
+export type RequestContext = Pick<
+  GatewayContext,
+  'requestId' | 'startedAt' | 'client' | 'headers' | 'state' | 'account'
+>
+
 /** A client format: parses requests to the canonical form, and formats replies and errors. */
 export interface Dialect {
   /** Throws a `GatewayError` (400) that names the invalid parameter. */
-  parseRequest(body: JsonObject, ctx: GatewayContext): ChatRequest | Promise<ChatRequest>
+  parseRequest(body: JsonObject, ctx: RequestContext): ChatRequest | Promise<ChatRequest>
   /** Returns the models to try before automatic routing, best first. */
   parsePreferences?(body: JsonObject): readonly string[]
   /** Names of request fields that the endpoint fills in when the caller omits them. */
@@ -201,8 +207,8 @@ export interface EndpointCall<CallAccess = Access, Params = unknown, Query = unk
 export interface Endpoint extends EndpointDescription {
   /** Validates the body in place of its schema. Returns `call.body`. */
   parseBody?(body: JsonObject): unknown
-  /** Returns the error for a path parameter of the wrong form; by default a 404 that names the path. */
-  notFound?(param: string): Error
+  /** Returns the 404 for a path parameter that does not match its schema; by default it names the path. */
+  notFound?(text: string): GatewayError
   handle(call: EndpointCall): EndpointResponse | Promise<EndpointResponse>
 }
 
@@ -257,7 +263,9 @@ export function operator(role: OperatorRole) {
   return { type: 'operator', role } as const
 }
 
-/** The `{data: …}` envelope of a successful result. */
+/** The `{data: …}` envelope of a successful result. Named after its content in generated clients. */
 export function data<Schema extends TSchema>(schema: Schema) {
-  return Type.Object({ data: schema })
+  const name = schema.$id ?? (schema.items as TSchema | undefined)?.$id
+  const $id = name && `${name}${schema.$id === undefined ? 'List' : 'Result'}`
+  return Type.Object({ data: schema }, { ...($id && { $id }), description: 'The result.' })
 }

@@ -1,30 +1,39 @@
 import {
+  type Endpoint,
   type EndpointDescription,
   GatewayError,
   isOptional,
-  type JsonObject,
   StrictObject,
   type TProperties,
   type TSchema,
 } from '../contract/index.ts'
-import { createLazyParser } from '../util/json-schema.ts'
+import { createLazyParser, createLazyTypeGuard } from '../util/json-schema.ts'
+import { requireJsonObject } from './read-body.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * Returns a parser of path parameters. It returns undefined for values that do not match their schema.
+ * Returns a parser of path parameters. Throws the endpoint's 404 for a value that does not match its schema:
+ * nothing can have such an id.
  */
-export function createParamsParser({ params = {} }: EndpointDescription) {
-  const isValid = createLazyParser(StrictObject(params))
-  return (texts: Readonly<Record<string, string>>): Values | undefined => {
-    const values = mapValues(texts, (text, name) => parseText(params[name], text))
-    try {
-      isValid(values)
-      return values
-    } catch {
-      return undefined
+export function createParamsParser({ params = {}, notFound }: Pick<Endpoint, 'params' | 'notFound'>) {
+  const guards = Object.entries(params).map(
+    ([name, schema]) => [name, schema, createLazyTypeGuard<unknown>(schema)] as const,
+  )
+  return (texts: Readonly<Record<string, string>>, path: string): Values => {
+    const values: Record<string, unknown> = {}
+    for (const [name, schema, isValid] of guards) {
+      const text = texts[name] ?? ''
+      values[name] = parseText(schema, text)
+      if (!isValid(values[name])) throw notFound?.(text) ?? pathNotFoundError(path)
     }
+    return values
   }
+}
+
+/** The 404 for a path that nothing is served at. */
+export function pathNotFoundError(path: string): GatewayError {
+  return new GatewayError('not_found', `There is no endpoint at ${path}. Check the path and the base URL.`)
 }
 
 /**
@@ -41,7 +50,8 @@ export function createQueryParser({ query = {} }: Pick<EndpointDescription, 'que
       const schema = query[name]
       if (schema === undefined) throw unknownParameterError(key, Object.keys(query))
       if (schema.type === 'array') values.set(name, [...Object(values.get(name) ?? []), text])
-      else if (values.has(name)) throw invalidParameterError(name, `${name} must not be given more than once.`)
+      else if (values.has(name))
+        throw invalidParameterError(name, `${name} must not be given more than once.`)
       else values.set(name, parseText(schema, text))
     }
     return parse(Object.fromEntries(values))
@@ -78,22 +88,13 @@ function parseText(schema: TSchema | undefined, text: string): unknown {
   return text
 }
 
-function mapValues(texts: Readonly<Record<string, string>>, map: (text: string, name: string) => unknown) {
-  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, map(text, name)]))
-}
-
 /** Returns a parser of JSON bodies. It returns undefined if the body is optional and missing. */
-export function createBodyParser({ body, parseBody }: Pick<EndpointDescription, 'body'> & BodyParser) {
+export function createBodyParser({ body, parseBody }: Pick<Endpoint, 'body' | 'parseBody'>) {
   if (body === undefined) return () => undefined
   const parse = parseBody ?? createLazyParser<unknown>(body)
   const mayBeMissing = isOptional(body)
-  return (value: JsonObject | undefined): unknown => {
-    if (value !== undefined) return parse(value)
-    if (mayBeMissing) return undefined
-    throw new GatewayError('malformed_body', 'The request body must be a JSON object.')
+  return (value: unknown): unknown => {
+    if (value === undefined && mayBeMissing) return undefined
+    return parse(requireJsonObject(value))
   }
-}
-
-interface BodyParser {
-  parseBody?(body: JsonObject): unknown
 }

@@ -1,6 +1,6 @@
 import type { GatewayMiddleware, PluginParts } from '../contract/index.ts'
 import { chain } from '../util/maybe-promise.ts'
-import type { PluginStep } from './set-up.ts'
+import type { PluginStep } from './load.ts'
 
 /**
  * Returns the middleware of the phase `admit` in the listed order: the plugins' `admit` functions, and

@@ -3,7 +3,7 @@ import {
   type Account,
   type Dialect,
   type EndedExchange,
-  type GatewayContext,
+  type EndpointDescription,
   GatewayError,
   type GatewayMiddleware,
   type JsonObject,
@@ -11,16 +11,17 @@ import {
   type RepliedExchange,
   type Reply,
   type ReplyTransform,
+  type RequestContext,
   type RuleSet,
   requireAccount,
 } from '../contract/index.ts'
-import { setErrorBody } from '../http/errors.ts'
-import { createBodyReader, jsonBody } from '../http/read-body.ts'
+import { enterEndpoint } from '../http/endpoints.ts'
+import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { createResponseSender, type ResponseSender } from '../http/send-response.ts'
 import { chain, type MaybePromise } from '../util/maybe-promise.ts'
 import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
+import type { PluginStep } from './load.ts'
 import { readReply } from './read-reply.ts'
-import type { PluginStep } from './set-up.ts'
 
 export interface InferenceParts {
   readonly steps: readonly PluginStep[]
@@ -40,11 +41,15 @@ export interface CallerSnapshot {
  * In each phase the plugins run in the order in which they are listed. The middleware is composed once, here:
  * the router would compose it again for every request.
  */
-export function composeInference(dialect: Dialect, parts: InferenceParts): GatewayMiddleware {
+export function composeInference(
+  endpoint: EndpointDescription,
+  dialect: Dialect,
+  parts: InferenceParts,
+): GatewayMiddleware {
   const { steps, snapshotCaller, bodyLimit } = parts
   const sender = createResponseSender(hasThirdPartyMiddleware(steps))
   return compose([
-    setErrorBody(dialect.errorBody),
+    enterEndpoint(endpoint),
     ...composeAdmission(steps), // admit: headers only; third-party middleware at its place
     createBodyReader(bodyLimit),
     openExchange(dialect, snapshotCaller, list(steps, 'rejected')),
@@ -77,10 +82,13 @@ function openExchange(
     throw error
   }
   return (ctx, next) =>
-    chain(createExchange(dialect, jsonBody(ctx), ctx, snapshotCaller(requireAccount(ctx))), (exchange) => {
-      ctx.exchange = exchange
-      return next().catch((error: unknown) => reject(exchange, error))
-    })
+    chain(
+      createExchange(dialect, requireJsonObject(ctx.request.body), ctx, snapshotCaller(requireAccount(ctx))),
+      (exchange) => {
+        ctx.exchange = exchange
+        return next().catch((error: unknown) => reject(exchange, error))
+      },
+    )
 }
 
 /** The part of a dialect that parses requests. */
@@ -92,7 +100,7 @@ export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 
 export function createExchange(
   parser: RequestParser,
   body: JsonObject,
-  ctx: GatewayContext,
+  ctx: RequestContext,
   { account, rules }: CallerSnapshot,
 ): MaybePromise<EndedExchange> {
   return chain(parser.parseRequest(body, ctx), (request) => ({

@@ -1,12 +1,17 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { GatewayError, type JsonObject } from '../contract/index.ts'
+import { GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
 import { lazy } from './lazy.ts'
 
 /** `verbose` adds the failed schema to errors, for their wording. */
 const OPTIONS = { allowUnionTypes: true, verbose: true }
 
 /** Built-in schemas are known to be valid, and checking them would take as long as compiling them. */
-const firstErrorAjv = new Ajv({ ...OPTIONS, validateSchema: false })
+const firstErrorAjv = new Ajv({
+  ...OPTIONS,
+  validateSchema: false,
+  // Documentation only: the types and ranges of these values are checked.
+  formats: { int32: true, int64: true, double: true, 'date-time': true, uri: true },
+})
 const allErrorsAjv = new Ajv({ ...OPTIONS, validateSchema: false, allErrors: true })
 const untrustedAjv = lazy(() => new Ajv({ ...OPTIONS, allErrors: true }))
 
@@ -20,13 +25,25 @@ export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
  * schema.
  */
 export function compileUntrustedValidator<T>(schema: JsonObject): ValidateFunction<T> {
-  return untrustedAjv().compile<T>(schema)
+  return untrustedAjv().compile<T>(withoutIds(schema))
 }
 
 /** Returns a type guard for a built-in schema. The schema is compiled on first use. */
 export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => value is T {
-  const validate = lazy(() => firstErrorAjv.compile<T>(schema))
+  const validate = lazy(() => firstErrorAjv.compile<T>(withoutIds(schema)))
   return (value): value is T => validate()(value)
+}
+
+/**
+ * Returns the schema without its `$id`s, which name the components of the OpenAPI document: validators would
+ * take them for addresses, and refuse to compile two versions of a component.
+ */
+export function withoutIds<Schema>(schema: Schema): Schema {
+  if (Array.isArray(schema)) return schema.map(withoutIds) as Schema
+  if (!isJsonObject(schema)) return schema
+  const { $id, ...rest } = schema
+  const entries = typeof $id === 'string' ? rest : schema
+  return Object.fromEntries(Object.entries(entries).map(([key, value]) => [key, withoutIds(value)])) as Schema
 }
 
 /**
@@ -34,7 +51,7 @@ export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => 
  * `GatewayError` (400) that names the field and the constraint.
  */
 export function compileParser<T>(schema: JsonObject): (value: unknown) => T {
-  const validate = firstErrorAjv.compile<T>(schema)
+  const validate = firstErrorAjv.compile<T>(withoutIds(schema))
   return (value) => {
     if (validate(value)) return value
     throw toGatewayError(validate.errors)

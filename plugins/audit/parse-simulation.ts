@@ -1,6 +1,7 @@
-import type { JsonObject } from '../../core/contract/index.ts'
+import type { JsonObject, Static } from '../../core/contract/index.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
+import { SimulationFields } from './simulation-schemas.ts'
 
 /** The endpoint that the simulated request would be sent to. */
 export type SimulatedEndpoint = 'chat' | 'responses' | 'route'
@@ -23,33 +24,7 @@ export interface Simulation {
   readonly drafts: RuleDrafts
 }
 
-interface SimulationFields extends JsonObject {
-  readonly endpoint?: SimulatedEndpoint
-  readonly as_of?: string | number
-  readonly rules?: RuleDrafts
-}
-
-const draftsSchema = {
-  type: 'array',
-  maxItems: 1000,
-  items: { type: 'object', properties: { id: { type: 'integer', minimum: 1 } } },
-}
-
-/** The fields of `POST /v1/simulate` besides those of the request. */
-export const simulationSchema: JsonObject = {
-  type: 'object',
-  properties: {
-    endpoint: { type: 'string', enum: ['chat', 'responses', 'route'] },
-    as_of: { type: ['string', 'integer'] },
-    rules: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { routing: draftsSchema, firewall: draftsSchema },
-    },
-  },
-}
-
-const parseFields = createLazyParser<SimulationFields>(simulationSchema)
+const parseFields = createLazyParser<Static<typeof SimulationFields> & JsonObject>(SimulationFields)
 
 /**
  * Parses the body of `POST /v1/simulate`: the body of an inference request with the additional fields

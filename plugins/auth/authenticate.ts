@@ -1,10 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import {
-  type Admission,
-  GatewayError,
-  type GatewayMiddleware,
-  type MaybePromise,
-} from '../../core/contract/index.ts'
+import { type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
+import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 
@@ -42,10 +38,10 @@ async function throwResolved(error: Promise<GatewayError>): Promise<never> {
  * Admits requests with the admin key and responds with 401 to all others. Once an address is over its failure
  * limit, even the correct key gets 429: operators choose this key, so a correct guess must not be apparent.
  */
-export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): GatewayMiddleware {
+export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): AuthenticateOperator {
   const expectedHash = Buffer.from(hashApiKey(adminKey))
-  return async (ctx, next) => {
-    const key = bearerTokenOf(ctx.headers.authorization)
+  return (request) => {
+    const key = bearerTokenOf(request.headers.authorization)
     if (key === undefined) {
       throw new GatewayError(
         'invalid_api_key',
@@ -57,11 +53,11 @@ export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimit
         'invalid_api_key',
         'Invalid admin key. Send the configured key as "Authorization: Bearer <ADMIN_KEY>".',
       )
-      throw await authFailures.recordFailure('admin', ctx.req, error)
+      return throwResolved(authFailures.recordFailure('admin', request.req, error))
     }
-    const limitError = authFailures.limitErrorFor('admin', ctx.req)
+    const limitError = authFailures.limitErrorFor('admin', request.req)
     if (limitError !== undefined) throw limitError
-    await next()
+    return { actor: 'admin', requestId: request.requestId }
   }
 }
 

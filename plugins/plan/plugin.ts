@@ -1,16 +1,7 @@
-import {
-  type Admission,
-  type Exchange,
-  GatewayError,
-  type Plugin,
-  requireAccount,
-} from '../../core/contract/index.ts'
+import type { Exchange, Plugin } from '../../core/contract/index.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 
-/** Endpoints that require a paid plan (docs/api.md, "Authentication"). */
-const PAID_PATHS = /^\/v1\/(routing-rules|firewall-rules|rules)(\/|$)/
-
-/** Restricts custom rules to paid plans: managing them, and applying stored ones. */
+/** Suspends the stored rules of users whose plan includes none. */
 export function createPlan(): Plugin {
   return {
     name: 'plan',
@@ -19,16 +10,8 @@ export function createPlan(): Plugin {
       decide(exchange) {
         if (exchange.account.plan === 'free') suspendRules(exchange)
       },
-      admit(request) {
-        if (requireAccount(request).plan === 'free') refusePaidEndpoint(request)
-      },
     }),
   }
-}
-
-function refusePaidEndpoint({ path }: Admission): void {
-  if (!PAID_PATHS.test(path)) return
-  throw new GatewayError('plan_required', 'Custom routing and firewall rules require a paid plan.')
 }
 
 /**

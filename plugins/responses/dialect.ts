@@ -5,6 +5,7 @@ import {
   GatewayError,
   type JsonObject,
   type Message,
+  type RequestContext,
 } from '../../core/contract/index.ts'
 import { chooseResponseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
 import {
@@ -61,7 +62,7 @@ export function createResponsesDialect(
 /** The calls of the Responses API that are in flight in this process. */
 export interface ActiveCalls {
   /** Adds the call of a request until its response has ended or the client has disconnected. */
-  add(ctx: GatewayContext, call: ResponsesCall): void
+  add(ctx: RequestContext, call: ResponsesCall): void
   /** Returns the call of a request; undefined for requests of other endpoints. */
   get(request: Pick<GatewayContext, 'state'>): ResponsesCall | undefined
   isRunning(responseKey: string, userId: number): boolean

@@ -1,8 +1,6 @@
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
-import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
-import { responsesPaths } from '../openapi/responses.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
-import { addResponseRoutes } from './endpoints.ts'
+import { createResponseEndpoints } from './endpoints.ts'
 import { createResponseRecorder, createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
@@ -22,9 +20,7 @@ export function createResponses(log: EventLog, retentionDays: number): Plugin {
           if (call !== undefined) await recorder.recordFailure(exchange, call, error)
         },
         dialects: { '/v1/responses': createResponsesDialect(store, activeCalls, recorder) },
-        routes: (router) => addResponseRoutes(router, store, activeCalls),
-        openapi: responsesPaths,
-        errorBody: chatErrorBody,
+        endpoints: createResponseEndpoints(store, activeCalls),
       }
     },
   }

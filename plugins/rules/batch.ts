@@ -1,52 +1,52 @@
-import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
-import { createLazyParser } from '../../core/util/json-schema.ts'
+import {
+  GatewayError,
+  type JsonObject,
+  type Static,
+  StrictObject,
+  StringEnum,
+  Type,
+} from '../../core/contract/index.ts'
+import { OpenObject } from '../../core/http/schemas.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
-import { prefixErrors } from './endpoints.ts'
-import type { CreateRuleCommands, RuleChange, RuleCommands } from './rule-commands.ts'
+import { type CreateRuleCommands, prefixErrors, type RuleChange, type RuleCommands } from './rule-commands.ts'
 
 /** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
-interface Operation {
-  readonly kind: RuleKindName
-  readonly op: 'create' | 'update' | 'delete'
-  readonly id?: number
-  /** The expected revision of the rule; optional, like `If-Match`. */
-  readonly revision?: number
-  readonly data?: JsonObject
-}
+const Operation = StrictObject(
+  {
+    kind: StringEnum(['routing', 'firewall'], { description: 'Kind of the rule.' }),
+    op: StringEnum(['create', 'update', 'delete'], { description: 'The operation.' }),
+    id: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the rule to update or delete.' })),
+    revision: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'The expected revision of the rule, like If-Match.' }),
+    ),
+    data: Type.Optional(OpenObject('The fields of the rule, as its own endpoints accept them.')),
+  },
+  {
+    $id: 'RuleOperation',
+    description: 'One change to one rule.',
+    allOf: [
+      requireFor('create', ['data']),
+      requireFor('update', ['id', 'data']),
+      requireFor('delete', ['id']),
+    ],
+  },
+)
 
 /** The body of `POST /v1/rules/batch`. */
-export const batchSchema: JsonObject = {
-  type: 'object',
-  required: ['operations'],
-  properties: {
-    operations: {
-      type: 'array',
+export const RuleBatch = StrictObject(
+  {
+    operations: Type.Array(Operation, {
       minItems: 1,
       maxItems: 1000,
-      items: {
-        type: 'object',
-        required: ['kind', 'op'],
-        additionalProperties: false,
-        properties: {
-          kind: { type: 'string', enum: ['routing', 'firewall'] },
-          op: { type: 'string', enum: ['create', 'update', 'delete'] },
-          id: { type: 'integer', minimum: 1 },
-          revision: { type: 'integer', minimum: 1 },
-          data: { type: 'object' },
-        },
-        allOf: [
-          requireFor('create', ['data']),
-          requireFor('update', ['id', 'data']),
-          requireFor('delete', ['id']),
-        ],
-      },
-    },
+      description: 'The changes. Each rule can be changed once.',
+    }),
   },
-}
+  { $id: 'RuleBatch', description: 'Changes that are made together or not at all.' },
+)
 
-function requireFor(op: Operation['op'], required: readonly string[]): JsonObject {
+function requireFor(op: 'create' | 'update' | 'delete', required: readonly string[]): JsonObject {
   return {
     if: { properties: { op: { const: op } } },
     // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
@@ -54,15 +54,12 @@ function requireFor(op: Operation['op'], required: readonly string[]): JsonObjec
   }
 }
 
-const parseBatchBody = createLazyParser<{ operations: readonly Operation[] }>(batchSchema)
-
-/** Parses the body of `POST /v1/rules/batch`. Throws a `GatewayError` that names the invalid operation. */
-export function parseBatch(
-  body: JsonObject,
+/** Converts operations to changes. Throws a `GatewayError` that names the invalid operation. */
+export function toRuleChanges(
+  { operations }: Static<typeof RuleBatch>,
   commands: RuleCommandSet,
   userId: number,
 ): readonly RuleChange[] {
-  const { operations } = parseBatchBody(body)
   const seen = new Set<number>()
   return operations.map((operation, index) => {
     const path = `operations[${index}]`
@@ -76,14 +73,18 @@ export function parseBatch(
   })
 }
 
-function toChange({ op, id = 0, revision, data = {} }: Operation, commands: RuleCommands): RuleChange {
+function toChange(
+  { op, id = 0, revision, data = {} }: Static<typeof Operation>,
+  commands: RuleCommands,
+): RuleChange {
+  const expected = revision === undefined ? 'any' : [revision]
   switch (op) {
     case 'create':
       return commands.create(data)
     case 'update':
-      return commands.update(id, data, revision ?? 'any')
+      return commands.update(id, data, expected)
     case 'delete':
-      return commands.remove(id, revision ?? 'any')
+      return commands.remove(id, expected)
     default:
       return op satisfies never
   }

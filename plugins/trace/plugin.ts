@@ -1,8 +1,16 @@
-import { type EndedExchange, GatewayError, type Plugin } from '../../core/contract/index.ts'
+import {
+  data,
+  type EndedExchange,
+  endpoint,
+  GatewayError,
+  type Plugin,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
 import { REQUEST_ID_LENGTH } from '../../core/util/ids.ts'
-import { requestsPaths } from '../openapi/inference.ts'
 import { RecentEntries } from './recent-entries.ts'
 import { RequestRecord, type RequestSummary, type SharedRecords } from './request-record.ts'
+import { RequestRecordSchema } from './schemas.ts'
 
 const DEFAULT_KEPT_REQUESTS = 10_000
 
@@ -32,22 +40,36 @@ export function createTrace(shared?: SharedRecords): Plugin {
           return undefined
         },
         rejected: record,
-        openapi: requestsPaths,
-        routes(router) {
-          router.get('/v1/requests/:id', async (ctx) => {
-            const id = ctx.params.id ?? ''
-            const record: RequestSummary | undefined = records.find(id) ?? (await shared?.find(id))
-            if (record?.userId !== ctx.account.userId) {
-              const message = `Request ${id} was not found or is no longer recorded.`
-              throw new GatewayError('not_found', message)
-            }
-            ctx.body = { data: record.view }
-          })
-        },
+        endpoints: [
+          endpoint({
+            method: 'GET',
+            path: '/v1/requests/{id}',
+            access: user(),
+            operationId: 'readRequest',
+            summary: 'Returns the record of a request: applied rules, route and provider calls.',
+            tags: ['inference'],
+            params: { id: requestId },
+            responses: { 200: { description: 'The record.', body: data(RequestRecordSchema) } },
+            async handle({ params: { id }, account }) {
+              const record: RequestSummary | undefined = records.find(id) ?? (await shared?.find(id))
+              if (record?.userId !== account.userId) {
+                const message = `Request ${id} was not found or is no longer recorded.`
+                throw new GatewayError('not_found', message)
+              }
+              return { status: 200, body: { data: record.view } }
+            },
+          }),
+        ],
       }
     },
   }
 }
+
+const requestId = Type.String({
+  minLength: 1,
+  description: 'The x_request_id of one of your recent requests.',
+  examples: ['req_gGvBxwr2CTTZ4RYVqXhM0SkL'],
+})
 
 /** Converts a record to a plain object that can be sent to another process. */
 function toSummary(record: RequestRecord | undefined): RequestSummary | undefined {

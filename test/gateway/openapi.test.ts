@@ -177,9 +177,14 @@ describe('/openapi.json', () => {
 
 const NIGHT = `export default {
   name: 'night',
+  contract: 2,
   setup: () => ({
     conditions: [{ name: 'shout', schema: { type: 'boolean' }, description: 'true or false', matcher: () => () => true }],
     actions: [{ name: 'echo', schema: { type: 'string' }, description: 'a text', combine: 'all', apply() {} }],
-    openapi: { '/v1/night': { get: { summary: 'Says whether it is night.', responses: {} } } },
+    endpoints: [{
+      method: 'GET', path: '/v1/night', access: { type: 'user' }, operationId: 'readNight', tags: ['night'],
+      summary: 'Says whether it is night.', responses: { 200: { description: 'Night or day.' } },
+      handle: () => ({ status: 200, body: { night: true } }),
+    }],
   }),
 }`

@@ -149,7 +149,7 @@ const cases: readonly Case[] = [
         "'y'",
       ),
     },
-    messageParts: ['plugin "y" defines the condition "c", which is already defined. Rename it.'],
+    messageParts: ['plugin "y" defines the condition "c", which plugin "x" already defines. Rename it.'],
   },
   {
     title: 'a function that returns no middleware',
@@ -174,6 +174,7 @@ describe('setUpPlugins rejects, with a single-line message,', () => {
         logger: pino({ level: 'silent' }),
         metrics: new Registry(),
         operators: createOperatorRegistry(),
+        hasOperators: true,
         openEvents: async () => new Map(),
       }).then(
         () => 'no error',
