@@ -119,7 +119,7 @@ describe('the packed package', () => {
     ])
     const known = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
-      /^docs\/[\w-]+\.md$/,
+      /^docs\/(decisions\/)?[\w-]+\.md$/,
       /^config\/(default\.yaml|models\.yaml|schema\.json|deploy\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
     ]
