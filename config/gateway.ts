@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { Plugin } from '../core/contract/index.ts'
+import type { EventLog, Plugin } from '../core/contract/index.ts'
 import { withAppendMetrics } from '../core/event-log/instrument-log.ts'
 import { EXPIRING_STREAMS } from '../core/events/streams.ts'
 import { buildSecurityHeaders } from '../core/http/server/default-headers.ts'
@@ -39,16 +39,25 @@ export interface Gateway {
   drain(): Promise<void>
 }
 
+/** What embedding programs and tests may supply themselves. */
+export interface StartOptions {
+  /** Connects this process to the other workers of a cluster. */
+  readonly peer?: ClusterPeer | undefined
+  /** The folder from which plugin packages are resolved. Default: the working directory. */
+  readonly pluginFolder?: string
+  /** Opens the event log in place of the one that the settings name. */
+  readonly openLog?: () => Promise<EventLog>
+}
+
 /**
  * Creates all parts of the gateway in dependency order and listens once it can serve. Retries while the event
- * log is unavailable. Rejects if the signal aborts before it serves. `cluster` connects it to the other
- * workers, if any.
+ * log is unavailable. Rejects if the signal aborts before it serves.
  */
 export async function startGateway(
   settings: Settings,
   logger: Logger,
   signal: AbortSignal,
-  cluster?: ClusterPeer,
+  { peer, pluginFolder = process.cwd(), openLog }: StartOptions = {},
 ): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
   let closed: Promise<void> | undefined
@@ -62,18 +71,19 @@ export async function startGateway(
     const loading = importServingModules()
     const state = await openLongRunningState(settings, logger, {
       signal,
+      openLog,
       decorateLog: withAppendMetrics(metrics, EXPIRING_STREAMS),
-      takesSnapshots: cluster?.takesSnapshots ?? true,
-      broadcastPosition: cluster?.broadcastPosition,
+      takesSnapshots: peer?.takesSnapshots ?? true,
+      broadcastPosition: peer?.broadcastPosition,
     })
     opened.push(state)
     const { openProviders, createBuiltInPlugins, createApp, createRouteApp } = await loading
-    const providers = await openProviders(settings, cluster?.sandboxUrl)
+    const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
     const operators = createOperatorRegistry()
     const authFailures = openAuthFailureLimiter(settings, metrics, logger)
     opened.push(authFailures)
-    const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, cluster)
+    const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, peer)
     const host = {
       log: state.log,
       logger,
@@ -81,7 +91,7 @@ export async function startGateway(
       metrics,
       openEvents: (plugins: readonly Plugin[]) => openPluginEventStores(plugins, { ...state, logger, retry }),
     }
-    const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
+    const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, host)
     opened.push(pipeline)
 
     let isStopping = false
@@ -94,7 +104,7 @@ export async function startGateway(
       whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.subscription.state,
     }
-    await cluster?.register({
+    await peer?.register({
       async catchUpTo(position) {
         if (state.subscription.position() < position) state.log.poll?.()
         await state.subscription.until(
@@ -104,7 +114,7 @@ export async function startGateway(
       },
       metrics: () => metrics.getMetricsAsJSON(),
     })
-    await cluster?.takePorts()
+    await peer?.takePorts()
     const serverOptions = buildServerOptions(settings, logger)
     const main = await listen(createApp(parts), settings.host, settings.port, serverOptions)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })

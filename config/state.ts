@@ -42,6 +42,8 @@ export function openState(settings: StateSettings, logger: Logger): Promise<Stat
 /** Options of a process that keeps running, unlike a command. */
 interface LongRunningOptions extends Pick<EventWriterOptions, 'broadcastPosition'> {
   readonly signal: AbortSignal
+  /** Opens another event log than the one that the settings name. */
+  readonly openLog?: (() => Promise<EventLog>) | undefined
   /** Wraps the event log, for example to record metrics. */
   readonly decorateLog: (log: EventLog) => EventLog
   readonly takesSnapshots: boolean
@@ -65,7 +67,7 @@ async function openAndCatchUp(
   options?: LongRunningOptions,
 ): Promise<State> {
   const folder = join(settings.data_dir, 'snapshots')
-  const rawLog = await openLog(settings)
+  const rawLog = await (options?.openLog?.() ?? openLog(settings))
   const log = options ? options.decorateLog(rawLog) : rawLog
   const opened: { close(): Promise<void> }[] = [log]
   const close = async () => {

@@ -50,7 +50,9 @@ async function startWorker(
   const settings = readSettings(environment)
   deleteFromProcessEnv(listSecretVariables(settings.providers))
   logger.level = settings.log_level
-  const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, primary)
+  const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, {
+    peer: primary,
+  })
   if (number === 1) await showDemoKey(gateway)
   await primary.reportReady(gateway)
   return gateway
