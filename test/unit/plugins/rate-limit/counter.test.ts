@@ -7,6 +7,7 @@ import { createMemoryCounter, type RequestCounter } from '../../../../plugins/ra
 import { formatDuration } from '../../../../plugins/rate-limit/plugin.ts'
 import { openRedisCounter } from '../../../../plugins/rate-limit/redis-counter.ts'
 import { type RunningRedis, startRedis } from '../../../support/redis.ts'
+import { skip } from '../../../support/skip.ts'
 import { pairOfWires } from '../../../support/wires.ts'
 
 const LIMIT = 50
@@ -31,8 +32,7 @@ function describeCounter(name: string, open: () => Promise<readonly RequestCount
     let counters: readonly RequestCounter[]
     before(async function () {
       const opened = await open()
-      // skipped: redis-server is not installed on this machine
-      if (opened === undefined) this.skip()
+      if (opened === undefined) skip(this, 'redis-server is not installed')
       counters = opened
     })
     after(() => Promise.all((counters ?? []).map((counter) => counter.close())))
