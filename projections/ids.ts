@@ -1,6 +1,6 @@
 import { type Author, EventLogUnavailableError } from '../core/contract/index.ts'
 import { IDS_STREAM } from '../core/events/domain-events.ts'
-import type { SavedProjection } from './projection.ts'
+import type { SavedProjection } from './runtime/projection.ts'
 import type { EventWriter } from './runtime/write.ts'
 
 /** The ids that have been reserved for users and rules. */

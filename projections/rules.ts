@@ -2,7 +2,7 @@ import type { RuleSet } from '../core/contract/index.ts'
 import { isRuleEvent } from '../core/events/codec.ts'
 import type { RuleEvent } from '../core/events/domain-events.ts'
 import { type ArenaOffset, ByteArena } from './byte-arena.ts'
-import type { SavedProjection } from './projection.ts'
+import type { SavedProjection } from './runtime/projection.ts'
 import {
   copyUserRules,
   type EventEntry,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Position, RecordedEvent } from '../../core/contract/index.ts'
 import { EVENT_TYPES, SCHEMA_VERSION } from '../../core/events/codec.ts'
-import type { SavedProjection } from '../projection.ts'
+import type { SavedProjection } from '../runtime/projection.ts'
 
 /**
  * Version of how projections fold events and save their state. Must be increased when either changes; a test

@@ -1,6 +1,6 @@
-import { ADAPTERS, type AdapterName } from '../providers/adapters.ts'
-import { createProviderClient, type Provider } from '../providers/shared/client.ts'
-import { needsSandbox, type Settings } from './settings/settings.ts'
+import { ADAPTERS, type AdapterName } from '../../providers/adapters.ts'
+import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
+import { needsSandbox, type Settings } from '../settings/settings.ts'
 
 /**
  * Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes" P1 to
@@ -56,6 +56,6 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
 
 async function openSandbox(url: string | undefined) {
   if (url !== undefined) return { url, close: async () => undefined }
-  const { startSandbox } = await import('../providers/sandbox/server.ts')
+  const { startSandbox } = await import('../../providers/sandbox/server.ts')
   return startSandbox()
 }
