@@ -30,7 +30,10 @@ export function createIds(): Ids {
   }
 }
 
-/** Reserves ids that are unique across all nodes. */
+/**
+ * Reserves ids that are unique across all nodes. See docs/decisions/event-log.md, "One id sequence for users
+ * and rules".
+ */
 export interface IdSource {
   /** Resolves with the first of `count` consecutive ids. */
   reserve(count: number, author: Author): Promise<number>

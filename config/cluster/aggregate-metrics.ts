@@ -19,6 +19,10 @@ interface ClusterMetrics extends MetricsPage {
   countRestart(reason: RestartReason): void
 }
 
+/**
+ * Creates the metrics of the primary and of all workers. See docs/decisions/cluster.md, "Counters of exited
+ * workers are added to those of live ones".
+ */
 export function createClusterMetrics(workers: () => readonly ClusterWorker[]): ClusterMetrics {
   const primary = new Registry()
   const restarts = registerWorkerMetrics(primary, workers)

@@ -5,7 +5,8 @@ import type { MetricValues } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 
 // The RPC methods of the primary and of its workers. No message carries a key, a password or the text of a
-// request: every process reads the settings itself.
+// request: every process reads the settings itself. See docs/decisions/cluster.md, "Settings are never sent
+// between processes".
 
 /** Methods of the primary, called by workers. */
 export type PrimaryMethods = {

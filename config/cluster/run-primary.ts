@@ -11,7 +11,7 @@ import { Cluster } from './cluster.ts'
 
 /**
  * Runs the gateway in several worker processes until SIGTERM or SIGINT. Resolves when all of them have
- * exited. SIGHUP starts a rolling restart.
+ * exited. SIGHUP starts a rolling restart. See docs/decisions/cluster.md, "The primary accepts connections".
  */
 export async function runPrimary(environment: Environment, settings: Settings): Promise<void> {
   nodeCluster.schedulingPolicy = nodeCluster.SCHED_RR

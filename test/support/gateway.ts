@@ -15,7 +15,10 @@ const UNLIMITED = fileURLToPath(new URL('test/fixtures/unlimited.yaml', ROOT))
 
 export const ADMIN_KEY = 'an-admin-key-for-tests'
 
-/** Of every gateway that a test starts, unless the test says otherwise; `CONFIG: ''` is for the settings as shipped. */
+/**
+ * Of every gateway that a test starts, unless the test says otherwise; `CONFIG: ''` is for the settings as
+ * shipped.
+ */
 const OWN = { PORT: '0', ROUTE_PORT: '0', ADMIN_KEY, CONFIG: UNLIMITED }
 
 /** The real process, as `npm start` runs it, on a port of its own. */
@@ -24,7 +27,10 @@ export interface RunningGateway {
   readonly routeUrl: string
   readonly dataDir: string
   readonly process: ChildProcess
-  /** Everything written to stderr so far: banner and log. Lines of the log may come a moment after what they tell of. */
+  /**
+   * Everything written to stderr so far: banner and log. Lines of the log may come a moment after what they
+   * tell of.
+   */
   stderr(): string
   /** Resolves when stderr holds it; rejects when the gateway ends without. */
   wrote(text: string): Promise<void>
@@ -45,7 +51,10 @@ export interface Answer {
   readonly body: any
 }
 
-/** Starts the built gateway and resolves when it says that it is ready. A fresh data folder unless one is given. */
+/**
+ * Starts the built gateway and resolves when it says that it is ready. A fresh data folder unless one is
+ * given.
+ */
 export async function startGateway(
   environment: Record<string, string> = {},
   options: { dataDir?: string; demoKey?: string; cwd?: string; program?: string } = {},

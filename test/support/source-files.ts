@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ROOT } from './root.ts'
@@ -19,4 +19,9 @@ export function listFiles(folder: string, extension: string): string[] {
 /** The text of a file, by its path from the root of the project. */
 export function readSource(file: string): string {
   return readFileSync(path.join(PROJECT, file), 'utf8')
+}
+
+/** Whether there is such a file or folder, by its path from the root of the project. */
+export function exists(file: string): boolean {
+  return existsSync(path.join(PROJECT, file))
 }
