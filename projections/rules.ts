@@ -2,7 +2,7 @@ import type { RuleSet } from '../core/contract/index.ts'
 import { isRuleEvent } from '../core/events/codec.ts'
 import type { RuleEvent } from '../core/events/domain-events.ts'
 import { type ArenaOffset, ByteArena } from './byte-arena.ts'
-import type { SavedProjection } from './projection.ts'
+import type { SavedProjection } from './runtime/projection.ts'
 import {
   copyUserRules,
   type EventEntry,
@@ -38,7 +38,8 @@ const MAX_PENDING_EVENTS = 1000
 
 /**
  * Folds a user's events at the first look-up. Most users' rules are not needed between two starts, or not on
- * this node, and storing their events unfolded takes less time and much less memory.
+ * this node, and storing their events unfolded takes less time and much less memory. See
+ * docs/decisions/event-log.md, "Rule events are kept as bytes and folded on first use".
  */
 export function createRulesProjection(): Rules {
   const entries = new Map<number, RulesEntry>()

@@ -3,7 +3,8 @@ import type { JsonObject } from './json.ts'
 /**
  * The canonical request: the body of OpenAI's chat completions API. Dialects parse client requests into it,
  * and provider adapters build their requests from it. Unknown fields are kept, so OpenAI-compatible providers
- * receive them unchanged.
+ * receive them unchanged. See docs/decisions/replies.md, "The canonical request is OpenAI's chat body
+ * itself".
  */
 export interface ChatRequest extends JsonObject {
   readonly model?: string

@@ -12,7 +12,8 @@ interface Readiness {
 
 /**
  * Adds `/healthz` (liveness: always 200) and `/readyz` (readiness: 503 with the reason if the process must
- * not receive traffic).
+ * not receive traffic). See docs/decisions/event-log.md, "A node stays ready while the event log is
+ * unavailable".
  */
 export function addProbeRoutes(router: GatewayRouter, { whyNotReady, logState }: Readiness): void {
   router.get('/healthz', async (ctx) => {

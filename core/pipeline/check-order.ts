@@ -6,7 +6,10 @@ interface OrderedPlugin {
   readonly title: string
 }
 
-/** Throws if a plugin is listed twice, or not after the plugins in its `after`. */
+/**
+ * Throws if a plugin is listed twice, or not after the plugins in its `after`. See docs/decisions/plugins.md,
+ * "A plugin without a valid place stops the start".
+ */
 export function checkPluginOrder(list: readonly OrderedPlugin[]): void {
   const [issue] = findOrderIssues(list)
   if (issue !== undefined) throw new Error(issue)

@@ -19,7 +19,8 @@ export const compiledCacheOptions: JsonObject = {
 /**
  * Creates an LRU cache of compiled rule sets by user. Rule sets are compiled on first use. A rule change
  * creates a new `RuleSet`, so entries compiled from another object are stale. All users without rules share
- * one entry. Transient rule sets are not cached.
+ * one entry. Transient rule sets are not cached. See docs/decisions/plugins.md, "Users without rules share
+ * one compiled entry".
  */
 export function createCompiledCache<Compiled extends object>(
   compile: (rules: RuleSet) => Promise<Compiled>,

@@ -48,7 +48,8 @@ export function parseAuditQuery(ctx: GatewayContext): AuditQuery {
 
 /**
  * Parses a query string. Throws 400 for a repeated parameter, and for an unknown one, which may be a
- * misspelled filter.
+ * misspelled filter. See docs/decisions/rules.md, "The audit trail is newest first, and unknown filters are
+ * errors".
  */
 export function parseQuery<Name extends string>(
   { query }: GatewayContext,
@@ -81,7 +82,7 @@ export function invalidParameterError(param: string, message: string): GatewayEr
 
 /**
  * Returns one page of the entries that match. New entries do not shift pages, because a cursor points to a
- * position.
+ * position. See docs/decisions/rules.md, "The audit trail is newest first, and unknown filters are errors".
  */
 export function findAuditEntries(entries: readonly AuditEntry[], query: AuditQuery): AuditPage {
   const matching = entries.filter((entry) => matchesQuery(entry, query)).toReversed()

@@ -53,7 +53,8 @@ const parseFields = createLazyParser<SimulationFields>(simulationSchema)
 
 /**
  * Parses the body of `POST /v1/simulate`: the body of an inference request with the additional fields
- * `endpoint`, `as_of` and `rules`. Throws 400 naming the invalid field.
+ * `endpoint`, `as_of` and `rules`. Throws 400 naming the invalid field. See docs/decisions/rules.md, "A
+ * simulated request is the request itself, with as_of and rules beside its fields".
  */
 export function parseSimulation(body: JsonObject): Simulation {
   const { endpoint, as_of, rules = {}, ...request } = parseFields(body)

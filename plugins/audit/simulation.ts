@@ -46,7 +46,10 @@ export function addSimulationRoute(router: GatewayRouter, services: AuditService
   })
 }
 
-/** Resolves with the error that would refuse the request, undefined if it would be allowed. */
+/**
+ * Resolves with the error that would refuse the request, undefined if it would be allowed. See
+ * docs/decisions/rules.md, "Simulations run the plugins' own decide".
+ */
 async function decideExchange(exchange: Exchange, host: Host): Promise<GatewayError | undefined> {
   try {
     await host.decide(exchange)
@@ -101,7 +104,8 @@ const DRAFT_TIME = new Date(0).toISOString()
 /**
  * Adds drafts to a user's rules by validating them and applying the events that they would cause. A draft
  * with an id changes the stored rule with that id. A draft without an id is a new rule; in the result, new
- * rules have the ids -1, -2, … in the order of the drafts.
+ * rules have the ids -1, -2, … in the order of the drafts. See docs/decisions/rules.md, "Drafts are added to
+ * the stored rules".
  */
 function addDrafts(
   userId: number,

@@ -64,7 +64,10 @@ function caseInsensitiveSource(word: string): string {
   return [...word].map((letter) => `[${letter}${letter.toUpperCase()}]`).join('')
 }
 
-/** The built-in actions of `action_json` (docs/api.md, "Actions"). `set_provider` accepts these providers. */
+/**
+ * The built-in actions of `action_json` (docs/api.md, "Actions"). `set_provider` accepts these providers. See
+ * docs/decisions/rules.md, "set_provider replaces the requested model, even one of that provider".
+ */
 export function createBuiltInActions(providers: ReadonlySet<string>): readonly Action[] {
   return [
     {

@@ -47,7 +47,8 @@ export function createErrorParser<Body extends ProviderErrorBody>(format: ErrorF
   function toError(provider: string, error: Body, status: number, headers: Headers): GatewayError {
     const code = format.classify(status, error) ?? classifyStatus(status)
     const retryAfter = parseRetryAfter(headers) ?? format.retryAfter?.(error, headers)
-    // Messages may quote the request, so the log gets only the status and the code, as the `cause`.
+    // Messages may quote the request, so the log gets only the status and the code, as the `cause`. See
+    // docs/decisions/replies.md, "Provider messages stay out of the log".
     const logCode = /^[\w.-]{1,64}$/.test(error.logCode) ? ` ${error.logCode}` : ''
     const cause = new Error(`HTTP ${status}${logCode}`)
     const details = toErrorDetails(code, format.toDetails(error, code), retryAfter)

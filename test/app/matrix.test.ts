@@ -41,7 +41,7 @@ describe('the matrix of providers and abilities, with the OpenAI SDK', () => {
     await sandbox.close()
   })
 
-  /** Runs the cases with a gateway of these settings: providers in parallel, the cases of each in sequence. */
+  /** Runs the cases with a gateway of these settings: providers in parallel, cases of each in sequence. */
   async function fill(settings: string, cases: Readonly<Record<string, Case>>): Promise<void> {
     const gateway = await startGateway({ ...providersAt(sandbox), ...(await withSettings(settings)) })
     gateways.push(gateway)

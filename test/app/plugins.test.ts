@@ -26,7 +26,8 @@ const NIGHT = `export default {
     conditions: [
       {
         name: 'shout', schema: { type: 'boolean' }, description: 'true or false',
-        matcher: (value) => ({ request }) => (request.messages[0].content === request.messages[0].content.toUpperCase()) === value,
+        matcher: (value) => ({ request: { messages: [{ content }] } }) =>
+          (content === content.toUpperCase()) === value,
       },
       { name: 'mentions', schema: { type: 'string' }, description: 'a text', literals: (value) => [value] },
     ],

@@ -1,6 +1,7 @@
 /**
- * How long a gateway takes to start on a large event log, and how much memory it needs then: `npm run build`, then
- * `npx tsx test/bench/scale.ts [users] [rule events per user]`. 100,000 and 10 by default; needs 1.5 GB of disk in TMPDIR.
+ * How long a gateway takes to start on a large event log, and how much memory it needs then: `npm run build`,
+ * then `npx tsx test/bench/scale.ts [users] [rule events per user]`. 100,000 and 10 by default; needs 1.5 GB
+ * of disk in TMPDIR.
  */
 import { readFile, rm } from 'node:fs/promises'
 import path from 'node:path'

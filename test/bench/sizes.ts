@@ -1,6 +1,6 @@
 /**
- * What a gateway needs of disk and memory, for docs/operations.md: `npm run build`, then `npx tsx test/bench/sizes.ts`. Takes a minute
- * or two and 500 MB in TMPDIR. Linux only; not part of the tests.
+ * What a gateway needs of disk and memory, for docs/operations.md: `npm run build`, then `npx tsx
+ * test/bench/sizes.ts`. Takes a minute or two and 500 MB in TMPDIR. Linux only; not part of the tests.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'

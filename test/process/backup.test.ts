@@ -180,7 +180,7 @@ async function storeResponse(gateway: RunningGateway): Promise<string> {
   return (await gateway.call('POST', '/v1/responses', { input: 'Keep this.' })).body.id
 }
 
-/** Starts four writers that create rules and change every second one. Records acknowledged rules and ETags. */
+/** Starts four writers that create rules and change every second one. Records acknowledged ETags. */
 function startWriters(gateway: RunningGateway) {
   const acknowledged = new Map<number, { name: string; etag: string | null }>()
   let isStopped = false

@@ -28,7 +28,7 @@ describe('a gateway that is killed', () => {
   })
 })
 
-/** Kills the gateway under four concurrent writers, after a number of acknowledgements that varies by round. */
+/** Kills the gateway under four concurrent writers, after more acknowledgements in each round. */
 async function killWhileWriting(gateway: GatewayProcess, round: number, acknowledged: Map<string, number>) {
   let left = 5 + (round % 7)
   let killed: Promise<unknown> | undefined

@@ -24,7 +24,7 @@ describe('a gateway that is killed while it takes a snapshot', () => {
     }
     const gateway = await startGatewayProcess(settings, { dataDir, demoKey: demoKey ?? '' })
     expect(await patternsOf(gateway)).to.include.members([...acknowledged])
-    // The killed gateway may not have removed the oldest snapshot. The next snapshot does, and needs a change.
+    // The killed gateway may not have removed the oldest snapshot. The next snapshot does.
     expect((await gateway.call('POST', '/v1/firewall-rules', rule('the last'))).status).to.equal(201)
     await gateway.stop()
 
@@ -36,7 +36,7 @@ describe('a gateway that is killed while it takes a snapshot', () => {
   })
 })
 
-/** Kills the gateway under four concurrent writers, after a number of acknowledgements that varies by round. */
+/** Kills the gateway under four concurrent writers, after more acknowledgements in each round. */
 async function killWhileWriting(
   gateway: GatewayProcess,
   round: number,

@@ -17,7 +17,7 @@ export function firewallRuleBody(more: object = {}): object {
   }
 }
 
-/** A body for `POST /v1/routing-rules`: matches every request and does nothing unless `more` says otherwise. */
+/** A body for `POST /v1/routing-rules`: by default, matches every request and does nothing. */
 export function routingRuleBody(more: object = {}): object {
   return { name: 'A rule', is_enabled: true, priority: 0, match_json: {}, action_json: {}, ...more }
 }

@@ -25,7 +25,7 @@ export interface RunningGateway {
   readonly url: string
   readonly routeUrl: string
   readonly dataDir: string
-  /** The `demo` user's key. Empty for a gateway that found users in its event log, unless given at the start. */
+  /** The `demo` user's key. Empty if the event log had users already and no key was given. */
   readonly demoKey: string
   /** The banner and the log so far. */
   stderr(): string
@@ -99,9 +99,9 @@ export async function startGateway(
 /** Loaded when first needed: tests of processes use this module without the gateway's code. */
 async function loadGateway() {
   const [gateway, settings, banner, logger] = await Promise.all([
-    import('../../config/gateway.ts'),
+    import('../../config/gateway/gateway.ts'),
     import('../../config/settings/settings.ts'),
-    import('../../config/cli/banner.ts'),
+    import('../../config/gateway/banner.ts'),
     import('../../core/process/logger.ts'),
   ])
   return {

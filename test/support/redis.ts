@@ -22,7 +22,7 @@ export interface RunningRedis {
   stop(): Promise<void>
 }
 
-/** Starts a server, or skips the tests of the suite if redis-server is not installed. With CI set, it must be. */
+/** Starts a server, or skips the suite if redis-server is not installed; fails instead if CI is set. */
 export async function requireRedis(context: Context, password?: string): Promise<RunningRedis> {
   return (await startRedis(password)) ?? skip(context, 'redis-server is not installed')
 }

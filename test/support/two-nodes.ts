@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openLog } from '../../config/state.ts'
+import { openLog } from '../../config/gateway/state.ts'
 import type { EventLog } from '../../core/contract/index.ts'
 import { firewallRuleBody } from './bodies.ts'
 import { startEventStore } from './eventstore/server.ts'

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http'
 import type { Answer, RunningGateway } from './gateway.ts'
 import { logged, waitForLines } from './gateway-log.ts'
 
-/** The process id of each worker by its number, once `started` workers have been ready, replaced ones included. */
+/** The process id of each worker by number, once `started` workers have been ready, with replaced ones. */
 export async function workerPids(gateway: RunningGateway, started: number): Promise<Map<number, number>> {
   const lines = await logged(gateway, 'worker ready', started)
   return new Map(lines.map(({ worker, pid }) => [Number(worker), Number(pid)]))

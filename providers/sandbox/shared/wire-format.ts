@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { JsonObject, SseEvent } from '../../core/contract/index.ts'
+import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
 import type { ModelReply } from './model-reply.ts'
 import type { ModelRequest } from './model-request.ts'
 

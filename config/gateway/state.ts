@@ -1,21 +1,25 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { EventLog } from '../core/contract/index.ts'
-import { openSqliteLog } from '../core/event-log/sqlite/sqlite-log.ts'
-import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../core/events/streams.ts'
-import { retryWhileUnavailable } from '../core/process/retry.ts'
-import { untilAborted } from '../core/process/timeout.ts'
-import { createClock } from '../core/util/clock.ts'
-import { type AccountCommands, createAccountCommands } from '../plugins/auth/account-commands.ts'
-import type { Accounts } from '../projections/accounts.ts'
-import { createIdSource, type IdSource } from '../projections/ids.ts'
-import { listProjections } from '../projections/projections.ts'
-import type { Rules } from '../projections/rules.ts'
-import { type Subscription, subscribeProjections } from '../projections/runtime/subscribe.ts'
-import { createEventWriter, type EventWriter, type EventWriterOptions } from '../projections/runtime/write.ts'
-import { restoreProjections } from '../projections/snapshots/restore.ts'
-import { scheduleSnapshots } from '../projections/snapshots/schedule.ts'
-import type { Settings } from './settings/settings.ts'
+import type { EventLog } from '../../core/contract/index.ts'
+import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { untilAborted } from '../../core/process/timeout.ts'
+import { createClock } from '../../core/util/clock.ts'
+import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import { createIdSource, type IdSource } from '../../projections/ids.ts'
+import { listProjections } from '../../projections/projections.ts'
+import type { Rules } from '../../projections/rules.ts'
+import { type Subscription, subscribeProjections } from '../../projections/runtime/subscribe.ts'
+import {
+  createEventWriter,
+  type EventWriter,
+  type EventWriterOptions,
+} from '../../projections/runtime/write.ts'
+import { restoreProjections } from '../../projections/snapshots/restore.ts'
+import { scheduleSnapshots } from '../../projections/snapshots/schedule.ts'
+import type { Settings } from '../settings/settings.ts'
 
 /** The event log and everything that is derived from it. Used by the gateway and by commands. */
 export interface State {
@@ -104,7 +108,7 @@ export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 export async function openLog({ data_dir, eventstore_url }: LogSettings): Promise<EventLog> {
   if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
   // Imported on demand: the client is a third of the code that a start would load.
-  const { openEventStoreLog } = await import('../core/event-log/eventstore/eventstore-log.ts')
+  const { openEventStoreLog } = await import('../../core/event-log/eventstore/eventstore-log.ts')
   return openEventStoreLog({
     connectionString: eventstore_url,
     followedStreams: FOLLOWED_STREAMS,

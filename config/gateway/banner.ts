@@ -1,5 +1,5 @@
-import type { ServingAddresses } from '../cluster/messages.ts'
-import type { State } from '../state.ts'
+import type { ServingAddresses } from './gateway.ts'
+import type { State } from './state.ts'
 
 interface BannerContent extends ServingAddresses {
   readonly workers: number

@@ -1,29 +1,32 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { EventLog, Plugin } from '../core/contract/index.ts'
-import { withAppendMetrics } from '../core/event-log/instrument-log.ts'
-import { EXPIRING_STREAMS } from '../core/events/streams.ts'
-import { buildSecurityHeaders } from '../core/http/server/default-headers.ts'
-import type { ServerOptions } from '../core/http/server/hardened-server.ts'
-import { listen } from '../core/http/server/listen.ts'
-import { createOperatorRegistry } from '../core/pipeline/operator-registry.ts'
-import { setUpPlugins } from '../core/pipeline/set-up.ts'
-import { retryWhileUnavailable } from '../core/process/retry.ts'
-import { createCallerSnapshots } from '../projections/history.ts'
-import { openPluginEventStores } from '../projections/runtime/plugin-event-stores.ts'
+import type { EventLog, Plugin } from '../../core/contract/index.ts'
+import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
+import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
+import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
+import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
+import { listen } from '../../core/http/server/listen.ts'
+import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { setUpPlugins } from '../../core/pipeline/set-up.ts'
+import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { createCallerSnapshots } from '../../projections/history.ts'
+import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
+import type { Settings } from '../settings/settings.ts'
 import { openAuthFailureLimiter } from './auth-failures.ts'
-import type { ClusterPeer } from './cluster/cluster-peer.ts'
-import { RPC_TIMEOUTS_MS } from './cluster/messages.ts'
-import type { Settings } from './settings/settings.ts'
+import type { ClusterPeer } from './cluster-peer.ts'
 import { openLongRunningState, type State } from './state.ts'
 
-/** A running gateway. */
-export interface Gateway {
+/** The addresses and plugins of a gateway that serves. */
+export interface ServingAddresses {
   readonly baseUrl: string
   /** Base URL of `POST /route`. */
   readonly routeBaseUrl: string
   /** Plugin names in running order. */
   readonly plugins: readonly string[]
+}
+
+/** A running gateway. */
+export interface Gateway extends ServingAddresses {
   /** Undefined when a provider key is configured. */
   readonly sandboxUrl: string | undefined
   readonly state: State
@@ -105,12 +108,9 @@ export async function startGateway(
       logState: state.subscription.state,
     }
     await peer?.register({
-      async catchUpTo(position) {
+      async catchUpTo(position, timeoutMs) {
         if (state.subscription.position() < position) state.log.poll?.()
-        await state.subscription.until(
-          () => state.subscription.position() >= position,
-          RPC_TIMEOUTS_MS.catchUp,
-        )
+        await state.subscription.until(() => state.subscription.position() >= position, timeoutMs)
       },
       metrics: () => metrics.getMetricsAsJSON(),
     })
@@ -148,7 +148,7 @@ async function importServingModules() {
   const [providers, plugins, app] = await Promise.all([
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
-    import('../core/http/app.ts'),
+    import('../../core/http/app.ts'),
   ])
   return { ...providers, ...plugins, ...app }
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/contract/index.ts'
+import type { JsonObject } from '../../../core/contract/index.ts'
 
 /** A chat request, independent of the provider's wire format. */
 export interface ModelRequest {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
+import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 
 /**
  * Builds a value that satisfies a JSON Schema, deterministically. Ignores `pattern`, `not` and conditional

@@ -1,42 +1,10 @@
-import type { Position } from '../../core/contract/index.ts'
 import { coalesceMax } from '../../core/process/coalesce-max.ts'
 import { createRpcPeer, type RpcTransport } from '../../core/process/rpc.ts'
-import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
-import type { RequestCounter } from '../../plugins/rate-limit/counter.ts'
 import type { SharedRecords } from '../../plugins/trace/request-record.ts'
-import {
-  type MetricValues,
-  type PrimaryMethods,
-  RPC_TIMEOUTS_MS,
-  type ServingAddresses,
-  type WorkerMethods,
-} from './messages.ts'
+import type { ClusterPeer, WorkerHandlers } from '../gateway/cluster-peer.ts'
+import type { ServingAddresses } from '../gateway/gateway.ts'
+import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './messages.ts'
 import type { WorkerEnv } from './worker-env.ts'
-
-/** The cluster as one of its workers sees it. All calls go through the primary. */
-export interface ClusterPeer {
-  /** Address of the sandbox of the primary; undefined when a provider key is configured. */
-  readonly sandboxUrl: string | undefined
-  /** Exactly one worker of the cluster takes snapshots. */
-  readonly takesSnapshots: boolean
-  readonly counter: RequestCounter
-  readonly records: SharedRecords
-  /** The aggregated metrics of all workers. */
-  metricsPage(contentType: MetricsPage['contentType']): MetricsPage
-  /** Resolves when all other workers have applied all events up to the position. */
-  broadcastPosition(position: Position): Promise<void>
-  /** Joins the cluster. Resolves when this worker has applied all events that the other workers have. */
-  register(handlers: WorkerHandlers): Promise<void>
-  /** Asks the primary to release the reserved ports, so that this worker can listen on them. */
-  takePorts(): Promise<void>
-}
-
-/** Implements the methods that the primary calls on a worker. */
-interface WorkerHandlers {
-  /** Resolves when this worker has applied all events up to the position. */
-  catchUpTo(position: Position): Promise<void>
-  metrics(): Promise<MetricValues>
-}
 
 /** The connection of a worker to its primary. */
 export interface PrimaryConnection extends ClusterPeer {
@@ -62,7 +30,7 @@ export function connectToPrimary(
   })
   const { request } = createRpcPeer<PrimaryMethods, WorkerMethods>(transport, {
     async catchUpTo({ position }) {
-      await handlers.catchUpTo(position)
+      await handlers.catchUpTo(position, RPC_TIMEOUTS_MS.catchUp)
       return {}
     },
     findRecord({ requestId }) {
@@ -100,7 +68,7 @@ export function connectToPrimary(
     async register(own) {
       handlers = own
       const { position } = await request('register', {}, RPC_TIMEOUTS_MS.notice)
-      await own.catchUpTo(position)
+      await own.catchUpTo(position, RPC_TIMEOUTS_MS.catchUp)
     },
     takePorts: async () => void (await request('listen', {}, RPC_TIMEOUTS_MS.notice)),
     drainRequested,

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../core/contract/index.ts'
+import { isJsonObject } from '../../../core/contract/index.ts'
 
 /** Builds a set of field names from a list separated by white space. */
 export function fieldSet(names: string): ReadonlySet<string> {

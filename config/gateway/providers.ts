@@ -1,11 +1,8 @@
-import { ADAPTERS, type AdapterName } from '../providers/adapters.ts'
-import { createProviderClient, type Provider } from '../providers/shared/client.ts'
-import { needsSandbox, type Settings } from './settings/settings.ts'
+import { ADAPTERS, type AdapterName } from '../../providers/adapters.ts'
+import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
+import { needsSandbox, type Settings } from '../settings/settings.ts'
 
-/**
- * Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes" P1 to
- * P5).
- */
+/** Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes"). */
 const WELL_KNOWN_IDS = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
 
 /** The base path at which the sandbox serves each wire format. */
@@ -56,6 +53,6 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
 
 async function openSandbox(url: string | undefined) {
   if (url !== undefined) return { url, close: async () => undefined }
-  const { startSandbox } = await import('../providers/sandbox/server.ts')
+  const { startSandbox } = await import('../../providers/sandbox/server.ts')
   return startSandbox()
 }

@@ -1,5 +1,5 @@
-import type { RecordedEvent } from '../core/contract/index.ts'
-import type { DomainEvent } from '../core/events/codec.ts'
+import type { RecordedEvent } from '../../core/contract/index.ts'
+import type { DomainEvent } from '../../core/events/codec.ts'
 
 /** A state that is folded from events. */
 export interface Projection {

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { createClientAddressResolver } from '../core/http/client-address.ts'
+import { createClientAddressResolver } from '../../core/http/client-address.ts'
 import {
   type AuthFailureLimiter,
   createAuthFailureCounter,
   createAuthFailureLimiter,
   createAuthFailureMetric,
   openRedisAuthFailureCounter,
-} from '../plugins/auth/auth-failures.ts'
-import type { Settings } from './settings/settings.ts'
+} from '../../plugins/auth/auth-failures.ts'
+import type { Settings } from '../settings/settings.ts'
 
 /**
  * Counts failed authentication attempts: in Redis for all processes if it is configured, otherwise in this

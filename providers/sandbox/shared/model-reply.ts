@@ -1,4 +1,4 @@
-import type { FinishReason, Usage } from '../../core/contract/index.ts'
+import type { FinishReason, Usage } from '../../../core/contract/index.ts'
 import type { ModelRequest, ToolDefinition } from './model-request.ts'
 import { sampleJson } from './sample-json.ts'
 import { countTokens, truncateToTokens } from './tokens.ts'
