@@ -15,7 +15,9 @@ import {
   type UserRules,
 } from './user-rules.ts'
 
-export type RuleKindName = 'routing' | 'firewall'
+export const RULE_KINDS = ['routing', 'firewall'] as const
+
+export type RuleKindName = (typeof RULE_KINDS)[number]
 
 /** Every user's rules, in memory. */
 export interface Rules extends SavedProjection {

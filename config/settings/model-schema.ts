@@ -1,5 +1,4 @@
-import { Type } from '@sinclair/typebox'
-import { StrictObject, StringEnum } from './schema-types.ts'
+import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 
 /** The JSON modes of a model or provider, each including the ones before. */
 export const JsonMode = ['none', 'object', 'schema'] as const

@@ -1,11 +1,10 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import type { AdapterName } from '../../providers/adapters.ts'
 import { JsonMode, ModelRowSchema, ProviderId } from './model-schema.ts'
-import { Milliseconds, Nullable, Port, StrictObject, StringEnum } from './schema-types.ts'
+import { Milliseconds, Port } from './schema-types.ts'
 
 // The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway
-// validates with and editors read. At run time only the types of this file are used: importing TypeBox would
-// make a start about a tenth slower (80 ms of 700 ms).
+// validates with and editors read. At run time only the types of this file are used.
 
 const FORMATS = [
   'openai',

@@ -9,8 +9,8 @@ import type { JsonObject } from './json.ts'
 export interface ChatRequest extends JsonObject {
   readonly model?: string
   readonly messages: readonly Message[]
-  readonly stream?: boolean
-  readonly stream_options?: { readonly include_usage?: boolean } & JsonObject
+  readonly stream?: boolean | null
+  readonly stream_options?: ({ readonly include_usage?: boolean | null } & JsonObject) | null
   readonly temperature?: number | null
   readonly top_p?: number | null
   readonly max_tokens?: number | null
@@ -20,9 +20,9 @@ export interface ChatRequest extends JsonObject {
   readonly frequency_penalty?: number | null
   readonly user?: string
   readonly metadata?: JsonObject | null
-  readonly tools?: readonly Tool[]
-  readonly tool_choice?: string | JsonObject
-  readonly response_format?: { readonly type: string } & JsonObject
+  readonly tools?: readonly Tool[] | null
+  readonly tool_choice?: string | JsonObject | null
+  readonly response_format?: ({ readonly type: string } & JsonObject) | null
   readonly logit_bias?: JsonObject | null
   readonly seed?: number | null
   readonly parallel_tool_calls?: boolean | null
@@ -32,7 +32,7 @@ export interface ChatRequest extends JsonObject {
 export interface Message extends JsonObject {
   readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
   readonly content?: string | readonly ContentPart[] | null
-  readonly tool_calls?: readonly ToolCall[]
+  readonly tool_calls?: readonly ToolCall[] | null
   readonly tool_call_id?: string
   /** Reasoning text of an earlier reply, sent back by the client. */
   readonly reasoning_content?: string | null
@@ -53,7 +53,7 @@ export interface ToolCall extends JsonObject {
 
 export interface Tool extends JsonObject {
   readonly type: string
-  readonly function?: { readonly name: string; readonly parameters?: JsonObject } & JsonObject
+  readonly function?: { readonly name: string; readonly parameters?: JsonObject | null } & JsonObject
 }
 
 /** Token counts. `input` includes `cached` and `cacheWrite`; `output` includes `reasoning`. */

@@ -23,7 +23,7 @@ export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
   readonly applies?: 'inference' | 'management' | 'all'
   /** `headers`: the middleware may run before the body is read. Default `request`. */
   readonly needs?: 'headers' | 'request'
-  /** JSON schema of the options; if undefined, the plugin takes no options. */
+  /** JSON schema of the options, whose defaults apply; if undefined, the plugin takes no options. */
   readonly options?: JsonObject
   /** The plugin's own event types, and the state built from them. */
   readonly events?: EventDeclaration<State, Event>

@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { GatewayError, type JsonObject } from '../contract/index.ts'
+import { GatewayError, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
 import { lazy } from './lazy.ts'
 
 /** `verbose` adds the failed schema to errors, for their wording. */
@@ -9,6 +9,10 @@ const OPTIONS = { allowUnionTypes: true, verbose: true }
 const firstErrorAjv = new Ajv({ ...OPTIONS, validateSchema: false })
 const allErrorsAjv = new Ajv({ ...OPTIONS, validateSchema: false, allErrors: true })
 const untrustedAjv = lazy(() => new Ajv({ ...OPTIONS, allErrors: true }))
+const optionsAjv = lazy(
+  () => new Ajv({ ...OPTIONS, validateSchema: false, allErrors: true, useDefaults: true }),
+)
+const untrustedOptionsAjv = lazy(() => new Ajv({ ...OPTIONS, allErrors: true, useDefaults: true }))
 
 /** Compiles a built-in schema into a validator that finds all errors. Use it for input of operators. */
 export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
@@ -23,6 +27,17 @@ export function compileUntrustedValidator<T>(schema: JsonObject): ValidateFuncti
   return untrustedAjv().compile<T>(schema)
 }
 
+/**
+ * Compiles the options schema of a plugin into a validator that finds all errors and adds the defaults of the
+ * schema to the validated object. Throws if the schema of a plugin package is not a valid JSON schema.
+ */
+export function compileOptionsValidator(
+  schema: JsonObject,
+  isBuiltIn: boolean,
+): ValidateFunction<JsonObject> {
+  return (isBuiltIn ? optionsAjv() : untrustedOptionsAjv()).compile<JsonObject>(schema)
+}
+
 /** Returns a type guard for a built-in schema. The schema is compiled on first use. */
 export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => value is T {
   const validate = lazy(() => firstErrorAjv.compile<T>(schema))
@@ -33,8 +48,8 @@ export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => 
  * Compiles a built-in schema into a parser of request bodies: it returns the value with its type, or throws a
  * `GatewayError` (400) that names the field and the constraint.
  */
-export function compileParser<T>(schema: JsonObject): (value: unknown) => T {
-  const validate = firstErrorAjv.compile<T>(schema)
+export function compileParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
+  const validate = firstErrorAjv.compile<Static<Schema>>(schema)
   return (value) => {
     if (validate(value)) return value
     throw toGatewayError(validate.errors)
@@ -42,8 +57,8 @@ export function compileParser<T>(schema: JsonObject): (value: unknown) => T {
 }
 
 /** Like `compileParser`, but compiles the schema on first use: for all endpoints except inference. */
-export function createLazyParser<T>(schema: JsonObject): (value: unknown) => T {
-  const parse = lazy(() => compileParser<T>(schema))
+export function createLazyParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
+  const parse = lazy(() => compileParser(schema))
   return (value) => parse()(value)
 }
 

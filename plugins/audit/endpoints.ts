@@ -2,8 +2,8 @@ import {
   type FirewallRule,
   GatewayError,
   type GatewayRouter,
-  type JsonObject,
   type RoutingRule,
+  Type,
 } from '../../core/contract/index.ts'
 import { isRuleEvent } from '../../core/events/codec.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
@@ -53,13 +53,9 @@ export function addDiffRoute(router: GatewayRouter, { history, kinds }: AuditSer
 }
 
 /** The body of `POST …/{id}/revert`. */
-export const revertSchema: JsonObject = {
-  type: 'object',
-  required: ['revision'],
-  properties: { revision: { type: 'integer', minimum: 1 } },
-}
+export const revertSchema = Type.Object({ revision: Type.Integer({ minimum: 1 }) })
 
-const parseRevert = createLazyParser<{ readonly revision: number }>(revertSchema)
+const parseRevert = createLazyParser(revertSchema)
 
 const MAX_ATTEMPTS = 10
 

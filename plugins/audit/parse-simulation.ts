@@ -1,17 +1,30 @@
-import type { JsonObject } from '../../core/contract/index.ts'
+import { type JsonObject, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { OpenObject } from '../../core/dialects/schema-types.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 
+const SIMULATED_ENDPOINTS = ['chat', 'responses', 'route'] as const
+
 /** The endpoint that the simulated request would be sent to. */
-export type SimulatedEndpoint = 'chat' | 'responses' | 'route'
+export type SimulatedEndpoint = (typeof SIMULATED_ENDPOINTS)[number]
+
+const draft = OpenObject({ id: Type.Optional(Type.Integer({ minimum: 1 })) })
+const drafts = Type.Optional(Type.Array(draft, { maxItems: 1000 }))
+const draftsByKind = StrictObject({ routing: drafts, firewall: drafts })
 
 /** A new rule as it would be created. With an `id`, a change to the stored rule with that id. */
-export type RuleDraft = JsonObject & { readonly id?: number }
+export type RuleDraft = Static<typeof draft>
 
-export interface RuleDrafts {
-  readonly routing?: readonly RuleDraft[]
-  readonly firewall?: readonly RuleDraft[]
-}
+export type RuleDrafts = Static<typeof draftsByKind>
+
+/** The fields of `POST /v1/simulate` besides those of the request. */
+export const simulationSchema = OpenObject({
+  endpoint: Type.Optional(StringEnum(SIMULATED_ENDPOINTS)),
+  as_of: Type.Optional(Type.Unsafe<string | number>({ type: ['string', 'integer'] })),
+  rules: Type.Optional(draftsByKind),
+})
+
+const parseFields = createLazyParser(simulationSchema)
 
 /** A parsed body of `POST /v1/simulate`. */
 export interface Simulation {
@@ -22,34 +35,6 @@ export interface Simulation {
   readonly asOf: AsOf | undefined
   readonly drafts: RuleDrafts
 }
-
-interface SimulationFields extends JsonObject {
-  readonly endpoint?: SimulatedEndpoint
-  readonly as_of?: string | number
-  readonly rules?: RuleDrafts
-}
-
-const draftsSchema = {
-  type: 'array',
-  maxItems: 1000,
-  items: { type: 'object', properties: { id: { type: 'integer', minimum: 1 } } },
-}
-
-/** The fields of `POST /v1/simulate` besides those of the request. */
-export const simulationSchema: JsonObject = {
-  type: 'object',
-  properties: {
-    endpoint: { type: 'string', enum: ['chat', 'responses', 'route'] },
-    as_of: { type: ['string', 'integer'] },
-    rules: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { routing: draftsSchema, firewall: draftsSchema },
-    },
-  },
-}
-
-const parseFields = createLazyParser<SimulationFields>(simulationSchema)
 
 /**
  * Parses the body of `POST /v1/simulate`: the body of an inference request with the additional fields

@@ -16,7 +16,7 @@ import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/http/inference.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
 import { foldUser, toPastRuleSet } from '../../projections/history.ts'
-import type { RuleKindName } from '../../projections/rules.ts'
+import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { parseResponsesCall } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
@@ -123,7 +123,7 @@ function addDrafts(
     for (const event of change.decide(change.ruleId ?? nextId++)) evolveUserRules(userRules, event, record)
   }
 
-  for (const kind of ['routing', 'firewall'] as const) {
+  for (const kind of RULE_KINDS) {
     for (const [index, draft] of (drafts[kind] ?? []).entries()) {
       prefixErrors(`rules.${kind}[${index}]`, () => addDraft(kind, draft))
     }

@@ -4,39 +4,34 @@ import {
   type GatewayMiddleware,
   type GatewayRouter,
   type JsonObject,
+  Nullable,
   PLANS,
-  type Plan,
-  type RequestLimit,
+  StrictObject,
+  StringEnum,
+  Type,
 } from '../../core/contract/index.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
 
-const plan = { type: 'string', enum: PLANS }
-const name = { type: 'string', minLength: 1, maxLength: 128 }
+const plan = StringEnum(PLANS)
 
 /** The body of `POST /admin/users`. */
-export const newUserSchema: JsonObject = {
-  type: 'object',
-  required: ['name', 'plan'],
-  additionalProperties: false,
-  properties: { name, plan },
-}
+export const newUserSchema = StrictObject({ name: Type.String({ minLength: 1, maxLength: 128 }), plan })
 
-const parseNewUser = createLazyParser<{ name: string; plan: Plan }>(newUserSchema)
+const parseNewUser = createLazyParser(newUserSchema)
 
 /** The body of `PATCH /admin/users/{id}`. */
-export const userChangeSchema: JsonObject = {
-  type: 'object',
-  additionalProperties: false,
-  minProperties: 1,
-  properties: { plan, requests_per_minute: { type: ['integer', 'null'], minimum: 1 } },
-}
-
-const parseUserChange = createLazyParser<{ plan?: Plan; requests_per_minute?: RequestLimit }>(
-  userChangeSchema,
+export const userChangeSchema = StrictObject(
+  {
+    plan: Type.Optional(plan),
+    requests_per_minute: Type.Optional(Nullable(Type.Integer({ minimum: 1 }))),
+  },
+  { minProperties: 1 },
 )
+
+const parseUserChange = createLazyParser(userChangeSchema)
 
 /** Adds the `/admin` endpoints for users and keys. `guard` admits only requests with the admin key. */
 export function addAdminRoutes(

@@ -9,6 +9,7 @@ import {
 } from '../../core/contract/index.ts'
 import { errorEnvelope } from '../../core/http/errors.ts'
 import {
+  type CompiledCacheOptions,
   compiledCacheOptions,
   createCompiledCache,
   createLookupCounter,
@@ -25,7 +26,7 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
     name: 'firewall',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options, { logger, metrics }) {
+    setup(options: CompiledCacheOptions, { logger, metrics }) {
       const { countUnusable, countOverruns } = createPatternCounters(metrics)
       const compile = async (rules: RuleSet) => {
         const firewall = await compileFirewall(rules)

@@ -3,6 +3,8 @@ import {
   GatewayError,
   type GatewayRouter,
   type JsonObject,
+  Nullable,
+  Type,
 } from '../../core/contract/index.ts'
 import { isOpenAiClient, parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { toInputItems } from '../../core/dialects/responses/input-items.ts'
@@ -16,12 +18,9 @@ import type { ActiveCalls } from './dialect.ts'
 import type { ResponseStore } from './store.ts'
 
 /** The body of `POST /v1/responses/{id}`, which is optional. */
-export const replaySchema: JsonObject = {
-  type: 'object',
-  properties: { stream: { type: ['boolean', 'null'] } },
-}
+export const replaySchema = Type.Object({ stream: Type.Optional(Nullable(Type.Boolean())) })
 
-const parseReplay = createLazyParser<{ readonly stream?: boolean | null }>(replaySchema)
+const parseReplay = createLazyParser(replaySchema)
 
 interface FoundResponse extends StoredResponse {
   readonly responseKey: string

@@ -1,6 +1,7 @@
 import type { GatewayError, JsonObject, Plugin, RuleSet } from '../../core/contract/index.ts'
 import { errorEnvelope } from '../../core/http/errors.ts'
 import {
+  type CompiledCacheOptions,
   compiledCacheOptions,
   createCompiledCache,
   createLookupCounter,
@@ -31,7 +32,7 @@ export function createRouting(services: RoutingServices): Plugin {
     name: 'routing',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options, { operators, metrics }) {
+    setup(options: CompiledCacheOptions, { operators, metrics }) {
       const compile = (rules: RuleSet) => compileRouting(rules, operators)
       const getCompiled = createCompiledCache(
         compile,

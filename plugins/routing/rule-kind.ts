@@ -9,6 +9,7 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/domain-events.ts'
+import { parseJson } from '../../core/util/json.ts'
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import {
   enabledField,
@@ -91,15 +92,6 @@ function documentField(name: string, kind: 'condition' | 'action', operators: Op
       if (isJsonObject(document)) return parseDocument(document)
       return { issues: [`The ${name} field must be an object or a string that contains a JSON object.`] }
     },
-  }
-}
-
-/** Undefined if the text is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

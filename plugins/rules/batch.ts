@@ -1,52 +1,40 @@
-import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
+import {
+  GatewayError,
+  type JsonObject,
+  type Static,
+  StrictObject,
+  StringEnum,
+  Type,
+} from '../../core/contract/index.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
-import type { RuleKindName } from '../../projections/rules.ts'
+import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { prefixErrors } from './endpoints.ts'
 import type { CreateRuleCommands, RuleChange, RuleCommands } from './rule-commands.ts'
 
 /** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
-interface Operation {
-  readonly kind: RuleKindName
-  readonly op: 'create' | 'update' | 'delete'
-  readonly id?: number
-  /** The expected revision of the rule; optional, like `If-Match`. */
-  readonly revision?: number
-  readonly data?: JsonObject
-}
+const id = Type.Integer({ minimum: 1 })
 
-/** The body of `POST /v1/rules/batch`. */
-export const batchSchema: JsonObject = {
-  type: 'object',
-  required: ['operations'],
-  properties: {
-    operations: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 1000,
-      items: {
-        type: 'object',
-        required: ['kind', 'op'],
-        additionalProperties: false,
-        properties: {
-          kind: { type: 'string', enum: ['routing', 'firewall'] },
-          op: { type: 'string', enum: ['create', 'update', 'delete'] },
-          id: { type: 'integer', minimum: 1 },
-          revision: { type: 'integer', minimum: 1 },
-          data: { type: 'object' },
-        },
-        allOf: [
-          requireFor('create', ['data']),
-          requireFor('update', ['id', 'data']),
-          requireFor('delete', ['id']),
-        ],
-      },
-    },
+const operation = StrictObject(
+  {
+    kind: StringEnum(RULE_KINDS),
+    op: StringEnum(['create', 'update', 'delete']),
+    id: Type.Optional(id),
+    /** The expected revision of the rule, like `If-Match`. */
+    revision: Type.Optional(id),
+    data: Type.Optional(Type.Unsafe<JsonObject>({ type: 'object' })),
   },
-}
+  {
+    allOf: [
+      requireFor('create', ['data']),
+      requireFor('update', ['id', 'data']),
+      requireFor('delete', ['id']),
+    ],
+  },
+)
 
-function requireFor(op: Operation['op'], required: readonly string[]): JsonObject {
+function requireFor(op: string, required: readonly string[]): JsonObject {
   return {
     if: { properties: { op: { const: op } } },
     // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
@@ -54,7 +42,12 @@ function requireFor(op: Operation['op'], required: readonly string[]): JsonObjec
   }
 }
 
-const parseBatchBody = createLazyParser<{ operations: readonly Operation[] }>(batchSchema)
+/** The body of `POST /v1/rules/batch`. */
+export const batchSchema = Type.Object({
+  operations: Type.Array(operation, { minItems: 1, maxItems: 1000 }),
+})
+
+const parseBatchBody = createLazyParser(batchSchema)
 
 /** Parses the body of `POST /v1/rules/batch`. Throws a `GatewayError` that names the invalid operation. */
 export function parseBatch(
@@ -76,7 +69,10 @@ export function parseBatch(
   })
 }
 
-function toChange({ op, id = 0, revision, data = {} }: Operation, commands: RuleCommands): RuleChange {
+function toChange(
+  { op, id = 0, revision, data = {} }: Static<typeof operation>,
+  commands: RuleCommands,
+): RuleChange {
   switch (op) {
     case 'create':
       return commands.create(data)

@@ -1,8 +1,9 @@
 import type { RecordPattern, ReplyEvent, ReplyPart } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
-import { asObject, asString, parseObject } from '../shared/fields.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { addContentParts, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
@@ -77,7 +78,7 @@ class TextChunk implements ReplyEvent {
 }
 
 function parseChunk(data: string): JsonObject {
-  const chunk = parseObject(data)
+  const chunk = parseJsonObject(data)
   if (chunk) return chunk
   throw malformedRecordError()
 }

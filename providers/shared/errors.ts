@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
-import { parseJson } from './fields.ts'
+import { parseJson } from '../../core/util/json.ts'
 
 /** The gateway's codes for errors of a provider (docs/providers.md, "Errors and retries"). */
 export type ProviderErrorCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>

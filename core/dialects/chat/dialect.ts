@@ -13,7 +13,7 @@ export const chatDialect: Dialect = {
   errorBody: chatErrorBody,
 }
 
-const parseBody = compileParser<ChatRequest>(chatRequestSchema)
+const parseBody = compileParser(chatRequestSchema)
 
 /** Parses a chat-completions body. It already is the canonical form, so it is validated but not copied. */
 function parseChatRequest(body: JsonObject): ChatRequest {
