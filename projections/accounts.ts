@@ -1,6 +1,6 @@
 import type { Account, Plan, Position, RecordedEvent, RequestLimit } from '../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
-import type { SavedProjection } from './projection.ts'
+import type { SavedProjection } from './runtime/projection.ts'
 
 /** A user as administrators see it. `revision` is that of the user's stream. */
 export interface User {

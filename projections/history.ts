@@ -29,7 +29,10 @@ interface UserAt {
   readonly rules: UserRules
 }
 
-/** Past states of users, read from the log on demand. */
+/**
+ * Past states of users, read from the log on demand. See docs/decisions/event-log.md, "History is read from
+ * the log on demand".
+ */
 export interface History {
   /** All events about a user, their keys and their rules, in log order, optionally up to a point in time. */
   eventsOf(userId: number, asOf?: AsOf): Promise<readonly PastEvent[]>
@@ -76,7 +79,10 @@ export function toPastRuleSet(userId: number, rules: UserRules): RuleSet {
   return { ...toRuleSet(userId, rules), transient: true }
 }
 
-/** The events up to `asOf`. For a time, that is up to the last event whose time is not later. */
+/**
+ * The events up to `asOf`. For a time, that is up to the last event whose time is not later. See
+ * docs/decisions/event-log.md, "A timestamp names a prefix of the log, not a filter".
+ */
 export function eventsUpTo(events: readonly PastEvent[], asOf: AsOf): readonly PastEvent[] {
   return events.slice(0, 1 + events.findLastIndex(({ record }) => isNotAfter(record, asOf)))
 }
@@ -112,7 +118,8 @@ function checkNotInFuture(asOf: AsOf, position: Position, now: number, events: r
 
 /**
  * Returns a function that snapshots the caller's current account and rules together. The caller was
- * authenticated before the body arrived, and the plan may have changed in the meantime.
+ * authenticated before the body arrived, and the plan may have changed in the meantime. See
+ * docs/decisions/rules.md, "Account and rules are captured together, once the body has been read".
  */
 export function createCallerSnapshots(accounts: Accounts, rules: Rules) {
   return (account: Account): { account: Account; rules: RuleSet } => {

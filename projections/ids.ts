@@ -1,6 +1,6 @@
 import { type Author, EventLogUnavailableError } from '../core/contract/index.ts'
 import { IDS_STREAM } from '../core/events/domain-events.ts'
-import type { SavedProjection } from './projection.ts'
+import type { SavedProjection } from './runtime/projection.ts'
 import type { EventWriter } from './runtime/write.ts'
 
 /** The ids that have been reserved for users and rules. */
@@ -30,7 +30,10 @@ export function createIds(): Ids {
   }
 }
 
-/** Reserves ids that are unique across all nodes. */
+/**
+ * Reserves ids that are unique across all nodes. See docs/decisions/event-log.md, "One id sequence for users
+ * and rules".
+ */
 export interface IdSource {
   /** Resolves with the first of `count` consecutive ids. */
   reserve(count: number, author: Author): Promise<number>

@@ -1,7 +1,7 @@
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createIds, type Ids } from './ids.ts'
-import type { SavedProjection } from './projection.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
+import type { SavedProjection } from './runtime/projection.ts'
 
 /** All state that is rebuilt from the event log, except that of plugins. */
 export interface Projections {

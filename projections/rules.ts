@@ -2,7 +2,7 @@ import type { RuleSet } from '../core/contract/index.ts'
 import { isRuleEvent } from '../core/events/codec.ts'
 import type { RuleEvent } from '../core/events/domain-events.ts'
 import { type ArenaOffset, ByteArena } from './byte-arena.ts'
-import type { SavedProjection } from './projection.ts'
+import type { SavedProjection } from './runtime/projection.ts'
 import {
   copyUserRules,
   type EventEntry,
@@ -15,7 +15,9 @@ import {
   type UserRules,
 } from './user-rules.ts'
 
-export type RuleKindName = 'routing' | 'firewall'
+export const RULE_KINDS = ['routing', 'firewall'] as const
+
+export type RuleKindName = (typeof RULE_KINDS)[number]
 
 /** Every user's rules, in memory. */
 export interface Rules extends SavedProjection {
@@ -38,7 +40,8 @@ const MAX_PENDING_EVENTS = 1000
 
 /**
  * Folds a user's events at the first look-up. Most users' rules are not needed between two starts, or not on
- * this node, and storing their events unfolded takes less time and much less memory.
+ * this node, and storing their events unfolded takes less time and much less memory. See
+ * docs/decisions/event-log.md, "Rule events are kept as bytes and folded on first use".
  */
 export function createRulesProjection(): Rules {
   const entries = new Map<number, RulesEntry>()

@@ -1,8 +1,8 @@
 import { isPlan, type Plan } from '../../core/contract/index.ts'
 import { createLogger } from '../../core/process/logger.ts'
+import { openState, type State } from '../gateway/state.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
-import { openState, type State } from '../state.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { printLine } from './output.ts'
 

@@ -1,5 +1,5 @@
 import { backUpSqliteLog, type FileBackup } from '../../core/event-log/sqlite/backup.ts'
-import type { LogSettings } from '../state.ts'
+import type { LogSettings } from '../gateway/state.ts'
 
 /** Copies the embedded event log into a folder. Returns one sentence per copied file. */
 export async function backUpLog(

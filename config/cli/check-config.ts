@@ -1,5 +1,5 @@
 import { findPluginIssues } from '../../core/pipeline/find-plugin-issues.ts'
-import { declareBuiltInPlugins } from '../built-in-plugins.ts'
+import { declareBuiltInPlugins } from '../gateway/built-in-plugins.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'

@@ -6,7 +6,7 @@ import { isBrokenPipe } from './output.ts'
 
 /**
  * Writes every event after a position as a line of JSON, in log order. Ends without an error if the reader
- * closes the pipe.
+ * closes the pipe. See docs/decisions/event-log.md, "Exports contain key hashes".
  */
 export async function exportLog(log: EventLog, from: Position, output: Writable): Promise<void> {
   try {

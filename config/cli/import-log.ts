@@ -10,6 +10,7 @@ import {
 } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { isExpiring } from '../../core/events/streams.ts'
+import { parseJson } from '../../core/util/json.ts'
 import { createPluginChecker } from './verify-log.ts'
 import { createRecordChecker } from './verify-records.ts'
 
@@ -119,12 +120,7 @@ async function* readExport(file: string): AsyncGenerator<RecordedEvent> {
 
 /** Returns undefined for a line that is not an exported event. */
 function parseExportedEvent(line: string): RecordedEvent | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(line)
-  } catch {
-    return undefined
-  }
+  const value = parseJson(line)
   return isRecordedEvent(value) && !isExpiring(value.stream) ? value : undefined
 }
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createLogger } from '../../core/process/logger.ts'
-import { startGateway } from '../gateway.ts'
+import { createDemoUser, formatBanner, formatDemoNotice, formatReadyLine } from '../gateway/banner.ts'
+import { startGateway } from '../gateway/gateway.ts'
 import { deleteFromProcessEnv, listSecretVariables } from '../settings/environment.ts'
 import type { Settings } from '../settings/settings.ts'
-import { createDemoUser, formatBanner, formatDemoNotice, formatReadyLine } from './banner.ts'
 
 /** Runs the gateway in this process until SIGTERM, SIGINT or SIGHUP. Resolves when everything is closed. */
 export async function runSingleProcess(settings: Settings): Promise<void> {

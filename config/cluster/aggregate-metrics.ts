@@ -1,8 +1,9 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { WORKER_STATES } from '../../core/process/worker-process.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
+import type { MetricValues } from '../gateway/cluster-peer.ts'
 import type { ClusterWorker } from './cluster-worker.ts'
-import { type MetricValues, RPC_TIMEOUTS_MS } from './messages.ts'
+import { RPC_TIMEOUTS_MS } from './messages.ts'
 
 /** Why a worker was replaced: its process exited, or a rolling restart. */
 type RestartReason = 'exited' | 'restarted'
@@ -18,6 +19,10 @@ interface ClusterMetrics extends MetricsPage {
   countRestart(reason: RestartReason): void
 }
 
+/**
+ * Creates the metrics of the primary and of all workers. See docs/decisions/cluster.md, "Counters of exited
+ * workers are added to those of live ones".
+ */
 export function createClusterMetrics(workers: () => readonly ClusterWorker[]): ClusterMetrics {
   const primary = new Registry()
   const restarts = registerWorkerMetrics(primary, workers)

@@ -4,10 +4,11 @@ import { ChannelClosedError } from '../../core/process/rpc.ts'
 import type { WorkerProcess } from '../../core/process/worker-process.ts'
 import { WorkerSlot } from '../../core/process/worker-slot.ts'
 import { createMemoryCounter, WINDOW_SECONDS } from '../../plugins/rate-limit/counter.ts'
+import type { ServingAddresses } from '../gateway/gateway.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { createClusterMetrics } from './aggregate-metrics.ts'
 import { ClusterWorker, type PrimaryHandlers } from './cluster-worker.ts'
-import { type PrimaryMethods, RPC_TIMEOUTS_MS, type ServingAddresses } from './messages.ts'
+import { type PrimaryMethods, RPC_TIMEOUTS_MS } from './messages.ts'
 import { SharedResources } from './shared-resources.ts'
 
 /**

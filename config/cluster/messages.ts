@@ -1,10 +1,12 @@
-import type { Registry } from 'prom-client'
 import type { Position } from '../../core/contract/index.ts'
 import type { RequestCount } from '../../plugins/rate-limit/counter.ts'
 import type { RequestSummary } from '../../plugins/trace/request-record.ts'
+import type { MetricValues } from '../gateway/cluster-peer.ts'
+import type { ServingAddresses } from '../gateway/gateway.ts'
 
 // The RPC methods of the primary and of its workers. No message carries a key, a password or the text of a
-// request: every process reads the settings itself.
+// request: every process reads the settings itself. See docs/decisions/cluster.md, "Settings are never sent
+// between processes".
 
 /** Methods of the primary, called by workers. */
 export type PrimaryMethods = {
@@ -42,16 +44,6 @@ export type WorkerMethods = {
 }
 
 type Empty = Readonly<Record<never, never>>
-
-/** The addresses and plugins of a gateway that serves. */
-export interface ServingAddresses {
-  readonly baseUrl: string
-  readonly routeBaseUrl: string
-  /** Plugin names in running order. */
-  readonly plugins: readonly string[]
-}
-
-export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 interface RecordQuery {
   readonly requestId: string

@@ -4,14 +4,14 @@ import type { Logger } from 'pino'
 import { createLogger } from '../../core/process/logger.ts'
 import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import { formatBanner, formatReadyLine } from '../cli/banner.ts'
+import { formatBanner, formatReadyLine } from '../gateway/banner.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { Cluster } from './cluster.ts'
 
 /**
  * Runs the gateway in several worker processes until SIGTERM or SIGINT. Resolves when all of them have
- * exited. SIGHUP starts a rolling restart.
+ * exited. SIGHUP starts a rolling restart. See docs/decisions/cluster.md, "The primary accepts connections".
  */
 export async function runPrimary(environment: Environment, settings: Settings): Promise<void> {
   nodeCluster.schedulingPolicy = nodeCluster.SCHED_RR

@@ -3,11 +3,11 @@ import type { Logger } from 'pino'
 import { createLogger } from '../../core/process/logger.ts'
 import type { RpcTransport } from '../../core/process/rpc.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import { createDemoUser, formatDemoNotice } from '../cli/banner.ts'
-import { type Gateway, startGateway } from '../gateway.ts'
+import { createDemoUser, formatDemoNotice } from '../gateway/banner.ts'
+import { type Gateway, startGateway } from '../gateway/gateway.ts'
 import { deleteFromProcessEnv, type Environment, listSecretVariables } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
-import { connectToPrimary, type PrimaryConnection } from './cluster-peer.ts'
+import { connectToPrimary, type PrimaryConnection } from './primary-connection.ts'
 import type { WorkerEnv } from './worker-env.ts'
 
 /**
@@ -50,7 +50,9 @@ async function startWorker(
   const settings = readSettings(environment)
   deleteFromProcessEnv(listSecretVariables(settings.providers))
   logger.level = settings.log_level
-  const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, primary)
+  const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, {
+    peer: primary,
+  })
   if (number === 1) await showDemoKey(gateway)
   await primary.reportReady(gateway)
   return gateway

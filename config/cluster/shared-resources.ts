@@ -6,7 +6,10 @@ import { metricsAddress } from '../settings/metrics-address.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { reservePorts, type SharedPorts } from './ports.ts'
 
-/** The ports, the metrics address and the sandbox of a cluster. They outlive single workers. */
+/**
+ * The ports, the metrics address and the sandbox of a cluster. They outlive single workers. See
+ * docs/decisions/cluster.md, "The primary owns ports, sandbox and metrics address".
+ */
 export class SharedResources {
   readonly #metrics: MetricsPage
   readonly #logger: Logger

@@ -3,13 +3,14 @@ import type { JsonObject } from './json.ts'
 /**
  * The canonical request: the body of OpenAI's chat completions API. Dialects parse client requests into it,
  * and provider adapters build their requests from it. Unknown fields are kept, so OpenAI-compatible providers
- * receive them unchanged.
+ * receive them unchanged. See docs/decisions/replies.md, "The canonical request is OpenAI's chat body
+ * itself".
  */
 export interface ChatRequest extends JsonObject {
   readonly model?: string
   readonly messages: readonly Message[]
-  readonly stream?: boolean
-  readonly stream_options?: { readonly include_usage?: boolean } & JsonObject
+  readonly stream?: boolean | null
+  readonly stream_options?: ({ readonly include_usage?: boolean | null } & JsonObject) | null
   readonly temperature?: number | null
   readonly top_p?: number | null
   readonly max_tokens?: number | null
@@ -19,9 +20,9 @@ export interface ChatRequest extends JsonObject {
   readonly frequency_penalty?: number | null
   readonly user?: string
   readonly metadata?: JsonObject | null
-  readonly tools?: readonly Tool[]
-  readonly tool_choice?: string | JsonObject
-  readonly response_format?: { readonly type: string } & JsonObject
+  readonly tools?: readonly Tool[] | null
+  readonly tool_choice?: string | JsonObject | null
+  readonly response_format?: ({ readonly type: string } & JsonObject) | null
   readonly logit_bias?: JsonObject | null
   readonly seed?: number | null
   readonly parallel_tool_calls?: boolean | null
@@ -31,7 +32,7 @@ export interface ChatRequest extends JsonObject {
 export interface Message extends JsonObject {
   readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function'
   readonly content?: string | readonly ContentPart[] | null
-  readonly tool_calls?: readonly ToolCall[]
+  readonly tool_calls?: readonly ToolCall[] | null
   readonly tool_call_id?: string
   /** Reasoning text of an earlier reply, sent back by the client. */
   readonly reasoning_content?: string | null
@@ -52,7 +53,7 @@ export interface ToolCall extends JsonObject {
 
 export interface Tool extends JsonObject {
   readonly type: string
-  readonly function?: { readonly name: string; readonly parameters?: JsonObject } & JsonObject
+  readonly function?: { readonly name: string; readonly parameters?: JsonObject | null } & JsonObject
 }
 
 /** Token counts. `input` includes `cached` and `cacheWrite`; `output` includes `reasoning`. */
@@ -110,7 +111,7 @@ export class ReplyEvent {
     if (native !== undefined) this[NATIVE] = native
   }
 
-  /** Returns an event with other parts. The provider's own record is dropped, so clients receive the parts. */
+  /** Returns an event with other parts. Drops the provider's own record, so that clients get the parts. */
   withParts(parts: readonly ReplyPart[]): ReplyEvent {
     return new ReplyEvent(parts)
   }
@@ -139,9 +140,9 @@ export interface RecordPattern {
 }
 
 /**
- * A reply of a provider, or of a plugin that answers itself. A stream yields the events that arrived together as one batch. It is consumed at the
- * client's pace (backpressure) and throws a `GatewayError` if the provider fails after the stream has
- * started.
+ * A reply of a provider, or of a plugin that answers itself. A stream yields the events that arrived together
+ * as one batch. It is consumed at the client's pace (backpressure) and throws a `GatewayError` if the provider
+ * fails after the stream has started.
  */
 export type Reply =
   | { readonly type: 'whole'; readonly event: ReplyEvent }

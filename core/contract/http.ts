@@ -129,8 +129,8 @@ export type Access =
   | { readonly type: 'operator'; readonly role: OperatorRole }
 
 /**
- * The form of error bodies (docs/api.md, "Errors"). Third-party endpoints use `general`, or `openai` if OpenAI
- * clients call them.
+ * The form of error bodies (docs/api.md, "Errors"). Third-party endpoints use `general`, or `openai` if
+ * OpenAI clients call them.
  */
 export type ErrorStyle = 'general' | 'openai' | 'route' | 'routing-rules' | 'firewall-rules'
 
@@ -166,7 +166,7 @@ export interface EndpointDescription {
   readonly query?: TProperties
   /** Schemas of request headers, for the documentation. */
   readonly headers?: TProperties
-  /** Schema of the JSON body. Undefined: the endpoint ignores bodies. `Type.Optional`: the body may be missing. */
+  /** Schema of the JSON body. Undefined: bodies are ignored. `Type.Optional`: the body may be missing. */
   readonly body?: TSchema
   /** Complete, valid bodies by name. */
   readonly examples?: Readonly<Record<string, unknown>>
@@ -236,8 +236,8 @@ interface EndpointDeclaration<
 }
 
 /**
- * Declares an endpoint: its route, who may call it, the schemas of its parameters, body and responses, and its
- * handler. The gateway validates requests by the schemas, and describes the endpoint in `/openapi.json`.
+ * Declares an endpoint: its route, who may call it, the schemas of its parameters, body and responses, and
+ * its handler. The gateway validates requests by the schemas, and describes the endpoint in `/openapi.json`.
  */
 export function endpoint<
   EndpointAccess extends Access,

@@ -83,8 +83,8 @@ const schemaBuilder = {
 }
 
 /**
- * Builds JSON schemas with static types, exactly as TypeBox builds them: `Static<typeof schema>` is the type of
- * valid values. Importing TypeBox itself takes 50 to 90 ms and 10 MB, so only its types are used. Keys of
+ * Builds JSON schemas with static types, exactly as TypeBox builds them: `Static<typeof schema>` is the type
+ * of valid values. Importing TypeBox itself takes 50 to 90 ms and 10 MB, so only its types are used. Keys of
  * `Type.Record` are strings of any form.
  */
 export const Type = schemaBuilder as unknown as SchemaBuilder
@@ -99,7 +99,7 @@ export function StringEnum<const Value extends string>(values: readonly Value[],
   return Type.Unsafe<Value>({ type: 'string', enum: values, ...options })
 }
 
-/** The schema or null. A list of types validates with better messages than a union, so it is used if possible. */
+/** The schema or null. Uses a list of types if possible: it validates with better messages than a union. */
 export function Nullable<Inner extends TSchema>(schema: Inner, options: Schema = {}) {
   const { $id, type } = schema
   if ($id !== undefined || typeof type !== 'string')

@@ -35,7 +35,7 @@ export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
   readonly after?: readonly string[]
   /** Plugins that must be listed after this one, if they are listed. */
   readonly before?: readonly string[]
-  /** JSON schema of the options; if undefined, the plugin takes no options. */
+  /** JSON schema of the options, whose defaults apply; if undefined, the plugin takes no options. */
   readonly options?: JsonObject
   /** The plugin's own event types, and the state built from them. */
   readonly events?: EventDeclaration<State, Event>
@@ -59,8 +59,8 @@ export interface PluginParts {
    */
   decide?(exchange: Exchange): MaybePromise<void>
   /**
-   * Answers an inference request, or calls `next` for the reply of the plugins listed later; `dispatch`, which
-   * calls the provider, must be the last of them. Call `next` at most once.
+   * Answers an inference request, or calls `next` for the reply of the plugins listed later; `dispatch`,
+   * which calls the provider, must be the last of them. Call `next` at most once.
    */
   reply?(exchange: ReplyingExchange, next: () => Promise<Reply>): MaybePromise<Reply>
   /**

@@ -16,12 +16,18 @@ type ServerFields = 'id' | 'user_id' | 'created_at' | 'updated_at' | 'revision'
 export type RoutingContent = Omit<RoutingRule, ServerFields>
 export type FirewallContent = Omit<FirewallRule, ServerFields>
 
-/** Set on events that revert a rule: the revision whose content was restored. */
+/**
+ * Set on events that revert a rule: the revision whose content was restored. See docs/decisions/rules.md, "A
+ * revert is an update or a creation with a note".
+ */
 export type RevertFields = {
   readonly revertedTo?: number
 }
 
-/** Set on events that restore a deleted rule, which keeps its creation time and continues its revisions. */
+/**
+ * Set on events that restore a deleted rule, which keeps its creation time and continues its revisions. See
+ * docs/decisions/rules.md, "A deleted rule is restored under its own id".
+ */
 export type RestoreFields = RevertFields & {
   readonly revision?: number
   readonly createdAt?: string
@@ -47,6 +53,7 @@ export type RuleEvent =
     }
   | { type: 'FirewallRuleDeleted'; data: RuleReference }
 
+/** See docs/decisions/event-log.md, "One stream of rule events per user, for both kinds". */
 export const rulesStream = (userId: number): string => `rules-${userId}`
 
 /**
@@ -77,12 +84,14 @@ export type ResponseForm = 'interface' | 'openai'
 
 /**
  * Runs of chunks of one output item: the item's index in the output, then the length of each chunk. A length
- * of 0 is the start of a tool call.
+ * of 0 is the start of a tool call. See docs/decisions/responses.md, "A stored response is the answer plus
+ * the lengths of its chunks".
  */
 export type ChunkLengths = readonly (readonly number[])[]
 
 /**
  * The stream of a response. `responseKey` is the 24 characters that its id shares with the call's request id.
+ * See docs/decisions/responses.md, "A response and its call share 24 characters".
  */
 export const responseStream = (responseKey: string): string => `response-${responseKey}`
 

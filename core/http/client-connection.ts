@@ -14,7 +14,10 @@ export function identifyRequest(ctx: GatewayContext, next: Next): Promise<void> 
 /** Shared by all connections: most never have a listener, or have one briefly. */
 const NO_LISTENERS: readonly [] = []
 
-/** The client connection behind an HTTP response. */
+/**
+ * The client connection behind an HTTP response. See docs/decisions/http.md, "Client disconnects are tracked
+ * by an object of our own, not an AbortSignal".
+ */
 class HttpClientConnection implements ClientConnection {
   isAborted = false
   #reason: Error | undefined

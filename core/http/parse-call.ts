@@ -3,6 +3,7 @@ import {
   type EndpointDescription,
   GatewayError,
   isOptional,
+  type JsonObject,
   StrictObject,
   type TProperties,
   type TSchema,
@@ -41,7 +42,7 @@ export function pathNotFoundError(path: string): GatewayError {
  * ignored filter would return something else than was asked for.
  */
 export function createQueryParser({ query = {} }: Pick<EndpointDescription, 'query'>) {
-  const parse = createLazyParser<Values>(StrictObject(query))
+  const parse = createLazyParser(StrictObject(query))
   return (queryString: string): Values => {
     if (queryString === '' && isAllOptional(query)) return {}
     const values = new Map<string, unknown>()
@@ -91,7 +92,7 @@ function parseText(schema: TSchema | undefined, text: string): unknown {
 /** Returns a parser of JSON bodies. It returns undefined if the body is optional and missing. */
 export function createBodyParser({ body, parseBody }: Pick<Endpoint, 'body' | 'parseBody'>) {
   if (body === undefined) return () => undefined
-  const parse = parseBody ?? createLazyParser<unknown>(body)
+  const parse: (body: JsonObject) => unknown = parseBody ?? createLazyParser(body)
   const mayBeMissing = isOptional(body)
   return (value: unknown): unknown => {
     if (value === undefined && mayBeMissing) return undefined

@@ -60,7 +60,11 @@ const READINESS = {
 /** The descriptions of the probes. */
 export const PROBES: readonly EndpointDescription[] = [LIVENESS, READINESS]
 
-/** Creates the probes, which every listener for clients serves. */
+/**
+ * Creates `/healthz` (liveness: always 200) and `/readyz` (readiness: 503 with the reason if the process must
+ * not receive traffic), which every listener for clients serves. See docs/decisions/event-log.md, "A node
+ * stays ready while the event log is unavailable".
+ */
 export function createProbes({ whyNotReady, logState }: Readiness): readonly Endpoint[] {
   return [
     endpoint({ ...LIVENESS, handle: () => ({ status: 200, body: { status: 'ok' } }) }),

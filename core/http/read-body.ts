@@ -8,7 +8,8 @@ const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATC
 
 /**
  * Creates middleware that reads a JSON body of at most `limit` bytes into `ctx.request.body`, which stays
- * undefined if none was sent. The content type is ignored: every body is read as JSON.
+ * undefined if none was sent. The content type is ignored: every body is read as JSON. See
+ * docs/decisions/http.md, "The body is read after the caller is authenticated".
  */
 export function createBodyReader(limit: number) {
   const loadReader = lazy(() => loadKoaBodyReader(limit))
@@ -37,7 +38,8 @@ export function requireJsonObject(body: unknown): JsonObject {
 
 /**
  * Reads an uncompressed body with a content length, which nearly all requests have. Accepts the same bodies
- * as koa-body. Skipping koa-body saves about a tenth of the cost of a request.
+ * as koa-body. Skipping koa-body saves about a tenth of the cost of a request. See docs/decisions/http.md,
+ * "Common requests take a short path, unusual ones the libraries' own".
  */
 function readPlainBody({ req, request }: GatewayContext): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -5,7 +5,8 @@ import type { EndedRequest, GatewayContext, RequestObserver } from '../contract/
 /**
  * Returns a function that notifies the observers once the response to a request has ended, also for rejected
  * requests. Call it after the middleware chain has ended: if the client disconnects, the chain still records
- * the outcome of the provider call.
+ * the outcome of the provider call. See docs/decisions/plugins.md, "Observers see a request when its response
+ * has ended".
  */
 export function notifyObservers(observers: readonly RequestObserver[], logger: Logger) {
   return (ctx: GatewayContext): void => {

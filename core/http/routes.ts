@@ -58,7 +58,7 @@ export const normalizePath: GatewayMiddleware = (ctx, next) => {
   return next()
 }
 
-/** Rejects requests that no route serves: 405 with `allow` if other methods exist for the path, or else 404. */
+/** Rejects requests without a route: 405 with `allow` if the path has other methods, or else 404. */
 export const rejectUnmatched: GatewayMiddleware = (ctx) => {
   // Set by @koa/router, but missing from Koa's types.
   const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }

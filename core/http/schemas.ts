@@ -13,7 +13,7 @@ export function Count(description: string) {
 }
 
 /** An object whose fields depend on its content. */
-export function OpenObject(description: string) {
+export function AnyFields(description: string) {
   return Type.Record(Type.String(), Type.Unknown(), { description })
 }
 

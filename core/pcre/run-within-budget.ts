@@ -38,7 +38,10 @@ export function createRe2Runner(pattern: string, matcher: Re2Matcher): PatternRu
   }
 }
 
-/** Runs a pattern on the event loop and spends the budget. The async methods do the same. */
+/**
+ * Runs a pattern on the event loop and spends the budget. The async methods do the same. See
+ * docs/decisions/firewall.md, "Only backtracking patterns have a time budget".
+ */
 export function createBudgetedRunner(pattern: string, matcher: EngineMatcher): PatternRunner {
   const test: PatternRunner['test'] = (text, budget) =>
     runWithinBudget(budget, pattern, (timeoutMs) => matcher.test(text, timeoutMs)) ?? false

@@ -6,7 +6,10 @@ interface OrderedPlugin {
   readonly title: string
 }
 
-/** Throws if a plugin is listed twice, or out of order: see `after` and `before` of plugins. */
+/**
+ * Throws if a plugin is listed twice, or out of order: see `after` and `before` of plugins, and
+ * docs/decisions/plugins.md, "A plugin without a valid place stops the start".
+ */
 export function checkPluginOrder(list: readonly OrderedPlugin[]): void {
   const [issue] = findOrderIssues(list)
   if (issue !== undefined) throw new Error(issue)

@@ -2,7 +2,7 @@ import type { Plugin } from '../contract/index.ts'
 import { errorMessage } from '../util/error-message.ts'
 import { findOrderIssues } from './check-order.ts'
 import type { PluginEntry } from './load.ts'
-import { checkPluginOptions, type ListedPlugin, loadListedPlugin } from './set-up.ts'
+import { type ListedPlugin, loadListedPlugin, parsePluginOptions } from './set-up.ts'
 
 /**
  * Loads the listed plugins and checks their contract versions, order and options as `setUpPlugins` does,
@@ -26,7 +26,7 @@ export async function findPluginIssues(
   issues.push(...findOrderIssues(plugins, isComplete))
   for (const plugin of plugins) {
     try {
-      checkPluginOptions(plugin)
+      parsePluginOptions(plugin)
     } catch (error) {
       issues.push(errorMessage(error))
     }

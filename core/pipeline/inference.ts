@@ -54,7 +54,7 @@ export function composeInference(
     createBodyReader(bodyLimit),
     openExchange(dialect, snapshotCaller, list(steps, 'rejected')),
     ...list(steps, 'decide').map(toDecideMiddleware),
-    respond(dialect, list(steps, 'inspect'), sender), // waits for the reply, lets plugins inspect it, writes it
+    respond(dialect, list(steps, 'inspect'), sender), // waits for the reply; inspect; writes it
     ...list(steps, 'reply').map(toReplyMiddleware), // an onion; dispatch calls the provider
     rejectUnanswered,
   ])

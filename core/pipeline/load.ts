@@ -126,7 +126,8 @@ let isSelfResolutionRegistered = false
 
 /**
  * Makes `import 'signalbox'` resolve to this running instance in the whole process. Plugin packages need no
- * copy of Signalbox, wherever they and the gateway are installed.
+ * copy of Signalbox, wherever they and the gateway are installed. See docs/decisions/plugins.md, "import
+ * 'signalbox' resolves to the running gateway".
  */
 function registerSelfResolution(): void {
   if (isSelfResolutionRegistered) return

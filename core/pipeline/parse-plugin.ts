@@ -10,7 +10,8 @@ import { lazy } from '../util/lazy.ts'
 
 /**
  * Converts the default export of a module to a plugin: a plugin object, or plain Koa middleware. `use` is the
- * module's name in the plugin list. Throws if the export is neither.
+ * module's name in the plugin list. Throws if the export is neither. See docs/decisions/plugins.md, "Unknown
+ * fields of a plugin stop the start".
  */
 export function parsePlugin(use: string, exported: unknown): Plugin {
   const plugin = unwrapDefault(exported)

@@ -44,7 +44,7 @@ function recordError(exchange: RepliedExchange, error: unknown): void {
   state.error ??= toStreamError(error)
 }
 
-/** The batches of a stream after the transforms. Not a generator, which would cost a promise more per batch. */
+/** The batches of a stream after the transforms. Not a generator: that costs a promise more per batch. */
 class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator<readonly ReplyEvent[]> {
   readonly #exchange: RepliedExchange
   readonly #source: AsyncIterator<readonly ReplyEvent[]>

@@ -1,6 +1,6 @@
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { compileUntrustedValidator, compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
+import { compileOptionsValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { checkPluginOrder } from './check-order.ts'
 import { loadPlugin, type PluginEntry, type PluginStep } from './load.ts'
 import { createMetricOwners } from './metric-owners.ts'
@@ -40,7 +40,7 @@ export async function setUpPlugins(
   const list: ListedPlugin[] = []
   for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
   checkPluginOrder(list)
-  for (const loaded of list) checkPluginOptions(loaded)
+  const parsed = list.map((loaded) => ({ ...loaded, options: parsePluginOptions(loaded) }))
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: PluginStep[] = []
@@ -56,7 +56,7 @@ export async function setUpPlugins(
     for (const { parts } of steps.toReversed()) await parts.close?.()
   }
   try {
-    for (const loaded of list) {
+    for (const loaded of parsed) {
       const { plugin, isBuiltIn, title } = loaded
       const ownEvents = events.get(plugin.name) ?? createMissingEvents(plugin.name)
       const ownMetrics = metricsOf(title)
@@ -91,9 +91,11 @@ export async function loadListedPlugin(
   return { plugin, options: entry.options, isBuiltIn, title: pluginTitle(plugin.name, entry.use) }
 }
 
-export function checkPluginOptions(loaded: ListedPlugin): void {
+/** Returns the options with the defaults of the plugin's schema. Throws if they are not valid. */
+export function parsePluginOptions(loaded: ListedPlugin): JsonObject {
   const validate = compileOptions(loaded)
-  if (validate(loaded.options)) return
+  const options = structuredClone(loaded.options)
+  if (validate(options)) return options
   const issues = describeSchemaErrors(validate.errors).join('; ')
   throw new Error(`the options of ${loaded.title} are not valid: ${issues}.`)
 }
@@ -102,7 +104,7 @@ const NO_OPTIONS: JsonObject = { type: 'object', additionalProperties: false }
 
 function compileOptions({ plugin: { options = NO_OPTIONS }, isBuiltIn, title }: ListedPlugin) {
   try {
-    return isBuiltIn ? compileValidator(options) : compileUntrustedValidator(options)
+    return compileOptionsValidator(options, isBuiltIn)
   } catch (cause) {
     throw new Error(`the options schema of ${title} is not a valid JSON schema: ${errorSummary(cause)}.`, {
       cause,

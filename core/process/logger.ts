@@ -1,10 +1,12 @@
-import { destination, type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, destination as openDestination, pino } from 'pino'
 
 interface LoggerOptions {
   /** Other processes write to the same stderr. */
-  readonly isShared: boolean
+  readonly isShared?: boolean
   /** Worker number, added to each line. */
   readonly worker?: number
+  /** Receives the lines in place of stderr. */
+  readonly destination?: DestinationStream
 }
 
 /**
@@ -13,12 +15,13 @@ interface LoggerOptions {
  */
 export function createLogger(
   level: string,
-  { isShared, worker }: LoggerOptions = { isShared: false },
+  { isShared = false, worker, destination }: LoggerOptions = {},
 ): Logger {
-  const lines = createLogDestination(2, {
-    isShared,
-    onDropped: (count) => logger.warn({ count }, 'log lines dropped; the reader is too slow'),
-  })
+  const openStderr = () =>
+    createLogDestination(2, {
+      isShared,
+      onDropped: (count) => logger.warn({ count }, 'log lines dropped; the reader is too slow'),
+    })
   const logger = pino(
     {
       level,
@@ -33,7 +36,7 @@ export function createLogger(
         censor: '[redacted]',
       },
     },
-    lines,
+    destination ?? openStderr(),
   )
   return logger
 }
@@ -88,10 +91,10 @@ const FLUSH_DELAY_MS = 5
 export function createLogDestination(
   fd: number,
   { isShared, maxBufferedBytes = MAX_BUFFERED_BYTES, onDropped }: LogDestinationOptions,
-): ReturnType<typeof destination> {
+): ReturnType<typeof openDestination> {
   const maxWrite = isShared ? MAX_WRITE_BYTES.shared : MAX_WRITE_BYTES.exclusive
   // sonic-boom compares its limit with the buffered bytes and the new ones together.
-  const file = destination({ dest: fd, sync: false, maxWrite, maxLength: maxBufferedBytes + maxWrite })
+  const file = openDestination({ dest: fd, sync: false, maxWrite, maxLength: maxBufferedBytes + maxWrite })
   const write = file.write.bind(file)
   const flush = file.flush.bind(file)
   const flushSync = file.flushSync.bind(file)

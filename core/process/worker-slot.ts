@@ -26,7 +26,10 @@ const BACKOFF_MS = { initial: 250, max: 30_000 }
 /** A worker that has served for this long is replaced without delay, in milliseconds. */
 const STABLE_MS = 10_000
 
-/** Keeps one worker running: a worker that exits is replaced. */
+/**
+ * Keeps one worker running: a worker that exits is replaced. See docs/decisions/cluster.md, "A failed worker
+ * start ends the program only when no worker serves".
+ */
 export class WorkerSlot<Service> {
   readonly #options: WorkerSlotOptions<Service>
   readonly #backoff = new Backoff(BACKOFF_MS.initial, BACKOFF_MS.max)

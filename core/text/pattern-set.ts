@@ -33,7 +33,10 @@ const CHUNK_SIZE = 1000
 
 const NONE: readonly number[] = []
 
-/** Compiles patterns in RE2 syntax, with inline flags. Yields to the event loop between chunks. */
+/**
+ * Compiles patterns in RE2 syntax, with inline flags. Yields to the event loop between chunks. See
+ * docs/decisions/firewall.md, "A search that may be slow moves to the worker thread before it starts".
+ */
 export async function compilePatternSet(sources: readonly string[]): Promise<PatternSet> {
   if (sources.length === 0) return { find: () => NONE }
   const automata = await buildAutomata(sources)

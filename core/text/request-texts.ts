@@ -104,7 +104,8 @@ function isBinary({ type }: JsonObject): boolean {
 
 /**
  * Rewrites a text that may be a JSON document, such as tool arguments: first its string values, which JSON
- * escapes would hide from patterns; if that changes nothing, the text itself.
+ * escapes would hide from patterns; if that changes nothing, the text itself. See docs/decisions/firewall.md,
+ * "JSON in tool calls is masked by value".
  */
 function mapJsonText(text: string, rewrite: (text: string) => string): string {
   // Only objects and arrays are documents. Truncated documents are rewritten as plain text.

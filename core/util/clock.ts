@@ -6,7 +6,8 @@ export type Clock = () => string
 /**
  * Creates a clock from a source of Unix milliseconds. Node's wall clock has no microseconds, so the last
  * three digits count the calls within a millisecond: two changes never have the same time, and the clock
- * never goes backwards when the system time does.
+ * never goes backwards when the system time does. See docs/decisions/event-log.md, "Timestamps have six
+ * decimals although the clock has three".
  */
 export function createClock(now: () => number = Date.now): Clock {
   let lastMicroseconds = 0

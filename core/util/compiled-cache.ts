@@ -1,29 +1,28 @@
 import { LRUCache } from 'lru-cache'
 import type { Registry } from 'prom-client'
-import type { JsonObject, RuleSet } from '../contract/index.ts'
+import { type RuleSet, type Static, StrictObject, Type } from '../contract/index.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import { type CounterSeries, createCounter } from './metrics.ts'
-
-const DEFAULT_CACHED_RULES = 200_000
 
 /**
  * Options of plugins that compile rules. `cached_rules`: maximum number of cached compiled rules of all
  * users.
  */
-export const compiledCacheOptions: JsonObject = {
-  type: 'object',
-  additionalProperties: false,
-  properties: { cached_rules: { type: 'integer', minimum: 1, default: DEFAULT_CACHED_RULES } },
-}
+export const compiledCacheOptions = StrictObject({
+  cached_rules: Type.Integer({ minimum: 1, default: 200_000 }),
+})
+
+export type CompiledCacheOptions = Static<typeof compiledCacheOptions>
 
 /**
  * Creates an LRU cache of compiled rule sets by user. Rule sets are compiled on first use. A rule change
  * creates a new `RuleSet`, so entries compiled from another object are stale. All users without rules share
- * one entry. Transient rule sets are not cached.
+ * one entry. Transient rule sets are not cached. See docs/decisions/plugins.md, "Users without rules share
+ * one compiled entry".
  */
 export function createCompiledCache<Compiled extends object>(
   compile: (rules: RuleSet) => Promise<Compiled>,
-  options: JsonObject,
+  { cached_rules }: CompiledCacheOptions,
   countRules: (rules: RuleSet) => number,
   recordLookup: (isHit: boolean) => void,
 ): (rules: RuleSet) => MaybePromise<Compiled> {
@@ -32,7 +31,7 @@ export function createCompiledCache<Compiled extends object>(
     compiled: MaybePromise<Compiled>
   }
   const cache = new LRUCache<number, Entry>({
-    maxSize: Number(options.cached_rules ?? DEFAULT_CACHED_RULES),
+    maxSize: cached_rules,
     sizeCalculation: ({ rules }) => 1 + countRules(rules),
   })
 

@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
+import { GatewayError, isJsonObject, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
 import { lazy } from './lazy.ts'
 
 /** `verbose` adds the failed schema to errors, for their wording. */
@@ -14,6 +14,10 @@ const firstErrorAjv = new Ajv({
 })
 const allErrorsAjv = new Ajv({ ...OPTIONS, validateSchema: false, allErrors: true })
 const untrustedAjv = lazy(() => new Ajv({ ...OPTIONS, allErrors: true }))
+const optionsAjv = lazy(
+  () => new Ajv({ ...OPTIONS, validateSchema: false, allErrors: true, useDefaults: true }),
+)
+const untrustedOptionsAjv = lazy(() => new Ajv({ ...OPTIONS, allErrors: true, useDefaults: true }))
 
 /** Compiles a built-in schema into a validator that finds all errors. Use it for input of operators. */
 export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
@@ -26,6 +30,17 @@ export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
  */
 export function compileUntrustedValidator<T>(schema: JsonObject): ValidateFunction<T> {
   return untrustedAjv().compile<T>(withoutIds(schema))
+}
+
+/**
+ * Compiles the options schema of a plugin into a validator that finds all errors and adds the defaults of the
+ * schema to the validated object. Throws if the schema of a plugin package is not a valid JSON schema.
+ */
+export function compileOptionsValidator(
+  schema: JsonObject,
+  isBuiltIn: boolean,
+): ValidateFunction<JsonObject> {
+  return (isBuiltIn ? optionsAjv() : untrustedOptionsAjv()).compile<JsonObject>(schema)
 }
 
 /** Returns a type guard for a built-in schema. The schema is compiled on first use. */
@@ -50,8 +65,8 @@ export function withoutIds<Schema>(schema: Schema): Schema {
  * Compiles a built-in schema into a parser of request bodies: it returns the value with its type, or throws a
  * `GatewayError` (400) that names the field and the constraint.
  */
-export function compileParser<T>(schema: JsonObject): (value: unknown) => T {
-  const validate = firstErrorAjv.compile<T>(withoutIds(schema))
+export function compileParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
+  const validate = firstErrorAjv.compile<Static<Schema>>(withoutIds(schema))
   return (value) => {
     if (validate(value)) return value
     throw toGatewayError(validate.errors)
@@ -59,8 +74,8 @@ export function compileParser<T>(schema: JsonObject): (value: unknown) => T {
 }
 
 /** Like `compileParser`, but compiles the schema on first use: for all endpoints except inference. */
-export function createLazyParser<T>(schema: JsonObject): (value: unknown) => T {
-  const parse = lazy(() => compileParser<T>(schema))
+export function createLazyParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
+  const parse = lazy(() => compileParser(schema))
   return (value) => parse()(value)
 }
 

@@ -18,7 +18,10 @@ export class CounterSeries {
   }
 }
 
-/** Registers a counter. Returns a function from label values, in the order of `labelNames`, to the series. */
+/**
+ * Registers a counter. Returns a function from label values, in the order of `labelNames`, to the series. See
+ * docs/decisions/plugins.md, "Hot-path metrics are counted by our own counters and exposed by prom-client".
+ */
 export function createCounter(
   registry: Registry,
   description: MetricDescription,

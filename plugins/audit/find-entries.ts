@@ -39,8 +39,9 @@ export function parseAuditQuery(query: AuditQueryValues): AuditQuery {
 }
 
 /**
+/**
  * Returns one page of the entries that match. New entries do not shift pages, because a cursor points to a
- * position.
+ * position. See docs/decisions/rules.md, "The audit trail is newest first, and unknown filters are errors".
  */
 export function findAuditEntries(entries: readonly AuditEntry[], query: AuditQuery): AuditPage {
   const matching = entries.filter((entry) => matchesQuery(entry, query)).toReversed()

@@ -1,18 +1,22 @@
 import type { JsonObject, Static } from '../../core/contract/index.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
-import { SimulationFields } from './simulation-schemas.ts'
+import {
+  type Draft,
+  type DraftsByKind,
+  type SIMULATED_ENDPOINTS,
+  SimulationFields,
+} from './simulation-schemas.ts'
 
 /** The endpoint that the simulated request would be sent to. */
-export type SimulatedEndpoint = 'chat' | 'responses' | 'route'
+export type SimulatedEndpoint = (typeof SIMULATED_ENDPOINTS)[number]
 
 /** A new rule as it would be created. With an `id`, a change to the stored rule with that id. */
-export type RuleDraft = JsonObject & { readonly id?: number }
+export type RuleDraft = Static<typeof Draft>
 
-export interface RuleDrafts {
-  readonly routing?: readonly RuleDraft[]
-  readonly firewall?: readonly RuleDraft[]
-}
+export type RuleDrafts = Static<typeof DraftsByKind>
+
+const parseFields = createLazyParser(SimulationFields)
 
 /** A parsed body of `POST /v1/simulate`. */
 export interface Simulation {
@@ -24,11 +28,10 @@ export interface Simulation {
   readonly drafts: RuleDrafts
 }
 
-const parseFields = createLazyParser<Static<typeof SimulationFields> & JsonObject>(SimulationFields)
-
 /**
  * Parses the body of `POST /v1/simulate`: the body of an inference request with the additional fields
- * `endpoint`, `as_of` and `rules`. Throws 400 naming the invalid field.
+ * `endpoint`, `as_of` and `rules`. Throws 400 naming the invalid field. See docs/decisions/rules.md, "A
+ * simulated request is the request itself, with as_of and rules beside its fields".
  */
 export function parseSimulation(body: JsonObject): Simulation {
   const { endpoint, as_of, rules = {}, ...request } = parseFields(body)

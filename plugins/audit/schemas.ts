@@ -1,5 +1,5 @@
 import { data, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { Count, LogPoint, NextCursor, OpenObject, pageQuery, Timestamp } from '../../core/http/schemas.ts'
+import { AnyFields, Count, LogPoint, NextCursor, pageQuery, Timestamp } from '../../core/http/schemas.ts'
 import { AUDIT_SUBJECTS } from './audit-entries.ts'
 
 /** The pages of `GET /v1/audit`. */
@@ -45,10 +45,10 @@ const ChangeSchema = Type.Object(
     revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
     event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
     reverted_to: Type.Optional(Type.Integer({ description: 'The revision that was restored.' })),
-    before: Nullable(OpenObject('The object'), {
+    before: Nullable(AnyFields('The object'), {
       description: 'The object before the change; null if it did not exist.',
     }),
-    after: Nullable(OpenObject('The object'), {
+    after: Nullable(AnyFields('The object'), {
       description: 'The object after the change; null if it was deleted.',
     }),
   },
@@ -64,7 +64,7 @@ export const ChangePage = Type.Object(
 
 const RuleDiff = Type.Object(
   {
-    added: Type.Array(OpenObject('The rule'), { description: 'Rules that exist only at the end.' }),
+    added: Type.Array(AnyFields('The rule'), { description: 'Rules that exist only at the end.' }),
     changed: Type.Array(
       Type.Object(
         {
@@ -86,7 +86,7 @@ const RuleDiff = Type.Object(
       ),
       { description: 'Rules whose fields differ.' },
     ),
-    removed: Type.Array(OpenObject('The rule'), { description: 'Rules that exist only at the start.' }),
+    removed: Type.Array(AnyFields('The rule'), { description: 'Rules that exist only at the start.' }),
   },
   { $id: 'RuleDiff', description: 'The differences between the rules of one kind.' },
 )

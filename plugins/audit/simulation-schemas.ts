@@ -1,8 +1,9 @@
 import { Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { Count, OpenObject, RuleTraceEntrySchema, WarningSchema } from '../../core/http/schemas.ts'
+import { OpenObject } from '../../core/dialects/schema-types.ts'
+import { AnyFields, Count, RuleTraceEntrySchema, WarningSchema } from '../../core/http/schemas.ts'
 import { RecordedErrorSchema } from '../trace/schemas.ts'
 
-const Draft = Type.Object(
+export const Draft = OpenObject(
   {
     id: Type.Optional(
       Type.Integer({ minimum: 1, description: 'The stored rule to change. Missing for a new rule.' }),
@@ -11,13 +12,21 @@ const Draft = Type.Object(
   { $id: 'RuleDraft', description: 'The fields of a rule, as its own endpoints accept them.' },
 )
 
+/** The endpoints whose requests can be simulated. */
+export const SIMULATED_ENDPOINTS = ['chat', 'responses', 'route'] as const
+
 const drafts = (kind: string) =>
   Type.Optional(Type.Array(Draft, { maxItems: 1000, description: `Drafts of ${kind} rules.` }))
 
+export const DraftsByKind = StrictObject(
+  { routing: drafts('routing'), firewall: drafts('firewall') },
+  { description: 'Rules that are applied as if they were stored.' },
+)
+
 /** The fields of `POST /v1/simulate` besides those of the request. */
-export const SimulationFields = Type.Object({
+export const SimulationFields = OpenObject({
   endpoint: Type.Optional(
-    StringEnum(['chat', 'responses', 'route'], {
+    StringEnum(SIMULATED_ENDPOINTS, {
       description: 'The endpoint of the simulated request; by default derived from its fields.',
     }),
   ),
@@ -26,19 +35,17 @@ export const SimulationFields = Type.Object({
       description: 'Simulates with the rules as of a log position or an ISO 8601 time with a time zone.',
     }),
   ),
-  rules: Type.Optional(
-    StrictObject(
-      { routing: drafts('routing'), firewall: drafts('firewall') },
-      { description: 'Rules that are applied as if they were stored.' },
-    ),
-  ),
+  rules: Type.Optional(DraftsByKind),
 })
 
 /** The body of `POST /v1/simulate`. */
-export const SimulationRequest = Type.Object(SimulationFields.properties, {
-  $id: 'SimulationRequest',
-  description: 'An inference request to simulate.',
-})
+export const SimulationRequest = Type.Object(
+  {},
+  {
+    $id: 'SimulationRequest',
+    description: 'An inference request to simulate.',
+  },
+)
 
 const messages = [{ role: 'user', content: 'Send the contract to ada@example.com' }]
 
@@ -75,7 +82,7 @@ export const SimulationSchema = Type.Object(
       { description: 'The firewall rule that would block the request, if any.' },
     ),
     error: Type.Optional(RecordedErrorSchema),
-    request: Nullable(OpenObject('The request'), {
+    request: Nullable(AnyFields('The request'), {
       description: 'The request in the format of chat completions, after masking; null if it is refused.',
     }),
     warnings: Type.Array(WarningSchema, { description: 'Warnings of the response.' }),

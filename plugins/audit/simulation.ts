@@ -17,7 +17,7 @@ import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/pipeline/inference.ts'
 import { foldUser, toPastRuleSet } from '../../projections/history.ts'
-import type { RuleKindName } from '../../projections/rules.ts'
+import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { parseResponsesCall } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
@@ -64,7 +64,10 @@ export function createSimulationEndpoint(services: AuditServices, host: Host) {
   })
 }
 
-/** Resolves with the error that would refuse the request, undefined if it would be allowed. */
+/**
+ * Resolves with the error that would refuse the request, undefined if it would be allowed. See
+ * docs/decisions/rules.md, "Simulations run the plugins' own decide".
+ */
 async function decideExchange(exchange: Exchange, host: Host): Promise<GatewayError | undefined> {
   try {
     await host.decide(exchange)
@@ -119,7 +122,8 @@ const DRAFT_TIME = new Date(0).toISOString()
 /**
  * Adds drafts to a user's rules by validating them and applying the events that they would cause. A draft
  * with an id changes the stored rule with that id. A draft without an id is a new rule; in the result, new
- * rules have the ids -1, -2, … in the order of the drafts.
+ * rules have the ids -1, -2, … in the order of the drafts. See docs/decisions/rules.md, "Drafts are added to
+ * the stored rules".
  */
 function addDrafts(
   userId: number,
@@ -137,7 +141,7 @@ function addDrafts(
     for (const event of change.decide(change.ruleId ?? nextId++)) evolveUserRules(userRules, event, record)
   }
 
-  for (const kind of ['routing', 'firewall'] as const) {
+  for (const kind of RULE_KINDS) {
     for (const [index, draft] of (drafts[kind] ?? []).entries()) {
       prefixErrors(`rules.${kind}[${index}]`, () => addDraft(kind, draft))
     }

@@ -77,6 +77,10 @@ export function createAccountCommands(
   }
 }
 
+/**
+ * A change of the plan alone removes the user's own limit: see docs/decisions/limits.md, "Without a limit of
+ * their own, users have the plan's".
+ */
 function decideUserChange(user: User, { plan, requestsPerMinute }: UserChange): readonly DomainEvent[] {
   const userId = user.id
   const events: DomainEvent[] = []

@@ -17,7 +17,10 @@ type AuthFailureOutcome = 'refused' | 'limited'
 export interface AuthFailureLimiter {
   /** Counts a failure. Resolves with the error to throw: `error`, or 429 if the address is over its limit. */
   recordFailure(kind: KeyKind, request: IncomingMessage, error: GatewayError): Promise<GatewayError>
-  /** Returns a 429 if the address has used up its limit, otherwise undefined. Counts nothing. */
+  /**
+   * Returns a 429 if the address has used up its limit, otherwise undefined. Counts nothing. See
+   * docs/decisions/limits.md, "A valid key never waits for the failure counter".
+   */
   limitErrorFor(kind: KeyKind, request: IncomingMessage): GatewayError | undefined
   close(): Promise<void>
 }

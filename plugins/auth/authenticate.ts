@@ -5,7 +5,7 @@ import type { Accounts } from '../../projections/accounts.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 
 /**
- * Sets `account` of the request to the account of the request's API key. Responds with 401 to a missing or invalid key,
+ * Sets `account` of the request to the account of its API key. Responds with 401 to a missing or invalid key,
  * and with 429 to invalid keys from an address over its failure limit. Valid keys are accepted from such an
  * address: they cannot be guessed, and other users may share the address.
  */
@@ -37,6 +37,8 @@ async function throwResolved(error: Promise<GatewayError>): Promise<never> {
 /**
  * Admits requests with the admin key and responds with 401 to all others. Once an address is over its failure
  * limit, even the correct key gets 429: operators choose this key, so a correct guess must not be apparent.
+ * See docs/decisions/limits.md, "A valid API key is served from an address that guesses; the admin key is
+ * not".
  */
 export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): AuthenticateOperator {
   const expectedHash = Buffer.from(hashApiKey(adminKey))

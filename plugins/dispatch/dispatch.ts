@@ -57,7 +57,8 @@ export async function dispatchExchange(
 
 /**
  * Another provider may have the API key or the model that this one lacks. If the model is fixed, these errors
- * go to the client.
+ * go to the client. See docs/decisions/routing.md, "An automatic choice continues when our key is refused or
+ * the provider does not know the model".
  */
 function canTryNextTarget({ code, mayFailOver }: GatewayError, { isFixed }: Route): boolean {
   if (mayFailOver) return true

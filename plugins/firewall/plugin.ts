@@ -8,6 +8,7 @@ import {
 } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
 import {
+  type CompiledCacheOptions,
   compiledCacheOptions,
   createCompiledCache,
   createLookupCounter,
@@ -23,7 +24,7 @@ export function createFirewall(services: RuleEndpointServices<FirewallRule, Fire
     name: 'firewall',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options, { logger, metrics }) {
+    setup(options: CompiledCacheOptions, { logger, metrics }) {
       const { countUnusable, countOverruns } = createPatternCounters(metrics)
       const compile = async (rules: RuleSet) => {
         const firewall = await compileFirewall(rules)

@@ -1,4 +1,12 @@
-import { type FirewallRule, GatewayError, type JsonObject, type Warning } from '../../core/contract/index.ts'
+import {
+  type FirewallRule,
+  GatewayError,
+  type JsonObject,
+  Nullable,
+  StringEnum,
+  Type,
+  type Warning,
+} from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
 import { compilePattern } from '../../core/pcre/compile.ts'
 import {
@@ -19,16 +27,16 @@ const FIELDS = [
   enumField('type', ['substring', 'regex']),
   schemaField(
     'pattern',
-    { type: 'string', minLength: 1, maxLength: 10_000 },
+    Type.String({ minLength: 1, maxLength: 10_000 }),
     'a string of 1 to 10000 characters',
   ),
   enumField('action', ['block', 'mask', 'warn']),
-  schemaField('replacement', { type: ['string', 'null'] }, 'a string or null', false),
+  schemaField('replacement', Nullable(Type.String()), 'a string or null', false),
   priorityField,
 ]
 
 function enumField(name: string, values: readonly string[]): RuleField {
-  return schemaField(name, { type: 'string', enum: values }, `one of ${values.join(', ')}`)
+  return schemaField(name, StringEnum(values), `one of ${values.join(', ')}`)
 }
 
 /** Firewall rules: fields, validation and events (docs/api.md, "Firewall rules"). */

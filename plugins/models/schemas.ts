@@ -1,5 +1,5 @@
 import { StringEnum, Type } from '../../core/contract/index.ts'
-import { OpenObject } from '../../core/http/schemas.ts'
+import { AnyFields } from '../../core/http/schemas.ts'
 
 const usd = (what: string) => Type.Number({ description: `${what}, in USD per million tokens.` })
 
@@ -9,7 +9,7 @@ const PriceSchema = Type.Object(
     cached: Type.Optional(usd('Price of cached input tokens')),
     cache_write: Type.Optional(usd('Price of input tokens that are written to the cache')),
     output: usd('Price of output tokens'),
-    above: Type.Optional(OpenObject('Prices of long prompts.')),
+    above: Type.Optional(AnyFields('Prices of long prompts.')),
   },
   { $id: 'Price', description: 'Prices of a model, in USD per million tokens.' },
 )

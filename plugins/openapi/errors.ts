@@ -28,7 +28,7 @@ const ACCESS_ERRORS: Readonly<Record<EndpointDescription['access']['type'], read
 /** The errors of one status. */
 export type ErrorsByCode = Readonly<Record<string, ErrorDefinition>>
 
-/** Returns the errors of an endpoint by status: those that it declares, and those that follow from the rest. */
+/** Returns the errors of an endpoint by status: the declared ones, and those that follow from the rest. */
 export function errorsByStatus(
   endpoint: EndpointDescription,
   { errorCodes }: ApiDescription,

@@ -20,7 +20,7 @@ export interface RequestCount {
   readonly resetMs: number
 }
 
-/** Limits are per minute. */
+/** Limits are per minute. See docs/decisions/limits.md, "A minute is counted from a user's first request". */
 export const WINDOW_SECONDS = 60
 
 interface Window {

@@ -96,7 +96,10 @@ function countRequest(
   return count instanceof Promise ? count.then(decide, decideUncounted) : decide(count)
 }
 
-/** Returns the user's own limit, or else the plan's, in requests per minute. */
+/**
+ * Returns the user's own limit, or else the plan's, in requests per minute. See docs/decisions/limits.md,
+ * "The counter counts, the plugin compares".
+ */
 function limitOf({ plan, requestsPerMinute }: Account, settings: RateLimitSettings): RequestLimit {
   return requestsPerMinute === undefined ? settings.requests_per_minute[plan] : requestsPerMinute
 }

@@ -10,7 +10,8 @@ export type FindResponse = (responseKey: string) => Promise<StoredResponse | und
 
 /**
  * Loads the messages of all turns up to the previous response, oldest first; empty if there is none. Every
- * turn is stored and expires separately: throws 400 if one is missing. Instructions are not inherited.
+ * turn is stored and expires separately: throws 400 if one is missing. Instructions are not inherited. See
+ * docs/decisions/responses.md, "Turns are stored individually".
  */
 export function loadConversation(
   { previous_response_id }: ResponsesBody,

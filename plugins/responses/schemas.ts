@@ -1,5 +1,5 @@
 import { Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { OpenObject } from '../../core/http/schemas.ts'
+import { AnyFields } from '../../core/http/schemas.ts'
 
 export const responseId = Type.String({
   minLength: 1,
@@ -57,7 +57,7 @@ export const DeletedResponse = Type.Object(
 export const InputItemList = Type.Object(
   {
     object: Type.Literal('list', { description: 'Always list.' }),
-    data: Type.Array(OpenObject('An item'), { description: 'The items.' }),
+    data: Type.Array(AnyFields('An item'), { description: 'The items.' }),
     first_id: Nullable(Type.String(), { description: 'Id of the first item; null if there is none.' }),
     last_id: Nullable(Type.String(), { description: 'Id of the last item; null if there is none.' }),
     has_more: Type.Boolean({ description: 'Whether there are more items.' }),
@@ -65,4 +65,4 @@ export const InputItemList = Type.Object(
   { $id: 'InputItemList', description: 'A page of input items.' },
 )
 
-export const storedResponse = { description: 'The response.', body: OpenObject('The response') }
+export const storedResponse = { description: 'The response.', body: AnyFields('The response') }

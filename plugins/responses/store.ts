@@ -65,7 +65,8 @@ export interface ResponseRecorder {
   persisterFor(exchange: EndedExchange, call: ResponsesCall): PersistResponse
   /**
    * Stores that a call failed before its reply started, without any text of the request, which the firewall
-   * may not have inspected. Never rejects.
+   * may not have inspected. Never rejects. See docs/decisions/responses.md, "Nothing is stored of a refused
+   * request but its error".
    */
   recordFailure(exchange: EndedExchange, call: ResponsesCall, error: unknown): Promise<void>
 }
@@ -91,7 +92,7 @@ export function createResponseRecorder(store: ResponseStore, logger: Logger): Re
       const input = exchange.request.messages.slice(-call.inputCount)
       const pace = chunkLengths && { pace: chunkLengths }
       const isStored = await save(exchange, call, { input, response, ...pace })
-      // The reply is still useful to the client if it cannot be stored.
+      // See docs/decisions/responses.md, "An answer that cannot be stored is still sent".
       return isStored ? response : withNotStoredWarning(response)
     },
     async recordFailure(exchange, call, error) {

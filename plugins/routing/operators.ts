@@ -5,8 +5,11 @@ import {
   isJsonObject,
   MODE_SPELLINGS,
   parseMode,
+  StringEnum,
+  Type,
   type Warning,
 } from '../../core/contract/index.ts'
+import { ModelName } from '../../core/dialects/schema-types.ts'
 
 /** The built-in conditions of `match_json` (docs/api.md, "Match conditions"). */
 export const builtInConditions: readonly Condition[] = [
@@ -32,14 +35,14 @@ export const builtInConditions: readonly Condition[] = [
   },
   {
     name: 'mode',
-    schema: { type: 'string', pattern: `^(${MODE_SPELLINGS.map(caseInsensitiveSource).join('|')})$` },
+    schema: Type.String({ pattern: `^(${MODE_SPELLINGS.map(caseInsensitiveSource).join('|')})$` }),
     description: `one of ${MODE_SPELLINGS.join(', ')}`,
     normalize: (value) => parseMode(String(value)),
     matcher: (value) => (input) => input.mode === value,
   },
   {
     name: 'task',
-    schema: { type: 'string' },
+    schema: Type.String(),
     description: 'a string',
     matcher: (value) => (input) => equalsMetadata(input.metadata.task, value),
   },
@@ -64,12 +67,15 @@ function caseInsensitiveSource(word: string): string {
   return [...word].map((letter) => `[${letter}${letter.toUpperCase()}]`).join('')
 }
 
-/** The built-in actions of `action_json` (docs/api.md, "Actions"). `set_provider` accepts these providers. */
+/**
+ * The built-in actions of `action_json` (docs/api.md, "Actions"). `set_provider` accepts these providers. See
+ * docs/decisions/rules.md, "set_provider replaces the requested model, even one of that provider".
+ */
 export function createBuiltInActions(providers: ReadonlySet<string>): readonly Action[] {
   return [
     {
       name: 'set_provider',
-      schema: { type: 'string', enum: [...providers] },
+      schema: StringEnum([...providers]),
       description: `one of ${[...providers].join(', ')}`,
       combine: 'first',
       apply(value, draft) {
@@ -78,7 +84,7 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
     },
     {
       name: 'set_model',
-      schema: { type: 'string', pattern: '^[!-~]{1,256}$' },
+      schema: ModelName,
       description: 'a model name of 1 to 256 printable ASCII characters without spaces',
       combine: 'first',
       apply(value, draft) {
@@ -87,7 +93,7 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
     },
     {
       name: 'set_mode',
-      schema: { type: 'string', enum: MODE_SPELLINGS },
+      schema: StringEnum(MODE_SPELLINGS),
       description: `one of ${MODE_SPELLINGS.join(', ')}`,
       normalize: (value) => parseMode(String(value)),
       combine: 'first',

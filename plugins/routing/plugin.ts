@@ -1,6 +1,7 @@
 import type { Plugin, RoutingRule, RuleSet } from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/domain-events.ts'
 import {
+  type CompiledCacheOptions,
   compiledCacheOptions,
   createCompiledCache,
   createLookupCounter,
@@ -30,7 +31,7 @@ export function createRouting(services: RoutingServices): Plugin {
     name: 'routing',
     after: ['auth', 'plan'],
     options: compiledCacheOptions,
-    setup(options, { operators, metrics }) {
+    setup(options: CompiledCacheOptions, { operators, metrics }) {
       const compile = (rules: RuleSet) => compileRouting(rules, operators)
       const getCompiled = createCompiledCache(
         compile,

@@ -12,7 +12,8 @@ interface RankedModel {
 /**
  * Returns the candidates, best first; equal scores are ordered by id. Each figure is scaled to 0..1 between
  * the worst and the best candidate: quality linearly, cost and latency logarithmically, because doubling a
- * price is the same step from 1 to 2 as from 10 to 20.
+ * price is the same step from 1 to 2 as from 10 to 20. See docs/decisions/routing.md, "Cost and latency are
+ * compared by ratio, quality by difference".
  */
 export function rankModels(
   candidates: readonly Model[],

@@ -8,6 +8,7 @@ import {
   parseMode,
   type RoutingInput,
 } from '../../core/contract/index.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
 
 /** The meaning of the `model` field of a request. */
 export type RequestedModel =
@@ -52,11 +53,5 @@ export function buildRoutingInput(account: Account, request: ChatRequest, mode: 
 function metadataOf({ metadata, user }: ChatRequest): JsonObject {
   if (isJsonObject(metadata)) return metadata
   if (typeof user !== 'string' || !user.trimStart().startsWith('{')) return {}
-  try {
-    const parsed: unknown = JSON.parse(user)
-    return isJsonObject(parsed) ? parsed : {}
-  } catch {
-    // `user` is an ordinary identifier that starts like JSON.
-    return {}
-  }
+  return parseJsonObject(user) ?? {}
 }

@@ -1,4 +1,4 @@
-import { parse as parseJson } from '@hapi/bourne'
+import { parse as parseSafely } from '@hapi/bourne'
 import {
   type Action,
   type Condition,
@@ -100,7 +100,7 @@ function documentField(name: string, kind: 'condition' | 'action', operators: Op
 /** Undefined if the text is not JSON. Like bodies, it must not contain the key `__proto__`. */
 function parseDocumentText(text: string): unknown {
   try {
-    return parseJson(text)
+    return parseSafely(text)
   } catch {
     return undefined
   }

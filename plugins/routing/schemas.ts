@@ -1,10 +1,10 @@
-import { OpenObject } from '../../core/http/schemas.ts'
+import { AnyFields } from '../../core/http/schemas.ts'
 import type { RuleApi } from '../rules/rule-kind.ts'
 import { ruleSchema } from '../rules/schemas.ts'
 
 const RoutingRuleSchema = ruleSchema('RoutingRule', 'A rule that chooses the model of requests.', {
-  match_json: OpenObject('The conditions. All of them must hold; none matches every request.'),
-  action_json: OpenObject('The actions that are applied to matching requests.'),
+  match_json: AnyFields('The conditions. All of them must hold; none matches every request.'),
+  action_json: AnyFields('The actions that are applied to matching requests.'),
 })
 
 const exampleRoutingRule = {

@@ -6,8 +6,8 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
-import { OpenObject } from '../../core/http/schemas.ts'
-import type { RuleKindName } from '../../projections/rules.ts'
+import { AnyFields } from '../../core/http/schemas.ts'
+import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { type CreateRuleCommands, prefixErrors, type RuleChange, type RuleCommands } from './rule-commands.ts'
 
 /** The rule commands of each kind. */
@@ -15,13 +15,13 @@ export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
 const Operation = StrictObject(
   {
-    kind: StringEnum(['routing', 'firewall'], { description: 'Kind of the rule.' }),
+    kind: StringEnum(RULE_KINDS, { description: 'Kind of the rule.' }),
     op: StringEnum(['create', 'update', 'delete'], { description: 'The operation.' }),
     id: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the rule to update or delete.' })),
     revision: Type.Optional(
       Type.Integer({ minimum: 1, description: 'The expected revision of the rule, like If-Match.' }),
     ),
-    data: Type.Optional(OpenObject('The fields of the rule, as its own endpoints accept them.')),
+    data: Type.Optional(AnyFields('The fields of the rule, as its own endpoints accept them.')),
   },
   {
     $id: 'RuleOperation',

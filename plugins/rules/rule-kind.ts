@@ -81,13 +81,13 @@ export function schemaField(
 /** The fields that both kinds of rules have (docs/api.md, "Limits"). */
 export const nameField = schemaField(
   'name',
-  { type: 'string', minLength: 1, maxLength: 128 },
+  Type.String({ minLength: 1, maxLength: 128 }),
   'a string of 1 to 128 characters',
 )
-export const enabledField = schemaField('is_enabled', { type: 'boolean' }, 'true or false')
+export const enabledField = schemaField('is_enabled', Type.Boolean(), 'true or false')
 export const priorityField = schemaField(
   'priority',
-  { type: 'integer', minimum: -1000, maximum: 1000 },
+  Type.Integer({ minimum: -1000, maximum: 1000 }),
   'an integer from -1000 to 1000',
 )
 

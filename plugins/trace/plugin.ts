@@ -4,6 +4,8 @@ import {
   endpoint,
   GatewayError,
   type Plugin,
+  type Static,
+  StrictObject,
   Type,
   user,
 } from '../../core/contract/index.ts'
@@ -12,7 +14,7 @@ import { RecentEntries } from './recent-entries.ts'
 import { RequestRecord, type RequestSummary, type SharedRecords } from './request-record.ts'
 import { RequestRecordSchema } from './schemas.ts'
 
-const DEFAULT_KEPT_REQUESTS = 10_000
+const traceOptions = StrictObject({ kept_requests: Type.Integer({ minimum: 1, default: 10_000 }) })
 
 /**
  * Keeps records of the most recent requests. `GET /v1/requests/{x_request_id}` returns them to the owners of
@@ -22,14 +24,9 @@ export function createTrace(shared?: SharedRecords): Plugin {
   return {
     name: 'trace',
     after: ['auth'],
-    options: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { kept_requests: { type: 'integer', minimum: 1, default: DEFAULT_KEPT_REQUESTS } },
-    },
-    setup(options) {
-      const capacity = Number(options.kept_requests ?? DEFAULT_KEPT_REQUESTS)
-      const records = new RecentEntries<RequestRecord>(capacity, REQUEST_ID_LENGTH)
+    options: traceOptions,
+    setup({ kept_requests }: Static<typeof traceOptions>) {
+      const records = new RecentEntries<RequestRecord>(kept_requests, REQUEST_ID_LENGTH)
       const record = (exchange: EndedExchange, error?: unknown) =>
         records.add(exchange.id, new RequestRecord(exchange, Date.now(), error))
       shared?.offer((requestId) => toSummary(records.find(requestId)))

@@ -19,7 +19,8 @@ export interface PluginEventStore extends PluginEvents {
 /**
  * Creates the store before the first event; throws if the declaration is not valid. If the plugin fails to
  * apply an event, its state is lost: from then on, `state` and `append` throw that error. The rest of the
- * gateway is not affected.
+ * gateway is not affected. See docs/decisions/plugins.md, "A plugin that cannot apply an event loses its
+ * state; the gateway continues".
  */
 export function createPluginEventStore(
   plugin: string,

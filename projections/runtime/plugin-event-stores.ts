@@ -19,7 +19,8 @@ interface PluginEventStoresServices extends PluginEventStoreServices {
 /**
  * Opens an event store for every plugin that declares events, and resolves once the stores have caught up
  * with the log. They are rebuilt from the whole log at every start, not from snapshots, so that a plugin that
- * was just installed or that folds its events differently receives all of them.
+ * was just installed or that folds its events differently receives all of them. See
+ * docs/decisions/plugins.md, "Plugin state is rebuilt from the log at every start".
  */
 export async function openPluginEventStores(
   plugins: readonly Plugin[],

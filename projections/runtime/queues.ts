@@ -1,6 +1,9 @@
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
 
-/** Runs tasks with the same key one after the other. */
+/**
+ * Runs tasks with the same key one after the other. See docs/decisions/event-log.md, "Writers queue per
+ * stream on a node".
+ */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 

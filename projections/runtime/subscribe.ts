@@ -8,7 +8,7 @@ import {
 } from '../../core/contract/index.ts'
 import { decodeEvent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
-import type { Projection } from '../projection.ts'
+import type { Projection } from './projection.ts'
 import { ConditionWaiters } from './queues.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Position, RecordedEvent } from '../../core/contract/index.ts'
 import { EVENT_TYPES, SCHEMA_VERSION } from '../../core/events/codec.ts'
-import type { SavedProjection } from '../projection.ts'
+import type { SavedProjection } from '../runtime/projection.ts'
 
 /**
  * Version of how projections fold events and save their state. Must be increased when either changes; a test
@@ -40,7 +40,8 @@ export function takeSnapshot(newest: RecordedEvent, projections: readonly SavedP
 
 /**
  * Identifies the code that folded a state. Includes the known event types: code that did not know a type
- * skipped its events.
+ * skipped its events. See docs/decisions/event-log.md, "The known event types are part of a snapshot's
+ * version".
  */
 export function stateShape(): string {
   const facts = JSON.stringify([STATE_SHAPE, SCHEMA_VERSION, EVENT_TYPES.toSorted()])

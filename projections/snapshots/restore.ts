@@ -15,7 +15,8 @@ interface Restored {
 /**
  * Restores the state of the newest valid snapshot, or the state before the first event if there is none. A
  * snapshot is valid if it is complete, was written by this version's code and belongs to this log. Invalid
- * snapshots are logged and skipped as a whole. Rejects with `EventLogUnavailableError`.
+ * snapshots are logged and skipped as a whole. Rejects with `EventLogUnavailableError`. See
+ * docs/decisions/event-log.md, "A node does not start from a snapshot alone".
  */
 export async function restoreProjections(folder: string, log: EventLog, logger: Logger): Promise<Restored> {
   for (const { path, isCurrent } of await listSnapshots(folder)) {
@@ -35,7 +36,10 @@ export async function restoreProjections(folder: string, log: EventLog, logger: 
   return { projections: createProjections(), position: 0 }
 }
 
-/** Throws unless the log contains the snapshot's newest event at the same position and revision. */
+/**
+ * Throws unless the log contains the snapshot's newest event at the same position and revision. See
+ * docs/decisions/event-log.md, "A snapshot is trusted only if the log still has its newest event".
+ */
 async function checkBelongsToLog(log: EventLog, header: SnapshotHeader): Promise<void> {
   for await (const record of log.read(header.stream, header.revision)) {
     // Some servers do not report positions when a single stream is read.

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { SavedProjection } from '../projection.ts'
+import type { SavedProjection } from '../runtime/projection.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
 import { listSnapshots, sweepSnapshots } from './folder.ts'
 import { takeSnapshot } from './format.ts'

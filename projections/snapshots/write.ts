@@ -13,7 +13,7 @@ const SLICE_MS = 2
 
 /**
  * Writes a snapshot atomically: under its name, the file is either complete or absent. Resolves with its
- * path.
+ * path. See docs/decisions/event-log.md, "A snapshot is consistent although writing it takes seconds".
  */
 export async function writeSnapshot(folder: string, snapshot: Snapshot): Promise<string> {
   await mkdir(folder, { recursive: true })

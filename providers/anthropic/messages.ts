@@ -1,6 +1,7 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
-import { asObject, asString, type DataUrl, parseDataUrl, parseObject } from '../shared/fields.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
+import { asObject, asString, type DataUrl, parseDataUrl } from '../shared/fields.ts'
 import {
   functionRoleError,
   invalidValueError,
@@ -113,7 +114,7 @@ function toAssistantBlocks(message: Message, path: string): ContentBlock[] {
 }
 
 function toToolUseBlock({ id, function: { name, arguments: json } }: ToolCall, path: string): ToolUseBlock {
-  const input = parseObject(json.trim() || '{}')
+  const input = parseJsonObject(json.trim() || '{}')
   if (input) return { type: 'tool_use', id: toValidId(id), name, input }
   throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
 }

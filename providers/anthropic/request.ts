@@ -1,6 +1,6 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
-import { parseObject } from '../shared/fields.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
 import { toAnthropicMessages, toCacheControl } from './messages.ts'
 import { toAnthropicReasoning } from './reasoning.ts'
@@ -77,7 +77,7 @@ const MAX_USER_CHARS = 256
 
 /** Sends opaque ids only: JSON in `user` holds more than Anthropic accepts, or should be told. */
 function toMetadata(user: string | undefined): AnthropicBody['metadata'] {
-  if (!user || user.length > MAX_USER_CHARS || parseObject(user)) return undefined
+  if (!user || user.length > MAX_USER_CHARS || parseJsonObject(user)) return undefined
   return { user_id: user }
 }
 

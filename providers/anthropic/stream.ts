@@ -1,8 +1,9 @@
 import type { ReplyPart } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
-import { asObject, asString, parseObject } from '../shared/fields.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
@@ -93,7 +94,7 @@ export function createAnthropicStreamReader(): StreamReader {
       if (isDone || data === '') return []
       const text = textRecords.match(data)
       if (text !== undefined) return toReplyEvents(toTextParts('text', text))
-      const event = parseObject(data)
+      const event = parseJsonObject(data)
       if (!event) throw malformedRecordError()
       const parts = toParts(event)
       if (event.type === 'content_block_delta') textRecords.learn(data, parts)

@@ -6,8 +6,9 @@ import {
 } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
-import { asObject, asString, parseObject } from '../shared/fields.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
 import { addContentParts, findFirstChoice, toChatFinishReason, toChatUsage } from './reply.ts'
@@ -83,7 +84,7 @@ class UnparsedTextRecord implements NativeRecord {
 }
 
 function parseChunk(data: string): JsonObject {
-  const chunk = parseObject(data)
+  const chunk = parseJsonObject(data)
   if (chunk) return chunk
   throw malformedRecordError()
 }

@@ -1,6 +1,6 @@
 import type { StreamReader } from '../../core/contract/provider.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
 import { malformedRecordError } from '../shared/errors.ts'
-import { parseObject } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { parseGeminiErrorRecord } from './errors.ts'
@@ -19,7 +19,7 @@ export function createGeminiStreamReader(): StreamReader {
       if (data === '') return []
       const text = textRecords.match(data)
       if (text !== undefined) return text === '' ? [] : toReplyEvents([{ type: 'text', text }])
-      const record = parseObject(data)
+      const record = parseJsonObject(data)
       if (!record) throw malformedRecordError()
       if (record.error != null) throw parseGeminiErrorRecord(record)
       const parts = reader.read(record)

@@ -1,7 +1,8 @@
 import type { ChatRequest, Message, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { asObject, asString, parseObject } from '../shared/fields.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import { invalidValueError } from '../shared/request-errors.ts'
 import { mapSchema, replaceConst } from './response-format.ts'
 import type {
@@ -137,7 +138,7 @@ export function createToolCallConverter(family: GeminiFamily) {
       throw invalidValueError(`${path}.tool_call_id`, `must be the id of an earlier tool call, not "${id}".`)
     }
     // Gemini accepts objects only.
-    const response = parseObject(text) ?? { output: text }
+    const response = parseJsonObject(text) ?? { output: text }
     const functionResponse = { ...(hasIds && { id }), name: call.name, response }
     return { part: { functionResponse }, position: call.position }
   }
@@ -146,7 +147,7 @@ export function createToolCallConverter(family: GeminiFamily) {
 }
 
 function parseArguments(call: ToolCall, path: string): JsonObject {
-  const args = parseObject(call.function.arguments.trim() || '{}')
+  const args = parseJsonObject(call.function.arguments.trim() || '{}')
   if (args) return args
   throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
 }

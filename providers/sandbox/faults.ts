@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { SandboxError } from './format.ts'
+import { SandboxError } from './shared/wire-format.ts'
 
 /** The faults of one response. `…After` is the number of stream events sent before the fault. */
 export interface Fault {

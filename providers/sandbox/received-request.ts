@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { parseJson } from '../../core/util/json.ts'
 
 export const MAX_BODY_BYTES = 32 * 1024 * 1024
 
@@ -47,9 +48,6 @@ function readRequestBody(message: IncomingMessage): Promise<RequestBody> {
 }
 
 function parseJsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  const value = parseJson(text)
+  return value === undefined ? text : value
 }

@@ -1,10 +1,8 @@
 import { anthropicFormat } from './anthropic/format.ts'
 import { deepseekFormat } from './deepseek/format.ts'
 import { type PickFault, stripMarkers } from './faults.ts'
-import { SandboxError, type WireFormat } from './format.ts'
 import { geminiFormat } from './gemini/format.ts'
 import { mistralFormat } from './mistral/format.ts'
-import { buildModelRefusal, buildModelReply, type ReplyStamp } from './model-reply.ts'
 import { openaiFormat } from './openai/format.ts'
 import { MAX_BODY_BYTES, type ReceivedRequest } from './received-request.ts'
 import {
@@ -13,6 +11,8 @@ import {
   buildReplyScript,
   type ResponseScript,
 } from './response-script.ts'
+import { buildModelRefusal, buildModelReply, type ReplyStamp } from './shared/model-reply.ts'
+import { SandboxError, type WireFormat } from './shared/wire-format.ts'
 
 const WIRE_FORMATS: readonly WireFormat[] = [
   openaiFormat,

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import type { SseEvent } from '../../core/contract/index.ts'
 import { type Fault, NO_FAULT } from './faults.ts'
-import { type ChatCall, SandboxError, type WireFormat } from './format.ts'
-import type { ModelReply } from './model-reply.ts'
+import type { ModelReply } from './shared/model-reply.ts'
+import { type ChatCall, SandboxError, type WireFormat } from './shared/wire-format.ts'
 
 /** A complete HTTP response with its timing, including injected faults. */
 export interface ResponseScript {

@@ -65,6 +65,10 @@ export function createCircuitBreakers(
 /** The longest cooldown of a target that keeps failing, as a multiple of the first one. */
 const MAX_COOLDOWN_FACTOR = 12
 
+/**
+ * The circuit of one target. It judges how calls begin: see docs/decisions/routing.md, "A stream that fails
+ * midway does not open the circuit".
+ */
 class CircuitBreaker implements Breaker {
   readonly provider: string
   readonly #settings: BreakerSettings

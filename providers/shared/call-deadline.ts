@@ -3,7 +3,8 @@ import type { ClientConnection } from '../../core/contract/exchange.ts'
 
 /**
  * Aborts one provider call when the client disconnects or the provider exceeds a time limit. The call uses a
- * single timer; extending the deadline only resets it.
+ * single timer; extending the deadline only resets it. See docs/decisions/routing.md, "Comments extend the
+ * wait of fixed-model requests only".
  */
 export class CallDeadline {
   /**

@@ -3,6 +3,7 @@ import { type ChatRequest, NATIVE, type Reply, ReplyEvent } from '../../core/con
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
 import type { ProviderAdapter, Target } from '../../core/contract/provider.ts'
+import { parseJson } from '../../core/util/json.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { ProviderCall, type ResponseHead, toNetworkError, type WholeResponse } from './http.ts'
@@ -133,12 +134,9 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   }
 
   function parseReplyBody(text: string): unknown {
-    try {
-      return JSON.parse(text)
-    } catch {
-      // The parser's message quotes the reply, which may quote the prompt, so it is not kept as the cause.
-      throw new GatewayError('provider_error', `${id} sent a reply that is not valid JSON.`)
-    }
+    const body = parseJson(text)
+    if (body !== undefined) return body
+    throw new GatewayError('provider_error', `${id} sent a reply that is not valid JSON.`)
   }
 
   function toProviderError({ head, text }: WholeResponse): GatewayError {

@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { ProviderErrorResponse } from '../../core/contract/provider.ts'
-import { parseJson } from './fields.ts'
+import { parseJson } from '../../core/util/json.ts'
 
 /** The gateway's codes for errors of a provider (docs/providers.md, "Errors and retries"). */
 export type ProviderErrorCode = Extract<ErrorCode, `provider_${string}` | 'model_not_found'>
@@ -47,7 +47,8 @@ export function createErrorParser<Body extends ProviderErrorBody>(format: ErrorF
   function toError(provider: string, error: Body, status: number, headers: Headers): GatewayError {
     const code = format.classify(status, error) ?? classifyStatus(status)
     const retryAfter = parseRetryAfter(headers) ?? format.retryAfter?.(error, headers)
-    // Messages may quote the request, so the log gets only the status and the code, as the `cause`.
+    // Messages may quote the request, so the log gets only the status and the code, as the `cause`. See
+    // docs/decisions/replies.md, "Provider messages stay out of the log".
     const logCode = /^[\w.-]{1,64}$/.test(error.logCode) ? ` ${error.logCode}` : ''
     const cause = new Error(`HTTP ${status}${logCode}`)
     const details = toErrorDetails(code, format.toDetails(error, code), retryAfter)

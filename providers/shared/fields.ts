@@ -20,21 +20,6 @@ export function asObjects(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 
-/** Parses JSON. Returns undefined for invalid JSON: proxies in front of a provider send HTML, or nothing. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** Parses a JSON object. Returns undefined for invalid JSON and for any other JSON value. */
-export function parseObject(text: string): JsonObject | undefined {
-  const value = parseJson(text)
-  return isJsonObject(value) ? value : undefined
-}
-
 /** The content of a `data:` URL. */
 export interface DataUrl {
   /** In lower case and without parameters; empty if the URL has none. */

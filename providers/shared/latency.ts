@@ -22,7 +22,10 @@ interface Averages {
   msPerToken: number
 }
 
-/** Keeps exponentially weighted averages of the time to the first token and the time per token, per model. */
+/**
+ * Keeps exponentially weighted averages of the time to the first token and the time per token, per model. See
+ * docs/decisions/routing.md, "A whole answer scales both latency estimates".
+ */
 export function createLatencyTracker(): LatencyTracker {
   const measured = new Map<Model, Averages>()
 

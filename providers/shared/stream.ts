@@ -13,7 +13,8 @@ const READER_STOPPED = new Error('The reader stopped.')
  * Reads a provider's stream at the pace of the consumer. Each batch holds the events of one network read.
  * Bytes that complete no event, such as comments, yield no batch, but they extend the deadline by `idleMs`:
  * always after the first event, and before it for up to `queueMs`. Errors of the connection after a complete
- * reply are ignored.
+ * reply are ignored. See docs/decisions/replies.md, "A stream reader is a function of one record, not a
+ * generator over generators".
  */
 export async function* readBatches(
   provider: string,

@@ -12,7 +12,10 @@ export interface Case {
   readonly quick?: readonly string[]
   /** How much longer than others it is measured. */
   readonly weight?: number
-  /** How many times in a round its servers take their turns; once when left out. For ratios that a goal hangs on. */
+  /**
+   * How many times in a round its servers take their turns; once when left out. For ratios that a goal hangs
+   * on.
+   */
   readonly turns?: number
   readonly spreadMs?: number
   /** At most, where what is done adds up. */

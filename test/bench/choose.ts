@@ -6,7 +6,9 @@ import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
 import { market } from '../support/market.ts'
 
-/** Prints what an automatic choice costs: `npx tsx test/bench/choose.ts`. Its budget is 50 µs among 50 models. */
+/**
+ * Prints what an automatic choice costs: `npx tsx test/bench/choose.ts`. Its budget is 50 µs among 50 models.
+ */
 async function measure(): Promise<void> {
   const { models, modes } = readSettings({})
   const latency = createLatencyTracker()

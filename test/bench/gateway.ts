@@ -13,7 +13,10 @@ export interface GatewayOptions {
   readonly folder: string
   readonly name: string
   readonly upstream: string
-  /** So many routing rules and so many firewall rules that match nothing, beside ten that match; none at all when left out. */
+  /**
+   * So many routing rules and so many firewall rules that match nothing, beside ten that match; none at all
+   * when left out.
+   */
   readonly rules?: number
   readonly workers?: number
   /** Arguments for Node itself. */

@@ -2,7 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { CaseResult } from './summarize.ts'
 
-/** Ratios between two servers of one run, by name. Times of two runs say more about the machine than about the gateway. */
+/**
+ * Ratios between two servers of one run, by name. Times of two runs say more about the machine than about the
+ * gateway.
+ */
 export type RatioTable = Readonly<Record<string, number>>
 
 /** Short runs are held against short ones: they warm up less. */

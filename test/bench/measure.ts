@@ -13,12 +13,18 @@ const SHORTEST_SECONDS = 0.1
 const WARM_UP = 0.3
 const LONGEST_WARM_UP = 20
 const WARM_UP_CONNECTIONS = 4
-/** A server that had nothing to do has given back the room that it works in; what it does until that is there again is no figure. */
+/**
+ * A server that had nothing to do has given back the room that it works in; what it does until that is there
+ * again is no figure.
+ */
 const RUN_UP_SECONDS = 0.2
 /** Requests still run to their end when a cell's time is over. */
 const SLACK_SECONDS = 2 * 0.05
 
-/** Measures the cases, all of them in every round, so that a minute of noise meets all alike. `deadline` in `performance.now()`. */
+/**
+ * Measures the cases, all of them in every round, so that a minute of noise meets all alike. `deadline` in
+ * `performance.now()`.
+ */
 export async function measureCases(
   cases: readonly Case[],
   servers: Servers,

@@ -10,12 +10,18 @@ import { asText } from './tables.ts'
 export type MemoryLevels = readonly { readonly served: number; readonly megabytes: number }[]
 
 const LEVELS = [50_000, 100_000, 200_000, 300_000, 400_000, 500_000]
-/** Memory goes up and down with every full collection. The level after so many requests is the median while as many more are served. */
+/**
+ * Memory goes up and down with every full collection. The level after so many requests is the median while as
+ * many more are served.
+ */
 const WINDOW = 100_000
 const SAMPLE_MS = 100
 const LONGEST_MS = 15 * 60_000
 
-/** Serves half a million small requests with the rules of (d) and notes the memory on the way; stops early after 15 minutes. */
+/**
+ * Serves half a million small requests with the rules of (d) and notes the memory on the way; stops early
+ * after 15 minutes.
+ */
 export async function measureMemory(folder: string, tell: (text: string) => void): Promise<MemoryLevels> {
   const upstream = await startProcess(benchFile('upstream.ts'))
   const { url, headers, process } = await startGateway({

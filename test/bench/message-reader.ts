@@ -1,8 +1,8 @@
 const LAST_CHUNK = '0\r\n\r\n'
 
 /**
- * Reads HTTP/1.1 messages that come one after the other, and as little of each as it takes to find its end: a parser that costs
- * what the servers under test cost would measure itself.
+ * Reads HTTP/1.1 messages that come one after the other, and as little of each as it takes to find its end: a
+ * parser that costs what the servers under test cost would measure itself.
  */
 export class MessageReader {
   /** Start line and headers of the message under way. */
@@ -13,7 +13,10 @@ export class MessageReader {
   private length = 0
   private tail = ''
 
-  /** Takes what arrived; true when the message has ended with it. `onBody` gets the body's bytes, with chunk sizes where it has them. */
+  /**
+   * Takes what arrived; true when the message has ended with it. `onBody` gets the body's bytes, with chunk
+   * sizes where it has them.
+   */
   take(bytes: Buffer, onBody?: (bytes: Buffer) => void): boolean {
     let body = bytes
     if (this.head === '') {

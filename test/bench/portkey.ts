@@ -8,8 +8,8 @@ import type { BenchGateway } from './gateway.ts'
 import { startProcess } from './processes.ts'
 
 /**
- * The server adapter is the one in Portkey's own lock file: npm would take the newest, with which its streams fail
- * (https://github.com/Portkey-AI/gateway/issues/1389).
+ * The server adapter is the one in Portkey's own lock file: npm would take the newest, with which its streams
+ * fail (https://github.com/Portkey-AI/gateway/issues/1389).
  */
 const MANIFEST = {
   private: true,
@@ -17,7 +17,10 @@ const MANIFEST = {
   overrides: { '@hono/node-server': '1.13.5' },
 }
 
-/** Portkey's gateway, fetched from npm into a folder of its own and pointed at the upstream as its users point it at a host. */
+/**
+ * Portkey's gateway, fetched from npm into a folder of its own and pointed at the upstream as its users point
+ * it at a host.
+ */
 export async function startPortkey(folder: string, upstream: string): Promise<BenchGateway> {
   const place = path.join(folder, 'portkey')
   mkdirSync(place)

@@ -24,7 +24,10 @@ interface Profile {
 
 const SECONDS = 15
 
-/** Runs the first case at the gateway with the rules of (d) under V8's profiler, and sums the time of every function by stage. */
+/**
+ * Runs the first case at the gateway with the rules of (d) under V8's profiler, and sums the time of every
+ * function by stage.
+ */
 export async function profileGateway([one]: readonly Case[], folder: string): Promise<string> {
   const cell = one?.cells.findLast(({ server }) => server === 'd' || server === 'c')
   if (one === undefined || cell === undefined) throw new Error('This case has no cell at (c) or (d).')

@@ -28,7 +28,10 @@ const BODIES: Readonly<Record<ProviderName, WriteBody>> = {
   deepseek: (text, stream) => ({ ...withUsage(text, stream), thinking: { type: 'disabled' } }),
 }
 
-/** Asks the sandbox, once per provider and way, and keeps what it sent: its formats are the providers', and need not be written again. */
+/**
+ * Asks the sandbox, once per provider and way, and keeps what it sent: its formats are the providers', and
+ * need not be written again.
+ */
 export async function recordAnswers(): Promise<ReadonlyMap<string, Answers>> {
   const sandbox = await startSandbox()
   try {

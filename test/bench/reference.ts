@@ -1,6 +1,7 @@
 /**
- * The least that a gateway can be: Koa, koa-body and an undici pool. It parses the body, forwards it to the same path and returns the
- * parsed answer; a stream's bytes are piped as they come. No key is checked, nothing is logged.
+ * The least that a gateway can be: Koa, koa-body and an undici pool. It parses the body, forwards it to the
+ * same path and returns the parsed answer; a stream's bytes are piped as they come. No key is checked,
+ * nothing is logged.
  */
 import Koa from 'koa'
 import { koaBody } from 'koa-body'

@@ -1,4 +1,7 @@
-/** What firewall rules cost by their number: `npm run bench:rules`. Figures of one run are for comparing with each other only. */
+/**
+ * What firewall rules cost by their number: `npm run bench:rules`. Figures of one run are for comparing with
+ * each other only.
+ */
 import { compileFirewall } from '../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
 import { firewallRule, ruleSet } from '../support/rules.ts'

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: what the gateway costs beside the least that a gateway can be, on this machine, in one run. docs/performance.md
- * says how to use it and how it measures. Linux only; not part of the tests.
+ * `npm run bench`: what the gateway costs beside the least that a gateway can be, on this machine, in one
+ * run. docs/performance.md says how to use it and how it measures. Linux only; not part of the tests.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'

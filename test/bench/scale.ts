@@ -1,10 +1,12 @@
 /**
- * How long a gateway takes to start on a large event log, and how much memory it needs then: `npm run build`, then
- * `npx tsx test/bench/scale.ts [users] [rule events per user]`. 100,000 and 10 by default; needs 1.5 GB of disk in TMPDIR.
+ * How long a gateway takes to start on a large event log, and how much memory it needs then: `npm run build`,
+ * then `npx tsx test/bench/scale.ts [users] [rule events per user]`. 100,000 and 10 by default; needs 1.5 GB
+ * of disk in TMPDIR.
  */
 import { readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { makeFolder, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { makeFolder } from '../support/folders.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { generateLog } from './generate-log.ts'
 
 const [users = 100_000, eventsPerUser = 10] = process.argv.slice(2).map(Number)
@@ -15,7 +17,7 @@ report(`${events.result} events of ${users} users are generated`, events.seconds
 
 const first = await start('without a snapshot')
 const taken = await timed(() => first.until('snapshot written'))
-report('a snapshot is taken in the background after', taken.seconds)
+report('snapshot written in the background after', taken.seconds)
 await first.gateway.stop()
 
 const second = await start('with a snapshot')
@@ -27,7 +29,7 @@ await rm(dataDir, { recursive: true })
 
 async function start(how: string) {
   const { result: gateway, seconds } = await timed(() =>
-    startGateway({ LOG_LEVEL: 'info' }, { dataDir, demoKey: 'tr_1' }),
+    startGatewayProcess({ LOG_LEVEL: 'info' }, { dataDir, demoKey: 'tr_1' }),
   )
   report(`ready ${how}, with ${await readMemory(gateway)}, after`, seconds)
   return {
@@ -40,7 +42,7 @@ async function start(how: string) {
 }
 
 /** Resident memory of the process: now, and the most since its start. */
-async function readMemory({ process }: RunningGateway): Promise<string> {
+async function readMemory({ process }: GatewayProcess): Promise<string> {
   const status = await readFile(path.join('/proc', String(process.pid), 'status'), 'utf8')
   const megabytes = (name: string) => Math.round(Number(status.match(`${name}:\\s+(\\d+)`)?.[1]) / 1024)
   return `${megabytes('VmRSS')} MiB RSS (peak ${megabytes('VmHWM')})`

@@ -1,11 +1,12 @@
 /**
- * What a gateway needs of disk and memory, for docs/operations.md: `npm run build`, then `npx tsx test/bench/sizes.ts`. Takes a minute
- * or two and 500 MB in TMPDIR. Linux only; not part of the tests.
+ * What a gateway needs of disk and memory, for docs/operations.md: `npm run build`, then `npx tsx
+ * test/bench/sizes.ts`. Takes a minute or two and 500 MB in TMPDIR. Linux only; not part of the tests.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { makeFolder, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { makeFolder } from '../support/folders.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { generateLog } from './generate-log.ts'
 
 const rule = (n: number) => ({
@@ -19,7 +20,7 @@ const rule = (n: number) => ({
   priority: n,
 })
 
-const empty = await startGateway()
+const empty = await startGatewayProcess()
 const emptyMemory = await readMemory(empty)
 report('memory of a gateway without users', emptyMemory)
 await measureRuleEvents(empty)
@@ -30,7 +31,7 @@ await measureUsers(20_000, 10)
 await measureUsers(2000, 200)
 
 /** Through the endpoints, so with everything that an event really carries. */
-async function measureRuleEvents(gateway: RunningGateway): Promise<void> {
+async function measureRuleEvents(gateway: GatewayProcess): Promise<void> {
   const before = sizeOf(gateway.dataDir, 'events.db')
   for (let n = 0; n < 500; n++) await ask(gateway, '/v1/firewall-rules', rule(n))
   report(
@@ -39,7 +40,7 @@ async function measureRuleEvents(gateway: RunningGateway): Promise<void> {
   )
 }
 
-async function measureResponses(gateway: RunningGateway, characters: number): Promise<void> {
+async function measureResponses(gateway: GatewayProcess, characters: number): Promise<void> {
   const before = sizeOf(gateway.dataDir, 'responses.db')
   const input = 'Lorem ipsum dolor sit amet. '.repeat(characters / 28)
   let text = 0
@@ -51,7 +52,7 @@ async function measureResponses(gateway: RunningGateway, characters: number): Pr
   report(`disk per stored response, ${Math.round(text / 200)} bytes of input and output`, disk / 200)
 }
 
-async function measureLogLines(gateway: RunningGateway): Promise<void> {
+async function measureLogLines(gateway: GatewayProcess): Promise<void> {
   const before = gateway.stderr().length
   for (let n = 0; n < 100; n++)
     await ask(gateway, '/v1/chat/completions', { messages: [{ role: 'user', content: 'hello' }] })
@@ -66,7 +67,7 @@ async function measureUsers(users: number, eventsPerUser: number): Promise<void>
     `\n${users} users with ${eventsPerUser} rule events each: disk per event`,
     sizeOf(dataDir, 'events.db') / events,
   )
-  const gateway = await startGateway({ LOG_LEVEL: 'silent' }, { dataDir, demoKey: 'tr_1' })
+  const gateway = await startGatewayProcess({ LOG_LEVEL: 'silent' }, { dataDir, demoKey: 'tr_1' })
   const memory = (await readMemory(gateway)) - emptyMemory
   report('memory per user, nobody has asked', memory / users)
   report('memory per rule event', memory / (users * eventsPerUser))
@@ -82,7 +83,7 @@ async function measureUsers(users: number, eventsPerUser: number): Promise<void>
   report('a snapshot, per event', (await stat(path.join(dataDir, 'snapshots', snapshot))).size / events)
 }
 
-async function ask(gateway: RunningGateway, path: string, body: unknown, key = gateway.demoKey) {
+async function ask(gateway: GatewayProcess, path: string, body: unknown, key = gateway.demoKey) {
   const answer = await gateway.call('POST', path, body, { authorization: `Bearer ${key}` })
   if (answer.status > 201) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
   return answer
@@ -97,7 +98,7 @@ function sizeOf(dataDir: string, file: string): number {
   return pages * 4096
 }
 
-async function readMemory({ process }: RunningGateway): Promise<number> {
+async function readMemory({ process }: GatewayProcess): Promise<number> {
   const status = await readFile(path.join('/proc', String(process.pid), 'status'), 'utf8')
   return Number(status.match(/VmRSS:\s+(\d+)/)?.[1]) * 1024
 }

@@ -31,7 +31,10 @@ const V8: Readonly<Record<string, string>> = {
 /** Node's own JavaScript, but for what undici calls of it. */
 const NODE = 'node: http, net, streams'
 
-/** The stage of a place by its file; that of its caller for what has none, such as the language's own functions. */
+/**
+ * The stage of a place by its file; that of its caller for what has none, such as the language's own
+ * functions.
+ */
 export function stageOf(url: string, functionName: string, caller: string): string {
   if (url.startsWith('node:')) return caller === 'undici' ? caller : NODE
   if (url === '') return V8[functionName] ?? caller

@@ -8,14 +8,20 @@ export interface StartUp {
   /** Resident, half a second later. */
   readonly startedMegabytes: number
   readonly starts: number
-  /** Resident of one that nobody has asked anything since; undefined when the run was too short for it to come to rest. */
+  /**
+   * Resident of one that nobody has asked anything since; undefined when the run was too short for it to come
+   * to rest.
+   */
   readonly idleMegabytes: number | undefined
 }
 
 /** After about a minute without work V8 gives back what the start needed. */
 const REST_MS = 100_000
 
-/** Starts the gateway on empty data folders, one after the other. The last is left alone, and told of when the run is over. */
+/**
+ * Starts the gateway on empty data folders, one after the other. The last is left alone, and told of when the
+ * run is over.
+ */
 export async function measureStartUp(starts: number, folder: string): Promise<() => Promise<StartUp>> {
   const seen: { readyMs: number; megabytes: number }[] = []
   let last: BenchGateway['process'] | undefined

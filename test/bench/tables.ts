@@ -5,8 +5,9 @@ import type { CaseResult } from './summarize.ts'
 export type Table = readonly (readonly string[])[]
 
 /**
- * `÷ base` is the rate against the case's base, `CPU ÷` the same per second of the server's processor time. `added` is the median
- * latency beyond (a). `first` is the time to the body's first byte. `busy` is the server's share of a core, `load` the load generator's.
+ * `÷ base` is the rate against the case's base, `CPU ÷` the same per second of the server's processor time.
+ * `added` is the median latency beyond (a). `first` is the time to the body's first byte. `busy` is the
+ * server's share of a core, `load` the load generator's.
  */
 export function tabulate({ base, figures, ratios }: CaseResult): Table {
   const head = [

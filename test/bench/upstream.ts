@@ -1,6 +1,6 @@
 /**
- * Five providers that cost next to nothing: bytes prepared in advance, by the path's first segment. A stream comes at once, or one
- * record every two milliseconds for a prompt that has the pace marker.
+ * Five providers that cost next to nothing: bytes prepared in advance, by the path's first segment. A stream
+ * comes at once, or one record every two milliseconds for a prompt that has the pace marker.
  */
 import { createServer, type Socket } from 'node:net'
 import { MessageReader } from './message-reader.ts'

@@ -13,7 +13,10 @@ export interface Level extends HeapLevel {
 const STEADY_MS = 3000
 const LONGEST_MS = 30_000
 
-/** Lets go of the providers' end of every connection, waits until all is quiet, and measures. Clients have closed theirs. */
+/**
+ * Lets go of the providers' end of every connection, waits until all is quiet, and measures. Clients have
+ * closed theirs.
+ */
 export async function measureLevel(scene: Scene): Promise<Level> {
   const { pid } = scene.gateway()
   await scene.providers.reopen()

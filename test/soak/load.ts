@@ -88,7 +88,10 @@ export function startLoad(
     }
   }, TICK_MS)
 
-  /** An actor does one thing at a time; after one that was not answered, or on a new gateway, it first finds its place. */
+  /**
+   * An actor does one thing at a time; after one that was not answered, or on a new gateway, it first finds
+   * its place.
+   */
   async function play(actor: Actor): Promise<void> {
     let life = world.life()
     let isLost = false

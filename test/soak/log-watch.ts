@@ -22,7 +22,7 @@ export interface LogWatch {
 
 /** What is written to the log besides its lines of JSON: the banner, and Node's inspector. */
 const BANNER =
-  /^(|Signalbox serves at .*|plugins: .*|workers: .*|The event log was empty, .*| {2}(export|curl| {2}-[Hd]) .*)$/
+  /^(|(Signalbox serves at|plugins:|workers:|The event log was empty,| {2}(export|curl| {2}-[Hd])) .*)$/
 const INSPECTOR = /^(Debugger |For help, see: |Starting inspector|Waiting for the debugger)/
 
 export function watchLog(file: string): LogWatch {

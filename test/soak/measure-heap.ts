@@ -18,7 +18,10 @@ export const heapOf = ({ usedMb, threadsMb, externalMb }: HeapLevel) => usedMb +
 const ROUNDS = 4
 const BETWEEN_MS = 150
 
-/** Has every thread collect its garbage, and adds up what is in use then. Inspectors whose process has ended are passed over. */
+/**
+ * Has every thread collect its garbage, and adds up what is in use then. Inspectors whose process has ended
+ * are passed over.
+ */
 export async function weighHeaps(inspectors: readonly string[], rounds = ROUNDS): Promise<HeapLevel> {
   const found = await Promise.all(inspectors.map((url) => weigh(url, rounds).catch(() => undefined)))
   const levels = found.filter((level) => level !== undefined)

@@ -4,10 +4,15 @@ import type { Load } from './load.ts'
 import type { Scene } from './scene.ts'
 import { measureTree } from './servers/process-tree.ts'
 
-/** Of what the processors can bear beside the work of others: enough to matter, and little enough that nothing waits for long. */
+/**
+ * Of what the processors can bear beside the work of others: enough to matter, and little enough that nothing
+ * waits for long.
+ */
 const SHARE = 0.62
 
-/** Two processors, for that is what the soak was made on: more would ask more of the one process that asks. */
+/**
+ * Two processors, for that is what the soak was made on: more would ask more of the one process that asks.
+ */
 const MOST_PROCESSORS = 2
 
 const MOST_PER_SECOND = 2000
@@ -46,7 +51,9 @@ function readIdle(): number {
   return Number(readFileSync('/proc/stat', 'utf8').split(/\s+/)[4]) / 100
 }
 
-/** The rate at which no process, and not all of them together, need more than their share of the processors. */
+/**
+ * The rate at which no process, and not all of them together, need more than their share of the processors.
+ */
 export function rateFor({ gateway, providers, soak, free }: Cost, workers: number): number {
   const processors = Math.min(MOST_PROCESSORS, os.availableParallelism(), free)
   const rates = [processors / (gateway + providers + soak), workers / gateway, 1 / providers, 1 / soak]

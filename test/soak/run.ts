@@ -1,6 +1,7 @@
 /**
- * `npm run soak`: the built gateway under mixed traffic for ten minutes, or `-- --seconds N`, while providers fail and clients leave. Exits
- * with 1 when something came out otherwise than it had to. See README.md beside this file. Linux only; not part of the tests.
+ * `npm run soak`: the built gateway under mixed traffic for ten minutes, or `-- --seconds N`, while providers
+ * fail and clients leave. Exits with 1 when something came out otherwise than it had to. See README.md beside
+ * this file. Linux only; not part of the tests.
  */
 import { writeFile } from 'node:fs/promises'
 import { checkAll } from './check-all.ts'

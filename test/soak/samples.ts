@@ -106,7 +106,10 @@ export function startSampler(
   }
 }
 
-/** Megabytes that the heap gains per hour, by the straight line that fits the samples best; undefined for too few. */
+/**
+ * Megabytes that the heap gains per hour, by the straight line that fits the samples best; undefined for too
+ * few.
+ */
 export function slopeOf(samples: readonly Sample[]): number | undefined {
   const points = samples.flatMap(({ seconds, heapMb }) =>
     heapMb === undefined ? [] : [{ x: seconds / 3600, y: heapMb }],

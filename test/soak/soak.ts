@@ -112,7 +112,10 @@ export async function soak(options: Options, scene: Scene, stop: AbortSignal): P
     isUp = true
   }
 
-  /** The load, up to a kill where there is one; `andKill` leaves the gateway started again and nothing running. */
+  /**
+   * The load, up to a kill where there is one; `andKill` leaves the gateway started again and nothing
+   * running.
+   */
   async function run(seconds: number, andKill: boolean): Promise<readonly Sample[]> {
     await connect()
     const load = begin(rate ?? SLOW_PER_SECOND)

@@ -6,7 +6,9 @@ import { buildChatCompletion } from '../../core/dialects/chat/completion.ts'
 import { streamChatChunks } from '../../core/dialects/chat/completion-stream.ts'
 import { staying } from './presence.ts'
 
-/** What OpenAI's SDK makes of a reply once the chat dialect has written it; a stream is asked for its usage. */
+/**
+ * What OpenAI's SDK makes of a reply once the chat dialect has written it; a stream is asked for its usage.
+ */
 export async function readAsClient(reply: Reply): Promise<OpenAI.ChatCompletion> {
   const request = { messages: [], stream_options: { include_usage: true } }
   // The dialect looks at these fields only.

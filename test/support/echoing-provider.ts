@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A provider in OpenAI's format that blabs: whatever it answers quotes the key and the prompt that it was sent. */
+/**
+ * A provider in OpenAI's format that blabs: whatever it answers quotes the key and the prompt that it was
+ * sent.
+ */
 export interface EchoingProvider {
   /** For `OPENAI_BASE_URL`. */
   readonly url: string

@@ -23,7 +23,10 @@ export interface Heap {
   close(): void
 }
 
-/** Weighs the heap of a process that was started with `INSPECTED`; `stderr` is what it has written there so far. */
+/**
+ * Weighs the heap of a process that was started with `INSPECTED`; `stderr` is what it has written there so
+ * far.
+ */
 export async function openHeap(stderr: string): Promise<Heap> {
   const [url] = findInspectors(stderr)
   if (url === undefined) throw new Error('the process was not started with INSPECTED')

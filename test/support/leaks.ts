@@ -20,7 +20,10 @@ export async function readPlaces(folder: string): Promise<readonly Place[]> {
   )
 }
 
-/** Which secrets stand where: as they are, as JSON or a URL writes them, in base64, or the better part of them. */
+/**
+ * Which secrets stand where: as they are, as JSON or a URL writes them, in base64, or the better part of
+ * them.
+ */
 export function findLeaks(
   secrets: Readonly<Record<string, string>>,
   places: readonly Place[],

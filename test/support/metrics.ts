@@ -1,19 +1,41 @@
-/** One line of a scrape. */
+import { expect } from 'chai'
+import { AS_ADMIN, type RunningGateway } from './gateway.ts'
+import { waitUntil } from './wait.ts'
+
+/** One sample of a scrape. */
 export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** What a `/metrics` page says. */
+/** A parsed `/metrics` page. */
 export interface Scrape {
-  /** Names as Prometheus knows them: of histograms with `_bucket`, `_sum` and `_count`. */
+  /** Names of samples: those of histograms end in `_bucket`, `_sum` or `_count`. */
   readonly names: ReadonlySet<string>
   readonly samples: readonly Sample[]
   /** The sum of the samples of a name that have these labels. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number
-  /** Name and labels of every sample, as text. */
+  /** Name and labels of every sample as text. */
   readonly series: ReadonlySet<string>
+}
+
+/** Scrapes `/metrics` with the admin key. */
+export async function scrape(gateway: RunningGateway): Promise<Scrape> {
+  const response = await fetch(`${gateway.url}/metrics`, { headers: AS_ADMIN })
+  expect(response.status).to.equal(200)
+  return readScrape(await response.text())
+}
+
+/** Scrapes until the condition holds: a request is counted slightly after the client has its response. */
+export async function scrapeUntil(
+  gateway: RunningGateway,
+  holds: (metrics: Scrape) => boolean,
+): Promise<Scrape> {
+  return waitUntil(async () => {
+    const metrics = await scrape(gateway)
+    return holds(metrics) ? metrics : undefined
+  }) as Promise<Scrape>
 }
 
 export function readScrape(text: string): Scrape {

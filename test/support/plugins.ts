@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { BUILT_IN_NAMES } from '../../config/settings/built-in-names.ts'
-import { makeFolder } from './gateway.ts'
+import { makeFolder } from './folders.ts'
 
 /** The built-in plugins in an order that works. */
 export const BUILT_IN = BUILT_IN_NAMES

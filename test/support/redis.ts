@@ -4,26 +4,33 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
-import { makeFolder } from './gateway.ts'
+import type { Context } from 'mocha'
+import { makeFolder } from './folders.ts'
+import { skip } from './skip.ts'
 
-/** A real redis-server of its own, on a free port. */
+/** A real redis-server on a free port. */
 export interface RunningRedis {
   readonly url: string
   readonly client: Redis
-  /** Lets go of everything at once, as a crash would. */
+  /** Kills the server, as a crash would. */
   kill(): Promise<void>
-  /** Starts again, empty, on the same port. */
+  /** Starts the server again, empty, on the same port. */
   restart(): Promise<void>
-  /** Keeps its connections and answers nothing, until `thaw`. */
-  freeze(): void
-  thaw(): void
+  /** Stops responding, with all connections open, until `resume`. */
+  suspend(): void
+  resume(): void
   stop(): Promise<void>
 }
 
-/** Undefined when redis-server is not installed; where `CI` is set it has to be. */
+/** Starts a server, or skips the suite if redis-server is not installed; fails instead if CI is set. */
+export async function requireRedis(context: Context, password?: string): Promise<RunningRedis> {
+  return (await startRedis(password)) ?? skip(context, 'redis-server is not installed')
+}
+
+/** Undefined if redis-server is not installed. Throws if CI is set: nothing may be skipped there. */
 export async function startRedis(password?: string): Promise<RunningRedis | undefined> {
   if (spawnSync('redis-server', ['--version']).error !== undefined) {
-    if (process.env.CI) throw new Error('redis-server is not installed, and CI must not go without it')
+    if (process.env.CI) throw new Error('redis-server is not installed, and is required in CI')
     return undefined
   }
   const port = await findPort()
@@ -43,8 +50,8 @@ export async function startRedis(password?: string): Promise<RunningRedis | unde
     async restart() {
       server = await spawnServer(port, folder, password)
     },
-    freeze: () => server.kill('SIGSTOP'),
-    thaw: () => server.kill('SIGCONT'),
+    suspend: () => server.kill('SIGSTOP'),
+    resume: () => server.kill('SIGCONT'),
     async stop() {
       client.disconnect()
       if (server.exitCode === null && server.signalCode === null) await kill()

@@ -1,25 +1,9 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, RunningGateway } from './gateway.ts'
+import { logged, waitForLines } from './gateway-log.ts'
 
-/** Lines of the log so far; throws when one is not whole. */
-export function readLog(gateway: RunningGateway): Record<string, unknown>[] {
-  const lines = gateway.stderr().split('\n').slice(0, -1)
-  return lines.filter((line) => line.includes('"level"')).map((line) => JSON.parse(line))
-}
-
-/** Resolves with the lines of a message, when there are so many. */
-export async function logged(gateway: RunningGateway, msg: string, times = 1) {
-  for (;;) {
-    const lines = readLog(gateway).filter((line) => line.msg === msg)
-    if (lines.length >= times) return lines
-    if (gateway.process.exitCode !== null) throw new Error(`it ended without "${msg}":\n${gateway.stderr()}`)
-    await sleep(5)
-  }
-}
-
-/** Process ids by number of those that serve, the last of each number. */
+/** The process id of each worker by number, once `started` workers have been ready, with replaced ones. */
 export async function workerPids(gateway: RunningGateway, started: number): Promise<Map<number, number>> {
   const lines = await logged(gateway, 'worker ready', started)
   return new Map(lines.map(({ worker, pid }) => [Number(worker), Number(pid)]))
@@ -34,13 +18,13 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** One connection that is kept alive, and so one worker. */
+/** A connection with at most one socket. A kept-alive connection is served by one worker. */
 export interface Connection {
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   close(): void
 }
 
-/** Opens a connection with its first request. New ones are opened as the server closes them. */
+/** Connects with the first request, and again whenever the server has closed the socket. */
 export function openConnection(gateway: RunningGateway, options: { keepAlive: boolean }): Connection {
   const agent = new Agent({ ...options, maxSockets: 1 })
   return {
@@ -69,7 +53,7 @@ export function openConnection(gateway: RunningGateway, options: { keepAlive: bo
   }
 }
 
-/** One connection to each of so many workers; tells which worker by the log. */
+/** Opens one kept-alive connection to each worker, which the request log identifies. */
 export async function connectToEach(
   gateway: RunningGateway,
   workers: number,
@@ -86,9 +70,7 @@ export async function connectToEach(
 }
 
 /** The number of the worker that served a request. */
-export async function workerOf(gateway: RunningGateway, requestId: string): Promise<number> {
-  for (let times = 1; ; times++) {
-    const line = (await logged(gateway, 'request', times)).find((entry) => entry.requestId === requestId)
-    if (line) return Number(line.worker)
-  }
+async function workerOf(gateway: RunningGateway, requestId: string): Promise<number> {
+  const [line] = await waitForLines(gateway, (candidate) => candidate.requestId === requestId)
+  return Number(line?.worker)
 }

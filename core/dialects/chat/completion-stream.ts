@@ -17,7 +17,7 @@ import { decorateRecord, toCompletionToolCall, toCompletionUsage } from './compl
  * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already
  * known, the last record carries all of them. Once the finish has arrived, one record is therefore held back
  * until it is certain whether another one follows. If the stream fails, it ends with an error record instead
- * of `[DONE]`.
+ * of `[DONE]`. See docs/decisions/replies.md, "After the finish, a stream holds back one record".
  */
 export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
@@ -93,7 +93,8 @@ function splitAtPlaceholder(text: string, placeholder: string): readonly [string
 
 /**
  * Creates a converter from provider events to chunks, for one stream. Providers report the usage in a
- * separate chunk, in the last one, or in several; the client receives the latest value, once.
+ * separate chunk, in the last one, or in several; the client receives the latest value, once. See
+ * docs/decisions/replies.md, "Usage is sent once, at the very end".
  */
 function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConverter {
   let model = ''
@@ -213,7 +214,8 @@ const EMPTY_USAGE = ',"usage":null'
 /**
  * Replaces the id in the text of a provider's chunk, because serializing objects again is half the work of a
  * stream. Removes an empty usage that the client did not request. Returns undefined if the text does not have
- * the expected form, or if the chunk needs other changes.
+ * the expected form, or if the chunk needs other changes. See docs/decisions/replies.md, "A chunk in the
+ * client's own format is passed through as text".
  */
 function spliceChunk(
   source: string,

@@ -12,7 +12,7 @@ export const chatDialect: Dialect = {
   errorStyle: 'openai',
 }
 
-const parseBody = compileParser<ChatRequest>(chatRequestSchema)
+const parseBody = compileParser(chatRequestSchema)
 
 /** Parses a chat-completions body. It already is the canonical form, so it is validated but not copied. */
 function parseChatRequest(body: JsonObject): ChatRequest {

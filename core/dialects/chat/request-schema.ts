@@ -1,89 +1,79 @@
-import type { JsonObject } from '../../contract/index.ts'
+import { type JsonObject, Nullable, type Static, StringEnum, Type } from '../../contract/index.ts'
+import { AnyObject, ModelName, NullableNumber, OpenObject } from '../schema-types.ts'
 
 /** A tool in the chat-completions format. */
-export const chatToolSchema: JsonObject = {
-  type: 'object',
-  required: ['type'],
-  properties: {
-    type: { type: 'string' },
-    function: {
-      type: 'object',
-      required: ['name'],
-      properties: { name: { type: 'string', minLength: 1 }, parameters: { type: ['object', 'null'] } },
-    },
+export const chatToolSchema = OpenObject({
+  type: Type.String(),
+  function: Type.Optional(
+    OpenObject({
+      name: Type.String({ minLength: 1 }),
+      parameters: Type.Optional(Nullable(AnyObject)),
+    }),
+  ),
+})
+
+const toolCall = OpenObject({
+  id: Type.String(),
+  function: OpenObject({ name: Type.String(), arguments: Type.String() }),
+})
+
+const contentPart = OpenObject(
+  { type: Type.String(), text: Type.Optional(Type.String()) },
+  {
+    if: { properties: { type: { const: 'text' } } },
+    // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
+    then: { required: ['text'] },
   },
-}
+)
 
-const nullableNumber = (minimum: number, maximum: number) => ({ type: ['number', 'null'], minimum, maximum })
-const nullableCount = { type: ['integer', 'null'], minimum: 1 }
-
-const toolCall = {
-  type: 'object',
-  required: ['id', 'function'],
-  properties: {
-    id: { type: 'string' },
-    function: {
-      type: 'object',
-      required: ['name', 'arguments'],
-      properties: { name: { type: 'string' }, arguments: { type: 'string' } },
-    },
+const message = OpenObject(
+  {
+    role: StringEnum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+    content: Type.Optional(
+      Type.Unsafe<string | readonly Static<typeof contentPart>[] | null>({
+        type: ['string', 'array', 'null'],
+        items: contentPart,
+      }),
+    ),
+    tool_calls: Type.Optional(Nullable(Type.Array(toolCall))),
+    tool_call_id: Type.Optional(Type.String()),
   },
-}
-
-const contentPart = {
-  type: 'object',
-  required: ['type'],
-  properties: { type: { type: 'string' }, text: { type: 'string' } },
-  if: { properties: { type: { const: 'text' } } },
-  // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
-  then: { required: ['text'] },
-}
-
-const message = {
-  type: 'object',
-  required: ['role'],
-  properties: {
-    role: { type: 'string', enum: ['system', 'developer', 'user', 'assistant', 'tool', 'function'] },
-    content: { type: ['string', 'array', 'null'], items: contentPart },
-    tool_calls: { type: ['array', 'null'], items: toolCall },
-    tool_call_id: { type: 'string' },
+  {
+    if: { properties: { role: { enum: ['system', 'developer', 'user', 'tool'] } } },
+    // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
+    then: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
   },
-  if: { properties: { role: { enum: ['system', 'developer', 'user', 'tool'] } } },
-  // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
-  then: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
-}
+)
+
+const NullableCount = Nullable(Type.Integer({ minimum: 1 }))
 
 /** The chat-completions body (docs/api.md, "Chat completions"). Unknown fields are passed through. */
-export const chatRequestSchema: JsonObject = {
-  type: 'object',
-  required: ['messages'],
-  properties: {
-    model: { type: 'string', pattern: '^[!-~]{1,256}$' },
-    messages: { type: 'array', minItems: 1, items: message },
-    temperature: nullableNumber(0, 2),
-    top_p: nullableNumber(0, 1),
-    presence_penalty: nullableNumber(-2, 2),
-    frequency_penalty: nullableNumber(-2, 2),
-    max_tokens: nullableCount,
-    max_completion_tokens: nullableCount,
-    n: nullableCount,
-    stream: { type: ['boolean', 'null'] },
-    stream_options: {
-      type: ['object', 'null'],
-      properties: { include_usage: { type: ['boolean', 'null'] } },
-    },
-    stop: { type: ['string', 'array', 'null'], items: { type: 'string' } },
-    user: { type: 'string' },
-    metadata: { type: ['object', 'null'] },
-    tools: { type: ['array', 'null'], items: chatToolSchema },
-    tool_choice: { type: ['string', 'object', 'null'] },
-    response_format: {
-      type: ['object', 'null'],
-      required: ['type'],
-      properties: { type: { type: 'string' } },
-    },
-    logit_bias: { type: ['object', 'null'] },
-    seed: { type: ['integer', 'null'] },
-    logprobs: { type: ['boolean', 'null'] },
-  },
-}
+export const chatRequestSchema = OpenObject({
+  model: Type.Optional(ModelName),
+  messages: Type.Array(message, { minItems: 1 }),
+  temperature: Type.Optional(NullableNumber(0, 2)),
+  top_p: Type.Optional(NullableNumber(0, 1)),
+  presence_penalty: Type.Optional(NullableNumber(-2, 2)),
+  frequency_penalty: Type.Optional(NullableNumber(-2, 2)),
+  max_tokens: Type.Optional(NullableCount),
+  max_completion_tokens: Type.Optional(NullableCount),
+  n: Type.Optional(NullableCount),
+  stream: Type.Optional(Nullable(Type.Boolean())),
+  stream_options: Type.Optional(
+    Nullable(OpenObject({ include_usage: Type.Optional(Nullable(Type.Boolean())) })),
+  ),
+  stop: Type.Optional(
+    Type.Unsafe<string | readonly string[] | null>({
+      type: ['string', 'array', 'null'],
+      items: { type: 'string' },
+    }),
+  ),
+  user: Type.Optional(Type.String()),
+  metadata: Type.Optional(Nullable(AnyObject)),
+  tools: Type.Optional(Nullable(Type.Array(chatToolSchema))),
+  tool_choice: Type.Optional(Type.Unsafe<string | JsonObject | null>({ type: ['string', 'object', 'null'] })),
+  response_format: Type.Optional(Nullable(OpenObject({ type: Type.String() }))),
+  logit_bias: Type.Optional(Nullable(AnyObject)),
+  seed: Type.Optional(Nullable(Type.Integer())),
+  logprobs: Type.Optional(Nullable(Type.Boolean())),
+})

@@ -24,11 +24,11 @@ function toDraftItems(message: Message): readonly DraftItem[] {
 
 /** Splits an assistant message into reasoning, text and function calls. */
 function toAssistantItems(message: Message): readonly DraftItem[] {
-  const { reasoning_content: reasoning, content, tool_calls = [] } = message
+  const { reasoning_content: reasoning, content, tool_calls } = message
   return [
     ...(reasoning ? [toReasoningItem(reasoning)] : []),
     ...(content != null ? [toMessageItem(message, 'output_text')] : []),
-    ...tool_calls.map(toFunctionCallItem),
+    ...(tool_calls ?? []).map(toFunctionCallItem),
   ]
 }
 

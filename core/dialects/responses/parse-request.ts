@@ -15,7 +15,7 @@ import {
   type TextFormat,
 } from './request-schema.ts'
 
-const validateBody = compileParser<ResponsesBody>(responsesRequestSchema)
+const validateBody = compileParser(responsesRequestSchema)
 
 /** Fields that request features of OpenAI's own servers. */
 const UNSUPPORTED_FIELDS = [

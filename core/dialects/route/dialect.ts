@@ -5,10 +5,12 @@ import {
   type JsonObject,
   MODE_SPELLINGS,
   parseMode,
-  type Tool,
+  StringEnum,
+  Type,
 } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
 import { chatToolSchema } from '../chat/request-schema.ts'
+import { OpenObject } from '../schema-types.ts'
 import { buildRouteResult } from './result.ts'
 
 /** `POST /route`, which has its own address and does not support streaming. */
@@ -24,35 +26,19 @@ export const routeDialect: Dialect = {
 }
 
 /** The body of `POST /route` (docs/api.md, "Direct routing"). Unknown fields are ignored. */
-export const routeRequestSchema: JsonObject = {
-  type: 'object',
-  required: ['prompt'],
-  properties: {
-    prompt: { type: 'string', minLength: 1 },
-    model_preferences: { type: 'array', items: { type: 'string', minLength: 1 } },
-    temperature: { type: 'number', minimum: 0, maximum: 2 },
-    max_tokens: { type: 'integer', minimum: 1 },
-    tools: { type: 'array', items: chatToolSchema },
-    tool_choice: { type: 'string', minLength: 1 },
-    response_format: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
-    user_id: { type: 'string' },
-    cost_priority: { type: 'string', enum: MODE_SPELLINGS },
-  },
-}
+export const routeRequestSchema = Type.Object({
+  prompt: Type.String({ minLength: 1 }),
+  model_preferences: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
+  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+  tools: Type.Optional(Type.Array(chatToolSchema)),
+  tool_choice: Type.Optional(Type.String({ minLength: 1 })),
+  response_format: Type.Optional(OpenObject({ type: Type.String() })),
+  user_id: Type.Optional(Type.String()),
+  cost_priority: Type.Optional(StringEnum(MODE_SPELLINGS)),
+})
 
-interface RouteBody {
-  readonly prompt: string
-  readonly model_preferences?: readonly string[]
-  readonly temperature?: number
-  readonly max_tokens?: number
-  readonly tools?: readonly Tool[]
-  readonly tool_choice?: string
-  readonly response_format?: { readonly type: string } & JsonObject
-  readonly user_id?: string
-  readonly cost_priority?: string
-}
-
-const parseBody = compileParser<RouteBody>(routeRequestSchema)
+const parseBody = compileParser(routeRequestSchema)
 
 /** Documented in docs/api.md, "Direct routing". */
 const DEFAULTS = { temperature: 0.7, max_tokens: 1000, cost_priority: 'balanced' }

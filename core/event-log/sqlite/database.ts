@@ -87,6 +87,7 @@ export const SqliteDatabase: typeof BetterSqlite3 = loadDriver()
 
 export type SqliteDatabase = BetterSqlite3.Database
 
+/** See docs/decisions/runtime.md, "Two versions of better-sqlite3". */
 function loadDriver(): typeof BetterSqlite3 {
   const require = createRequire(import.meta.url)
   if (Number(process.versions.node.split('.')[0]) < 22) return require('better-sqlite3')

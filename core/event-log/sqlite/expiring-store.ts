@@ -45,7 +45,10 @@ const SWEEP_ROWS = 50
 /** Pages of 4 KiB that one vacuum returns to the file system. */
 const VACUUM_PAGES = 1000
 
-/** The file of expiring streams. Every method is synchronous and throws SQLite's errors. */
+/**
+ * The file of expiring streams. Every method is synchronous and throws SQLite's errors. See
+ * docs/decisions/responses.md, "Responses expire in a file of their own".
+ */
 export interface ExpiringStore {
   /** Writes in one transaction with one sync. */
   append(requests: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]

@@ -9,7 +9,8 @@ import type { DefaultHeaders } from '../../contract/index.ts'
 /**
  * A response that collects the gateway's default headers and passes them to Node in one list when the head is
  * written. Checking, storing and looking up each header separately would cost as much as reading the request.
- * A header set explicitly takes precedence over the default of the same name.
+ * A header set explicitly takes precedence over the default of the same name. See docs/decisions/http.md,
+ * "Default headers are sent in one list with the head".
  */
 export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
   extends ServerResponse<Request>

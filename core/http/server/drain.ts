@@ -16,7 +16,10 @@ const KEEP_ALIVE_MARGIN_MS = 1000
 /** Interval at which connections whose last response has ended are closed; only while draining. */
 const SWEEP_INTERVAL_MS = 50
 
-/** Creates the drain function of a server. Call it before the server has accepted a connection. */
+/**
+ * Creates the drain function of a server. Call it before the server has accepted a connection. See
+ * docs/decisions/cluster.md, "Idle connections survive a rolling restart".
+ */
 export function createDrain(server: Server): Drain {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {

@@ -11,7 +11,8 @@ type RejectConnection = (socket: Duplex, error: GatewayError) => void
 
 /**
  * Returns a function that closes a connection whose request cannot be served. It sends the error response
- * first, if the state of the connection allows one. Further data from the client is ignored.
+ * first, if the state of the connection allows one. Further data from the client is ignored. See
+ * docs/decisions/http.md, "A rejected connection is answered on the bare socket and then ignored".
  */
 export function createConnectionRejecter(
   headers: readonly HttpHeader[],

@@ -4,7 +4,8 @@ import { GatewayError } from '../../contract/index.ts'
 /**
  * Checks for ambiguities that Node's parser accepts but that a proxy in front could interpret differently:
  * where the request ends, and which host it is for (request smuggling). Also checks the number of headers.
- * Returns undefined for a valid request.
+ * Returns undefined for a valid request. See docs/decisions/http.md, "Node's own timers and parser protect
+ * the server; what they accept is checked once more".
  */
 export function validateRequest(request: IncomingMessage, maxHeaders: number): GatewayError | undefined {
   const { rawHeaders, httpVersion } = request

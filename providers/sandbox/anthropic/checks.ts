@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
 import { asObjects } from '../../shared/fields.ts'
-import { fieldSet, findUnknownField } from '../fields.ts'
-import { SandboxError } from '../format.ts'
+import { fieldSet, findUnknownField } from '../shared/fields.ts'
+import { SandboxError } from '../shared/wire-format.ts'
 
 // From the API reference of November 2026.
 const BODY_FIELDS = fieldSet(

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
 import { openaiFormat } from '../openai/format.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { checkAnthropicFields } from './checks.ts'
 import { toAnthropicBody, toAnthropicStream } from './reply.ts'
 import { parseAnthropicRequest } from './request.ts'

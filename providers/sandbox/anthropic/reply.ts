@@ -1,7 +1,7 @@
 import type { JsonObject, SseEvent } from '../../../core/contract/index.ts'
-import type { StreamEvents } from '../format.ts'
-import type { ModelReply } from '../model-reply.ts'
-import { splitText } from '../tokens.ts'
+import type { ModelReply } from '../shared/model-reply.ts'
+import { splitText } from '../shared/tokens.ts'
+import type { StreamEvents } from '../shared/wire-format.ts'
 
 /** Encodes a reply as a message. */
 export function toAnthropicBody(reply: ModelReply): string {

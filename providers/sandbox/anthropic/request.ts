@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { asObject, asObjects, asString } from '../../shared/fields.ts'
-import { SandboxError } from '../format.ts'
-import type { ModelRequest, ReplyFormat, ToolDefinition } from '../model-request.ts'
+import type { ModelRequest, ReplyFormat, ToolDefinition } from '../shared/model-request.ts'
+import { SandboxError } from '../shared/wire-format.ts'
 import { checkAnthropicToolResults, type SandboxMessage } from './checks.ts'
 
 /** Parses a message request. Throws a `SandboxError` (400) that names the invalid field. */

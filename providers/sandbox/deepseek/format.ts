@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
-import type { ModelRequest } from '../model-request.ts'
 import { openaiFormat, toOpenAiErrorBody, toOpenAiErrorEvent } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
+import type { ModelRequest } from '../shared/model-request.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { toDeepSeekBody, toDeepSeekStream } from './reply.ts'
 
 const MODELS = ['deepseek-flash', 'deepseek-v4-pro']

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { checkGeminiFields } from './known-fields.ts'
 import { createGeminiReplyEncoder } from './reply.ts'
 import { parseGeminiRequest } from './request.ts'

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { SandboxError } from '../format.ts'
+import { SandboxError } from '../shared/wire-format.ts'
 
 /** The known fields of an API object; `true` marks a field whose content is not checked. */
 interface FieldTree {

@@ -1,7 +1,7 @@
 import type { FinishReason, JsonObject } from '../../../core/contract/index.ts'
-import { type ChatCall, type StreamEvents, toDataEvent } from '../format.ts'
-import type { ModelReply, ModelToolCall } from '../model-reply.ts'
-import { splitText } from '../tokens.ts'
+import type { ModelReply, ModelToolCall } from '../shared/model-reply.ts'
+import { splitText } from '../shared/tokens.ts'
+import { type ChatCall, type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
 
 /**
  * Encodes replies as GenerateContentResponse. With `hasSignatures`, text and function calls have thought

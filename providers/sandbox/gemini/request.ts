@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { SandboxError } from '../format.ts'
-import type { ModelRequest, ReplyFormat, ToolDefinition } from '../model-request.ts'
+import type { ModelRequest, ReplyFormat, ToolDefinition } from '../shared/model-request.ts'
+import { SandboxError } from '../shared/wire-format.ts'
 
 /** Parses a request body. Throws a `SandboxError` (400) if the model would reject it. */
 export function parseGeminiRequest(model: string, body: JsonObject, hasSignatures: boolean): ModelRequest {

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { fieldSet, findUnknownField } from '../fields.ts'
-import { SandboxError } from '../format.ts'
+import { fieldSet, findUnknownField } from '../shared/fields.ts'
+import { SandboxError } from '../shared/wire-format.ts'
 
 // From Mistral's SDK of October 2026.
 const BODY_FIELDS =

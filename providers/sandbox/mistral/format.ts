@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import { type ChatCall, SandboxError, toDataEvent, type WireFormat } from '../format.ts'
 import { openaiFormat } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
+import { type ChatCall, SandboxError, toDataEvent, type WireFormat } from '../shared/wire-format.ts'
 import { checkMistralConversation, checkMistralFields } from './checks.ts'
 import { toMistralBody, toMistralStream } from './reply.ts'
 

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
-import { type StreamEvents, toDataEvent } from '../format.ts'
-import type { ModelReply, ModelToolCall } from '../model-reply.ts'
 import { toOpenAiUsage } from '../openai/reply.ts'
-import { splitText } from '../tokens.ts'
+import type { ModelReply, ModelToolCall } from '../shared/model-reply.ts'
+import { splitText } from '../shared/tokens.ts'
+import { type StreamEvents, toDataEvent } from '../shared/wire-format.ts'
 
 /**
  * Encodes a reply as a `chat.completion`. With reasoning, the content is an array of chunks. Refusals have

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import { fieldSet } from '../fields.ts'
-import { type ChatCall, SandboxError, type WireFormat } from '../format.ts'
+import { fieldSet } from '../shared/fields.ts'
+import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { toOpenAiBody, toOpenAiStream } from './reply.ts'
 import { parseOpenAiRequest } from './request.ts'
 

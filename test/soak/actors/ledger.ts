@@ -16,7 +16,10 @@ export interface Ledger {
   readonly entries: LedgerEntry[]
 }
 
-/** Asks for a change that leads to these events, and notes it: as acknowledged, or, where no answer comes, as in doubt. */
+/**
+ * Asks for a change that leads to these events, and notes it: as acknowledged, or, where no answer comes, as
+ * in doubt.
+ */
 export async function noteChange(
   { entries }: Ledger,
   events: readonly string[],

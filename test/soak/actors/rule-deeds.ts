@@ -130,7 +130,10 @@ export async function sendWrongRule({ call, content, anyKind }: RuleHand): Promi
   return String(got.status)
 }
 
-/** So few words that the gateway's cache of patterns is full of them soon; a rule with one may have come back by a revert. */
+/**
+ * So few words that the gateway's cache of patterns is full of them soon; a rule with one may have come back
+ * by a revert.
+ */
 function wordOfNoRule({ book, world }: RuleHand): string {
   const taken = new Set([...book.rules.values()].map(({ shown }) => shown.pattern))
   for (;;) {

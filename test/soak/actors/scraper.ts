@@ -9,7 +9,10 @@ export interface Scraper extends Actor {
   series(): number
 }
 
-/** Reads the metrics as Prometheus does; what is counted never becomes less, as long as the process is the same. */
+/**
+ * Reads the metrics as Prometheus does; what is counted never becomes less, as long as the process is the
+ * same.
+ */
 export function createScraper(addresses: Addresses, workers: number): Scraper {
   let client = createClient(addresses)
   let before = 0

@@ -2,7 +2,10 @@ import type { LogWatch } from '../log-watch.ts'
 import type { Tally } from '../tally.ts'
 import { type Check, fewOf } from './check.ts'
 
-/** Every error in the log is about a request for which it was asked; nothing was written that is no line of the log. */
+/**
+ * Every error in the log is about a request for which it was asked; nothing was written that is no line of
+ * the log.
+ */
 export function checkLog({ odd, counts }: LogWatch, tally: Tally): Check {
   const unexplained = odd.filter(({ requestId }) => requestId === undefined || !tally.isExplained(requestId))
   return {

@@ -1,4 +1,4 @@
-import { runSignalbox } from '../../support/gateway.ts'
+import { runSignalbox } from '../../support/gateway-process.ts'
 import type { Check } from './check.ts'
 
 /** `signalbox log verify` finds nothing wrong. */

@@ -16,7 +16,10 @@ export interface Telling {
   readonly metadata: Loose
 }
 
-/** The answer belongs to what was said: nobody else's text, nothing lost, and routed and warned about as the rules have it. */
+/**
+ * The answer belongs to what was said: nobody else's text, nothing lost, and routed and warned about as the
+ * rules have it.
+ */
 export function mustAnswer(telling: Telling, said: Said, asked: string, requestId: string): void {
   const { text, model, provider, mode, metadata } = telling
   mustEqual(text, sandboxText(said.heard, model), `the text of ${requestId}`)

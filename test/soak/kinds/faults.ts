@@ -7,7 +7,10 @@ import { mustAnswer, sandboxText } from './answer.ts'
 import { chatBody } from './chat.ts'
 import { completed, extensions, readChatStream } from './chat-stream.ts'
 
-/** A way in which a provider fails, and all that may come of it. `broken`: a stream that ends with an error record. */
+/**
+ * A way in which a provider fails, and all that may come of it. `broken`: a stream that ends with an error
+ * record.
+ */
 interface Fault {
   readonly marker: string
   readonly stream?: boolean
@@ -27,7 +30,10 @@ const WHOLE: readonly Fault[] = [
   { marker: 'first-byte=700', effects: ['answered'] },
 ]
 
-/** Where the provider's records and the cut come together, there may be nothing yet that a stream could begin with. */
+/**
+ * Where the provider's records and the cut come together, there may be nothing yet that a stream could begin
+ * with.
+ */
 const STREAMED: readonly Fault[] = [
   { marker: 'status=500', effects: [502] },
   { marker: 'error-first', effects: [502] },
@@ -58,7 +64,8 @@ const PASSING = [
 ]
 
 /**
- * Every second call of a model is sound, so that no breaker opens and every fault has its own effect. `turn` counts the calls.
+ * Every second call of a model is sound, so that no breaker opens and every fault has its own effect. `turn`
+ * counts the calls.
  */
 function createPinned(): Kind['run'] {
   let turn = 0

@@ -1,6 +1,9 @@
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
 
-/** The providers of a soak, in a process of their own: one sandbox that speaks all formats. Ends with the process that started it. */
+/**
+ * The providers of a soak, in a process of their own: one sandbox that speaks all formats. Ends with the
+ * process that started it.
+ */
 
 let sandbox: Sandbox = await startSandbox()
 const { port } = new URL(sandbox.url)

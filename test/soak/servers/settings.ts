@@ -13,7 +13,10 @@ export const FLAKY_KEY = 'FLAKY_KEY'
 
 export const BODY_LIMIT = 4 * 1024 * 1024
 
-/** Patience with providers: far more than they take on a busy machine, and little enough to see it end many times. */
+/**
+ * Patience with providers: far more than they take on a busy machine, and little enough to see it end many
+ * times.
+ */
 const TIMEOUTS = { connect_ms: 3000, first_byte_ms: 6000, idle_ms: 6000 }
 
 /** As shipped, but for what would take longer than a soak to fill up or to see. */

@@ -14,7 +14,10 @@ export interface Bench {
 /** What the table shows: the ability is there, or a request for it is refused with a clear 400. */
 export type Cell = 'yes' | '400'
 
-/** One ability. It throws where the provider does not have it; texts that ask for a fault hold the provider's name, too. */
+/**
+ * One ability. It throws where the provider does not have it; texts that ask for a fault hold the provider's
+ * name, too.
+ */
 export type Case = (bench: Bench) => Promise<Cell>
 
 export type Request = Omit<
@@ -27,7 +30,10 @@ export const asUser = (content: string): Request => ({ messages: [{ role: 'user'
 // biome-ignore lint/suspicious/noExplicitAny: extension fields are not in the SDK's types
 export const loose = (value: unknown) => value as any
 
-/** The completion of a request, whole and then streamed and put together by the official client: both must be alike. */
+/**
+ * The completion of a request, whole and then streamed and put together by the official client: both must be
+ * alike.
+ */
 export async function ask({ client, model, provider }: Bench, request: Request) {
   const whole = await client.chat.completions.create({ ...request, model })
   const streamed = await client.chat.completions.stream({ ...request, model }).finalChatCompletion()
@@ -56,7 +62,10 @@ export async function read(bench: Bench, request: Request & { stream_options?: {
   return chunks
 }
 
-/** The error of a stream that must fail, and the text that came before it; `text` is undefined when none began. */
+/**
+ * The error of a stream that must fail, and the text that came before it; `text` is undefined when none
+ * began.
+ */
 export async function failing(bench: Bench, content: string) {
   let text: string | undefined
   try {

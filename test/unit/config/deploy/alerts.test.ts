@@ -4,7 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { makeFolder } from '../../../support/gateway.ts'
+import { makeFolder } from '../../../support/folders.ts'
 import { ROOT } from '../../../support/root.ts'
 
 const PROJECT = fileURLToPath(ROOT)

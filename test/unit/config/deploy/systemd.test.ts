@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { VARIABLE_NAMES } from '../../../../config/settings/environment.ts'
 import { readSettings } from '../../../../config/settings/settings.ts'
-import { makeFolder } from '../../../support/gateway.ts'
+import { makeFolder } from '../../../support/folders.ts'
 import { ROOT } from '../../../support/root.ts'
 
 const PROJECT = fileURLToPath(ROOT)

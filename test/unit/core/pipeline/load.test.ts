@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { findPackage } from '../../../../core/pipeline/load.ts'
-import { makeFolder } from '../../../support/gateway.ts'
+import { makeFolder } from '../../../support/folders.ts'
 import { installPackage } from '../../../support/plugins.ts'
 
 describe('findPackage', () => {

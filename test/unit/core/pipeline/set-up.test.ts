@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
-import type { JsonObject, Plugin } from '../../../../core/contract/index.ts'
+import { type JsonObject, type Plugin, StrictObject, Type } from '../../../../core/contract/index.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../../../core/pipeline/set-up.ts'
 import { installAll } from '../../../support/plugins.ts'
@@ -169,14 +169,7 @@ describe('setUpPlugins rejects, with a single-line message,', () => {
         typeof entry === 'string' ? { use: entry, options: {} } : { options: {}, ...entry },
       )
 
-      const message = await setUpPlugins(entries, BUILT_INS, folder, {
-        log: { read: nothing, subscribe: nothing },
-        logger: pino({ level: 'silent' }),
-        metrics: new Registry(),
-        operators: createOperatorRegistry(),
-        hasOperators: true,
-        openEvents: async () => new Map(),
-      }).then(
+      const message = await setUpPlugins(entries, BUILT_INS, folder, createServices()).then(
         () => 'no error',
         (error: Error) => error.message,
       )
@@ -186,5 +179,48 @@ describe('setUpPlugins rejects, with a single-line message,', () => {
     })
   }
 })
+
+describe('setUpPlugins passes options', () => {
+  const options = StrictObject({
+    limit: Type.Integer({ minimum: 1, default: 10 }),
+    nested: StrictObject({ name: Type.String({ default: 'a' }) }, { default: {} }),
+  })
+
+  it('with the defaults of the schema of a built-in plugin, and leaves the settings as they are', async () => {
+    const received: JsonObject[] = []
+    const setup = (value: JsonObject) => {
+      received.push(value)
+      return {}
+    }
+    const builtIns = new Map([['x', { name: 'x', options, setup }]])
+    const given = [{}, { limit: 3, nested: { name: 'b' } }]
+    for (const entry of given) {
+      await setUpPlugins([{ use: 'x', options: entry }], builtIns, '', createServices())
+    }
+    expect(received).to.deep.equal([{ limit: 10, nested: { name: 'a' } }, given[1]])
+    expect(given[0]).to.deep.equal({})
+  })
+
+  it('with the defaults of the schema of a package', async () => {
+    const schema = `{ type: 'object', properties: { code: { type: 'string', default: 'teapot' } } }`
+    const source = `export default { name: 'x', options: ${schema}, setup({ code }) { throw new Error(code) } }`
+    const folder = await installAll({ x: source })
+    const error = await setUpPlugins([{ use: 'x', options: {} }], BUILT_INS, folder, createServices()).catch(
+      (error: Error) => error,
+    )
+    expect(error).to.have.property('message', 'plugin "x" could not be set up: teapot.')
+  })
+})
+
+function createServices(): Parameters<typeof setUpPlugins>[3] {
+  return {
+    log: { read: nothing, subscribe: nothing },
+    logger: pino({ level: 'silent' }),
+    metrics: new Registry(),
+    operators: createOperatorRegistry(),
+    hasOperators: true,
+    openEvents: async () => new Map(),
+  }
+}
 
 async function* nothing(): AsyncGenerator<never> {}

@@ -23,7 +23,7 @@ const setOf = (userId: number, ...firewall: readonly FirewallRule[]): RuleSet =>
 }
 
 /** A cache that only wraps rule sets. `compiledFor` lists the user of each compilation. */
-function createCache(options = {}) {
+function createCache(options = { cached_rules: 1000 }) {
   const compiledFor: number[] = []
   const lookups: boolean[] = []
   const compile = async (rules: RuleSet) => {
@@ -79,7 +79,7 @@ describe('the compiled rules cache', () => {
     }
     const cached = createCompiledCache(
       compile,
-      {},
+      { cached_rules: 1000 },
       () => 1,
       () => undefined,
     )

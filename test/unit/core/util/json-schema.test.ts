@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import { expect } from 'chai'
-import { GatewayError, type JsonObject } from '../../../../core/contract/index.ts'
+import { GatewayError, type JsonObject, StrictObject, Type } from '../../../../core/contract/index.ts'
 import {
   compileParser,
   compileUntrustedValidator,
@@ -259,15 +259,12 @@ describe('the schemas of the project', () => {
 })
 
 describe('parsers of request bodies', () => {
-  const parse = compileParser({
-    type: 'object',
-    additionalProperties: false,
-    required: ['name'],
-    properties: {
-      name: { type: 'string', maxLength: 5 },
-      list: { type: 'array', items: { type: 'string' } },
-    },
-  })
+  const parse = compileParser(
+    StrictObject({
+      name: Type.String({ maxLength: 5 }),
+      list: Type.Optional(Type.Array(Type.String())),
+    }),
+  )
 
   function issueOf(value: unknown): readonly [code: string, param: string | undefined, message: string] {
     try {

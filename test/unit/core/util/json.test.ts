@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseJson } from '../../../../core/util/json.ts'
+import { parseJson, parseJsonObject } from '../../../../core/util/json.ts'
 
 describe('parseJson', () => {
   it('returns the parsed value', () => {
@@ -10,6 +10,18 @@ describe('parseJson', () => {
   it('returns undefined for invalid JSON', () => {
     for (const text of ['', '{', '{"a":1}}', 'undefined', "{'a':1}"]) {
       expect(parseJson(text), text).to.equal(undefined)
+    }
+  })
+})
+
+describe('parseJsonObject', () => {
+  it('returns the parsed object', () => {
+    expect(parseJsonObject('{"a":[1,null]}')).to.deep.equal({ a: [1, null] })
+  })
+
+  it('returns undefined for invalid JSON and for other values', () => {
+    for (const text of ['', '{', 'null', '[]', '"a"', '1']) {
+      expect(parseJsonObject(text), text).to.equal(undefined)
     }
   })
 })

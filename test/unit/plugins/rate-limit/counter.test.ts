@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
-import { connectToPrimary } from '../../../../config/cluster/cluster-peer.ts'
 import type { PrimaryMethods, WorkerMethods } from '../../../../config/cluster/messages.ts'
+import { connectToPrimary } from '../../../../config/cluster/primary-connection.ts'
 import { createRpcPeer } from '../../../../core/process/rpc.ts'
 import { createMemoryCounter, type RequestCounter } from '../../../../plugins/rate-limit/counter.ts'
 import { formatDuration } from '../../../../plugins/rate-limit/plugin.ts'
 import { openRedisCounter } from '../../../../plugins/rate-limit/redis-counter.ts'
 import { type RunningRedis, startRedis } from '../../../support/redis.ts'
+import { skip } from '../../../support/skip.ts'
 import { pairOfWires } from '../../../support/wires.ts'
 
 const LIMIT = 50
@@ -31,8 +32,7 @@ function describeCounter(name: string, open: () => Promise<readonly RequestCount
     let counters: readonly RequestCounter[]
     before(async function () {
       const opened = await open()
-      // skipped: redis-server is not installed on this machine
-      if (opened === undefined) this.skip()
+      if (opened === undefined) skip(this, 'redis-server is not installed')
       counters = opened
     })
     after(() => Promise.all((counters ?? []).map((counter) => counter.close())))

@@ -12,7 +12,7 @@ import type { PluginEventStore } from '../../../../projections/runtime/plugin-ev
 import { openPluginEventStores } from '../../../../projections/runtime/plugin-event-stores.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { createEventWriter } from '../../../../projections/runtime/write.ts'
-import { makeFolder } from '../../../support/gateway.ts'
+import { makeFolder } from '../../../support/folders.ts'
 
 const author = { actor: 'key_1', requestId: 'req_1' }
 

@@ -10,7 +10,7 @@ import { createClock } from '../../../../core/util/clock.ts'
 import { createAccounts } from '../../../../projections/accounts.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { createEventWriter, type EventWriter } from '../../../../projections/runtime/write.ts'
-import { makeFolder } from '../../../support/gateway.ts'
+import { makeFolder } from '../../../support/folders.ts'
 
 const author = { actor: 'admin' }
 const TIMEOUT_MS = 50

@@ -10,7 +10,7 @@ import { sweepSnapshots } from '../../../../projections/snapshots/folder.ts'
 import { STATE_SHAPE, snapshotLines, takeSnapshot } from '../../../../projections/snapshots/format.ts'
 import { readSnapshot, restoreProjections } from '../../../../projections/snapshots/restore.ts'
 import { writeSnapshot } from '../../../../projections/snapshots/write.ts'
-import { makeFolder } from '../../../support/gateway.ts'
+import { makeFolder } from '../../../support/folders.ts'
 import { buildHistory, recordAll } from '../../../support/histories.ts'
 
 const records = recordAll(buildHistory(10, 5))

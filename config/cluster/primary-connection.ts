@@ -1,0 +1,81 @@
+import { coalesceMax } from '../../core/process/coalesce-max.ts'
+import { createRpcPeer, type RpcTransport } from '../../core/process/rpc.ts'
+import type { SharedRecords } from '../../plugins/trace/request-record.ts'
+import type { ClusterPeer, WorkerHandlers } from '../gateway/cluster-peer.ts'
+import type { ServingAddresses } from '../gateway/gateway.ts'
+import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './messages.ts'
+import type { WorkerEnv } from './worker-env.ts'
+
+/** The connection of a worker to its primary. */
+export interface PrimaryConnection extends ClusterPeer {
+  /** Resolves when the primary asks this worker to drain, because a replacement serves. */
+  readonly drainRequested: Promise<void>
+  /** Reports that this worker serves. */
+  reportReady(addresses: ServingAddresses): Promise<void>
+  /** Reports that this worker cannot start. */
+  reportStartFailed(reason: string): Promise<void>
+  /** Reports the final metrics before this worker exits. */
+  unregister(): Promise<void>
+}
+
+export function connectToPrimary(
+  transport: RpcTransport,
+  { number, sandboxUrl }: WorkerEnv,
+): PrimaryConnection {
+  let handlers: WorkerHandlers = { catchUpTo: async () => undefined, metrics: async () => [] }
+  let findLocalRecord: Parameters<SharedRecords['offer']>[0] = () => undefined
+  let requestDrain: () => void = () => undefined
+  const drainRequested = new Promise<void>((resolve) => {
+    requestDrain = resolve
+  })
+  const { request } = createRpcPeer<PrimaryMethods, WorkerMethods>(transport, {
+    async catchUpTo({ position }) {
+      await handlers.catchUpTo(position, RPC_TIMEOUTS_MS.catchUp)
+      return {}
+    },
+    findRecord({ requestId }) {
+      const record = findLocalRecord(requestId)
+      return record ? { record } : {}
+    },
+    metrics: async () => ({ metrics: await handlers.metrics() }),
+    drain() {
+      requestDrain()
+      return {}
+    },
+  })
+  const broadcast = coalesceMax((position) =>
+    request('broadcastPosition', { position }, RPC_TIMEOUTS_MS.catchUp),
+  )
+
+  return {
+    sandboxUrl,
+    takesSnapshots: number === 1,
+    counter: {
+      count: (userId) => request('count', { userId }, RPC_TIMEOUTS_MS.count),
+      close: async () => undefined,
+    },
+    records: {
+      find: async (requestId) => (await request('findRecord', { requestId }, RPC_TIMEOUTS_MS.record)).record,
+      offer(find) {
+        findLocalRecord = find
+      },
+    },
+    metricsPage: (contentType) => ({
+      contentType,
+      metrics: async () => (await request('metricsPage', {}, RPC_TIMEOUTS_MS.page)).page,
+    }),
+    broadcastPosition: async (position) => void (await broadcast(position)),
+    async register(own) {
+      handlers = own
+      const { position } = await request('register', {}, RPC_TIMEOUTS_MS.notice)
+      await own.catchUpTo(position, RPC_TIMEOUTS_MS.catchUp)
+    },
+    takePorts: async () => void (await request('listen', {}, RPC_TIMEOUTS_MS.notice)),
+    drainRequested,
+    reportReady: async (addresses) => void (await request('ready', addresses, RPC_TIMEOUTS_MS.notice)),
+    reportStartFailed: async (reason) =>
+      void (await request('startFailed', { reason }, RPC_TIMEOUTS_MS.notice)),
+    unregister: async () =>
+      void (await request('unregister', { metrics: await handlers.metrics() }, RPC_TIMEOUTS_MS.notice)),
+  }
+}

@@ -1,0 +1,123 @@
+import type { OperatorRegistry, Plugin } from '../../core/contract/index.ts'
+import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
+import { createAudit } from '../../plugins/audit/plugin.ts'
+import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
+import { createAuth } from '../../plugins/auth/plugin.ts'
+import { createDecorate } from '../../plugins/decorate/plugin.ts'
+import { createDispatch } from '../../plugins/dispatch/plugin.ts'
+import { createFirewall } from '../../plugins/firewall/plugin.ts'
+import { firewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
+import { createMetrics } from '../../plugins/metrics/plugin.ts'
+import { createModels } from '../../plugins/models/plugin.ts'
+import { createOpenApi } from '../../plugins/openapi/plugin.ts'
+import { createPlan } from '../../plugins/plan/plugin.ts'
+import { createRateLimit } from '../../plugins/rate-limit/plugin.ts'
+import { createResponses } from '../../plugins/responses/plugin.ts'
+import { createRouting } from '../../plugins/routing/plugin.ts'
+import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
+import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
+import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
+import { createRules } from '../../plugins/rules/plugin.ts'
+import { createRuleCommands } from '../../plugins/rules/rule-commands.ts'
+import { createTrace } from '../../plugins/trace/plugin.ts'
+import { createCallerSnapshots, createHistory } from '../../projections/history.ts'
+import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
+import { createCatalog } from '../../providers/shared/catalog.ts'
+import { createLatencyTracker } from '../../providers/shared/latency.ts'
+import { metricsAddress } from '../settings/metrics-address.ts'
+import type { Settings } from '../settings/settings.ts'
+import { readVersion } from '../settings/shipped-files.ts'
+import type { ClusterPeer } from './cluster-peer.ts'
+import type { Providers } from './providers.ts'
+import type { State } from './state.ts'
+
+/** Creates all built-in plugins by name, whether the settings list them or not. */
+export function createBuiltInPlugins(
+  settings: Settings,
+  state: State,
+  providers: Providers,
+  operators: OperatorRegistry,
+  authFailures: AuthFailureLimiter,
+  cluster: ClusterPeer | undefined,
+): ReadonlyMap<string, Plugin> {
+  const kinds: RuleKinds = { routing: createRoutingRuleKind(operators), firewall: firewallRuleKind }
+  const currentRules = (userId: number) => () => state.rules.of(userId)
+  const ruleCommands: RuleCommandSet = {
+    routing: (userId, rules) => createRuleCommands(kinds.routing, rules ?? currentRules(userId), userId),
+    firewall: (userId, rules) => createRuleCommands(kinds.firewall, rules ?? currentRules(userId), userId),
+  }
+  const history = createHistory(state.log, state.subscription)
+  const breakers = createCircuitBreakers(settings.breaker)
+  const latency = createLatencyTracker()
+  const routingCatalog: RoutingCatalog = {
+    catalog: createCatalog(settings.models, (provider) => providers.byId.has(provider)),
+    weights: settings.modes,
+    latencyOf: latency.estimateMs,
+    capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
+    isUsable: breakers.isUsable,
+  }
+  const ownMetricsAddress = metricsAddress(settings)
+  const plugins = [
+    createAuth({
+      accounts: state.accounts,
+      commands: state.accountCommands,
+      authFailures,
+    }),
+    createRateLimit(settings.rate_limits, {
+      redisUrl: settings.redis_url ?? undefined,
+      sharedCounter: cluster?.counter,
+    }),
+    createPlan(),
+    createTrace(cluster?.records),
+    createFirewall({ ...state, history, kind: kinds.firewall, createCommands: ruleCommands.firewall }),
+    createRouting({
+      ...state,
+      history,
+      kind: kinds.routing,
+      createCommands: ruleCommands.routing,
+      routingCatalog,
+      providers: providers.known,
+    }),
+    createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
+    createDecorate(),
+    createRules(kinds, ruleCommands, state),
+    createResponses(state.log, settings.responses.retention_days),
+    createModels(routingCatalog),
+    createAudit({
+      ...state,
+      history,
+      commands: ruleCommands,
+      kinds,
+      snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
+    }),
+    createMetrics({
+      live: state.subscription,
+      health: breakers,
+      providers: providers.known,
+      // In a cluster, the primary serves the separate metrics address.
+      exposedAt: cluster && ownMetricsAddress ? 'none' : (ownMetricsAddress ?? 'main'),
+      sharedPage: cluster?.metricsPage,
+    }),
+    createOpenApi({
+      version: readVersion(),
+      direct: { host: settings.host, port: settings.route_port },
+    }),
+  ]
+  return new Map(plugins.map((plugin) => [plugin.name, plugin]))
+}
+
+/**
+ * Creates all built-in plugins by name for checks of the plugin list. Only their names, order and options may
+ * be used: there is no state behind them, so their `setup` fails.
+ */
+export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, Plugin> {
+  const providers = {
+    byId: new Map(),
+    known: new Set<string>(),
+    sandboxUrl: undefined,
+    close: async () => undefined,
+  }
+  const [state, authFailures] = [{} as State, {} as AuthFailureLimiter]
+  return createBuiltInPlugins(settings, state, providers, createOperatorRegistry(), authFailures, undefined)
+}

@@ -1,0 +1,43 @@
+import type { Registry } from 'prom-client'
+import type { Position } from '../../core/contract/index.ts'
+import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
+import type { RequestCounter } from '../../plugins/rate-limit/counter.ts'
+import type { SharedRecords } from '../../plugins/trace/request-record.ts'
+
+/** The cluster as one of its workers sees it. All calls go through the primary. */
+export interface ClusterPeer {
+  /** Address of the sandbox of the primary; undefined when a provider key is configured. */
+  readonly sandboxUrl: string | undefined
+  /** Exactly one worker of the cluster takes snapshots. */
+  readonly takesSnapshots: boolean
+  /** Counts in the primary: see docs/decisions/cluster.md, "Workers count requests in the primary". */
+  readonly counter: RequestCounter
+  /**
+   * Finds requests that other workers served: see docs/decisions/cluster.md, "Looking up a request asks the
+   * other workers".
+   */
+  readonly records: SharedRecords
+  /** The aggregated metrics of all workers. */
+  metricsPage(contentType: MetricsPage['contentType']): MetricsPage
+  /**
+   * Resolves when all other workers have applied all events up to the position. See
+   * docs/decisions/cluster.md, "A change is answered when every worker applies it".
+   */
+  broadcastPosition(position: Position): Promise<void>
+  /**
+   * Joins the cluster. Resolves when this worker has applied all events that the other workers have. See
+   * docs/decisions/cluster.md, "A new worker learns how far the others are before it listens".
+   */
+  register(handlers: WorkerHandlers): Promise<void>
+  /** Asks the primary to release the reserved ports, so that this worker can listen on them. */
+  takePorts(): Promise<void>
+}
+
+/** Implements the methods that the primary calls on a worker. */
+export interface WorkerHandlers {
+  /** Resolves when this worker has applied all events up to the position. Rejects after `timeoutMs`. */
+  catchUpTo(position: Position, timeoutMs: number): Promise<void>
+  metrics(): Promise<MetricValues>
+}
+
+export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>

@@ -1,0 +1,186 @@
+import type { Logger } from 'pino'
+import { Registry } from 'prom-client'
+import type { EventLog, Plugin } from '../../core/contract/index.ts'
+import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
+import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
+import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
+import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
+import { listen } from '../../core/http/server/listen.ts'
+import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
+import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { setUpPlugins } from '../../core/pipeline/set-up.ts'
+import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { createCallerSnapshots } from '../../projections/history.ts'
+import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
+import type { Settings } from '../settings/settings.ts'
+import { openAuthFailureLimiter } from './auth-failures.ts'
+import type { ClusterPeer } from './cluster-peer.ts'
+import { openLongRunningState, type State } from './state.ts'
+
+/** The addresses and plugins of a gateway that serves. */
+export interface ServingAddresses {
+  readonly baseUrl: string
+  /** Base URL of `POST /route`. */
+  readonly routeBaseUrl: string
+  /** Plugin names in running order. */
+  readonly plugins: readonly string[]
+}
+
+/** A running gateway. */
+export interface Gateway extends ServingAddresses {
+  /** Undefined when a provider key is configured. */
+  readonly sandboxUrl: string | undefined
+  readonly state: State
+  /**
+   * Stops accepting connections, waits for requests in flight up to `timeouts.drain_ms`, then closes
+   * everything.
+   */
+  stop(): Promise<void>
+  /**
+   * As `stop`, for a worker whose replacement already serves: idle keep-alive connections stay open for their
+   * usual timeout, up to `timeouts.drain_ms`, unless `stop` is called meanwhile.
+   */
+  drain(): Promise<void>
+}
+
+/** What embedding programs and tests may supply themselves. */
+export interface StartOptions {
+  /** Connects this process to the other workers of a cluster. */
+  readonly peer?: ClusterPeer | undefined
+  /** The folder from which plugin packages are resolved. Default: the working directory. */
+  readonly pluginFolder?: string
+  /** Opens the event log in place of the one that the settings name. */
+  readonly openLog?: () => Promise<EventLog>
+}
+
+/**
+ * Creates all parts of the gateway in dependency order and listens once it can serve. Retries while the event
+ * log is unavailable. Rejects if the signal aborts before it serves.
+ */
+export async function startGateway(
+  settings: Settings,
+  logger: Logger,
+  signal: AbortSignal,
+  { peer, pluginFolder = process.cwd(), openLog }: StartOptions = {},
+): Promise<Gateway> {
+  const opened: { close(): Promise<void> }[] = []
+  let closed: Promise<void> | undefined
+  const closeAll = () => {
+    closed ??= closeInOrder(opened.toReversed())
+    return closed
+  }
+  try {
+    const metrics = new Registry()
+    const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, signal)
+    const loading = importServingModules()
+    const state = await openLongRunningState(settings, logger, {
+      signal,
+      openLog,
+      decorateLog: withAppendMetrics(metrics, EXPIRING_STREAMS),
+      takesSnapshots: peer?.takesSnapshots ?? true,
+      broadcastPosition: peer?.broadcastPosition,
+    })
+    opened.push(state)
+    const { openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } = await loading
+    const providers = await openProviders(settings, peer?.sandboxUrl)
+    opened.push(providers)
+    const operators = createOperatorRegistry()
+    const authFailures = openAuthFailureLimiter(settings, metrics, logger)
+    opened.push(authFailures)
+    const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, peer)
+    const authenticateOperator = settings.admin_key
+      ? requireAdminKey(settings.admin_key, authFailures)
+      : undefined
+    const host = {
+      log: state.log,
+      logger,
+      operators,
+      metrics,
+      hasOperators: authenticateOperator !== undefined,
+      openEvents: (plugins: readonly Plugin[]) => openPluginEventStores(plugins, { ...state, logger, retry }),
+    }
+    const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, host)
+    opened.push(pipeline)
+
+    let isStopping = false
+    const parts = {
+      steps: pipeline.steps,
+      snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
+      bodyLimit: settings.limits.body_bytes,
+      cors: settings.cors,
+      authenticateOperator,
+      logger,
+      whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
+      logState: state.subscription.state,
+    }
+    await peer?.register({
+      async catchUpTo(position, timeoutMs) {
+        if (state.subscription.position() < position) state.log.poll?.()
+        await state.subscription.until(() => state.subscription.position() >= position, timeoutMs)
+      },
+      metrics: () => metrics.getMetricsAsJSON(),
+    })
+    await peer?.takePorts()
+    const serverOptions = {
+      ...buildServerOptions(settings, logger),
+      exposesHeaders: hasThirdPartyMiddleware(pipeline.steps),
+    }
+    const main = await listen(createApp(parts), settings.host, settings.port, serverOptions)
+    opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
+    const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
+    opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
+    const drain = async (lingerMs: number) => {
+      const { drain_ms } = settings.timeouts
+      await Promise.all([main.stop(drain_ms, lingerMs), direct.stop(drain_ms, lingerMs)])
+      await closeAll()
+    }
+    return {
+      baseUrl: main.url,
+      routeBaseUrl: direct.url,
+      plugins: pipeline.steps.map(({ plugin }) => plugin.name),
+      sandboxUrl: providers.sandboxUrl,
+      state,
+      stop() {
+        isStopping = true
+        return drain(0)
+      },
+      drain: () => drain(settings.timeouts.drain_ms),
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+/** Imports most of the code while the threads of the event log start. */
+async function importServingModules() {
+  const [providers, plugins, operators, app] = await Promise.all([
+    import('./providers.ts'),
+    import('./built-in-plugins.ts'),
+    import('../../plugins/auth/authenticate.ts'),
+    import('../../core/pipeline/app.ts'),
+  ])
+  return { ...providers, ...plugins, ...operators, ...app }
+}
+
+async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {
+  for (const part of parts) await part.close()
+}
+
+/** Limits and headers of both listeners for clients. */
+function buildServerOptions(settings: Settings, logger: Logger): ServerOptions {
+  const { timeouts, limits } = settings
+  return {
+    limits: {
+      headersTimeoutMs: timeouts.headers_ms,
+      requestTimeoutMs: timeouts.request_ms,
+      keepAliveTimeoutMs: timeouts.keep_alive_ms,
+      writeTimeoutMs: timeouts.write_timeout_ms,
+      maxHeaderBytes: limits.header_bytes,
+      maxHeaders: limits.headers,
+      maxConnections: limits.connections,
+    },
+    headers: buildSecurityHeaders(settings.hsts_seconds),
+    logger,
+  }
+}

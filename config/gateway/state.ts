@@ -1,0 +1,117 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { EventLog } from '../../core/contract/index.ts'
+import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { untilAborted } from '../../core/process/timeout.ts'
+import { createClock } from '../../core/util/clock.ts'
+import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import { createIdSource, type IdSource } from '../../projections/ids.ts'
+import { listProjections } from '../../projections/projections.ts'
+import type { Rules } from '../../projections/rules.ts'
+import { type Subscription, subscribeProjections } from '../../projections/runtime/subscribe.ts'
+import {
+  createEventWriter,
+  type EventWriter,
+  type EventWriterOptions,
+} from '../../projections/runtime/write.ts'
+import { restoreProjections } from '../../projections/snapshots/restore.ts'
+import { scheduleSnapshots } from '../../projections/snapshots/schedule.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/** The event log and everything that is derived from it. Used by the gateway and by commands. */
+export interface State {
+  readonly log: EventLog
+  readonly subscription: Subscription
+  readonly accounts: Accounts
+  readonly rules: Rules
+  readonly ids: IdSource
+  readonly writer: EventWriter
+  readonly accountCommands: AccountCommands
+  close(): Promise<void>
+}
+
+type StateSettings = LogSettings & Pick<Settings, 'snapshots'>
+
+/**
+ * Opens the event log and resolves when the projections have caught up with it. Rejects with an
+ * `EventLogUnavailableError` if the log is unavailable.
+ */
+export function openState(settings: StateSettings, logger: Logger): Promise<State> {
+  return openAndCatchUp(settings, logger)
+}
+
+/** Options of a process that keeps running, unlike a command. */
+interface LongRunningOptions extends Pick<EventWriterOptions, 'broadcastPosition'> {
+  readonly signal: AbortSignal
+  /** Opens another event log than the one that the settings name. */
+  readonly openLog?: (() => Promise<EventLog>) | undefined
+  /** Wraps the event log, for example to record metrics. */
+  readonly decorateLog: (log: EventLog) => EventLog
+  readonly takesSnapshots: boolean
+}
+
+/**
+ * As `openState`, for a process that keeps running: retries while the log is unavailable, until the signal
+ * aborts.
+ */
+export function openLongRunningState(
+  settings: StateSettings,
+  logger: Logger,
+  options: LongRunningOptions,
+): Promise<State> {
+  return retryWhileUnavailable(() => openAndCatchUp(settings, logger, options), logger, options.signal)
+}
+
+async function openAndCatchUp(
+  settings: StateSettings,
+  logger: Logger,
+  options?: LongRunningOptions,
+): Promise<State> {
+  const folder = join(settings.data_dir, 'snapshots')
+  const rawLog = await (options?.openLog?.() ?? openLog(settings))
+  const log = options ? options.decorateLog(rawLog) : rawLog
+  const opened: { close(): Promise<void> }[] = [log]
+  const close = async () => {
+    for (const part of opened.splice(0).toReversed()) await part.close()
+  }
+  try {
+    const { projections, position } = await restoreProjections(folder, log, logger)
+    const list = listProjections(projections)
+    const subscription = subscribeProjections(log, list, logger, position)
+    opened.push(subscription)
+    await untilAborted(subscription.caughtUp, options?.signal)
+    if (options?.takesSnapshots) {
+      const everyEvents = settings.snapshots.every_events
+      const keeper = scheduleSnapshots(subscription, list, { folder, everyEvents, logger })
+      // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
+      opened.splice(1, 0, keeper)
+    }
+    const { accounts, rules } = projections
+    const writer = createEventWriter(log, subscription, createClock(), {
+      broadcastPosition: options?.broadcastPosition,
+    })
+    const ids = createIdSource(projections.ids, writer)
+    const accountCommands = createAccountCommands(accounts, ids, writer)
+    return { log, subscription, accounts, rules, ids, writer, accountCommands, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
+
+/** Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. */
+export async function openLog({ data_dir, eventstore_url }: LogSettings): Promise<EventLog> {
+  if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
+  // Imported on demand: the client is a third of the code that a start would load.
+  const { openEventStoreLog } = await import('../../core/event-log/eventstore/eventstore-log.ts')
+  return openEventStoreLog({
+    connectionString: eventstore_url,
+    followedStreams: FOLLOWED_STREAMS,
+    expiringStreams: EXPIRING_STREAMS,
+  })
+}

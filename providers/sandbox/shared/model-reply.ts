@@ -1,0 +1,165 @@
+import type { FinishReason, Usage } from '../../../core/contract/index.ts'
+import type { ModelRequest, ToolDefinition } from './model-request.ts'
+import { sampleJson } from './sample-json.ts'
+import { countTokens, truncateToTokens } from './tokens.ts'
+
+/** A reply, independent of the provider's wire format. */
+export interface ModelReply extends ReplyStamp {
+  readonly model: string
+  /** Present only when the request asks for reasoning. */
+  readonly reasoning?: string
+  /** Empty for tool calls and refusals. */
+  readonly text: string
+  /** The explanation of a refusal; `finish` is then `content_filter`. */
+  readonly refusal?: string
+  readonly toolCalls: readonly ModelToolCall[]
+  readonly finish: FinishReason
+  readonly usage: Usage
+}
+
+export interface ModelToolCall {
+  readonly id: string
+  readonly name: string
+  /** The arguments as JSON text. */
+  readonly argumentsJson: string
+}
+
+/** The parts of a reply that do not follow from the parsed request. */
+export interface ReplyStamp {
+  readonly id: string
+  /** Unix time in seconds. */
+  readonly created: number
+}
+
+/** Builds the reply to a request. Deterministic: equal requests get equal replies. */
+export function buildModelReply(request: ModelRequest, stamp: ReplyStamp): ModelReply {
+  const tools = chooseTools(request)
+  return tools.length > 0 ? buildToolCallReply(request, tools, stamp) : buildTextReply(request, stamp)
+}
+
+/** Builds the reply of a model that refuses to answer. */
+export function buildModelRefusal(request: ModelRequest, stamp: ReplyStamp): ModelReply {
+  return {
+    ...stamp,
+    model: request.model,
+    text: '',
+    refusal: 'The sandbox was asked to refuse.',
+    toolCalls: [],
+    finish: 'content_filter',
+    usage: countUsage(request, '', ''),
+  }
+}
+
+/**
+ * Returns the tools to call, or none to reply with text. With tool choice `auto`, a tool is called when the
+ * user message contains its name or the word "tool". The word "parallel" yields two calls.
+ */
+function chooseTools(request: ModelRequest): readonly ToolDefinition[] {
+  const [first, second = first] = findCallableTools(request)
+  if (!first || !second) return []
+  const wantsTwo = request.mayCallInParallel && /parallel/i.test(request.userText)
+  return wantsTwo ? [first, second] : [first]
+}
+
+function findCallableTools(request: ModelRequest): readonly ToolDefinition[] {
+  switch (request.toolChoice) {
+    case 'none':
+      return []
+    case 'required':
+      return sortByMention(request)
+    case 'auto':
+      return mentionsTool(request) ? sortByMention(request) : []
+  }
+}
+
+function mentionsTool({ tools, toolResults, userText }: ModelRequest): boolean {
+  if (toolResults.length > 0) return false
+  return /\btools?\b/i.test(userText) || tools.some(({ name }) => userText.includes(name))
+}
+
+/** Puts tools that the user message names first; otherwise keeps the order of the request. */
+function sortByMention({ tools, userText }: ModelRequest): readonly ToolDefinition[] {
+  const isMentioned = ({ name }: ToolDefinition) => userText.includes(name)
+  return [...tools.filter(isMentioned), ...tools.filter((tool) => !isMentioned(tool))]
+}
+
+function buildToolCallReply(
+  request: ModelRequest,
+  tools: readonly ToolDefinition[],
+  stamp: ReplyStamp,
+): ModelReply {
+  const toolCalls = tools.map(({ name, schema }, index) => ({
+    id: `call_${stamp.id}${index}`,
+    name,
+    argumentsJson: JSON.stringify(sampleJson({ type: 'object', ...schema })),
+  }))
+  const output = toolCalls.map(({ name, argumentsJson }) => name + argumentsJson).join('')
+  const reasoning = buildReasoning(request)
+  return {
+    ...stamp,
+    model: request.model,
+    ...(reasoning && { reasoning }),
+    text: '',
+    toolCalls,
+    finish: 'tool_calls',
+    usage: countUsage(request, reasoning, output),
+  }
+}
+
+function buildTextReply(request: ModelRequest, stamp: ReplyStamp): ModelReply {
+  const reasoning = buildReasoning(request)
+  const { maxTokens = Number.POSITIVE_INFINITY } = request
+  const textLimit = Math.max(0, maxTokens - countTokens(reasoning))
+  const fullText = truncateAtStop(buildText(request), request.stop)
+  const isComplete = countTokens(fullText) <= textLimit
+  const text = isComplete ? fullText : truncateToTokens(fullText, textLimit)
+  return {
+    ...stamp,
+    model: request.model,
+    ...(reasoning && { reasoning }),
+    text,
+    toolCalls: [],
+    finish: isComplete ? 'stop' : 'length',
+    usage: countUsage(request, reasoning, text),
+  }
+}
+
+/** Empty unless requested. Reasoning counts against the token limit but is never truncated. */
+function buildReasoning({ wantsReasoning, userText }: ModelRequest): string {
+  return wantsReasoning ? `The user said: "${userText}". I will say so.` : ''
+}
+
+function buildText(request: ModelRequest): string {
+  const { replyFormat } = request
+  switch (replyFormat.type) {
+    case 'text':
+      return buildProse(request)
+    case 'json':
+      return JSON.stringify({ you_said: request.userText, model: request.model })
+    case 'schema':
+      return JSON.stringify(sampleJson(replyFormat.schema))
+  }
+}
+
+function buildProse({ toolResults, userText, model }: ModelRequest): string {
+  const sentences = [
+    ...toolResults.map((result) => `The tool answered: "${result}".`),
+    `You said: "${userText}".`,
+    `This is the sandbox, answering as ${model}.`,
+  ]
+  return sentences.join(' ')
+}
+
+function truncateAtStop(text: string, stop: readonly string[]): string {
+  const ends = stop.map((sequence) => text.indexOf(sequence)).filter((index) => index !== -1)
+  return text.slice(0, Math.min(text.length, ...ends))
+}
+
+function countUsage({ texts }: ModelRequest, reasoning: string, output: string): Usage {
+  const reasoningTokens = countTokens(reasoning)
+  return {
+    input: countTokens(texts.join('')),
+    output: reasoningTokens + countTokens(output),
+    reasoning: reasoningTokens,
+  }
+}

@@ -1,0 +1,38 @@
+import { expect } from 'chai'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
+import { skip } from '../support/skip.ts'
+
+describe('docs/audit.md', () => {
+  let gateway: RunningGateway
+
+  before(async function () {
+    if (!(await hasCurl())) skip(this, 'curl is not installed')
+    gateway = await startGateway()
+  })
+  after(() => gateway?.stop())
+
+  const run = (script?: string) => runBlock(gateway, script)
+
+  it('has commands that work as described, after those of the README', async () => {
+    const [, makeRules] = await readCurlBlocks('README.md')
+    await run(makeRules)
+    const [patch, history, audit, asOf, diff, revert, simulate] = await readCurlBlocks('docs/audit.md')
+    const runForData = async (script?: string) => JSON.parse(await run(script)).data
+
+    expect(await runForData(patch)).to.include({ id: 2, action: 'block' })
+    const [first, second] = await runForData(history)
+    expect(first).to.include({ position: 5, event: 'created', before: null })
+    expect(second).to.include({ position: 8, event: 'updated', revision: 2 })
+    expect(await runForData(audit)).to.have.length(2)
+    expect((await runForData(asOf))[0]).to.include({ id: 2, action: 'mask' })
+    const { from, to, routing, firewall } = await runForData(diff)
+    expect([from, to, routing.added[0].id]).to.deep.equal([5, 8, 3])
+    expect(firewall.changed[0].changes).to.deep.equal({ action: { from: 'mask', to: 'block' } })
+    expect(await runForData(revert)).to.include({ id: 2, action: 'mask' })
+    const decision = await runForData(simulate)
+    expect(decision).to.include({ outcome: 'allowed', routing_mode: 'quality', rules_position: 7 })
+    expect(decision.request.messages[0].content).to.equal('Send the contract to [address]')
+    expect(decision.targets[0]).to.deep.equal({ provider: 'anthropic', model: 'claude-fable-5-2' })
+  })
+})

@@ -1,0 +1,223 @@
+import path from 'node:path'
+import { expect } from 'chai'
+import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
+import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { FOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import { firewallRuleBody } from '../support/bodies.ts'
+import { captureOutput } from '../support/captured-output.ts'
+import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
+import { makeFolder } from '../support/folders.ts'
+import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { runSignalbox } from '../support/gateway-process.ts'
+import { patternsOf } from '../support/rule-patterns.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { waitUntil } from '../support/wait.ts'
+
+describe('a gateway on EventStoreDB, when the server is unavailable', () => {
+  let file: string
+  let server: EventStore
+  let environment: Record<string, string>
+  let gateway: RunningGateway
+
+  before(async () => {
+    file = path.join(await makeFolder(), 'events.db')
+    server = await startEventStore({ file })
+    environment = { ...(await withSettings(UNLIMITED)), EVENTSTORE_URL: server.connectionString }
+    gateway = await startGateway(environment)
+  })
+
+  after(async () => {
+    await gateway.stop()
+    await server.stop()
+  })
+
+  /** Starts the server again, on the same port with the same events. */
+  const restart = async () => {
+    server = await startEventStore({ port: server.port, file })
+  }
+
+  const readiness = async () => (await gateway.call('GET', '/readyz')).body.event_log
+  const becomes = async (state: string) => {
+    await waitUntil(async () => (await readiness()) === state)
+  }
+
+  it('serves with the keys and rules that it has, refuses changes, and recovers', async function () {
+    this.timeout(60_000)
+    const { body: created } = await gateway.call('POST', '/v1/firewall-rules', rule('known-word', 'block'))
+    await server.stop()
+    await becomes('away')
+
+    expect((await gateway.call('GET', '/readyz')).status).to.equal(200)
+    expect((await ask(gateway, 'hello')).status).to.equal(200)
+    expect((await ask(gateway, 'known-word')).status).to.equal(403)
+    expect((await ask(gateway, 'hello', { authorization: 'Bearer tr_unknown' })).status).to.equal(401)
+    expect((await gateway.call('GET', '/v1/firewall-rules')).body.data).to.have.length(1)
+
+    const changes = [
+      gateway.call('POST', '/v1/firewall-rules', rule('new', 'warn')),
+      gateway.call('PATCH', `/v1/firewall-rules/${created.data.id}`, { action: 'warn' }),
+      gateway.call('DELETE', `/v1/firewall-rules/${created.data.id}`),
+      gateway.call('POST', '/v1/rules/batch', {
+        operations: [{ kind: 'firewall', op: 'delete', id: created.data.id }],
+      }),
+      gateway.call('POST', '/admin/users', { name: 'Ada', plan: 'free' }, AS_ADMIN),
+      gateway.call('PATCH', '/admin/users/1', { plan: 'free' }, AS_ADMIN),
+      gateway.call('POST', '/admin/users/1/keys', undefined, AS_ADMIN),
+    ]
+    for (const { status, headers, body } of await Promise.all(changes)) {
+      expect(status).to.equal(503)
+      expect(headers.get('retry-after')).to.equal('1')
+      expect(body.error.message).to.contain('Nothing was changed')
+    }
+
+    await restart()
+    await becomes('following')
+    expect((await gateway.call('POST', '/v1/firewall-rules', rule('after', 'warn'))).status).to.equal(201)
+    expect(await sortedPatterns(gateway)).to.deep.equal(['after', 'known-word'])
+  })
+
+  it('answers all waiting requests when the server does not respond', async function () {
+    // Two timeouts of the event log, of 5 s each, answer all requests.
+    this.timeout(22_000)
+    server.delay(60_000)
+    const [{ id }] = (await gateway.call('GET', '/v1/firewall-rules')).body.data
+    const change = (n: number) => gateway.call('PATCH', `/v1/firewall-rules/${id}`, { priority: n })
+
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => change(n)))
+
+    for (const { status, headers } of answers) {
+      expect(status).to.equal(503)
+      expect(headers.get('retry-after')).to.equal('1')
+    }
+    const messages = answers.map(({ body }) => body.error.message)
+    expect(messages.filter((message) => message.includes('may or may not have been saved'))).to.have.length(1)
+    expect(messages.filter((message) => message.includes('Nothing was changed'))).to.have.length(19)
+    server.delay(0)
+  })
+
+  it('loses no change and applies none twice when the server is stopped and started under load', async function () {
+    this.timeout(120_000)
+    await becomes('following')
+    const other = await startGateway(environment, { demoKey: gateway.demoKey })
+    const acknowledged = new Set<string>()
+    const doubtful = new Set<string>()
+    let writing = true
+    let refused = 0
+
+    async function write(writer: number): Promise<void> {
+      const node = writer % 2 === 0 ? gateway : other
+      for (let n = 0; writing; n++) {
+        const pattern = `outage ${writer} ${n}`
+        const { status, body } = await node.call('POST', '/v1/firewall-rules', rule(pattern, 'warn'))
+        if (status === 201) acknowledged.add(pattern)
+        else {
+          refused += 1
+          expect(status).to.equal(503)
+          if (!body.error.message.includes('Nothing was changed')) doubtful.add(pattern)
+          await readiness()
+        }
+      }
+    }
+
+    const writers = Array.from({ length: 8 }, (_, writer) => write(writer))
+    for (let outage = 0; outage < 3; outage++) {
+      const [written, failed] = [acknowledged.size + 30, refused + 8]
+      await waitUntil(() => acknowledged.size >= written)
+      await server.stop()
+      while (refused < failed) expect((await ask(gateway, 'hello')).status).to.equal(200)
+      await restart()
+    }
+    const enough = acknowledged.size + 30
+    await waitUntil(() => acknowledged.size >= enough)
+    writing = false
+    await Promise.all(writers)
+
+    for (const node of [gateway, other]) {
+      const patterns = await settled(node)
+      expect(new Set(patterns).size).to.equal(patterns.length)
+      for (const pattern of acknowledged) expect(patterns).to.include(pattern)
+      for (const pattern of patterns.filter((text) => text.startsWith('outage')))
+        expect(acknowledged.has(pattern) || doubtful.has(pattern), pattern).to.equal(true)
+    }
+    await expectGapless()
+    await other.stop()
+
+    /** The rules when the node has seen what the log holds. */
+    async function settled(node: RunningGateway): Promise<readonly string[]> {
+      const log = await openEventStoreLog({
+        connectionString: server.connectionString,
+        followedStreams: FOLLOWED_STREAMS,
+      })
+      let created = 0
+      let deleted = 0
+      for await (const { type } of readToEnd(log)) {
+        if (type === 'FirewallRuleCreated') created += 1
+        if (type === 'FirewallRuleDeleted') deleted += 1
+      }
+      await log.close()
+      await waitUntil(async () => (await patternsOf(node)).length === created - deleted)
+      return sortedPatterns(node)
+    }
+  })
+
+  async function expectGapless(): Promise<void> {
+    const next = new Map<string, number>()
+    const log = await openEventStoreLog({
+      connectionString: server.connectionString,
+      followedStreams: FOLLOWED_STREAMS,
+    })
+    for await (const { stream, revision } of readToEnd(log)) {
+      expect(revision).to.equal(next.get(stream) ?? 0)
+      next.set(stream, revision + 1)
+    }
+    await log.close()
+  }
+
+  it('starts when the server is available', async function () {
+    this.timeout(60_000)
+    await server.stop()
+    let isReady = false
+    const output = captureOutput()
+    const starting = startGateway(environment, { demoKey: gateway.demoKey, output }).then((started) => {
+      isReady = true
+      return started
+    })
+    // The warning that the event log is unavailable.
+    await output.contains('"level":40')
+    expect(isReady).to.equal(false)
+    await restart()
+    const started = await starting
+
+    expect((await ask(started, 'known-word')).status).to.equal(403)
+    await started.wrote('event log unavailable; retrying')
+    await started.stop()
+    await becomes('following')
+  })
+
+  it('starts from its snapshot and the events after it', async () => {
+    const dataDir = await makeFolder()
+    const first = await startGateway(environment, { dataDir, demoKey: gateway.demoKey })
+    await first.stop()
+    expect(first.stderr()).to.contain('snapshot written')
+    const { status } = await gateway.call('POST', '/v1/firewall-rules', rule('came-after', 'block'))
+    expect(status).to.equal(201)
+    const second = await startGateway(environment, { dataDir, demoKey: gateway.demoKey })
+
+    expect(await sortedPatterns(second)).to.deep.equal(await sortedPatterns(gateway))
+    expect((await ask(second, 'came-after')).status).to.equal(403)
+    await second.stop()
+    const { code, stdout } = await runSignalbox(['log', 'verify'], { ...environment, DATA_DIR: dataDir })
+    expect(stdout.match(/matches the events/g)).to.have.length(2)
+    expect(code).to.equal(0)
+  })
+})
+
+const rule = (pattern: string, action: string) => firewallRuleBody({ name: pattern, pattern, action })
+
+function ask(gateway: RunningGateway, content: string, headers: Record<string, string> = {}) {
+  return gateway.call('POST', '/v1/chat/completions', { messages: [{ role: 'user', content }] }, headers)
+}
+
+async function sortedPatterns(gateway: RunningGateway): Promise<readonly string[]> {
+  return (await patternsOf(gateway)).toSorted()
+}

@@ -1,0 +1,186 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import type Router from '@koa/router'
+import { expect } from 'chai'
+import { readSettings } from '../../config/settings/settings.ts'
+import { makeFolder } from '../support/folders.ts'
+import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { createJudge, type Described, type Loose, operationsOf } from '../support/openapi.ts'
+import { createSender, NEW_RULES } from '../support/openapi-sender.ts'
+import { writeSettings } from '../support/settings-file.ts'
+
+describe('/openapi.json', () => {
+  let gateway: RunningGateway
+  let document: Loose
+
+  before(async () => {
+    gateway = await startGateway()
+    document = (await gateway.call('GET', '/openapi.json', undefined, { authorization: '' })).body
+  })
+  after(() => gateway.stop())
+
+  it('is an OpenAPI 3.1 document whose schemas compile, with summary and responses for every operation', () => {
+    expect(document.openapi).to.equal('3.1.0')
+    const { compile } = createJudge(document)
+    for (const name of Object.keys(document.components.schemas)) compile('components', 'schemas', name)
+    const operations = operationsOf(document)
+    const ids = operations.map(({ operation }) => operation.operationId)
+    expect(new Set(ids).size).to.equal(ids.length)
+    for (const { method, path, operation, parameters, examples } of operations) {
+      expect(operation.summary, path).to.match(/\.$/)
+      expect(Object.keys(operation.responses), path).not.to.have.length(0)
+      if (operation.requestBody !== undefined) expect(examples, path).not.to.have.length(0)
+      const named = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => `{${name}}`)
+      expect(path.match(/\{\w+\}/g) ?? [], `${method} ${path}`).to.deep.equal(named)
+    }
+  })
+
+  it('describes exactly the routes that are served', async () => {
+    const served = new Set<string>()
+    // Imported like the gateway does: `require` would load another copy of the class.
+    const { prototype } = (await import('@koa/router')).default
+    const { register } = prototype
+    prototype.register = function (this: Router, ...given: Loose) {
+      const [place, methods] = given
+      for (const method of methods)
+        served.add(`${method.toUpperCase()} ${String(place).replaceAll(/:(\w+)/g, '{$1}')}`)
+      return Reflect.apply(register, this, given)
+    }
+    try {
+      await (await startGateway()).stop()
+    } finally {
+      prototype.register = register
+    }
+    const described = operationsOf(document).map(({ method, path }) => `${method} ${path}`)
+    expect([...served].sort()).to.deep.equal(described.sort())
+  })
+
+  it('has examples that are valid and get responses that match their schemas', async () => {
+    const { judge, judgeBody } = createJudge(document)
+    const { fill, own, send } = await createSender(gateway)
+    const faults: string[] = []
+    const note = (what: string, described: Described, answer: Answer) => {
+      const fault =
+        answer.status < 300 ? judge(described, answer) : `${answer.status} ${JSON.stringify(answer.body)}`
+      if (fault !== undefined) faults.push(`${described.method} ${what}: ${fault}`)
+    }
+    for (const described of operationsOf(document)) {
+      const { parameters, examples, path } = described
+      const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
+      const query = (more: readonly Loose[]) => {
+        const pairs = [...required, ...more].map(({ name, example }): [string, string] => [
+          name,
+          // The test's rules are younger than the moment in the example.
+          name === 'as_of' && path.includes('{id}') ? new Date().toISOString() : String(example),
+        ])
+        return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
+      }
+      for (const [name, example] of examples.length > 0 ? examples : [['', undefined] as const]) {
+        const filled = `${await fill(described)}${query([])}`
+        const body = example && (await own(example))
+        note(`${filled} ${name}`, described, await send(described, filled, body))
+        if (body === undefined) continue
+        const fault = judgeBody(described, body)
+        if (fault !== undefined) faults.push(`${path} ${name}: ${fault}`)
+      }
+      for (const parameter of parameters.filter((candidate) => ['query', 'header'].includes(candidate.in))) {
+        if (parameter.required) continue
+        const inQuery = parameter.in === 'query'
+        const filled = `${await fill(described)}${query(inQuery ? [parameter] : [])}`
+        const body = examples[0] && (await own(examples[0][1]))
+        const headers = inQuery ? {} : { [parameter.name]: parameter.example }
+        note(`${filled} ${parameter.name}`, described, await send(described, filled, body, headers))
+      }
+    }
+    expect(faults).to.deep.equal([])
+  })
+
+  it('describes the errors for a missing key, an unknown id, an invalid body and the free plan', async () => {
+    const { judge } = createJudge(document)
+    const { fill, send } = await createSender(gateway)
+    const free = await createSender(gateway, 'free')
+    const faults: string[] = []
+    const note = (status: number, described: Described, answer: Answer) => {
+      const fault = answer.status === status ? judge(described, answer) : `${answer.status} is not ${status}`
+      if (fault !== undefined) faults.push(`${described.method} ${described.path}: ${fault}`)
+    }
+    for (const described of operationsOf(document)) {
+      const { operation, path, method } = described
+      const unknown = path.replace(/\{\w+\}/, '987654')
+      const example = described.examples[0]?.[1]
+      if (operation.security.length === 0) continue
+      note(401, described, await send(described, unknown, example, { authorization: 'Bearer nobody' }))
+      if (path.includes('{')) note(404, described, await send(described, unknown, example))
+      if (example) note(400, described, await send(described, await fill(described), []))
+      if (/^\/v1\/(routing-rules|firewall-rules|rules)/.test(path))
+        note(403, described, await free.send(described, unknown, method === 'GET' ? undefined : example))
+    }
+    expect(faults).to.deep.equal([])
+  })
+
+  it('describes the errors for invalid rules, stale revisions and blocked requests', async () => {
+    const { judge } = createJudge(document)
+    const { fill, send } = await createSender(gateway)
+    const find = (id: string) => {
+      const found = operationsOf(document).find(({ operation }) => operation.operationId === id)
+      if (found === undefined) throw new Error(`there is no operation ${id}`)
+      return found
+    }
+    const expectError = async (id: string, status: number, body: unknown, headers = {}) => {
+      const described = find(id)
+      const answer = await send(described, await fill(described), body, headers)
+      expect(answer.status, id).to.equal(status)
+      expect(judge(described, answer)).to.equal(undefined)
+    }
+    await expectError('createRoutingRule', 422, { ...NEW_RULES.routing, priority: 5000 })
+    await expectError('createFirewallRule', 400, { ...NEW_RULES.firewall, priority: 5000 })
+    await expectError('updateRoutingRule', 412, { priority: 1 }, { 'if-match': '"9"' })
+    await expectError('deleteFirewallRule', 412, undefined, { 'if-match': '"9"' })
+    const block = { ...NEW_RULES.firewall, pattern: 'railway', action: 'block' }
+    await send(find('createFirewallRule'), '/v1/firewall-rules', block)
+    for (const id of ['createChatCompletion', 'createResponse', 'route'])
+      await expectError(id, 403, find(id).examples[0]?.[1])
+  })
+
+  it('shows the conditions, actions and endpoints of plugin packages', async () => {
+    const folder = await makeFolder()
+    await writeFile(path.join(folder, 'night.mjs'), NIGHT)
+    const { plugins } = readSettings({})
+    const names = plugins.map((entry) => (typeof entry === 'string' ? entry : entry.use))
+    const CONFIG = await writeSettings(
+      JSON.stringify({ plugins: [...names, path.join(folder, 'night.mjs')] }),
+    )
+    const other = await startGateway({ CONFIG })
+    const { paths, components } = (await other.call('GET', '/openapi.json')).body
+    const { match_json, action_json } = components.schemas.RoutingRuleInput.properties
+    expect(match_json.anyOf[0].properties.shout).to.deep.equal({
+      description: 'true or false',
+      type: 'boolean',
+    })
+    expect(action_json.anyOf[0].properties.echo).to.deep.equal({ description: 'a text', type: 'string' })
+    expect(paths['/v1/night'].get.summary).to.equal('Says whether it is night.')
+    await other.stop()
+  })
+
+  it('omits what is not served', async () => {
+    const other = await startGateway({ ADMIN_KEY: '' })
+    const { paths } = (await other.call('GET', '/openapi.json')).body
+    expect(paths).not.to.have.any.keys('/admin/users', '/metrics')
+    expect(paths).to.include.keys('/v1/chat/completions', '/route')
+    await other.stop()
+  })
+})
+
+const NIGHT = `export default {
+  name: 'night',
+  contract: 2,
+  setup: () => ({
+    conditions: [{ name: 'shout', schema: { type: 'boolean' }, description: 'true or false', matcher: () => () => true }],
+    actions: [{ name: 'echo', schema: { type: 'string' }, description: 'a text', combine: 'all', apply() {} }],
+    endpoints: [{
+      method: 'GET', path: '/v1/night', access: { type: 'user' }, operationId: 'readNight', tags: ['night'],
+      summary: 'Says whether it is night.', responses: { 200: { description: 'Night or day.' } },
+      handle: () => ({ status: 200, body: { night: true } }),
+    }],
+  }),
+}`

@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
+import { skip } from '../support/skip.ts'
+
+describe('the README', () => {
+  let gateway: RunningGateway
+
+  before(async function () {
+    if (!(await hasCurl())) skip(this, 'curl is not installed')
+    gateway = await startGateway()
+  })
+  after(() => gateway?.stop())
+
+  it('shows commands that do what it says, copied as they stand', async () => {
+    const [ask, makeRules, askAgain] = await readCurlBlocks('README.md')
+    const run = (script?: string) => runBlock(gateway, script)
+
+    const first = JSON.parse(await run(ask))
+    expect(first).to.include({ model: 'ministral-3b-2512', provider: 'mistral', routing_mode: 'cost' })
+    expect(first.choices[0].message.content).to.contain('ada@example.com')
+
+    const rules = (await run(makeRules))
+      .replaceAll('}{"data"', '}\n{"data"')
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(rules.map(({ data }) => data.name)).to.deep.equal(['No addresses', 'Contracts get the best'])
+
+    const second = JSON.parse(await run(askAgain))
+    expect(second).to.include({ model: 'claude-fable-5-2', routing_mode: 'quality' })
+    expect(second.choices[0].message.content).to.contain('Send the contract to [address]')
+    expect(second.metadata.rule_trace).to.deep.equal([
+      {
+        kind: 'firewall',
+        rule_id: rules[0]?.data.id,
+        name: 'No addresses',
+        action: 'mask',
+        outcome: 'applied',
+      },
+      {
+        kind: 'routing',
+        rule_id: rules[1]?.data.id,
+        name: 'Contracts get the best',
+        action: 'set_mode',
+        outcome: 'applied',
+      },
+    ])
+  })
+})

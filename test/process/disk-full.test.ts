@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process'
+import { rm, statfs, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'chai'
+import { firewallRuleBody } from '../support/bodies.ts'
+import { makeFolder } from '../support/folders.ts'
+import { type GatewayProcess, runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
+import { patternsOf } from '../support/rule-patterns.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { skip } from '../support/skip.ts'
+
+/** The disk is a small tmpfs. */
+describe('a gateway whose disk is full', () => {
+  let disk: string
+  let isMounted = false
+  let gateway: GatewayProcess
+
+  before(async function () {
+    disk = await makeFolder()
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', disk], { stdio: 'ignore' })
+      isMounted = true
+    } catch {
+      skip(this, 'mounting a file system is not permitted')
+    }
+    const settings = await withSettings(`${UNLIMITED}snapshots: { every_events: 5 }`)
+    gateway = await startGatewayProcess(settings, { dataDir: disk })
+  })
+
+  after(async () => {
+    await gateway?.stop()
+    if (isMounted) execFileSync('umount', [disk])
+  })
+
+  const filler = () => path.join(disk, 'filler')
+
+  /** Fills the remaining disk space. */
+  const fill = async () => {
+    const { bavail, bsize } = await statfs(disk)
+    // A snapshot may take the space first; then the disk is full, too.
+    await writeFile(filler(), Buffer.alloc(bavail * bsize)).catch(({ code }) =>
+      expect(code).to.equal('ENOSPC'),
+    )
+  }
+
+  it('refuses changes with 507, serves everything else, and accepts changes once there is space', async () => {
+    expect((await create('before')).status).to.equal(201)
+    await fill()
+    const refused = await createUntilRefused()
+    expect(refused.status).to.equal(507)
+    expect(refused.body.error.message).to.contain('no disk space left')
+    const kept = await patternsOf(gateway)
+
+    const body = { messages: [{ role: 'user', content: 'hello' }] }
+    expect((await gateway.call('POST', '/v1/chat/completions', body)).status).to.equal(200)
+    expect((await gateway.call('GET', '/readyz')).status).to.equal(200)
+    expect((await create('x'.repeat(10_000))).status).to.equal(507)
+    expect(await patternsOf(gateway)).to.deep.equal(kept)
+
+    await rm(filler())
+    expect((await create('after')).status).to.equal(201)
+    expect(await patternsOf(gateway)).to.deep.equal([...kept, 'after'])
+    const { code, stderr } = await runSignalbox(['log', 'verify'], { DATA_DIR: disk })
+    expect(stderr).to.equal('')
+    expect(code).to.equal(0)
+  })
+
+  it('keeps its rules when it is killed while the disk is full', async () => {
+    const kept = await patternsOf(gateway)
+    await fill()
+    await createUntilRefused()
+    const { demoKey } = gateway
+    const seen = await patternsOf(gateway)
+    await gateway.stop('SIGKILL')
+    await rm(filler())
+    gateway = await startGatewayProcess({}, { dataDir: disk, demoKey })
+
+    expect(seen).to.include.members(kept)
+    expect(await patternsOf(gateway)).to.deep.equal(seen)
+    expect((await create('afterwards')).status).to.equal(201)
+  })
+
+  const create = (pattern: string) => {
+    return gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern, action: 'warn' }))
+  }
+
+  /** The event log has reserved some space, so the first changes may succeed. */
+  async function createUntilRefused() {
+    for (let n = 0; ; n++) {
+      const answer = await create(`filling ${n} ${'.'.repeat(900)}`)
+      if (answer.status !== 201) return answer
+    }
+  }
+})

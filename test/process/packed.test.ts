@@ -1,0 +1,181 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { makeFolder } from '../support/folders.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
+import { BUILT_IN, listPlugins } from '../support/plugins.ts'
+import { ROOT } from '../support/root.ts'
+
+const PROJECT = fileURLToPath(ROOT)
+
+const execute = promisify(execFile)
+
+/** The source folders, of which `dist` contains the compiled modules. */
+const FOLDERS = ['config', 'core', 'plugins', 'projections', 'providers']
+
+const TYPED = `import { Counter, CONTRACT_VERSION, GatewayError } from 'signalbox'
+import type { Exchange, Plugin } from 'signalbox'
+
+type Seen = { type: 'Seen'; data: { userId: number } }
+
+const plugin: Plugin<Map<number, number>, Seen> = {
+  name: 'typed',
+  contract: CONTRACT_VERSION,
+  events: {
+    types: { Seen: { type: 'object' } },
+    initial: () => new Map(),
+    evolve: (seen, { data, time }) => seen.set(data.userId, time.length),
+  },
+  setup(_, { events, metrics }) {
+    const counter = new Counter({ name: 'typed_total', help: 'Typed.', registers: [metrics] })
+    return {
+      async decide(exchange: Exchange) {
+        const last: number | undefined = events.state().get(exchange.account.userId)
+        if (last === 0) throw new GatewayError('plan_required', 'Not now.')
+        counter.inc()
+      },
+      async middleware(ctx, next) {
+        await events.append('all', [{ type: 'Seen', data: { userId: ctx.account.userId } }], { actor: ctx.account.keyId })
+        await next()
+      },
+      routes(router) {
+        router.get('/v1/typed', async (ctx) => { ctx.body = { data: ctx.requestId } })
+      },
+    }
+  },
+}
+export default plugin
+`
+
+const WRONG = `import type { Plugin } from 'signalbox'
+const plugin: Plugin = { name: 'wrong', applies: 'everything', setup: () => ({}) }
+export default plugin
+`
+
+/** Creates a project with the packed Signalbox installed. Its dependencies link to those of this checkout. */
+async function installPacked(): Promise<{ project: string; files: readonly string[] }> {
+  const folder = await makeFolder()
+  const checkout = await copyCheckout()
+  await execute('npm', ['pack', '--pack-destination', folder], { cwd: checkout })
+  const [tarball = ''] = await readdir(folder)
+  const { stdout } = await execute('tar', ['-tzf', path.join(folder, tarball)])
+  const project = await makeFolder()
+  const modules = path.join(project, 'node_modules')
+  await mkdir(path.join(modules, 'signalbox'), { recursive: true })
+  await execute('tar', [
+    '-xzf',
+    path.join(folder, tarball),
+    '-C',
+    path.join(modules, 'signalbox'),
+    '--strip-components=1',
+  ])
+  const { dependencies } = JSON.parse(await readFile(path.join(modules, 'signalbox/package.json'), 'utf8'))
+  for (const name of Object.keys(dependencies)) {
+    await mkdir(path.dirname(path.join(modules, name)), { recursive: true })
+    await symlink(path.join(PROJECT, 'node_modules', name), path.join(modules, name))
+  }
+  await writeFile(path.join(project, 'package.json'), '{"name":"a-project","type":"module","private":true}')
+  const files = stdout
+    .trimEnd()
+    .split('\n')
+    .map((file) => file.replace(/^package\//, ''))
+  return { project, files }
+}
+
+/** Copies this checkout, with a module in its build whose source was deleted. */
+async function copyCheckout(): Promise<string> {
+  const copy = await makeFolder()
+  const left = ['node_modules', '.git', 'data', 'dist'].map((name) => path.join(PROJECT, name))
+  await cp(PROJECT, copy, { recursive: true, filter: (source) => !left.includes(source) })
+  await symlink(path.join(PROJECT, 'node_modules'), path.join(copy, 'node_modules'))
+  await mkdir(path.join(copy, 'dist/core'), { recursive: true })
+  await writeFile(path.join(copy, 'dist/core/forgotten.js'), '')
+  return copy
+}
+
+describe('the packed package', () => {
+  let project: string
+  let files: readonly string[]
+
+  before(async function () {
+    this.timeout(60_000)
+    ;({ project, files } = await installPacked())
+  })
+
+  it('contains the expected files only', () => {
+    expect(files).to.include.members([
+      'package.json',
+      'README.md',
+      'LICENSE',
+      'CHANGELOG.md',
+      'docs/plugins.md',
+      'config/default.yaml',
+      'config/models.yaml',
+      'config/schema.json',
+      'dist/config/main.js',
+      'dist/core/contract/index.d.ts',
+    ])
+    const known = [
+      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
+      /^docs\/(decisions\/)?[\w-]+\.md$/,
+      /^config\/(default\.yaml|models\.yaml|schema\.json|deploy\/.+)$/,
+      new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
+    ]
+    expect(files.filter((file) => !known.some((pattern) => pattern.test(file)))).to.deep.equal([])
+  })
+
+  it('contains no module without a source', () => {
+    expect(files).not.to.include('dist/core/forgotten.js')
+  })
+
+  it('can be imported by another project', async () => {
+    const script = `import { CONTRACT_VERSION, GatewayError } from 'signalbox'
+      console.log(JSON.stringify([CONTRACT_VERSION, new GatewayError('not_found', 'x').status]))`
+    const run = ['--input-type=module', '--eval', script]
+    expect(JSON.parse((await execute(process.execPath, run, { cwd: project })).stdout)).to.deep.equal([
+      1, 404,
+    ])
+  })
+
+  it('has types that compile in a strict project and reject errors', async function () {
+    this.timeout(60_000)
+    await writeFile(path.join(project, 'typed.ts'), TYPED)
+    await writeFile(path.join(project, 'wrong.ts'), WRONG)
+    const tsc = path.join(PROJECT, 'node_modules/typescript/bin/tsc')
+    const compile = (file: string) => {
+      const flags = [
+        '--strict',
+        '--exactOptionalPropertyTypes',
+        '--noEmit',
+        '--target',
+        'es2023',
+        '--module',
+        'nodenext',
+      ]
+      return execute(process.execPath, [tsc, ...flags, file], { cwd: project }).then(
+        () => '',
+        ({ stdout }) => String(stdout),
+      )
+    }
+    expect(await compile('typed.ts')).to.equal('')
+    expect(await compile('wrong.ts')).to.contain('"everything"')
+  })
+
+  it('starts with the example package listed', async function () {
+    this.timeout(60_000)
+    const program = path.join(project, 'node_modules/signalbox/dist/config/main.js')
+    const example = path.join(PROJECT, 'test/fixtures/packages/signalbox-feedback')
+    await symlink(example, path.join(project, 'node_modules/signalbox-feedback'))
+    const CONFIG = await listPlugins(project, [...BUILT_IN, 'signalbox-feedback'])
+
+    const gateway = await startGatewayProcess({ CONFIG }, { cwd: project, program })
+
+    const { body } = await gateway.call('POST', '/v1/feedback', { good: true })
+    expect(body.data).to.deep.equal({ good: 1, bad: 0 })
+    expect((await gateway.call('GET', '/openapi.json')).body.info.version).to.equal('0.1.0')
+    await gateway.stop()
+  })
+})

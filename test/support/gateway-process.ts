@@ -1,0 +1,112 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { captureOutput } from './captured-output.ts'
+import { makeFolder } from './folders.ts'
+import { createClient, type RunningGateway, TEST_ENVIRONMENT } from './gateway.ts'
+import { ROOT } from './root.ts'
+
+/** The compiled program: `npm test` compiles first. */
+const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
+
+/** V8's optimizing compiler takes a third of the CPU time of a process that runs for a second. */
+const UNOPTIMIZED = ['--no-opt']
+
+/** The program as `npm start` runs it, with several processes if the settings say so. */
+export interface GatewayProcess extends RunningGateway {
+  readonly process: ChildProcess
+  /** Resolves with the exit code once all output has arrived. SIGTERM by default. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+export interface GatewayProcessOptions {
+  /** Default: a new folder. */
+  readonly dataDir?: string
+  /** The key to call with, for a data folder that has users already. */
+  readonly demoKey?: string
+  /** The working directory. */
+  readonly cwd?: string
+  /** The path of another `main.js`. */
+  readonly program?: string
+  /** Runs with V8's optimizing compiler, for tests of memory and durations. */
+  readonly isOptimized?: boolean
+}
+
+/** Starts the compiled program and resolves when it is ready. */
+export async function startGatewayProcess(
+  environment: Readonly<Record<string, string>> = {},
+  options: GatewayProcessOptions = {},
+): Promise<GatewayProcess> {
+  const dataDir = options.dataDir ?? (await makeFolder())
+  const flags = options.isOptimized ? [] : UNOPTIMIZED
+  const child = spawn(process.execPath, [...flags, options.program ?? PROGRAM, 'start'], {
+    cwd: options.cwd,
+    env: { ...baseEnvironment(), ...TEST_ENVIRONMENT, DATA_DIR: dataDir, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = captureOutput()
+  child.stderr.setEncoding('utf8').on('data', output.write)
+  const lines = createInterface(child.stdout)
+  const exited = once(child, 'close') as Promise<[number | null]>
+  void exited.then(output.end)
+
+  const readyLine = await Promise.race([once(lines, 'line'), exited.then(() => undefined)])
+  if (readyLine === undefined) throw new Error(`the gateway did not start:\n${output.text()}`)
+  const { base_url: url, route_base_url: routeUrl } = JSON.parse(readyLine[0])
+  // The banner with the key is written before the ready line, but to another pipe.
+  await output.contains('Signalbox serves at')
+  const demoKey = options.demoKey ?? output.text().match(/SIGNALBOX_KEY=(\S+)/)?.[1] ?? ''
+
+  return {
+    ...createClient(url, demoKey),
+    routeUrl,
+    dataDir,
+    process: child,
+    stderr: output.text,
+    wrote: output.contains,
+    stderrChanged: output.changed,
+    hasEnded: output.hasEnded,
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal)
+      const [code] = await exited
+      return code
+    },
+  }
+}
+
+/** Starts the program and leaves it running. */
+export function spawnSignalbox(args: readonly string[], environment: Record<string, string>) {
+  const env = { ...baseEnvironment(), ...environment }
+  return spawn(process.execPath, [...UNOPTIMIZED, PROGRAM, ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+/** Runs a command to its end, whatever its exit code. */
+export async function runSignalbox(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+  cwd?: string,
+) {
+  const env = { ...baseEnvironment(), ...environment }
+  try {
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      [...UNOPTIMIZED, PROGRAM, ...args],
+      { env, cwd },
+    )
+    return { code: 0, stdout, stderr }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { code, stdout, stderr }
+  }
+}
+
+/** This process's environment without anything that configures a gateway. */
+function baseEnvironment(): NodeJS.ProcessEnv {
+  const { PATH, HOME, TMPDIR } = process.env
+  return { PATH, HOME, ...(TMPDIR && { TMPDIR }) }
+}

@@ -1,0 +1,33 @@
+/**
+ * How often tests with random input, kills and races repeat. `npm test` runs the short form of each;
+ * `npm run test:long` sets TEST_LONG and runs the long one. A variable of its own overrides either.
+ */
+const isLong = process.env.TEST_LONG === '1'
+
+const choose = (short: number, long: number) => (isLong ? long : short)
+
+export const ROUNDS = {
+  /** Kills of a gateway while clients write rules. */
+  kills: choose(4, 20),
+  /** Kills of a gateway that takes a snapshot of every event. */
+  snapshotKills: choose(3, 10),
+  /** Times that a gateway with stored responses is killed twice and then stopped. */
+  responseKills: choose(1, 2),
+  /** Streamed responses that are in progress at the same time. */
+  storedStreams: choose(400, 1000),
+  /** Rule changes of which each must reach the other node. */
+  nodeChanges: choose(60, 200),
+  /** Rule changes of which each must reach every worker. */
+  workerChanges: choose(45, 150),
+  /** Keys that are revoked, of which each must be refused by every worker. */
+  workerKeys: choose(9, 30),
+  /** Clients that send made-up models, paths, keys and methods. */
+  inventedClients: choose(100, 600),
+  /** Random histories of rules that are simulated. */
+  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(60, 300)),
+  /** A factor for the rounds of random input for rules. */
+  fuzz: choose(1, 4),
+}
+
+/** How long the providers fail altogether in the chaos test, in seconds. */
+export const CHAOS_SECONDS = Number(process.env.CHAOS_SECONDS ?? choose(2, 60))

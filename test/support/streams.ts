@@ -1,0 +1,65 @@
+import type { RunningGateway } from './gateway.ts'
+
+/** POSTs a body and returns the response once its headers have arrived. */
+export function post(
+  gateway: RunningGateway,
+  path: string,
+  body: object,
+  options: { headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Response> {
+  const { headers, signal } = options
+  return fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.demoKey}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+    ...(signal && { signal }),
+  })
+}
+
+/** The text of a streamed chat completion, with its SSE framing. */
+export async function streamText(
+  gateway: RunningGateway,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<string> {
+  const response = await post(gateway, '/v1/chat/completions', { ...body, stream: true }, { headers })
+  return response.text()
+}
+
+/** Starts a streamed chat completion, reads its first bytes and disconnects. */
+export async function disconnectInMidStream(gateway: RunningGateway, body: object): Promise<void> {
+  const controller = new AbortController()
+  const { signal } = controller
+  const response = await post(gateway, '/v1/chat/completions', { ...body, stream: true }, { signal })
+  await response.body?.getReader().read()
+  controller.abort()
+}
+
+export interface StartedStream {
+  /** Resolves once the stream has begun. */
+  readonly begun: Promise<unknown>
+  /** The text received, or "broken off: " and the reason. */
+  readonly text: Promise<string>
+}
+
+/** Starts a streamed chat completion on a connection of its own. */
+export function startStream(gateway: RunningGateway, body: object): StartedStream {
+  const options = { headers: { connection: 'close' } }
+  const begun = post(gateway, '/v1/chat/completions', { ...body, stream: true }, options)
+  const text = begun.then((response) => response.text()).catch((error) => `broken off: ${error}`)
+  return { begun, text }
+}
+
+/** Starts streams and resolves once all have begun. */
+export async function startStreams(
+  gateway: RunningGateway,
+  count: number,
+  body: object,
+): Promise<readonly StartedStream[]> {
+  const streams = Array.from({ length: count }, () => startStream(gateway, body))
+  await Promise.all(streams.map(({ begun }) => begun))
+  return streams
+}
+
+/** The texts of the streams, once all have ended. */
+export const textsOf = (streams: readonly StartedStream[]) => Promise.all(streams.map(({ text }) => text))
