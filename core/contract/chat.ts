@@ -140,9 +140,9 @@ export interface RecordPattern {
 }
 
 /**
- * A reply of a provider, or of a plugin that answers itself. A stream yields the events that arrived together
- * as one batch. It is consumed at the client's pace (backpressure) and throws a `GatewayError` if the provider
- * fails after the stream has started.
+ * A reply of a provider, or of a plugin that answers itself. A stream yields the events that arrived
+ * together as one batch. It is consumed at the client's pace (backpressure) and throws a `GatewayError` if
+ * the provider fails after the stream has started.
  */
 export type Reply =
   | { readonly type: 'whole'; readonly event: ReplyEvent }
