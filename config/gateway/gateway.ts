@@ -12,7 +12,7 @@ import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createCallerSnapshots } from '../../projections/history.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
-import { openAuthFailureLimiter } from './auth-failures.ts'
+import { openAuthFailureLimiter } from './auth-failure-limiter.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import { openLongRunningState, type State } from './state.ts'
 
