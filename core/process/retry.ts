@@ -4,7 +4,7 @@ import { EventLogUnavailableError } from '../contract/index.ts'
 import { untilAborted } from './timeout.ts'
 
 /** The delays between attempts. Stateful: one per retry loop. */
-export interface Backoff {
+interface Backoff {
   /**
    * Returns the delay before the next attempt in milliseconds; undefined if there are to be no more attempts.
    */
@@ -41,7 +41,7 @@ export function fixedBackoff(delaysMs: readonly number[]): Backoff {
   }
 }
 
-export interface RetryOptions {
+interface RetryOptions {
   readonly backoff: Backoff
   /** Stops the retries. An attempt in flight is awaited; a successful one still counts. */
   readonly signal?: AbortSignal
