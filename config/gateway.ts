@@ -74,12 +74,14 @@ export async function startGateway(
     const authFailures = openAuthFailureLimiter(settings, metrics, logger)
     opened.push(authFailures)
     const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, cluster)
+    const { log, subscription, writer } = state
     const host = {
-      log: state.log,
+      log,
       logger,
       operators,
       metrics,
-      openEvents: (plugins: readonly Plugin[]) => openPluginEventStores(plugins, { ...state, logger, retry }),
+      openEvents: (plugins: readonly Plugin[]) =>
+        openPluginEventStores(plugins, { log, subscription, writer, logger, retry }),
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), host)
     opened.push(pipeline)
