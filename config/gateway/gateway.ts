@@ -87,12 +87,14 @@ export async function startGateway(
     const authFailures = openAuthFailureLimiter(settings, metrics, logger)
     opened.push(authFailures)
     const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, peer)
+    const { log, subscription, writer } = state
     const host = {
-      log: state.log,
+      log,
       logger,
       operators,
       metrics,
-      openEvents: (plugins: readonly Plugin[]) => openPluginEventStores(plugins, { ...state, logger, retry }),
+      openEvents: (plugins: readonly Plugin[]) =>
+        openPluginEventStores(plugins, { log, subscription, writer, logger, retry }),
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, host)
     opened.push(pipeline)

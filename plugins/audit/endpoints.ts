@@ -7,6 +7,7 @@ import {
 } from '../../core/contract/index.ts'
 import { isRuleEvent } from '../../core/events/codec.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
+import { fixedBackoff, retry } from '../../core/process/retry.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 import { foldUser, type PastEvent, toPastRuleSet } from '../../projections/history.ts'
@@ -57,7 +58,8 @@ export const revertSchema = Type.Object({ revision: Type.Integer({ minimum: 1 })
 
 const parseRevert = createLazyParser(revertSchema)
 
-const MAX_ATTEMPTS = 10
+/** Another request may change the rule while it is reverted. */
+const IMMEDIATE_RETRIES = new Array<number>(9).fill(0)
 
 /** Maximum time to wait until this node has applied events that are in the log. */
 const CATCH_UP_TIMEOUT_MS = 5000
@@ -93,7 +95,10 @@ export function addHistoryRoutes<Rule extends RoutingRule | FirewallRule, Conten
   })
   router.post(`${path}/:id/revert`, async (ctx) => {
     const { revision } = parseRevert(jsonBody(ctx))
-    const [result] = await retryIfHistoryChanged(() => revert(ctx, revision))
+    const [result] = await retry(() => revert(ctx, revision), {
+      backoff: fixedBackoff(IMMEDIATE_RETRIES),
+      shouldRetry: (error) => error instanceof HistoryChangedError,
+    })
     if (result !== undefined) sendRule(ctx, result)
   })
 }
@@ -104,14 +109,4 @@ function isAbout(entry: AuditEntry, kind: { readonly name: string }, ruleId: num
 
 function lastRulePosition(events: readonly PastEvent[]): number {
   return events.findLast(({ event }) => event !== undefined && isRuleEvent(event))?.record.position ?? 0
-}
-
-async function retryIfHistoryChanged<Result>(run: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await run()
-    } catch (error) {
-      if (!(error instanceof HistoryChangedError) || attempt === MAX_ATTEMPTS) throw error
-    }
-  }
 }

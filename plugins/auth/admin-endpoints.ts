@@ -14,6 +14,7 @@ import { jsonBody } from '../../core/http/read-body.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
+import { showKey, showUser } from './show-account.ts'
 
 const plan = StringEnum(PLANS)
 
@@ -78,12 +79,5 @@ function requireUser(accounts: Accounts, id: string | undefined): User {
 }
 
 function toUserBody(user: User): JsonObject {
-  const keys = user.keys.map(({ id, createdAt, revokedAt }) => ({
-    id,
-    created_at: createdAt,
-    revoked_at: revokedAt,
-  }))
-  const { id, name, plan, requestsPerMinute, createdAt } = user
-  const limit = requestsPerMinute === undefined ? {} : { requests_per_minute: requestsPerMinute }
-  return { id, name, plan, ...limit, created_at: createdAt, keys }
+  return { ...showUser(user), keys: user.keys.map(showKey) }
 }
