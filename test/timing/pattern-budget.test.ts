@@ -6,7 +6,7 @@ import { startRe2Worker } from '../../core/pcre/run-in-worker.ts'
 
 const MASK = parseReplacement('x')
 
-/** Milliseconds of CPU time; generous for a slow machine. Without a limit these runs would take seconds to centuries. */
+/** Milliseconds of CPU time; generous for a slow machine. Without a limit these runs would take centuries. */
 const MAX_MS = 60
 
 /** The RE2 prefilter matches the text, so the pattern reaches the backtracking engine. */

@@ -45,7 +45,7 @@ const message = OpenObject(
   },
 )
 
-const NullableCount = Nullable(Type.Integer({ minimum: 1 }))
+const nullableCount = Nullable(Type.Integer({ minimum: 1 }))
 
 /** The chat-completions body (docs/api.md, "Chat completions"). Unknown fields are passed through. */
 export const chatRequestSchema = OpenObject({
@@ -55,9 +55,9 @@ export const chatRequestSchema = OpenObject({
   top_p: Type.Optional(NullableNumber(0, 1)),
   presence_penalty: Type.Optional(NullableNumber(-2, 2)),
   frequency_penalty: Type.Optional(NullableNumber(-2, 2)),
-  max_tokens: Type.Optional(NullableCount),
-  max_completion_tokens: Type.Optional(NullableCount),
-  n: Type.Optional(NullableCount),
+  max_tokens: Type.Optional(nullableCount),
+  max_completion_tokens: Type.Optional(nullableCount),
+  n: Type.Optional(nullableCount),
   stream: Type.Optional(Nullable(Type.Boolean())),
   stream_options: Type.Optional(
     Nullable(OpenObject({ include_usage: Type.Optional(Nullable(Type.Boolean())) })),

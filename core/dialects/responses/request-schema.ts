@@ -1,9 +1,9 @@
 import { type JsonObject, Nullable, type Static, StringEnum, Type } from '../../contract/index.ts'
 import { AnyObject, ModelName, NullableNumber, OpenObject } from '../schema-types.ts'
 
-const NullableText = Nullable(Type.String())
-const NullableBoolean = Nullable(Type.Boolean())
-const NullableObject = Nullable(AnyObject)
+const nullableText = Nullable(Type.String())
+const nullableBoolean = Nullable(Type.Boolean())
+const nullableObject = Nullable(AnyObject)
 
 /** Applies a schema only to items or parts of the given type. */
 const whenType = (type: string, then: JsonObject) => ({
@@ -22,7 +22,7 @@ const part = OpenObject(
       whenType('text', withText),
       whenType('refusal', { required: ['refusal'], properties: { refusal: { type: 'string' } } }),
       whenType('input_image', {
-        properties: { image_url: NullableText, detail: NullableText, file_id: NullableText },
+        properties: { image_url: nullableText, detail: nullableText, file_id: nullableText },
       }),
     ],
   },
@@ -50,7 +50,7 @@ const item = OpenObject(
           call_id: { type: 'string' },
           name: { type: 'string' },
           arguments: { type: 'string' },
-          extra_content: NullableObject,
+          extra_content: nullableObject,
         },
       }),
       whenType('function_call_output', {
@@ -77,8 +77,8 @@ const format = OpenObject(
         properties: {
           name: { type: 'string' },
           schema: { type: 'object' },
-          strict: NullableBoolean,
-          description: NullableText,
+          strict: nullableBoolean,
+          description: nullableText,
         },
       }),
     ],
@@ -93,9 +93,9 @@ const tool = OpenObject(
         required: ['name'],
         properties: {
           name: { type: 'string', minLength: 1 },
-          description: NullableText,
-          parameters: NullableObject,
-          strict: NullableBoolean,
+          description: nullableText,
+          parameters: nullableObject,
+          strict: nullableBoolean,
         },
       }),
     ],
@@ -106,28 +106,28 @@ const tool = OpenObject(
 export const responsesRequestSchema = OpenObject({
   model: Type.Optional(ModelName),
   input: Type.Unsafe<string | readonly InputItem[]>({ type: ['string', 'array'], minItems: 1, items: item }),
-  instructions: Type.Optional(NullableText),
+  instructions: Type.Optional(nullableText),
   max_output_tokens: Type.Optional(Nullable(Type.Integer({ minimum: 1 }))),
   temperature: Type.Optional(NullableNumber(0, 2)),
   top_p: Type.Optional(NullableNumber(0, 1)),
-  stream: Type.Optional(NullableBoolean),
-  store: Type.Optional(NullableBoolean),
-  metadata: Type.Optional(NullableObject),
-  user: Type.Optional(NullableText),
-  previous_response_id: Type.Optional(NullableText),
-  parallel_tool_calls: Type.Optional(NullableBoolean),
+  stream: Type.Optional(nullableBoolean),
+  store: Type.Optional(nullableBoolean),
+  metadata: Type.Optional(nullableObject),
+  user: Type.Optional(nullableText),
+  previous_response_id: Type.Optional(nullableText),
+  parallel_tool_calls: Type.Optional(nullableBoolean),
   tools: Type.Optional(Nullable(Type.Array(tool))),
   tool_choice: Type.Optional(Type.Unsafe<string | JsonObject | null>({ type: ['string', 'object', 'null'] })),
   text: Type.Optional(
     Nullable(
       Type.Object({
         format: Type.Optional(Nullable(format)),
-        verbosity: Type.Optional(NullableText),
+        verbosity: Type.Optional(nullableText),
       }),
     ),
   ),
   reasoning: Type.Optional(
-    Nullable(Type.Object({ effort: Type.Optional(NullableText), summary: Type.Optional(NullableText) })),
+    Nullable(Type.Object({ effort: Type.Optional(nullableText), summary: Type.Optional(nullableText) })),
   ),
   truncation: Type.Optional(Nullable(StringEnum(['auto', 'disabled']))),
   top_logprobs: Type.Optional(Nullable(Type.Integer())),
