@@ -26,8 +26,7 @@ export function createMetricOwners(registry: Registry): MetricOwners {
       return view
     },
     claim(title) {
-      for (const { name } of registry.getMetricsAsArray())
-        if (!owners.has(name)) owners.set(name, title)
+      for (const { name } of registry.getMetricsAsArray()) if (!owners.has(name)) owners.set(name, title)
     },
   }
 }
