@@ -1,23 +1,32 @@
 import type { Registry } from 'prom-client'
 
-/**
- * Returns a function that creates a plugin's view of the registry: like the registry, but an error about a
- * metric that is already registered names both owners.
- */
-export function createMetricOwners(registry: Registry): (title: string) => Registry {
+/** Knows which plugin registered each metric, so that errors about a clash name both. */
+export interface MetricOwners {
+  /** Returns a view of the registry for a plugin. Throws if it registers a metric that another one has. */
+  viewFor(title: string): Registry
+  /** Makes the plugin the owner of all metrics that are registered and have no owner yet. */
+  claim(title: string): void
+}
+
+export function createMetricOwners(registry: Registry): MetricOwners {
   const owners = new Map<string, string>()
-  return (title) => {
-    const view: Registry = Object.create(registry)
-    view.registerMetric = (metric) => {
-      const { name } = metric as { name?: string }
-      const isKnown = name !== undefined && registry.getSingleMetric(name) !== undefined
-      if (isKnown && registry.getSingleMetric(name) !== metric) {
-        const owner = owners.get(name) ?? 'the gateway'
-        throw new Error(`${title} registers the metric "${name}", which ${owner} already has. Rename it.`)
+  return {
+    viewFor(title) {
+      const view: Registry = Object.create(registry)
+      view.registerMetric = (metric) => {
+        const { name = '' } = metric as { name?: string }
+        const known = registry.getSingleMetric(name)
+        if (known !== undefined && known !== metric) {
+          const owner = owners.get(name) ?? 'the gateway'
+          throw new Error(`it registers the metric "${name}", which ${owner} already has. Rename the metric`)
+        }
+        registry.registerMetric(metric)
+        owners.set(name, title)
       }
-      registry.registerMetric(metric)
-      if (name !== undefined) owners.set(name, title)
-    }
-    return view
+      return view
+    },
+    claim(title) {
+      for (const { name } of registry.getMetricsAsArray()) if (!owners.has(name)) owners.set(name, title)
+    },
   }
 }

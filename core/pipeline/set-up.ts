@@ -44,7 +44,8 @@ export async function setUpPlugins(
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: PluginStep[] = []
-  const metricsOf = createMetricOwners(services.metrics)
+  const metricOwners = createMetricOwners(services.metrics)
+  metricOwners.claim('the gateway')
   const host = {
     ...services,
     async decide(exchange) {
@@ -59,8 +60,9 @@ export async function setUpPlugins(
     for (const loaded of parsed) {
       const { plugin, isBuiltIn, title } = loaded
       const ownEvents = events.get(plugin.name) ?? createMissingEvents(plugin.name)
-      const ownMetrics = metricsOf(title)
-      const parts = await setUp(loaded, { ...host, metrics: ownMetrics, events: ownEvents })
+      const metrics = isBuiltIn ? services.metrics : metricOwners.viewFor(title)
+      const parts = await setUp(loaded, { ...host, metrics, events: ownEvents })
+      metricOwners.claim(title)
       steps.push({ plugin, parts, isBuiltIn, title })
       services.operators.add(title, parts)
     }
