@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { GatewayError, isJsonObject, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
+import { GatewayError, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
 import { lazy } from './lazy.ts'
 import { toValidationSchema } from './validation-schema.ts'
 

@@ -74,8 +74,8 @@ export function createJudge(document: Loose) {
       return compile(...way)(body)
     },
     /**
-     * What is wrong with an answer: its status, headers, body, or a record of its stream; undefined when it is
-     * as the document says.
+     * What is wrong with an answer: its status, headers, body, or a record of its stream; undefined when it
+     * is as the document says.
      */
     judge({ method, path, operation }: Described, answer: Answer): string | undefined {
       const { status, headers, body } = answer
