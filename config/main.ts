@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { GatewayError } from '../core/contract/index.ts'
 import { UsageError } from './cli/command.ts'
-import { ignoreClosedPipes } from './cli/output.ts'
 import { runProgram } from './cli/run-program.ts'
+import { ignoreClosedPipes } from './cli/stdout.ts'
 import { SettingsError } from './settings/settings-error.ts'
 
 // V8 learns under load which allocation sites produce long-lived objects and allocates those directly in the

@@ -4,7 +4,7 @@ import { openState, type State } from '../gateway/state.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
-import { printLine } from './output.ts'
+import { printLine } from './stdout.ts'
 
 /** Recorded with the events of commands. */
 const AUTHOR = { actor: 'cli' }

@@ -3,7 +3,7 @@ import { declareBuiltInPlugins } from '../gateway/built-in-plugins.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
-import { printLine } from './output.ts'
+import { printLine } from './stdout.ts'
 
 /**
  * Checks the settings and the listed plugins as a start does, without opening the event log or a port. Throws

@@ -2,7 +2,7 @@ import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { EventLog, Position } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { isBrokenPipe } from './output.ts'
+import { isBrokenPipe } from './stdout.ts'
 
 /**
  * Writes every event after a position as a line of JSON, in log order. Ends without an error if the reader

@@ -9,7 +9,7 @@ import { backUpLog } from './backup-log.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { exportLog } from './export-log.ts'
 import { importLog } from './import-log.ts'
-import { printLine } from './output.ts'
+import { printLine } from './stdout.ts'
 import { verifyLog } from './verify-log.ts'
 
 export function runLogExport({ options, environment }: CommandArgs): Promise<void> {

@@ -3,8 +3,8 @@ import { readVersion } from '../settings/shipped-files.ts'
 import { type Command, UsageError } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { formatCommandHelp, formatHelp } from './help.ts'
-import { printLine } from './output.ts'
 import { type OptionToken, splitArgs } from './split-args.ts'
+import { printLine } from './stdout.ts'
 
 /**
  * Runs the program with these arguments. Throws a `UsageError` that contains the help if they are invalid. It

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createLogger } from '../../core/process/logger.ts'
-import { createDemoUser, formatBanner, formatDemoNotice, formatReadyLine } from '../gateway/banner.ts'
+import { formatBanner, formatReadyLine } from '../gateway/banner.ts'
+import { createDemoUser, formatDemoNotice } from '../gateway/demo-user.ts'
 import { startGateway } from '../gateway/gateway.ts'
 import { deleteFromProcessEnv, listSecretVariables } from '../settings/environment.ts'
 import type { Settings } from '../settings/settings.ts'

@@ -3,7 +3,7 @@ import { WORKER_STATES } from '../../core/process/worker-process.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
 import type { MetricValues } from '../gateway/cluster-peer.ts'
 import type { ClusterWorker } from './cluster-worker.ts'
-import { RPC_TIMEOUTS_MS } from './messages.ts'
+import { RPC_TIMEOUTS_MS } from './rpc-methods.ts'
 
 /** Why a worker was replaced: its process exited, or a rolling restart. */
 type RestartReason = 'exited' | 'restarted'

@@ -1,7 +1,7 @@
 import { ChannelClosedError, createRpcPeer, type RpcHandlers, type RpcPeer } from '../../core/process/rpc.ts'
 import { WorkerProcess } from '../../core/process/worker-process.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
-import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './messages.ts'
+import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './rpc-methods.ts'
 import { toWorkerEnv, type WorkerEnv } from './worker-env.ts'
 
 /** The methods of the primary that do not change the state of the worker. */

@@ -8,7 +8,7 @@ import type { ServingAddresses } from '../gateway/gateway.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { createClusterMetrics } from './aggregate-metrics.ts'
 import { ClusterWorker, type PrimaryHandlers } from './cluster-worker.ts'
-import { type PrimaryMethods, RPC_TIMEOUTS_MS } from './messages.ts'
+import { type PrimaryMethods, RPC_TIMEOUTS_MS } from './rpc-methods.ts'
 import { SharedResources } from './shared-resources.ts'
 
 /**

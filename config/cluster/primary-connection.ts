@@ -3,7 +3,7 @@ import { createRpcPeer, type RpcTransport } from '../../core/process/rpc.ts'
 import type { SharedRecords } from '../../plugins/trace/request-record.ts'
 import type { ClusterPeer, WorkerHandlers } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
-import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './messages.ts'
+import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './rpc-methods.ts'
 import type { WorkerEnv } from './worker-env.ts'
 
 /** The connection of a worker to its primary. */

@@ -41,13 +41,14 @@ export function createBuiltInPlugins(
   authFailures: AuthFailureLimiter,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
+  const { log, subscription, accounts, rules, ids, writer } = state
   const kinds: RuleKinds = { routing: createRoutingRuleKind(operators), firewall: firewallRuleKind }
-  const currentRules = (userId: number) => () => state.rules.of(userId)
+  const currentRules = (userId: number) => () => rules.of(userId)
   const ruleCommands: RuleCommandSet = {
-    routing: (userId, rules) => createRuleCommands(kinds.routing, rules ?? currentRules(userId), userId),
-    firewall: (userId, rules) => createRuleCommands(kinds.firewall, rules ?? currentRules(userId), userId),
+    routing: (userId, past) => createRuleCommands(kinds.routing, past ?? currentRules(userId), userId),
+    firewall: (userId, past) => createRuleCommands(kinds.firewall, past ?? currentRules(userId), userId),
   }
-  const history = createHistory(state.log, state.subscription)
+  const history = createHistory(log, subscription)
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
   const routingCatalog: RoutingCatalog = {
@@ -60,7 +61,7 @@ export function createBuiltInPlugins(
   const ownMetricsAddress = metricsAddress(settings)
   const plugins = [
     createAuth({
-      accounts: state.accounts,
+      accounts,
       commands: state.accountCommands,
       authFailures,
     }),
@@ -70,9 +71,18 @@ export function createBuiltInPlugins(
     }),
     createPlan(),
     createTrace(cluster?.records),
-    createFirewall({ ...state, history, kind: kinds.firewall, createCommands: ruleCommands.firewall }),
+    createFirewall({
+      rules,
+      ids,
+      writer,
+      history,
+      kind: kinds.firewall,
+      createCommands: ruleCommands.firewall,
+    }),
     createRouting({
-      ...state,
+      rules,
+      ids,
+      writer,
       history,
       kind: kinds.routing,
       createCommands: ruleCommands.routing,
@@ -81,18 +91,21 @@ export function createBuiltInPlugins(
     }),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(),
-    createRules(kinds, ruleCommands, state),
-    createResponses(state.log, settings.responses.retention_days),
+    createRules(kinds, ruleCommands, { rules, ids, writer }),
+    createResponses(log, settings.responses.retention_days),
     createModels(routingCatalog),
     createAudit({
-      ...state,
+      rules,
+      ids,
+      writer,
       history,
+      subscription,
       commands: ruleCommands,
       kinds,
-      snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
+      snapshotCaller: createCallerSnapshots(accounts, rules),
     }),
     createMetrics({
-      live: state.subscription,
+      live: subscription,
       health: breakers,
       providers: providers.known,
       // In a cluster, the primary serves the separate metrics address.

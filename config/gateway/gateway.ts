@@ -13,7 +13,7 @@ import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createCallerSnapshots } from '../../projections/history.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
-import { openAuthFailureLimiter } from './auth-failures.ts'
+import { openAuthFailureLimiter } from './auth-failure-limiter.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import { openLongRunningState, type State } from './state.ts'
 
@@ -91,13 +91,15 @@ export async function startGateway(
     const authenticateOperator = settings.admin_key
       ? requireAdminKey(settings.admin_key, authFailures)
       : undefined
+    const { log, subscription, writer } = state
     const host = {
-      log: state.log,
+      log,
       logger,
       operators,
       metrics,
       hasOperators: authenticateOperator !== undefined,
-      openEvents: (plugins: readonly Plugin[]) => openPluginEventStores(plugins, { ...state, logger, retry }),
+      openEvents: (plugins: readonly Plugin[]) =>
+        openPluginEventStores(plugins, { log, subscription, writer, logger, retry }),
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, host)
     opened.push(pipeline)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isJsonObject, type JsonObject, type Model } from '../../core/contract/index.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
-import { compileValidator, describeSchemaError } from '../../core/util/json-schema.ts'
+import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { AdapterName } from '../../providers/adapters.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import { findSettingsIssues } from './check-settings.ts'
@@ -63,8 +63,8 @@ export function readSettings(processEnvironment: Environment): Settings {
 
   const models = readYaml(shippedFile('config/models.yaml'), issues)
   if (!validateModels(models))
-    issues.push(...(validateModels.errors ?? []).map((error) => `models.yaml: ${describeSchemaError(error)}`))
-  if (!validate(settings)) issues.push(...(validate.errors ?? []).map(describeSchemaError))
+    issues.push(...describeSchemaErrors(validateModels.errors).map((issue) => `models.yaml: ${issue}`))
+  if (!validate(settings)) issues.push(...describeSchemaErrors(validate.errors))
   issues.push(...findSettingsIssues(settings))
   if (issues.length > 0 || !validate(settings) || !validateModels(models))
     throw new SettingsError([...new Set(issues)])

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts'
+import type { JsonObject, MaybePromise } from './json.ts'
 
 /**
  * The canonical request: the body of OpenAI's chat completions API. Dialects parse client requests into it,
@@ -147,3 +147,15 @@ export interface RecordPattern {
 export type Reply =
   | { readonly type: 'whole'; readonly event: ReplyEvent }
   | { readonly type: 'stream'; readonly batches: AsyncIterable<readonly ReplyEvent[]> }
+
+/**
+ * Transforms the events of one reply, in order. A whole reply is one event. The provider's usage, finish
+ * reason and errors are recorded before transforms see them. A transform that throws ends the reply with an
+ * error; nothing that it has held back is sent.
+ */
+export interface ReplyTransform {
+  /** Returns the events to send in place of an event: none holds it back or drops it. */
+  transform(event: ReplyEvent): MaybePromise<readonly ReplyEvent[]>
+  /** Called after the last event. Returns the events that were held back. */
+  flush?(): MaybePromise<readonly ReplyEvent[]>
+}

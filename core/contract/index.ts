@@ -11,6 +11,7 @@ export type {
   RecordPattern,
   Reply,
   ReplyPart,
+  ReplyTransform,
   Tool,
   ToolCall,
   ToolStart,
@@ -31,4 +32,5 @@ export * from './http.ts'
 export * from './json.ts'
 export * from './plugin.ts'
 export type * from './provider.ts'
+export { createTextTransform, type TextReplacement } from './reply-text.ts'
 export * from './rules.ts'

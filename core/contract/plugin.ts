@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import type { ChatRequest, Reply, ReplyEvent } from './chat.ts'
+import type { ChatRequest, Reply, ReplyTransform } from './chat.ts'
 import type { ErrorDefinition } from './errors.ts'
 import type { Appended, Author, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
 import type {
@@ -92,18 +92,6 @@ export interface PluginParts {
   readonly observe?: RequestObserver
   /** Called at shutdown, in reverse order of the plugins. */
   close?(): Promise<void>
-}
-
-/**
- * Transforms the events of one reply, in order. A whole reply is one event. The provider's usage, finish
- * reason and errors are recorded before transforms see them. A transform that throws ends the reply with an
- * error; nothing that it has held back is sent.
- */
-export interface ReplyTransform {
-  /** Returns the events to send in place of an event: none holds it back or drops it. */
-  transform(event: ReplyEvent): MaybePromise<readonly ReplyEvent[]>
-  /** Called after the last event. Returns the events that were held back. */
-  flush?(): MaybePromise<readonly ReplyEvent[]>
 }
 
 /** Services of the gateway for a plugin. */

@@ -6,7 +6,7 @@ import {
   type RecordedEvent,
 } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { compileUntrustedValidator, describeSchemaError } from '../util/json-schema.ts'
+import { compileUntrustedValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { upcast } from './codec.ts'
 
 /** Converts between a plugin's events and the log's. */
@@ -42,7 +42,7 @@ export function createPluginCodec(plugin: string, declaration: EventDeclaration)
     if (validate === undefined) return 'is not declared in events.types'
     if (!isJsonObject(data)) return 'has no data: data must be an object'
     if (validate(data)) return undefined
-    return `does not match its schema: ${(validate.errors ?? []).map(describeSchemaError).join('; ')}`
+    return `does not match its schema: ${describeSchemaErrors(validate.errors).join('; ')}`
   }
 
   return {

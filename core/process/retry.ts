@@ -4,7 +4,7 @@ import { EventLogUnavailableError } from '../contract/index.ts'
 import { untilAborted } from './timeout.ts'
 
 /** The delays between attempts. Stateful: one per retry loop. */
-export interface Backoff {
+interface Backoff {
   /**
    * Returns the delay before the next attempt in milliseconds; undefined if there are to be no more attempts.
    */
@@ -16,7 +16,7 @@ export interface Backoff {
 /**
  * Delays that double from `firstMs` up to `maxMs` milliseconds, without a limit on the number of attempts.
  */
-export function exponentialBackoff({ firstMs, maxMs }: { firstMs: number; maxMs: number }): Backoff {
+export function exponentialBackoff({ firstMs, maxMs }: { firstMs: number; maxMs: number }) {
   let delayMs = firstMs
   return {
     nextMs() {
@@ -27,10 +27,10 @@ export function exponentialBackoff({ firstMs, maxMs }: { firstMs: number; maxMs:
     reset() {
       delayMs = firstMs
     },
-  }
+  } satisfies Backoff
 }
 
-/** One retry after each of the delays, in milliseconds: `fixedBackoff([100, 500])` allows three attempts. */
+/** One retry after each of the delays, in milliseconds: `fixedBackoff([0, 500])` allows three attempts. */
 export function fixedBackoff(delaysMs: readonly number[]): Backoff {
   let retries = 0
   return {
@@ -41,9 +41,9 @@ export function fixedBackoff(delaysMs: readonly number[]): Backoff {
   }
 }
 
-export interface RetryOptions {
+interface RetryOptions {
   readonly backoff: Backoff
-  /** Stops the retries. An attempt in flight is not cancelled, but its result is ignored. */
+  /** Stops the retries. An attempt in flight is awaited; a successful one still counts. */
   readonly signal?: AbortSignal
   /** Returns false for errors that another attempt cannot fix. Default: every error is retried. */
   readonly shouldRetry?: (error: unknown) => boolean
@@ -53,7 +53,8 @@ export interface RetryOptions {
 
 /**
  * Calls `run` until it succeeds, and resolves to its result. Rejects with the last error if `shouldRetry`
- * returns false or the backoff ends, and with the signal's reason if the signal aborts.
+ * returns false or the backoff ends, and with the signal's reason instead of another attempt if the signal
+ * has aborted.
  */
 export async function retry<Result>(
   run: () => Promise<Result>,
@@ -62,27 +63,29 @@ export async function retry<Result>(
   for (;;) {
     signal?.throwIfAborted()
     try {
-      return await untilAborted(run(), signal)
+      return await run()
     } catch (error) {
-      if (signal?.aborted || !shouldRetry(error)) throw error
+      if (!shouldRetry(error)) throw error
+      signal?.throwIfAborted()
       const delayMs = backoff.nextMs()
       if (delayMs === undefined) throw error
       onRetry?.(error, delayMs)
-      await untilAborted(sleep(delayMs, undefined, { signal }), signal)
+      if (delayMs > 0) await untilAborted(sleep(delayMs, undefined, { signal }), signal)
     }
   }
 }
 
 /**
  * Runs an operation on the event log and retries it while the log is temporarily unavailable. Rejects with
- * other errors, and with the signal's reason if the signal aborts.
+ * other errors, and immediately with the signal's reason if the signal aborts: the result of an attempt in
+ * flight is then ignored.
  */
 export function retryWhileUnavailable<Result>(
   run: () => Promise<Result>,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<Result> {
-  return retry(run, {
+  return retry(() => untilAborted(run(), signal), {
     backoff: exponentialBackoff({ firstMs: 250, maxMs: 5000 }),
     signal,
     shouldRetry: (error) => EventLogUnavailableError.isInstance(error) && error.transient,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { errorMessage } from '../util/error-message.ts'
-import { Backoff } from './backoff.ts'
+import { exponentialBackoff, retry } from './retry.ts'
 import { StartupError, type WorkerProcess } from './worker-process.ts'
 
 interface WorkerSlotOptions<Service> {
@@ -20,9 +20,6 @@ interface WorkerSlotOptions<Service> {
   readonly logger: Logger
 }
 
-/** The delay before a worker that exited early is replaced, in milliseconds. */
-const BACKOFF_MS = { initial: 250, max: 30_000 }
-
 /** A worker that has served for this long is replaced without delay, in milliseconds. */
 const STABLE_MS = 10_000
 
@@ -32,7 +29,8 @@ const STABLE_MS = 10_000
  */
 export class WorkerSlot<Service> {
   readonly #options: WorkerSlotOptions<Service>
-  readonly #backoff = new Backoff(BACKOFF_MS.initial, BACKOFF_MS.max)
+  /** Before a worker that failed to start, or exited early, is replaced. */
+  readonly #backoff = exponentialBackoff({ firstMs: 250, maxMs: 30_000 })
   #current: WorkerProcess<Service> | undefined
   /** Aborts the loop that starts workers. Replaced by a restart. */
   #starting = new AbortController()
@@ -45,32 +43,37 @@ export class WorkerSlot<Service> {
    * Starts a worker and retries with backoff until one serves. Rejects with a `StartupError` if the worker
    * reports that it cannot start and no other worker serves.
    */
-  async start(): Promise<Service> {
-    const { number, spawn, terminate, isLastServing, logger } = this.#options
+  start(): Promise<Service> {
+    const { number, isLastServing, logger } = this.#options
     const { signal } = this.#starting
-    for (;;) {
-      await sleep(this.#backoff.delayMs, undefined, { signal })
-      const worker = spawn(number)
-      const stop = () => worker.stop()
-      signal.addEventListener('abort', stop, { once: true })
-      try {
-        const service = await worker.ready
-        signal.throwIfAborted()
-        this.#watch(worker)
-        return service
-      } catch (error) {
-        await terminate(worker, false)
-        signal.throwIfAborted()
-        if (error instanceof StartupError && isLastServing()) throw error
-        this.#backoff.increase()
-        const { delayMs } = this.#backoff
+    return retry(() => this.#startOnce(signal), {
+      backoff: this.#backoff,
+      signal,
+      shouldRetry: (error) => !(error instanceof StartupError && isLastServing()),
+      onRetry: (error, delayMs) =>
         logger.error(
           { worker: number, reason: errorMessage(error), delayMs },
           'worker failed to start; retrying',
-        )
-      } finally {
-        signal.removeEventListener('abort', stop)
-      }
+        ),
+    })
+  }
+
+  async #startOnce(signal: AbortSignal): Promise<Service> {
+    const { number, spawn, terminate } = this.#options
+    const worker = spawn(number)
+    const stop = () => worker.stop()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const service = await worker.ready
+      signal.throwIfAborted()
+      this.#watch(worker)
+      return service
+    } catch (error) {
+      await terminate(worker, false)
+      signal.throwIfAborted()
+      throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
     }
   }
 
@@ -115,19 +118,21 @@ export class WorkerSlot<Service> {
       if (this.#current !== worker || this.#starting.signal.aborted) return
       this.#current = undefined
       onExit()
-      if (performance.now() - startedAt >= STABLE_MS) this.#backoff.reset()
-      else this.#backoff.increase()
-      const { delayMs } = this.#backoff
+      const isStable = performance.now() - startedAt >= STABLE_MS
+      if (isStable) this.#backoff.reset()
+      const delayMs = isStable ? 0 : this.#backoff.nextMs()
       logger.error({ worker: number, pid: worker.pid, exit, delayMs }, 'worker exited; restarting')
-      this.#replace()
+      this.#replace(delayMs)
     })
   }
 
-  #replace(): void {
+  #replace(delayMs: number): void {
     const { signal } = this.#starting
-    this.start().catch((error) => {
-      if (!signal.aborted) this.#options.fail(error)
-    })
+    sleep(delayMs, undefined, { signal })
+      .then(() => this.start())
+      .catch((error) => {
+        if (!signal.aborted) this.#options.fail(error)
+      })
   }
 
   async #drainWorker(worker: WorkerProcess<Service>): Promise<void> {

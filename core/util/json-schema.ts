@@ -93,7 +93,7 @@ type SchemaErrors = readonly ErrorObject[] | null | undefined
  * value.
  */
 export function describeSchemaErrors(errors: SchemaErrors): string[] {
-  return selectErrors(errors).map(describeSchemaError)
+  return selectErrors(errors).map((error) => describeError(error, 'the value'))
 }
 
 /** Omits errors that only summarize others, and reports a failed union by one error or one branch. */
@@ -135,12 +135,10 @@ function findRelevantBranch(errors: readonly ErrorObject[], union: ErrorObject):
   return relevant.length === 1 ? relevant[0] : undefined
 }
 
-/** Describes one error as a clause without a period: the path of the field, then the constraint. */
-export function describeSchemaError(error: ErrorObject): string {
-  return describeError(error, 'the value')
-}
-
-/** `root` names the validated value in errors that have no path. */
+/**
+ * Describes one error: the path of the field, then the constraint. `root` names the validated value in errors
+ * that have no path.
+ */
 function describeError(error: ErrorObject, root: string): string {
   const path = fieldPath(error)
   const { keyword, params, propertyName } = error

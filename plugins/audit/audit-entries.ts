@@ -1,9 +1,10 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../../core/events/codec.ts'
 import type { RuleEvent, UserEvent } from '../../core/events/domain-events.ts'
-import { type Accounts, createAccounts, type Key, type User } from '../../projections/accounts.ts'
+import { type Accounts, createAccounts } from '../../projections/accounts.ts'
 import type { PastEvent } from '../../projections/history.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
+import { showKey, showUser } from '../auth/show-account.ts'
 import type { RuleKinds } from './diff-rules.ts'
 
 /** The kinds of subjects whose changes are audited. */
@@ -99,9 +100,9 @@ function captureSubject(
       : formatLater(rules.firewall.get(data.ruleId), kinds.firewall.show)
   }
   const user = accounts.user(data.userId)
-  if (!('keyId' in data)) return formatLater(user, formatUser)
+  if (!('keyId' in data)) return formatLater(user, showUser)
   const key = user?.keys.find(({ id }) => id === data.keyId)
-  return formatLater(key, formatKey)
+  return formatLater(key, showKey)
 }
 
 function formatLater<Subject>(subject: Subject | undefined, format: (subject: Subject) => JsonObject) {
@@ -119,15 +120,4 @@ function toUnknownEntry(record: RecordedEvent): AuditEntry {
     before: () => null,
     after: () => null,
   }
-}
-
-/** Omits the user's keys, which have entries of their own. */
-function formatUser({ id, name, plan, requestsPerMinute, createdAt }: User): JsonObject {
-  const limit = requestsPerMinute === undefined ? {} : { requests_per_minute: requestsPerMinute }
-  return { id, name, plan, ...limit, created_at: createdAt }
-}
-
-/** Omits the key's hash. */
-function formatKey({ id, createdAt, revokedAt }: Key): JsonObject {
-  return { id, created_at: createdAt, revoked_at: revokedAt }
 }

@@ -11,6 +11,7 @@ import {
 import { isRuleEvent } from '../../core/events/codec.ts'
 import { parseIfMatch } from '../../core/http/conditional.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
+import { fixedBackoff, retry } from '../../core/process/retry.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { foldUser, type PastEvent, toPastRuleSet } from '../../projections/history.ts'
 import { RULE_WRITE_ERRORS, toRuleResponse } from '../rules/endpoints.ts'
@@ -74,7 +75,8 @@ export function createDiffEndpoint({ history, kinds }: AuditServices) {
   })
 }
 
-const MAX_ATTEMPTS = 10
+/** Another request may change the rule while it is reverted. */
+const IMMEDIATE_RETRIES = new Array<number>(9).fill(0)
 
 /** Maximum time to wait until this node has applied events that are in the log. */
 const CATCH_UP_TIMEOUT_MS = 5000
@@ -142,7 +144,10 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
       },
       errors: [...errors, ...RULE_WRITE_ERRORS, 'missing_parameter', 'revision_mismatch'],
       async handle(call) {
-        const [result] = await retryIfHistoryChanged(() => revert(call))
+        const [result] = await retry(() => revert(call), {
+          backoff: fixedBackoff(IMMEDIATE_RETRIES),
+          shouldRetry: (error) => error instanceof HistoryChangedError,
+        })
         return toRuleResponse(200, result)
       },
     }),
@@ -162,14 +167,4 @@ function isAbout(entry: AuditEntry, kind: { readonly name: string }, ruleId: num
 
 function lastRulePosition(events: readonly PastEvent[]): number {
   return events.findLast(({ event }) => event !== undefined && isRuleEvent(event))?.record.position ?? 0
-}
-
-async function retryIfHistoryChanged<Result>(run: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await run()
-    } catch (error) {
-      if (!(error instanceof HistoryChangedError) || attempt === MAX_ATTEMPTS) throw error
-    }
-  }
 }

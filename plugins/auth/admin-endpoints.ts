@@ -12,6 +12,7 @@ import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { keyId, NewKey, UserChange, UserInput, UserSchema, userId } from './schemas.ts'
+import { showKey, showUser } from './show-account.ts'
 
 const PAGE = { default: 100, max: 1000 }
 
@@ -146,12 +147,5 @@ function decodeCursor(cursor: string): number {
 }
 
 function toUserBody(user: User): JsonObject {
-  const keys = user.keys.map(({ id, createdAt, revokedAt }) => ({
-    id,
-    created_at: createdAt,
-    revoked_at: revokedAt,
-  }))
-  const { id, name, plan, requestsPerMinute, createdAt } = user
-  const limit = requestsPerMinute === undefined ? {} : { requests_per_minute: requestsPerMinute }
-  return { id, name, plan, ...limit, created_at: createdAt, keys }
+  return { ...showUser(user), keys: user.keys.map(showKey) }
 }

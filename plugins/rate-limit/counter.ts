@@ -36,7 +36,8 @@ export function createMemoryCounter(
   const windows = new Map<number, Window>()
   return {
     count(userId) {
-      const now = performance.now()
+      // Whole milliseconds, so that the difference of two times is exact.
+      const now = Math.floor(performance.now())
       let window = windows.get(userId)
       if (window === undefined) {
         window = { used: 0, endsAt: 0 }

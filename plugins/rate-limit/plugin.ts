@@ -14,7 +14,7 @@ import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createCounter } from '../../core/util/metrics.ts'
 import { createMemoryCounter, type RequestCount, type RequestCounter, WINDOW_SECONDS } from './counter.ts'
 
-export interface RateLimitSettings {
+interface RateLimitSettings {
   /** By plan; null means no limit. */
   readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
   /** By plan: whether requests are allowed or refused while Redis is unavailable. */

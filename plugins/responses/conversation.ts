@@ -1,6 +1,6 @@
 import { GatewayError, isJsonObject, type JsonObject, type Message } from '../../core/contract/index.ts'
 import { parseResponseKey } from '../../core/dialects/responses/call.ts'
-import { parseItems } from '../../core/dialects/responses/parse-items.ts'
+import { parseItems } from '../../core/dialects/responses/parse-input-items.ts'
 import type { InputItem, ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
 import type { StoredResponse } from '../../core/events/domain-events.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'

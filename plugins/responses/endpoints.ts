@@ -10,8 +10,8 @@ import {
   type TObject,
   user,
 } from '../../core/contract/index.ts'
+import { toInputItems } from '../../core/dialects/responses/build-input-items.ts'
 import { isOpenAiClient, parseResponseKey } from '../../core/dialects/responses/call.ts'
-import { toInputItems } from '../../core/dialects/responses/input-items.ts'
 import { toResponseForm } from '../../core/dialects/responses/response.ts'
 import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
 import type { ResponseForm, StoredResponse } from '../../core/events/domain-events.ts'

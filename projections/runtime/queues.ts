@@ -1,4 +1,5 @@
 import { EventLogUnavailableError } from '../../core/contract/index.ts'
+import { withTimeout } from '../../core/process/timeout.ts'
 
 /**
  * Runs tasks with the same key one after the other. See docs/decisions/event-log.md, "Writers queue per
@@ -44,6 +45,10 @@ interface Waiter {
   readonly resolve: () => void
 }
 
+function createTimeoutError(): EventLogUnavailableError {
+  return new EventLogUnavailableError('new events were not applied in time')
+}
+
 /** Promises that resolve when the projections satisfy a condition. */
 export class ConditionWaiters {
   readonly #waiters = new Set<Waiter>()
@@ -53,20 +58,14 @@ export class ConditionWaiters {
    */
   async wait(condition: () => boolean, timeoutMs?: number): Promise<void> {
     if (condition()) return
-    let timer: NodeJS.Timeout | undefined
     let waiter: Waiter | undefined
+    const applied = new Promise<void>((resolve) => {
+      waiter = { condition, resolve }
+      this.#waiters.add(waiter)
+    })
     try {
-      await new Promise<void>((resolve, reject) => {
-        waiter = { condition, resolve }
-        this.#waiters.add(waiter)
-        if (timeoutMs === undefined) return
-        timer = setTimeout(
-          () => reject(new EventLogUnavailableError('new events were not applied in time')),
-          timeoutMs,
-        )
-      })
+      await (timeoutMs === undefined ? applied : withTimeout(applied, timeoutMs, createTimeoutError))
     } finally {
-      clearTimeout(timer)
       if (waiter) this.#waiters.delete(waiter)
     }
   }

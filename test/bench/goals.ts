@@ -60,9 +60,9 @@ function atMost(figure: string, most: number, value: Value, unit: string): Goal 
   return goal(figure, `≤ ${most} ${unit}`, value, ` ${unit}`, (found) => found <= most)
 }
 
-/** A figure that is told and not judged. */
+/** A figure that is reported without a goal. */
 function open(figure: string, value: Value): Goal {
-  return goal(figure, 'told', value, '', () => undefined)
+  return goal(figure, 'reported', value, '', () => undefined)
 }
 
 function goal(

@@ -74,7 +74,7 @@ function describeSetting({ machine, memory, missing, results }: Run): readonly S
 }
 
 function describeGoals({ goals }: Run): Section {
-  return { title: 'Reached', lines: [], table: tabulateGoals(goals) }
+  return { title: 'Goals', lines: [], table: tabulateGoals(goals) }
 }
 
 function describeCase(result: CaseResult): Section {
@@ -89,12 +89,10 @@ function describeMemory({ startUp, memory }: Run): Section {
           `start to ready on an empty log: ${startUp.readyMs.toFixed(0)} ms, then ${startUp.startedMegabytes.toFixed(0)} MB resident (medians of ${startUp.starts})`,
           ...(startUp.idleMegabytes === undefined
             ? []
-            : [
-                `${startUp.idleMegabytes.toFixed(0)} MB resident at the end of the run, when nobody had asked anything`,
-              ]),
+            : [`${startUp.idleMegabytes.toFixed(0)} MB resident at the end of the run, without any request`]),
         ]
   const rows = Object.entries(memory).map(([name, { now, peak }]) => [name, now.toFixed(0), peak.toFixed(0)])
-  return { title: 'Memory and start', lines, table: [['', 'MB at the end', 'MB at most'], ...rows] }
+  return { title: 'Memory and start', lines, table: [['', 'MB at the end', 'maximum MB'], ...rows] }
 }
 
 function compare(comparisons: readonly Comparison[]): Section {

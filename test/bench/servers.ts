@@ -15,7 +15,7 @@ export const LEGEND: Readonly<Record<ServerName, string>> = {
   'ten rules': 'a user of the same process as (d), with 10 rules that match',
   '5,000 rules': 'another one, with 2,500 routing and 2,500 firewall rules that do not match, 10 that do',
   '2 workers': 'as (d), with two processes',
-  rules: 'the gateway, where rules are made',
+  rules: 'the gateway, where rules are created',
 }
 
 export type Servers = ReadonlyMap<ServerName, BenchGateway>

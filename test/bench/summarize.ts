@@ -19,7 +19,7 @@ export interface CaseResult {
   readonly ratios: Readonly<Record<string, Ratios>>
 }
 
-export interface Ratios {
+interface Ratios {
   /** Requests per second. */
   readonly rate: number
   /** Requests per second of processor time. */

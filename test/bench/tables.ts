@@ -48,7 +48,7 @@ export function tabulateGoals(goals: readonly Goal[]): Table {
     value ?? 'not measured',
     reached === undefined ? '' : reached ? 'reached' : 'NOT reached',
   ])
-  return [['figure', 'reach', 'this run', ''], ...rows]
+  return [['figure', 'goal', 'this run', ''], ...rows]
 }
 
 /** For a terminal: columns in line, the first to the left. */

@@ -19,7 +19,7 @@ export interface Ask {
 }
 
 /** The head of an answer. */
-export interface Head {
+interface Head {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly requestId: string

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { findInspectors } from '../support/heap.ts'
 
 /** A line that somebody has to explain: an error, or nothing that the gateway writes by itself. */
-export interface OddLine {
+interface OddLine {
   readonly requestId: string | undefined
   text: string
   /** Not one of the gateway's own lines of JSON. */

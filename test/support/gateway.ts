@@ -98,17 +98,18 @@ export async function startGateway(
 
 /** Loaded when first needed: tests of processes use this module without the gateway's code. */
 async function loadGateway() {
-  const [gateway, settings, banner, logger] = await Promise.all([
+  const [gateway, settings, banner, demoUser, logger] = await Promise.all([
     import('../../config/gateway/gateway.ts'),
     import('../../config/settings/settings.ts'),
     import('../../config/gateway/banner.ts'),
+    import('../../config/gateway/demo-user.ts'),
     import('../../core/process/logger.ts'),
   ])
   return {
     start: gateway.startGateway,
     readSettings: settings.readSettings,
-    createDemoUser: banner.createDemoUser,
-    formatDemoNotice: banner.formatDemoNotice,
+    createDemoUser: demoUser.createDemoUser,
+    formatDemoNotice: demoUser.formatDemoNotice,
     formatBanner: banner.formatBanner,
     createLogger: logger.createLogger,
   }

@@ -34,7 +34,7 @@ export function ask(said: Partial<ChatRequest> = {}): ChatRequest {
 }
 
 /** Every provider that tests may name; `away` is not configured. */
-export const PROVIDERS: ReadonlySet<string> = new Set(['acme', 'other', 'away'])
+const PROVIDERS: ReadonlySet<string> = new Set(['acme', 'other', 'away'])
 
 /** Sends a request through the rules and on to a route, as the routing plugin does. */
 export async function routeFor(

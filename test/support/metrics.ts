@@ -3,7 +3,7 @@ import { AS_ADMIN, type RunningGateway } from './gateway.ts'
 import { waitUntil } from './wait.ts'
 
 /** One sample of a scrape. */
-export interface Sample {
+interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number

@@ -10,13 +10,9 @@ const SOURCES = SOURCE_FOLDERS.flatMap((folder) => listFiles(folder, '.ts'))
 const TESTS = listFiles('test', '.ts')
 const SETTINGS = ['.yaml', '.yml', '.service', 'Dockerfile'].flatMap((end) => listFiles('config', end))
 
-/** Test data, and tests that are being moved. */
-const MAY_HAVE_LONG_LINES = ['test/fixtures/', 'test/gateway/']
-
 describe('the source', () => {
   it(`has lines of at most ${MAX_COLUMNS} columns`, () => {
     const long = [...SOURCES, ...TESTS, ...SETTINGS]
-      .filter((file) => !MAY_HAVE_LONG_LINES.some((folder) => file.startsWith(folder)))
       .flatMap((file) =>
         readSource(file)
           .split('\n')

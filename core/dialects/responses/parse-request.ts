@@ -7,7 +7,7 @@ import {
   type Tool,
 } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
-import { parseItems } from './parse-items.ts'
+import { parseItems } from './parse-input-items.ts'
 import {
   type FlatTool,
   type ResponsesBody,

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type SseEvent } from '../../../core/contract/index.ts'
 import { openaiFormat } from '../openai/format.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
-import { checkAnthropicFields } from './checks.ts'
 import { toAnthropicBody, toAnthropicStream } from './reply.ts'
 import { parseAnthropicRequest } from './request.ts'
+import { checkAnthropicFields } from './validate-request.ts'
 
 const MODELS = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-sonnet-4-6']
 

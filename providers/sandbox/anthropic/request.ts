@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { asObject, asObjects, asString } from '../../shared/fields.ts'
 import type { ModelRequest, ReplyFormat, ToolDefinition } from '../shared/model-request.ts'
 import { SandboxError } from '../shared/wire-format.ts'
-import { checkAnthropicToolResults, type SandboxMessage } from './checks.ts'
+import { checkAnthropicToolResults, type SandboxMessage } from './validate-request.ts'
 
 /** Parses a message request. Throws a `SandboxError` (400) that names the invalid field. */
 export function parseAnthropicRequest(body: JsonObject): ModelRequest {

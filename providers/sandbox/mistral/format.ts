@@ -2,8 +2,8 @@ import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/cont
 import { openaiFormat } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
 import { type ChatCall, SandboxError, toDataEvent, type WireFormat } from '../shared/wire-format.ts'
-import { checkMistralConversation, checkMistralFields } from './checks.ts'
 import { toMistralBody, toMistralStream } from './reply.ts'
+import { checkMistralConversation, checkMistralFields } from './validate-request.ts'
 
 const MODELS = ['mistral-medium-3.5', 'mistral-small-2603', 'mistral-large-2512', 'codestral-2508']
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
-import { fieldSet } from '../shared/fields.ts'
+import { fieldSet } from '../shared/unknown-fields.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { toOpenAiBody, toOpenAiStream } from './reply.ts'
 import { parseOpenAiRequest } from './request.ts'

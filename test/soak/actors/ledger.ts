@@ -1,7 +1,7 @@
 import type { Got } from '../client.ts'
 
 /** A change that a user or an administrator asked for. */
-export interface LedgerEntry {
+interface LedgerEntry {
   /** Undefined where no answer came, so that nobody knows whether it was made. */
   readonly requestId: string | undefined
   /** The events that it leads to, in order, as the audit names them: `routing created`. */

@@ -4,7 +4,7 @@ import { mustBe, mustEqual } from '../expect.ts'
 import type { Person } from '../people.ts'
 import type { Actor } from './actor.ts'
 
-export const LIMIT = 20
+const LIMIT = 20
 
 /** Between two bursts: more than the minute of the limit, so that every burst begins a new one. */
 const EVERY_MS = 62_000

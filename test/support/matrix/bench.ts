@@ -12,7 +12,7 @@ export interface Bench {
 }
 
 /** What the table shows: the ability is there, or a request for it is refused with a clear 400. */
-export type Cell = 'yes' | '400'
+type Cell = 'yes' | '400'
 
 /**
  * One ability. It throws where the provider does not have it; texts that ask for a fault hold the provider's

@@ -9,6 +9,7 @@ import { GatewayError } from '../../../../core/contract/index.ts'
 import { createBodyReader } from '../../../../core/http/read-body.ts'
 import { type Listener, listen } from '../../../../core/http/server/listen.ts'
 import { openSocket, readToEnd } from '../../../support/raw-http.ts'
+import { waitUntil } from '../../../support/wait.ts'
 
 const LIMIT = 200_000
 
@@ -129,7 +130,7 @@ describe('reading a request body', () => {
       await setImmediate()
       socket.destroy()
       await readToEnd(socket)
-      while (lastError === undefined) await setImmediate()
+      await waitUntil(() => lastError !== undefined)
       expect(lastError).to.be.instanceOf(GatewayError)
     })
   }

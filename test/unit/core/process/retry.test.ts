@@ -84,21 +84,26 @@ describe('retry', () => {
     expect(await rejection).to.equal(reason)
   })
 
-  it("rejects with the signal's reason during an attempt, without another attempt", async () => {
+  it('lets an attempt in flight succeed when the signal aborts', async () => {
+    const controller = new AbortController()
+    const run = async () => {
+      controller.abort(new Error('stopping'))
+      return 7
+    }
+    expect(await retry(run, { backoff: fixedBackoff([0]), signal: controller.signal })).to.equal(7)
+  })
+
+  it("rejects with the signal's reason after a failed attempt, without another attempt", async () => {
     const controller = new AbortController()
     const reason = new Error('stopping')
     let attempts = 0
-    const rejection = rejectionOf(
-      retry(
-        () => {
-          attempts++
-          return new Promise(() => undefined)
-        },
-        { backoff: fixedBackoff([0]), signal: controller.signal },
-      ),
-    )
-    controller.abort(reason)
-    expect(await rejection).to.equal(reason)
+    const run = async () => {
+      attempts++
+      controller.abort(reason)
+      throw new Error('first')
+    }
+    const options = { backoff: fixedBackoff([0]), signal: controller.signal }
+    expect(await rejectionOf(retry(run, options))).to.equal(reason)
     expect(attempts).to.equal(1)
   })
 
@@ -123,5 +128,14 @@ describe('retryWhileUnavailable', () => {
     for (const error of [new EventLogUnavailableError('disk full', { diskFull: true }), new Error('bug')]) {
       expect(await rejectionOf(retryWhileUnavailable(failingWith(error), logger, signal))).to.equal(error)
     }
+  })
+
+  it("rejects with the signal's reason during an attempt", async () => {
+    const controller = new AbortController()
+    const reason = new Error('stopping')
+    const never = () => new Promise(() => undefined)
+    const rejection = rejectionOf(retryWhileUnavailable(never, logger, controller.signal))
+    controller.abort(reason)
+    expect(await rejection).to.equal(reason)
   })
 })

@@ -137,18 +137,4 @@ describe('a set of patterns', () => {
     expect(await searchInRegexWorker(sources, ['three'])).to.deep.equal([])
     expect(await searchInRegexWorker(['(broken'], ['x'])).to.equal(undefined)
   })
-
-  it('searches a long text for a thousand patterns without blocking the event loop', async () => {
-    const set = await compilePatternSet(Array.from({ length: 1000 }, (_, n) => `foo${n}.*bar`))
-    const text = Array.from({ length: 6000 }, (_, n) => `foo${n % 1000} lorem ipsum`).join(' ')
-    let longest = 0
-    let last = performance.now()
-    const timer = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
-    }, 1)
-    expect((await set.find([text]))?.length).to.equal(0)
-    clearInterval(timer)
-    expect(longest).to.be.below(100)
-  })
 })

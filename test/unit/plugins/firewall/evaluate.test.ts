@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { ChatRequest, FirewallRule } from '../../../../core/contract/index.ts'
 import { createPatternBudget } from '../../../../core/pcre/budget.ts'
@@ -127,25 +126,6 @@ describe('evaluating the firewall', () => {
     )
     expect(String(text).endsWith('lorem ipsum [redacted]')).to.equal(true)
     expect(overruns).to.deep.equal([])
-  })
-
-  it('does not block the event loop with a mask that would expand a prompt to a gigabyte', async () => {
-    const long = 'a'.repeat(100_000)
-    let last = performance.now()
-    let longest = 0
-    const pulse = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
-    }, 5)
-    const { text, overruns } = await evaluate(
-      [{ type: 'regex', pattern: '.', replacement: 'x'.repeat(10_000) }],
-      long,
-    )
-    await setTimeout(10)
-    clearInterval(pulse)
-    expect(longest).to.be.below(500)
-    expect(text).to.equal(long)
-    expect(overruns).to.deep.equal(['.'])
   })
 
   it('runs RE2 patterns without any budget left', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
-import type { PrimaryMethods, WorkerMethods } from '../../../../config/cluster/messages.ts'
 import { connectToPrimary } from '../../../../config/cluster/primary-connection.ts'
+import type { PrimaryMethods, WorkerMethods } from '../../../../config/cluster/rpc-methods.ts'
 import { createRpcPeer } from '../../../../core/process/rpc.ts'
 import { createMemoryCounter, type RequestCounter } from '../../../../plugins/rate-limit/counter.ts'
 import { formatDuration } from '../../../../plugins/rate-limit/plugin.ts'

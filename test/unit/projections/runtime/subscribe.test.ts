@@ -6,6 +6,7 @@ import {
   type RecordedEvent,
 } from '../../../../core/contract/event-log.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
+import { waitUntil } from '../../../support/wait.ts'
 
 type Step = RecordedEvent | 'caught-up' | 'end' | Error
 
@@ -100,9 +101,9 @@ describe('subscribeProjections', () => {
     await subscription.caughtUp
     expect(subscription.state()).to.equal('following')
     log.add(unavailable)
-    await waitFor(() => subscription.state() === 'away')
+    await waitUntil(() => subscription.state() === 'away')
     log.add('caught-up')
-    await waitFor(() => subscription.state() === 'following')
+    await waitUntil(() => subscription.state() === 'following')
   })
 
   it('counts received and skipped events', async () => {
@@ -212,11 +213,6 @@ function event(position: number): RecordedEvent {
 /** The event with another time. */
 function at(record: RecordedEvent, time: string): RecordedEvent {
   return { ...record, metadata: { ...record.metadata, time } }
-}
-
-/** Checks the condition in every turn of the event loop. */
-async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
 
 function nextTurn(): Promise<string> {

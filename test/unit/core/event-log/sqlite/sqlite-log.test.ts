@@ -137,27 +137,22 @@ describe('the SQLite log', () => {
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1)
     })
 
-    it('delivers events of another process promptly', async () => {
+    it('delivers events of another process', async () => {
       const log = await open()
       const leaving = new AbortController()
       const items = log.subscribe(0, leaving.signal)[Symbol.asyncIterator]()
       await items.next()
       const { child, lines } = await startProcess('append-on-demand.ts', directory)
 
-      const delays: number[] = []
       for (let n = 0; n < 15; n++) {
         child.stdin?.write(`line ${n}\n`)
         const { data } = (await items.next()).value as RecordedEvent
-        delays.push(Date.now() - Number(data.at))
         expect(data.line).to.equal(`line ${n}`)
       }
       leaving.abort()
       child.stdin?.end()
       await once(child, 'exit')
       lines.close()
-
-      const median = delays.sort((a, b) => a - b)[7]
-      expect(median).to.be.lessThan(100)
     })
 
     it('lets an idle process exit without closing the log', async () => {

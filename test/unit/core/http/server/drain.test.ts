@@ -53,7 +53,7 @@ describe('draining a server', () => {
     const startedAt = performance.now()
     const drained = listener.stop(10_000, 200)
     await once(socket, 'close')
-    expect(performance.now() - startedAt).to.be.within(190, 3000)
+    expect(performance.now() - startedAt).to.be.at.least(190)
     await drained
   })
 

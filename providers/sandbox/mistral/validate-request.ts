@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
-import { fieldSet, findUnknownField } from '../shared/fields.ts'
+import { fieldSet, findUnknownField } from '../shared/unknown-fields.ts'
 import { SandboxError } from '../shared/wire-format.ts'
 
 // From Mistral's SDK of October 2026.

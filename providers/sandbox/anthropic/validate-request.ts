@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../core/contract/index.ts'
 import { asObjects } from '../../shared/fields.ts'
-import { fieldSet, findUnknownField } from '../shared/fields.ts'
+import { fieldSet, findUnknownField } from '../shared/unknown-fields.ts'
 import { SandboxError } from '../shared/wire-format.ts'
 
 // From the API reference of November 2026.
