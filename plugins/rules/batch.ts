@@ -6,7 +6,6 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
-import { AnyObject } from '../../core/dialects/schema-types.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { prefixErrors } from './endpoints.ts'
@@ -15,18 +14,16 @@ import type { CreateRuleCommands, RuleChange, RuleCommands } from './rule-comman
 /** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
-const OPERATIONS = ['create', 'update', 'delete'] as const
-
 const id = Type.Integer({ minimum: 1 })
 
 const operation = StrictObject(
   {
     kind: StringEnum(RULE_KINDS),
-    op: StringEnum(OPERATIONS),
+    op: StringEnum(['create', 'update', 'delete']),
     id: Type.Optional(id),
     /** The expected revision of the rule, like `If-Match`. */
     revision: Type.Optional(id),
-    data: Type.Optional(AnyObject),
+    data: Type.Optional(Type.Unsafe<JsonObject>({ type: 'object' })),
   },
   {
     allOf: [
@@ -37,7 +34,7 @@ const operation = StrictObject(
   },
 )
 
-function requireFor(op: (typeof OPERATIONS)[number], required: readonly string[]): JsonObject {
+function requireFor(op: string, required: readonly string[]): JsonObject {
   return {
     if: { properties: { op: { const: op } } },
     // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword

@@ -1,5 +1,5 @@
 /** One line of a scrape. */
-interface Sample {
+export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number

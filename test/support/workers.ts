@@ -86,7 +86,7 @@ export async function connectToEach(
 }
 
 /** The number of the worker that served a request. */
-async function workerOf(gateway: RunningGateway, requestId: string): Promise<number> {
+export async function workerOf(gateway: RunningGateway, requestId: string): Promise<number> {
   for (let times = 1; ; times++) {
     const line = (await logged(gateway, 'request', times)).find((entry) => entry.requestId === requestId)
     if (line) return Number(line.worker)
