@@ -3,7 +3,6 @@ import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
-import { requireAdminKey } from '../../plugins/auth/authenticate.ts'
 import { createAuth } from '../../plugins/auth/plugin.ts'
 import { createDecorate } from '../../plugins/decorate/plugin.ts'
 import { createDispatch } from '../../plugins/dispatch/plugin.ts'
@@ -59,14 +58,12 @@ export function createBuiltInPlugins(
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
     isUsable: breakers.isUsable,
   }
-  const adminGuard = settings.admin_key ? requireAdminKey(settings.admin_key, authFailures) : undefined
   const ownMetricsAddress = metricsAddress(settings)
   const plugins = [
     createAuth({
       accounts,
       commands: state.accountCommands,
       authFailures,
-      adminGuard,
     }),
     createRateLimit(settings.rate_limits, {
       redisUrl: settings.redis_url ?? undefined,
@@ -74,19 +71,27 @@ export function createBuiltInPlugins(
     }),
     createPlan(),
     createTrace(cluster?.records),
-    createFirewall({ rules, ids, writer, history, createCommands: ruleCommands.firewall }),
+    createFirewall({
+      rules,
+      ids,
+      writer,
+      history,
+      kind: kinds.firewall,
+      createCommands: ruleCommands.firewall,
+    }),
     createRouting({
       rules,
       ids,
       writer,
       history,
+      kind: kinds.routing,
       createCommands: ruleCommands.routing,
       routingCatalog,
       providers: providers.known,
     }),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(),
-    createRules(ruleCommands, { rules, ids, writer }),
+    createRules(kinds, ruleCommands, { rules, ids, writer }),
     createResponses(log, settings.responses.retention_days),
     createModels(routingCatalog),
     createAudit({
@@ -103,14 +108,12 @@ export function createBuiltInPlugins(
       live: subscription,
       health: breakers,
       providers: providers.known,
-      adminGuard,
       // In a cluster, the primary serves the separate metrics address.
       exposedAt: cluster && ownMetricsAddress ? 'none' : (ownMetricsAddress ?? 'main'),
       sharedPage: cluster?.metricsPage,
     }),
     createOpenApi({
       version: readVersion(),
-      fields: { routing: kinds.routing.fields, firewall: kinds.firewall.fields },
       direct: { host: settings.host, port: settings.route_port },
     }),
   ]

@@ -6,6 +6,7 @@ import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
 import { listen } from '../../core/http/server/listen.ts'
+import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
@@ -80,19 +81,23 @@ export async function startGateway(
       broadcastPosition: peer?.broadcastPosition,
     })
     opened.push(state)
-    const { openProviders, createBuiltInPlugins, createApp, createRouteApp } = await loading
+    const { openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } = await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
     const operators = createOperatorRegistry()
     const authFailures = openAuthFailureLimiter(settings, metrics, logger)
     opened.push(authFailures)
     const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, peer)
+    const authenticateOperator = settings.admin_key
+      ? requireAdminKey(settings.admin_key, authFailures)
+      : undefined
     const { log, subscription, writer } = state
     const host = {
       log,
       logger,
       operators,
       metrics,
+      hasOperators: authenticateOperator !== undefined,
       openEvents: (plugins: readonly Plugin[]) =>
         openPluginEventStores(plugins, { log, subscription, writer, logger, retry }),
     }
@@ -105,6 +110,7 @@ export async function startGateway(
       snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
       cors: settings.cors,
+      authenticateOperator,
       logger,
       whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.subscription.state,
@@ -117,7 +123,10 @@ export async function startGateway(
       metrics: () => metrics.getMetricsAsJSON(),
     })
     await peer?.takePorts()
-    const serverOptions = buildServerOptions(settings, logger)
+    const serverOptions = {
+      ...buildServerOptions(settings, logger),
+      exposesHeaders: hasThirdPartyMiddleware(pipeline.steps),
+    }
     const main = await listen(createApp(parts), settings.host, settings.port, serverOptions)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
     const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
@@ -147,12 +156,13 @@ export async function startGateway(
 
 /** Imports most of the code while the threads of the event log start. */
 async function importServingModules() {
-  const [providers, plugins, app] = await Promise.all([
+  const [providers, plugins, operators, app] = await Promise.all([
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
-    import('../../core/http/app.ts'),
+    import('../../plugins/auth/authenticate.ts'),
+    import('../../core/pipeline/app.ts'),
   ])
-  return { ...providers, ...plugins, ...app }
+  return { ...providers, ...plugins, ...operators, ...app }
 }
 
 async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts'
+import type { JsonObject, MaybePromise } from './json.ts'
 
 /**
  * The canonical request: the body of OpenAI's chat completions API. Dialects parse client requests into it,
@@ -93,16 +93,35 @@ export interface ToolStart {
   readonly extra_content?: JsonObject
 }
 
+/** Key of the native record of a reply event. Only the core and the adapters in this repository use it. */
+export const NATIVE: unique symbol = Symbol('native')
+
 /**
- * One record of a provider's reply: a stream event or a complete body. Providers that use the canonical
- * format also set `native`, so clients of that format receive every field the provider sent.
+ * One record of a reply: a stream event or a complete body. Events are immutable; `withParts` returns a
+ * changed one. A reply that no plugin changes is passed on to clients of the same format as the provider sent
+ * it, including fields that `parts` does not describe.
  */
-export interface ReplyEvent {
+export class ReplyEvent {
   readonly parts: readonly ReplyPart[]
-  /** The parsed record, in the canonical format. */
-  readonly native?: JsonObject
-  /** The JSON text that `native` was parsed from. */
-  readonly source?: string
+  declare readonly [NATIVE]?: NativeRecord
+
+  /** `native` is the provider's record, for providers whose format is the canonical one (OpenAI's chat). */
+  constructor(parts: readonly ReplyPart[], native?: NativeRecord) {
+    this.parts = parts
+    if (native !== undefined) this[NATIVE] = native
+  }
+
+  /** Returns an event with other parts. Drops the provider's own record, so that clients get the parts. */
+  withParts(parts: readonly ReplyPart[]): ReplyEvent {
+    return new ReplyEvent(parts)
+  }
+}
+
+/** A provider's record in the canonical format. */
+export interface NativeRecord {
+  readonly record: JsonObject
+  /** The JSON text that `record` was parsed from. */
+  readonly source?: string | undefined
   /** The template that `source` shares with other records of the stream. */
   readonly pattern?: RecordPattern | undefined
 }
@@ -121,10 +140,22 @@ export interface RecordPattern {
 }
 
 /**
- * A provider's reply. A stream yields the events that arrived together as one batch. It is consumed at the
- * client's pace (backpressure) and throws a `GatewayError` if the provider fails after the stream has
- * started.
+ * A reply of a provider, or of a plugin that answers itself. A stream yields the events that arrived
+ * together as one batch. It is consumed at the client's pace (backpressure) and throws a `GatewayError` if
+ * the provider fails after the stream has started.
  */
 export type Reply =
   | { readonly type: 'whole'; readonly event: ReplyEvent }
   | { readonly type: 'stream'; readonly batches: AsyncIterable<readonly ReplyEvent[]> }
+
+/**
+ * Transforms the events of one reply, in order. A whole reply is one event. The provider's usage, finish
+ * reason and errors are recorded before transforms see them. A transform that throws ends the reply with an
+ * error; nothing that it has held back is sent.
+ */
+export interface ReplyTransform {
+  /** Returns the events to send in place of an event: none holds it back or drops it. */
+  transform(event: ReplyEvent): MaybePromise<readonly ReplyEvent[]>
+  /** Called after the last event. Returns the events that were held back. */
+  flush?(): MaybePromise<readonly ReplyEvent[]>
+}

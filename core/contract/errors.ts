@@ -1,57 +1,106 @@
 import type { JsonObject } from './json.ts'
 
-/**
- * Every error code of the gateway, with its HTTP status and its `type` on the wire. `failover`: another
- * target may be tried. Messages say what to do and never contain secrets or internal details.
- */
-const TABLE = {
-  malformed_request: { status: 400, type: 'invalid_request_error' },
-  malformed_body: { status: 400, type: 'invalid_request_error' },
-  invalid_value: { status: 400, type: 'invalid_request_error' },
-  missing_parameter: { status: 400, type: 'invalid_request_error' },
-  unsupported_parameter: { status: 400, type: 'invalid_request_error' },
-  // Thrown by plugins, with their own status.
-  refused: { status: 400, type: 'invalid_request_error' },
-  invalid_rule: { status: 400, type: 'invalid_request_error' },
-  invalid_api_key: { status: 401, type: 'authentication_error' },
-  plan_required: { status: 403, type: 'authorization_error' },
-  firewall_blocked: { status: 403, type: 'firewall_error' },
-  not_found: { status: 404, type: 'not_found_error' },
-  model_not_found: { status: 404, type: 'invalid_request_error' },
-  method_not_allowed: { status: 405, type: 'invalid_request_error' },
-  request_timeout: { status: 408, type: 'invalid_request_error' },
-  conflict: { status: 409, type: 'conflict_error' },
-  revision_mismatch: { status: 412, type: 'conflict_error' },
-  body_too_large: { status: 413, type: 'invalid_request_error' },
-  validation_failed: { status: 422, type: 'validation_error' },
-  headers_too_large: { status: 431, type: 'invalid_request_error' },
-  rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
-  rate_limit_unavailable: { status: 503, type: 'service_unavailable_error' },
-  internal_error: { status: 500, type: 'api_error' },
-  no_providers_available: { status: 503, type: 'service_unavailable_error' },
-  shutting_down: { status: 503, type: 'service_unavailable_error' },
-  event_log_unavailable: { status: 503, type: 'service_unavailable_error' },
-  event_log_full: { status: 507, type: 'service_unavailable_error' },
-  // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
-  provider_refused: { status: 400, type: 'invalid_request_error' },
-  provider_authentication_error: { status: 502, type: 'api_error' },
-  provider_quota_exceeded: { status: 429, type: 'rate_limit_error', failover: true },
-  provider_rate_limited: { status: 429, type: 'rate_limit_error', failover: true },
-  provider_error: { status: 502, type: 'api_error', failover: true },
-  provider_unreachable: { status: 502, type: 'api_error', failover: true },
-  model_unavailable: { status: 503, type: 'service_unavailable_error', failover: true },
-  provider_timeout: { status: 504, type: 'api_error', failover: true },
-} as const
-
-export type ErrorCode = keyof typeof TABLE
-
-interface ErrorRow {
+/** An error code, with the HTTP status and the `type` of its errors. */
+export interface ErrorDefinition {
   readonly status: number
+  /** `type` on the wire. */
   readonly type: string
-  readonly failover?: boolean
+  /** When the error occurs, as one sentence, for the documentation. */
+  readonly description: string
+  /** Another target may be tried. */
+  readonly failover?: true
 }
 
-const ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = TABLE
+function define(status: number, type: string, description: string): ErrorDefinition {
+  return { status, type, description }
+}
+
+const invalid = (status: number, description: string) => define(status, 'invalid_request_error', description)
+const failed = (status: number, description: string) => define(status, 'api_error', description)
+const unavailable = (status: number, description: string) =>
+  define(status, 'service_unavailable_error', description)
+
+/** Every error code of the gateway itself. Plugins can add codes (`PluginParts.errorCodes`). */
+export const ERROR_CODES = {
+  malformed_request: invalid(400, 'The request is not valid HTTP.'),
+  malformed_body: invalid(400, 'The body is not a JSON object.'),
+  invalid_value: invalid(400, 'A field, parameter or header is unknown or invalid.'),
+  missing_parameter: invalid(400, 'A required field or parameter is missing.'),
+  unsupported_parameter: invalid(400, 'The gateway or the model does not support a parameter.'),
+  refused: invalid(400, 'A plugin refused the request, with a status of its own.'),
+  invalid_rule: invalid(
+    400,
+    'A required field of a rule is missing, or a field of a firewall rule is invalid.',
+  ),
+  invalid_api_key: define(401, 'authentication_error', 'The key is missing, unknown or revoked.'),
+  plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
+  firewall_blocked: define(403, 'firewall_error', 'A firewall rule blocked the request.'),
+  not_found: define(
+    404,
+    'not_found_error',
+    'The path or the object does not exist, or belongs to another user.',
+  ),
+  model_not_found: invalid(404, 'The model is not known.'),
+  method_not_allowed: invalid(405, 'The path exists with the methods listed in the header allow.'),
+  request_timeout: invalid(408, 'The request was not received completely in time.'),
+  conflict: define(
+    409,
+    'conflict_error',
+    'The state of the object does not allow the request, or too many changes happen at once.',
+  ),
+  revision_mismatch: define(412, 'conflict_error', 'If-Match names a revision that is not current.'),
+  body_too_large: invalid(413, 'The body is larger than the limit of the gateway.'),
+  unsupported_media_type: invalid(415, 'The Content-Encoding of the body is not supported.'),
+  expectation_failed: invalid(417, 'The header expect has a value other than 100-continue.'),
+  validation_error: define(
+    422,
+    'validation_error',
+    'Fields of a routing rule are invalid; all of them are listed under errors.',
+  ),
+  headers_too_large: invalid(431, 'The headers are too large or too many.'),
+  rate_limit_exceeded: define(
+    429,
+    'rate_limit_error',
+    'Too many requests, or too many invalid keys from this address.',
+  ),
+  rate_limit_unavailable: unavailable(503, 'Requests cannot be counted at the moment.'),
+  internal_error: failed(500, 'The gateway failed. Report it with the x-request-id.'),
+  no_providers_available: unavailable(503, 'No available provider can serve the request.'),
+  event_log_unavailable: unavailable(
+    503,
+    'The event log is unavailable; the message says whether anything was changed.',
+  ),
+  event_log_full: unavailable(507, 'The event log has no disk space left.'),
+  // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
+  provider_refused: invalid(400, 'The provider refused the request.'),
+  provider_authentication_error: failed(502, 'The provider refused the key of the gateway.'),
+  provider_quota_exceeded: {
+    ...define(429, 'rate_limit_error', "The gateway's quota at the provider is used up."),
+    failover: true,
+  },
+  provider_rate_limited: {
+    ...define(429, 'rate_limit_error', 'The provider limits the rate of requests.'),
+    failover: true,
+  },
+  provider_error: { ...failed(502, 'The provider failed.'), failover: true },
+  provider_unreachable: { ...failed(502, 'The provider could not be reached.'), failover: true },
+  model_unavailable: {
+    ...unavailable(503, 'The model has been failing and is temporarily unavailable.'),
+    failover: true,
+  },
+  provider_timeout: { ...failed(504, 'The provider did not respond in time.'), failover: true },
+} satisfies Readonly<Record<string, ErrorDefinition>>
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+/** An error with a code that a plugin declares in `errorCodes`. */
+export interface CustomError extends ErrorDetails {
+  readonly code: string
+  readonly status: number
+  /** `type` on the wire; default `invalid_request_error`. */
+  readonly type?: string
+  readonly message: string
+}
 
 export interface ErrorDetails {
   /** HTTP status; that of the error code if undefined. */
@@ -83,22 +132,29 @@ export class GatewayError extends Error {
     return error instanceof Error && GATEWAY_ERROR in error
   }
 
-  readonly code: ErrorCode
+  /** An `ErrorCode`, or a code of a plugin. */
+  readonly code: string
+  readonly status: number
+  readonly type: string
   readonly details: ErrorDetails
 
-  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(redactApiKeys(message), { cause: details.cause })
+  constructor(error: CustomError)
+  constructor(code: ErrorCode, message: string, details?: ErrorDetails)
+  constructor(error: CustomError | ErrorCode, message = '', details: ErrorDetails = {}) {
+    const custom = typeof error === 'string' ? toCustomError(error, message, details) : error
+    const { code, status, type = 'invalid_request_error', message: text, ...rest } = custom
+    super(redactApiKeys(text), { cause: rest.cause })
     this.name = 'GatewayError'
     this.code = code
-    this.details = details
+    this.status = status
+    this.type = type
+    this.details = rest
   }
 
-  get status(): number {
-    return this.details.status ?? ERRORS[this.code].status
-  }
-
-  get type(): string {
-    return ERRORS[this.code].type
+  /** Returns the same error with another message. */
+  withMessage(message: string): GatewayError {
+    const { code, status, type, details } = this
+    return new GatewayError({ ...details, code, status, type, message })
   }
 
   get wireCode(): string {
@@ -107,8 +163,24 @@ export class GatewayError extends Error {
 
   /** True if another target may be tried. */
   get mayFailOver(): boolean {
-    return ERRORS[this.code].failover ?? false
+    return builtInCode(this.code)?.failover ?? false
   }
+}
+
+function builtInCode(code: string): ErrorDefinition | undefined {
+  return Object.hasOwn(ERROR_CODES, code) ? ERROR_CODES[code as ErrorCode] : undefined
+}
+
+function toCustomError(code: string, message: string, details: ErrorDetails): CustomError {
+  const definition = builtInCode(code)
+  if (definition !== undefined) {
+    const { status, type } = definition
+    return { ...details, code, status: details.status ?? status, type, message }
+  }
+  throw new TypeError(
+    `"${code}" is not an error code of the gateway. ` +
+      'For a code of your own, pass { code, status, type, message } and declare it in errorCodes.',
+  )
 }
 
 const API_KEY = /\btr_[0-9A-Za-z]{43}\b/g

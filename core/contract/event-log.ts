@@ -3,6 +3,13 @@ import type { JsonObject } from './json.ts'
 /** Position of an event in the log: a positive, increasing integer with gaps. 0 is before the first event. */
 export type Position = number
 
+/** The author of a change, and the request that caused it, if any. */
+export interface Author {
+  /** A key id, `admin`, `cli` or `system`. */
+  readonly actor: string
+  readonly requestId?: string
+}
+
 /** Metadata stored with an event. */
 export interface EventMetadata {
   /** The author of the change: a key id, `admin`, `cli` or `system`. */

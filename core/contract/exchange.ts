@@ -1,13 +1,15 @@
-import type { ChatRequest, Reply, Usage } from './chat.ts'
-import type { ErrorCode, GatewayError } from './errors.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { DefaultState } from 'koa'
+import type { ChatRequest, FinishReason, Reply, Usage } from './chat.ts'
+import type { GatewayError } from './errors.ts'
 import type { Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 import type { Model, Target } from './provider.ts'
 import type { Mode, RuleSet } from './rules.ts'
 
 /**
- * One inference request on its way through the plugin chain. Each plugin reads the results of earlier ones
- * and adds its own.
+ * One inference request, once its body is read. Plugins read what earlier ones set and add their own. In the
+ * phase `decide`, no provider has been called yet.
  */
 export interface Exchange {
   /** `req_…`; also the `x-request-id` header. */
@@ -15,6 +17,10 @@ export interface Exchange {
   readonly account: Account
   /** The client's connection. Every wait must end when the client disconnects. */
   readonly client: ClientConnection
+  /** The request's HTTP headers; names are lower case. */
+  readonly headers: IncomingHttpHeaders
+  /** Koa's `ctx.state`: a place for data that plugins keep per request. */
+  readonly state: DefaultState
   /** `performance.now()` when the request arrived. */
   readonly startedAt: number
   /** The user's rules when the request arrived; `plan` clears them if the user's plan includes no rules. */
@@ -25,24 +31,39 @@ export interface Exchange {
   request: ChatRequest
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
-  /** Set by `dispatch`: the target that replied. */
-  target?: Target
-  /** Set by `dispatch`. */
-  reply?: Reply
-  /** Set by `decorate`: extension fields of the response. */
-  decoration?: Decoration
   /** Models preferred by the caller, best first. They are tried before automatic routing. */
   readonly preferences: readonly string[]
   /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */
   readonly defaulted: readonly string[]
-  /** Token usage; undefined until the provider reports it. */
-  usage?: Usage
-  /** Why the stream failed after it had started. */
-  error?: GatewayError
+  /** Added to `metadata.warnings` of the response. */
   readonly warnings: Warning[]
+  /** Added to `metadata.rule_trace` of the response, if the caller wants it. */
   readonly trace: RuleTraceEntry[]
+}
+
+/** The exchange in the phase `reply`: decided, and about to be answered by a provider or a plugin. */
+export interface ReplyingExchange extends Exchange {
+  /** The target that replied. Set by `dispatch`; plugins that reply themselves may set it. */
+  target?: Target
+  /** The provider calls so far. */
   readonly attempts: Attempt[]
 }
+
+/** The exchange from the phase `inspect` on: the reply has started. */
+export interface RepliedExchange extends ReplyingExchange {
+  readonly reply: Reply
+  /** Set by `decorate`: extension fields of the response. */
+  decoration?: Decoration
+  /** Token usage; undefined until the provider reports it. Includes what plugins change or drop. */
+  readonly usage?: Usage
+  /** Why the model stopped; undefined until the provider reports it. */
+  readonly finishReason?: FinishReason
+  /** Why the reply failed after it had started. */
+  readonly error?: GatewayError
+}
+
+/** An exchange after its response has ended. Fields are missing if the request failed before their phase. */
+export type EndedExchange = ReplyingExchange & Partial<RepliedExchange>
 
 export interface Route {
   readonly mode: Mode
@@ -78,7 +99,7 @@ export interface RuleTraceEntry {
 export interface Attempt {
   readonly target: Target
   /** `ok`, the error code, or `cancelled` if the client disconnected. */
-  readonly outcome: 'ok' | 'cancelled' | ErrorCode
+  readonly outcome: string
   /** `performance.now()` when the request was sent. */
   readonly startedAt: number
   /** Milliseconds until the complete reply, the first events of a stream, or the error. */
@@ -86,13 +107,13 @@ export interface Attempt {
 }
 
 /**
- * Extension fields of a response (docs/api.md, "Metadata and warnings"). `first` is added to the first record
- * of a stream, `last()` to its last record or to a complete response.
+ * Extension fields of a response (docs/api.md, "Metadata and warnings"). `first()` is added to the first
+ * record of a stream, `last()` to its last record or to a complete response.
  */
 export interface Decoration {
   /** Pairs of header name and value. */
   readonly headers: readonly (readonly [string, string])[]
-  readonly first: JsonObject
+  first(): JsonObject
   last(): JsonObject
 }
 

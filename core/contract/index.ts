@@ -2,12 +2,35 @@
 
 /** For metrics of plugins: `new Counter({ …, registers: [host.metrics] })`. */
 export { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-export type * from './chat.ts'
-export type * from './context.ts'
-export { type ErrorCode, type ErrorDetails, GatewayError } from './errors.ts'
+export type {
+  ChatRequest,
+  ContentPart,
+  FinishReason,
+  Message,
+  NativeRecord,
+  RecordPattern,
+  Reply,
+  ReplyPart,
+  ReplyTransform,
+  Tool,
+  ToolCall,
+  ToolStart,
+  Usage,
+} from './chat.ts'
+export { ReplyEvent } from './chat.ts'
+export {
+  type CustomError,
+  ERROR_CODES,
+  type ErrorCode,
+  type ErrorDefinition,
+  type ErrorDetails,
+  GatewayError,
+} from './errors.ts'
 export * from './event-log.ts'
 export * from './exchange.ts'
+export * from './http.ts'
 export * from './json.ts'
 export * from './plugin.ts'
 export type * from './provider.ts'
+export { createTextTransform, type TextReplacement } from './reply-text.ts'
 export * from './rules.ts'

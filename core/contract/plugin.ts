@@ -1,28 +1,40 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import type { ChatRequest } from './chat.ts'
-import type { Dialect, GatewayMiddleware, GatewayRouter, RequestObserver } from './context.ts'
-import type { GatewayError } from './errors.ts'
-import type { Appended, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
-import type { Account, Exchange, Warning } from './exchange.ts'
-import type { JsonObject } from './json.ts'
+import type { ChatRequest, Reply, ReplyTransform } from './chat.ts'
+import type { ErrorDefinition } from './errors.ts'
+import type { Appended, Author, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
+import type {
+  Account,
+  EndedExchange,
+  Exchange,
+  RepliedExchange,
+  ReplyingExchange,
+  Warning,
+} from './exchange.ts'
+import type {
+  Admission,
+  Dialect,
+  Endpoint,
+  EndpointDescription,
+  GatewayMiddleware,
+  RequestObserver,
+} from './http.ts'
+import type { JsonObject, MaybePromise } from './json.ts'
 import type { Mode } from './rules.ts'
 
 /** Version of the plugin API (`Plugin`, `PluginParts`, `Host`). Incremented by breaking changes. */
-export const CONTRACT_VERSION = 1
+export const CONTRACT_VERSION = 2
 
 /** The default export of a plugin module. Plugins run in the order in which the settings list them. */
 export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
   /** Unique among the listed plugins. */
   readonly name: string
-  /** The `CONTRACT_VERSION` that the plugin was written for; default 1. */
+  /** The `CONTRACT_VERSION` that the plugin was written for: 2. Default 1, which is no longer supported. */
   readonly contract?: number
-  /** Plugins that must be listed before this one. */
+  /** Plugins that must be listed, before this one. */
   readonly after?: readonly string[]
-  /** Requests that the middleware runs for; default `inference`. */
-  readonly applies?: 'inference' | 'management' | 'all'
-  /** `headers`: the middleware may run before the body is read. Default `request`. */
-  readonly needs?: 'headers' | 'request'
+  /** Plugins that must be listed after this one, if they are listed. */
+  readonly before?: readonly string[]
   /** JSON schema of the options, whose defaults apply; if undefined, the plugin takes no options. */
   readonly options?: JsonObject
   /** The plugin's own event types, and the state built from them. */
@@ -31,34 +43,53 @@ export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
   setup(options: JsonObject, host: Host<State, Event>): PluginParts | Promise<PluginParts>
 }
 
-/** The result of `Plugin.setup`. All parts are optional. */
+/**
+ * The result of `Plugin.setup`. All parts are optional. An inference request passes the phases `admit`,
+ * `decide`, `reply` and `inspect`; in each phase the plugins run in the order in which they are listed.
+ */
 export interface PluginParts {
-  readonly middleware?: GatewayMiddleware
   /**
-   * Changes or rejects an inference request before it is sent to a provider. Must have no effect except on
-   * the exchange, because simulations call it, too. Runs before the plugin's middleware. Throw a
-   * `GatewayError` to reject the request.
+   * Admits a request before its body is read; throw a `GatewayError` to reject it. Runs for inference
+   * endpoints and for endpoints of authenticated callers.
    */
-  decide?(exchange: Exchange): void | Promise<void>
-  /** Inference endpoints by path. `POST` to a path runs the `inference` chain with this dialect. */
+  admit?(request: Admission): MaybePromise<void>
+  /**
+   * Changes or rejects an inference request before it is answered. Must have no effect except on the
+   * exchange, because simulations call it, too. Throw a `GatewayError` to reject the request.
+   */
+  decide?(exchange: Exchange): MaybePromise<void>
+  /**
+   * Answers an inference request, or calls `next` for the reply of the plugins listed later; `dispatch`,
+   * which calls the provider, must be the last of them. Call `next` at most once.
+   */
+  reply?(exchange: ReplyingExchange, next: () => Promise<Reply>): MaybePromise<Reply>
+  /**
+   * Called when the reply has started, before anything is sent to the client. Returns a transform that every
+   * event of the reply passes, whole or streamed; undefined to leave the reply as it is.
+   */
+  inspect?(exchange: RepliedExchange): ReplyTransform | undefined
+  /**
+   * Called if an inference request fails after its body was parsed and before its reply is sent. The error
+   * response waits for it. `error` is usually a `GatewayError`.
+   */
+  rejected?(exchange: EndedExchange, error: unknown): MaybePromise<void>
+  /**
+   * Plain Koa middleware, such as a published package. Runs with the `admit` functions, in the listed order;
+   * after `await next()` it sees the response: headers, and the body as an object or a `Readable`.
+   */
+  readonly middleware?: GatewayMiddleware
+  /** Inference endpoints by path, each for `POST` requests in the format of its dialect. */
   readonly dialects?: Readonly<Record<string, Dialect>>
-  /** Adds endpoints for authenticated users. The `management` chain runs before them. */
-  routes?(router: GatewayRouter): void
-  /** Adds endpoints without authentication: no chain runs before them, the plugin must check the caller. */
-  publicRoutes?(router: GatewayRouter): void
+  /** `admit` of all plugins runs before endpoints for users. */
+  readonly endpoints?: readonly Endpoint[]
+  /** Error codes of the plugin's own: `new GatewayError({ code, status, type, message })`. */
+  readonly errorCodes?: Readonly<Record<string, ErrorDefinition>>
   /** Additional keys of `match_json` in routing rules. */
   readonly conditions?: readonly Condition[]
   /** Additional keys of `action_json` in routing rules. */
   readonly actions?: readonly Action[]
-  /** OpenAPI 3.1 path items by path, for `/openapi.json`. */
-  readonly openapi?: JsonObject
-  /**
-   * Called for every request on every listener when its response has ended, including requests that no chain
-   * saw.
-   */
-  readonly observeRequest?: RequestObserver
-  /** Builds the error body of the plugin's routes; default: the general envelope. */
-  errorBody?(error: GatewayError): JsonObject
+  /** Called for every request on every listener when its response has ended, including rejected requests. */
+  readonly observe?: RequestObserver
   /** Called at shutdown, in reverse order of the plugins. */
   close?(): Promise<void>
 }
@@ -73,11 +104,17 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
   readonly operators: OperatorRegistry
   /** Runs `decide` of all plugins in order. Complete when all plugins are set up. */
   decide(exchange: Exchange): Promise<void>
-  /** Returns the OpenAPI path items of all plugins. Complete when all plugins are set up. */
-  openapi(): readonly JsonObject[]
+  /** Returns all served endpoints and error codes. Complete when all plugins are set up. */
+  api(): ApiDescription
   readonly logger: Logger
   /** Registry of the metrics at `/metrics`. Label values must come from bounded sets. */
   readonly metrics: Registry
+}
+
+/** Everything that the gateway and its plugins serve. */
+export interface ApiDescription {
+  readonly endpoints: readonly EndpointDescription[]
+  readonly errorCodes: Readonly<Record<string, ErrorDefinition>>
 }
 
 /** Conditions and actions of routing rules, by name. */
@@ -137,13 +174,6 @@ export interface Action extends Operator {
   readonly combine: 'first' | 'all'
   /** Changes the draft. `value` is the stored value. */
   apply(value: unknown, draft: RoutingDraft): void
-}
-
-/** The author of a change, and the request that caused it, if any. */
-export interface Author {
-  /** A key id, `admin`, `cli` or `system`. */
-  readonly actor: string
-  readonly requestId?: string
 }
 
 /**

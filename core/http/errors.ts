@@ -1,49 +1,124 @@
 import type Koa from 'koa'
 import type { Logger } from 'pino'
 import {
+  type ErrorStyle,
   EventLogUnavailableError,
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
   type JsonObject,
+  Nullable,
+  type TProperties,
+  type TSchema,
+  Type,
 } from '../contract/index.ts'
-import { startStreaming } from './sse-body.ts'
 
-type ErrorBody = NonNullable<GatewayContext['errorBody']>
-
-/** Builds the general error envelope (docs/api.md, "Errors"). */
-export function errorEnvelope(error: GatewayError): JsonObject {
-  const { message, type, status } = error
-  const { errors, retryAfter } = error.details
-  const optional = { ...(errors && { errors }), ...(retryAfter !== undefined && { retry_after: retryAfter }) }
-  return { error: { message, type, http_status: status, ...optional } }
+/** Builds the body of an error response (docs/api.md, "Errors"). */
+export function formatError(error: GatewayError, style: ErrorStyle = 'general'): JsonObject {
+  const { message, type, status, wireCode: code } = error
+  const { param, meta, errors, retryAfter } = error.details
+  const retry = retryAfter !== undefined && { retry_after: retryAfter }
+  const extra = { ...(meta && { meta }), ...retry }
+  if (MESSAGE_ONLY[style]?.includes(status)) return { error: { message } }
+  if (style === 'openai')
+    return { error: { message, type, param: param ?? null, code, http_status: status, ...extra } }
+  if (style === 'route') return { error: { type, message, code, ...(param && { param }), ...extra } }
+  return {
+    error: {
+      message,
+      type,
+      http_status: status,
+      ...(param && { param }),
+      ...(errors && { errors }),
+      ...retry,
+    },
+  }
 }
 
-/** Creates middleware that sets the body format for errors thrown by later middleware. */
-export function setErrorBody(errorBody: ErrorBody): GatewayMiddleware {
-  return (ctx, next) => {
-    ctx.errorBody = errorBody
-    return next()
-  }
+/** The statuses whose errors have a message and nothing else, as the interface shows them. */
+const MESSAGE_ONLY: Readonly<Partial<Record<ErrorStyle, readonly number[]>>> = {
+  'routing-rules': [400],
+  'firewall-rules': [400, 403],
+}
+
+const message = Type.String({ description: 'What happened, and what to do.' })
+const type = Type.String({ description: 'The class of the error.' })
+const http_status = Type.Integer({ description: 'The HTTP status of the response.' })
+const param = Type.String({
+  description: 'Path of the invalid field or parameter, such as messages[0].role.',
+})
+const code = Type.String({
+  description:
+    "The error code (header x-error-code), or the provider's own code for a request that it refused.",
+})
+const retry_after = Type.Optional(Type.Integer({ description: 'Seconds to wait before a retry.' }))
+const meta = Type.Optional(
+  Type.Object(
+    { rule_id: Type.Optional(Type.Integer({ description: 'The firewall rule that blocked the request.' })) },
+    { description: 'Details for programs.' },
+  ),
+)
+
+const MessageError = errorSchema('MessageError', { message })
+
+const SCHEMAS = {
+  general: errorSchema('ApiError', {
+    message,
+    type,
+    http_status,
+    param: Type.Optional(param),
+    errors: Type.Optional(
+      Type.Record(Type.String(), Type.Array(Type.String()), {
+        description: 'Issues by field, as sentences.',
+      }),
+    ),
+    retry_after,
+  }),
+  openai: errorSchema('OpenAiError', {
+    message,
+    type,
+    param: Nullable(param),
+    code,
+    http_status,
+    meta,
+    retry_after,
+  }),
+  route: errorSchema('RouteError', { type, message, code, param: Type.Optional(param), meta, retry_after }),
+}
+
+function errorSchema(name: string, properties: TProperties) {
+  const error = Type.Object(properties, { description: 'What went wrong.' })
+  return Type.Object({ error }, { $id: name, description: 'The body of an error response.' })
+}
+
+/** Returns the schema of the error bodies that `formatError` builds for a status. */
+export function errorBodySchema(status: number, style: ErrorStyle = 'general'): TSchema {
+  if (MESSAGE_ONLY[style]?.includes(status)) return MessageError
+  return style === 'openai' || style === 'route' ? SCHEMAS[style] : SCHEMAS.general
 }
 
 /**
  * Creates middleware that turns errors thrown by later middleware into error responses. Calls `onHandled` for
- * every request once the middleware chain has ended, whether it failed or not.
+ * every request once the middleware chain has ended, whether it failed or not. `x-error-code` is one of
+ * `errorCodes`: a code that no plugin has declared is sent as `refused`.
  */
-export function handleErrors(logger: Logger, onHandled: (ctx: GatewayContext) => void): GatewayMiddleware {
+export function handleErrors(
+  logger: Logger,
+  errorCodes: Readonly<Record<string, unknown>>,
+  onHandled: (ctx: GatewayContext) => void,
+): GatewayMiddleware {
   return async (ctx, next) => {
     try {
       await next()
-      startStreaming(ctx)
     } catch (thrown) {
       if (ctx.client.isAborted) return
       const error = toGatewayError(thrown)
       if (error.status >= 500) logger.error({ err: thrown, requestId: ctx.requestId }, error.message)
       for (const [name, value] of Object.entries(error.details.headers ?? {})) ctx.set(name, value)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
+      ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
       ctx.status = error.status
-      ctx.body = (ctx.errorBody ?? errorEnvelope)(error)
+      ctx.body = formatError(error, ctx.errorStyle)
     } finally {
       onHandled(ctx)
     }

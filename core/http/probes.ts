@@ -1,6 +1,6 @@
-import type { GatewayRouter } from '../contract/index.ts'
+import { type Endpoint, type EndpointDescription, endpoint, publicAccess, Type } from '../contract/index.ts'
 
-interface Readiness {
+export interface Readiness {
   /** Returns why the process must not receive traffic; undefined if it may. */
   readonly whyNotReady: () => string | undefined
   /**
@@ -10,19 +10,73 @@ interface Readiness {
   readonly logState: () => string
 }
 
+const common = { method: 'GET', access: publicAccess, tags: ['operation'] } as const
+
+const event_log = Type.String({ description: 'State of the subscription to the event log.' })
+
+const LIVENESS = {
+  ...common,
+  path: '/healthz',
+  operationId: 'checkHealth',
+  summary: 'Responds as long as the process runs.',
+  responses: {
+    200: {
+      description: 'The process runs.',
+      body: Type.Object(
+        { status: Type.Literal('ok', { description: 'Always ok.' }) },
+        { $id: 'Health', description: 'Liveness of the process.' },
+      ),
+    },
+  },
+} satisfies EndpointDescription
+
+const READINESS = {
+  ...common,
+  path: '/readyz',
+  operationId: 'checkReadiness',
+  summary: 'Reports whether this node can serve traffic.',
+  responses: {
+    200: {
+      description: 'The node can serve traffic.',
+      body: Type.Object(
+        { status: Type.Literal('ready', { description: 'Always ready.' }), event_log },
+        { $id: 'Readiness', description: 'Readiness of the node.' },
+      ),
+    },
+    503: {
+      description: 'The node must not receive traffic.',
+      body: Type.Object(
+        {
+          status: Type.Literal('not ready', { description: 'Always not ready.' }),
+          reason: Type.String({ description: 'Why the node must not receive traffic.' }),
+          event_log,
+        },
+        { $id: 'Unreadiness', description: 'Why the node cannot serve traffic.' },
+      ),
+    },
+  },
+} satisfies EndpointDescription
+
+/** The descriptions of the probes. */
+export const PROBES: readonly EndpointDescription[] = [LIVENESS, READINESS]
+
 /**
- * Adds `/healthz` (liveness: always 200) and `/readyz` (readiness: 503 with the reason if the process must
- * not receive traffic). See docs/decisions/event-log.md, "A node stays ready while the event log is
- * unavailable".
+ * Creates `/healthz` (liveness: always 200) and `/readyz` (readiness: 503 with the reason if the process must
+ * not receive traffic), which every listener for clients serves. See docs/decisions/event-log.md, "A node
+ * stays ready while the event log is unavailable".
  */
-export function addProbeRoutes(router: GatewayRouter, { whyNotReady, logState }: Readiness): void {
-  router.get('/healthz', async (ctx) => {
-    ctx.body = { status: 'ok' }
-  })
-  router.get('/readyz', async (ctx) => {
-    const reason = whyNotReady()
-    const status = reason === undefined ? { status: 'ready' } : { status: 'not ready', reason }
-    ctx.status = reason === undefined ? 200 : 503
-    ctx.body = { ...status, event_log: logState() }
-  })
+export function createProbes({ whyNotReady, logState }: Readiness): readonly Endpoint[] {
+  return [
+    endpoint({ ...LIVENESS, handle: () => ({ status: 200, body: { status: 'ok' } }) }),
+    endpoint({
+      ...READINESS,
+      handle() {
+        const reason = whyNotReady()
+        const event_log = logState()
+        return reason === undefined
+          ? { status: 200, body: { status: 'ready', event_log } }
+          : { status: 503, body: { status: 'not ready', reason, event_log } }
+      },
+    }),
+  ]
 }

@@ -30,9 +30,8 @@ export function createBodyReader(limit: number) {
     })
 }
 
-/** Returns the body as an object; throws 400 if it is anything else. */
-export function jsonBody(ctx: GatewayContext): JsonObject {
-  const body: unknown = ctx.request.body
+/** Returns the body as an object; throws 400 if it is anything else, or missing. */
+export function requireJsonObject(body: unknown): JsonObject {
   if (!isJsonObject(body)) throw new GatewayError('malformed_body', 'The request body must be a JSON object.')
   return body
 }

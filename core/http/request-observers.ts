@@ -32,7 +32,7 @@ function toEndedRequest(ctx: GatewayContext): EndedRequest {
     id: ctx.requestId,
     method: ctx.method,
     path: ctx.path,
-    endpoint: ctx.endpoint ?? matchedPattern(ctx),
+    endpoint: ctx.endpoint,
     status: ctx.status,
     isAborted: ctx.client.isAborted,
     startedAt: ctx.startedAt,
@@ -40,18 +40,6 @@ function toEndedRequest(ctx: GatewayContext): EndedRequest {
     account,
     exchange,
   }
-}
-
-interface MatchedRoute {
-  readonly path: string | RegExp
-  readonly methods: readonly string[]
-}
-
-/** Returns the pattern of the route that served the request; undefined if no route did. */
-function matchedPattern(ctx: GatewayContext): string | undefined {
-  // Set by @koa/router, but missing from Koa's types.
-  const { matched = [] } = ctx as { matched?: readonly MatchedRoute[] }
-  return matched.find(({ methods }) => methods.includes(ctx.method))?.path.toString()
 }
 
 /** Creates an observer that logs one line per request: caller, outcome and duration, no prompt or reply. */

@@ -1,14 +1,14 @@
 import type { Plugin } from '../contract/index.ts'
 
 interface OrderedPlugin {
-  readonly plugin: Pick<Plugin, 'name' | 'after'>
+  readonly plugin: Pick<Plugin, 'name' | 'after' | 'before'>
   /** The plugin's name in error messages. */
   readonly title: string
 }
 
 /**
- * Throws if a plugin is listed twice, or not after the plugins in its `after`. See docs/decisions/plugins.md,
- * "A plugin without a valid place stops the start".
+ * Throws if a plugin is listed twice, or out of order: see `after` and `before` of plugins, and
+ * docs/decisions/plugins.md, "A plugin without a valid place stops the start".
  */
 export function checkPluginOrder(list: readonly OrderedPlugin[]): void {
   const [issue] = findOrderIssues(list)
@@ -30,6 +30,11 @@ export function findOrderIssues(list: readonly OrderedPlugin[], isComplete = tru
       if (requiredIndex === -1 && isComplete)
         issues.push(`${title} requires "${required}", which is not listed. List "${required}" before it.`)
       if (requiredIndex > index) issues.push(`${title} must be listed after "${required}". Move it down.`)
+    }
+    for (const later of plugin.before ?? []) {
+      const laterIndex = names.indexOf(later)
+      if (laterIndex !== -1 && laterIndex < index)
+        issues.push(`${title} must be listed before "${later}". Move it up.`)
     }
   }
   return issues

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
 import path, { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { isJsonObject, type JsonObject, type Plugin } from '../contract/index.ts'
+import { isJsonObject, type JsonObject, type Plugin, type PluginParts } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { parsePlugin } from './parse-plugin.ts'
 
@@ -11,6 +11,15 @@ export interface PluginEntry {
   /** Name of a built-in plugin, name of an npm package, or path of a file. */
   readonly use: string
   readonly options: JsonObject
+}
+
+/** A plugin that is set up, with the result of its `setup`. */
+export interface PluginStep {
+  readonly plugin: Plugin
+  readonly parts: PluginParts
+  readonly isBuiltIn: boolean
+  /** The plugin's name in error messages. */
+  readonly title: string
 }
 
 /**

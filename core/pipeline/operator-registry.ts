@@ -11,6 +11,7 @@ export interface MutableOperatorRegistry extends OperatorRegistry {
 export function createOperatorRegistry(): MutableOperatorRegistry {
   const conditions = new Map<string, Condition>()
   const actions = new Map<string, Action>()
+  const owners = new Map<string, string>()
 
   function define<Operator extends { readonly name: string }>(
     operators: Map<string, Operator>,
@@ -18,9 +19,12 @@ export function createOperatorRegistry(): MutableOperatorRegistry {
     title: string,
     operator: Operator,
   ): void {
-    if (operators.has(operator.name)) {
-      throw new Error(`${title} defines the ${kind} "${operator.name}", which is already defined. Rename it.`)
+    const owner = owners.get(`${kind} ${operator.name}`)
+    if (owner !== undefined) {
+      const clash = `${title} defines the ${kind} "${operator.name}", which ${owner} already defines.`
+      throw new Error(`${clash} Rename it.`)
     }
+    owners.set(`${kind} ${operator.name}`, title)
     operators.set(operator.name, operator)
   }
 

@@ -23,16 +23,24 @@ export function parsePluginParts(parts: unknown): PluginParts {
     checkOperatorSchema('action', action)
     checkFunction(`apply of the action "${action.name}"`, action.apply)
   }
+  for (const endpoint of parts.endpoints ?? []) {
+    const title = `${endpoint.method} ${endpoint.path}`
+    checkFunction(`handle of ${title}`, endpoint.handle)
+    const { params = {}, query = {}, body } = endpoint
+    for (const [name, schema] of Object.entries({ ...params, ...query, ...(body && { body }) }))
+      checkSchema(`the schema of ${name} of ${title}`, schema)
+  }
   return parts
 }
 
 const FUNCTIONS = [
-  'middleware',
+  'admit',
   'decide',
-  'routes',
-  'publicRoutes',
-  'observeRequest',
-  'errorBody',
+  'reply',
+  'inspect',
+  'rejected',
+  'middleware',
+  'observe',
   'close',
 ] as const
 
@@ -43,6 +51,44 @@ const operatorSchema = {
     name: { type: 'string', minLength: 1 },
     description: { type: 'string', minLength: 1 },
     schema: { type: 'object' },
+  },
+}
+
+const endpointSchema = {
+  type: 'object',
+  required: ['method', 'path', 'access', 'operationId', 'summary', 'tags', 'responses'],
+  properties: {
+    method: { enum: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] },
+    path: { type: 'string', pattern: '^/' },
+    access: {
+      type: 'object',
+      required: ['type'],
+      properties: { type: { enum: ['public', 'user', 'operator'] } },
+    },
+    operationId: { type: 'string', pattern: '^[A-Za-z]\\w*$' },
+    summary: { type: 'string', minLength: 1 },
+    tags: { type: 'array', items: { type: 'string' } },
+    responses: {
+      type: 'object',
+      minProperties: 1,
+      propertyNames: { pattern: '^[1-5]\\d\\d$' },
+      additionalProperties: {
+        type: 'object',
+        required: ['description'],
+        properties: { description: { type: 'string' } },
+      },
+    },
+    errorStyle: { enum: ['general', 'openai'] },
+  },
+}
+
+const errorSchema = {
+  type: 'object',
+  required: ['status', 'type', 'description'],
+  properties: {
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    type: { type: 'string', minLength: 1 },
+    description: { type: 'string', minLength: 1 },
   },
 }
 
@@ -62,7 +108,8 @@ const partsValidator = lazy(() =>
           properties: { ...operatorSchema.properties, combine: { enum: ['first', 'all'] } },
         },
       },
-      openapi: { type: 'object' },
+      endpoints: { type: 'array', items: endpointSchema },
+      errorCodes: { type: 'object', additionalProperties: errorSchema },
     },
   }),
 )
@@ -75,14 +122,13 @@ function checkOperatorSchema(
   kind: 'condition' | 'action',
   { name, schema }: { readonly name: string; readonly schema: JsonObject },
 ): void {
+  checkSchema(`the schema of its ${kind} "${name}"`, schema)
+}
+
+function checkSchema(title: string, schema: JsonObject): void {
   try {
     compileUntrustedValidator(schema)
   } catch (cause) {
-    throw new Error(
-      `the schema of its ${kind} "${name}" is not a valid JSON schema: ${errorSummary(cause)}`,
-      {
-        cause,
-      },
-    )
+    throw new Error(`${title} is not a valid JSON schema: ${errorSummary(cause)}`, { cause })
   }
 }

@@ -54,7 +54,8 @@ function checkContract(title: string, contract: unknown = 1): void {
   throw new Error(
     `${title} requires version ${JSON.stringify(contract)} of the plugin contract; ` +
       `this is version ${CONTRACT_VERSION}. ` +
-      `Install a version of the plugin for contract ${CONTRACT_VERSION}, or another version of Signalbox.`,
+      `Install a version of the plugin for contract ${CONTRACT_VERSION}, or update it: ` +
+      'see docs/plugins.md, "Moving from contract 1".',
   )
 }
 
@@ -67,8 +68,7 @@ const pluginValidator = lazy(() =>
       name: {},
       contract: {},
       after: { type: 'array', items: { type: 'string' } },
-      applies: { enum: ['inference', 'management', 'all'] },
-      needs: { enum: ['headers', 'request'] },
+      before: { type: 'array', items: { type: 'string' } },
       options: { type: 'object' },
       events: {
         type: 'object',
@@ -99,14 +99,14 @@ function isFunction(value: unknown): value is AnyFunction {
 
 /**
  * Wraps plain Koa middleware as a plugin. A function with two parameters is the middleware; any other
- * function takes the options and returns it. The middleware runs for all requests, and may be listed before
- * the body is read.
+ * function takes the options and returns it.
  */
 function wrapKoaMiddleware(use: string, exported: AnyFunction): Plugin {
-  const plugin = { name: use, applies: 'all', needs: 'headers' } as const
-  if (exported.length === 2) return { ...plugin, setup: () => ({ middleware: toMiddleware(exported) }) }
+  if (exported.length === 2)
+    return { name: use, contract: CONTRACT_VERSION, setup: () => ({ middleware: toMiddleware(exported) }) }
   return {
-    ...plugin,
+    name: use,
+    contract: CONTRACT_VERSION,
     options: { type: 'object' },
     async setup(options: JsonObject) {
       const middleware = await exported(options)

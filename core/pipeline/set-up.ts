@@ -2,17 +2,12 @@ import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../con
 import { errorSummary } from '../util/error-message.ts'
 import { compileOptionsValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { checkPluginOrder } from './check-order.ts'
-import { loadPlugin, type PluginEntry } from './load.ts'
+import { loadPlugin, type PluginEntry, type PluginStep } from './load.ts'
+import { createMetricOwners } from './metric-owners.ts'
 import type { MutableOperatorRegistry } from './operator-registry.ts'
 import { pluginTitle } from './parse-plugin.ts'
 import { parsePluginParts } from './parse-plugin-parts.ts'
-
-/** A plugin that is set up, with the result of its `setup`. */
-export interface PluginStep {
-  readonly plugin: Plugin
-  readonly parts: PluginParts
-  readonly isBuiltIn: boolean
-}
+import { collectErrorCodes, describeApi } from './served-endpoints.ts'
 
 interface Pipeline {
   /** In the listed order. */
@@ -25,8 +20,10 @@ interface Pipeline {
  * Services that all plugins share, and a function that opens the event stores of the plugins that declare
  * events.
  */
-type HostServices = Omit<Host, 'decide' | 'openapi' | 'events' | 'operators'> & {
+type HostServices = Omit<Host, 'decide' | 'api' | 'events' | 'operators'> & {
   readonly operators: MutableOperatorRegistry
+  /** Whether endpoints for operators are served. */
+  readonly hasOperators: boolean
   openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
 }
 
@@ -38,7 +35,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  { openEvents, ...services }: HostServices,
+  { openEvents, hasOperators, ...services }: HostServices,
 ): Promise<Pipeline> {
   const list: ListedPlugin[] = []
   for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
@@ -47,24 +44,29 @@ export async function setUpPlugins(
   const events = await openEvents(list.map(({ plugin }) => plugin))
 
   const steps: PluginStep[] = []
+  const metricOwners = createMetricOwners(services.metrics)
+  metricOwners.claim('the gateway')
   const host = {
     ...services,
     async decide(exchange) {
       for (const { parts } of steps) await parts.decide?.(exchange)
     },
-    openapi: () => steps.map(({ parts }) => parts.openapi ?? {}),
+    api: () => describeApi(steps, hasOperators),
   } satisfies Omit<Host, 'events'>
   const close = async () => {
     for (const { parts } of steps.toReversed()) await parts.close?.()
   }
   try {
     for (const loaded of parsed) {
-      const { plugin, isBuiltIn } = loaded
+      const { plugin, isBuiltIn, title } = loaded
       const ownEvents = events.get(plugin.name) ?? createMissingEvents(plugin.name)
-      const parts = await setUp(loaded, { ...host, events: ownEvents })
-      steps.push({ plugin, parts, isBuiltIn })
-      services.operators.add(loaded.title, parts)
+      const metrics = isBuiltIn ? services.metrics : metricOwners.viewFor(title)
+      const parts = await setUp(loaded, { ...host, metrics, events: ownEvents })
+      metricOwners.claim(title)
+      steps.push({ plugin, parts, isBuiltIn, title })
+      services.operators.add(title, parts)
     }
+    collectErrorCodes(steps)
   } catch (error) {
     await close()
     throw error

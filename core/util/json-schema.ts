@@ -1,12 +1,18 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { GatewayError, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
 import { lazy } from './lazy.ts'
+import { toValidationSchema } from './validation-schema.ts'
 
 /** `verbose` adds the failed schema to errors, for their wording. */
 const OPTIONS = { allowUnionTypes: true, verbose: true }
 
 /** Built-in schemas are known to be valid, and checking them would take as long as compiling them. */
-const firstErrorAjv = new Ajv({ ...OPTIONS, validateSchema: false })
+const firstErrorAjv = new Ajv({
+  ...OPTIONS,
+  validateSchema: false,
+  // Documentation only: the types and ranges of these values are checked.
+  formats: { int32: true, int64: true, double: true, 'date-time': true, uri: true },
+})
 const allErrorsAjv = new Ajv({ ...OPTIONS, validateSchema: false, allErrors: true })
 const untrustedAjv = lazy(() => new Ajv({ ...OPTIONS, allErrors: true }))
 const optionsAjv = lazy(
@@ -24,7 +30,7 @@ export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
  * schema.
  */
 export function compileUntrustedValidator<T>(schema: JsonObject): ValidateFunction<T> {
-  return untrustedAjv().compile<T>(schema)
+  return untrustedAjv().compile<T>(toValidationSchema(schema))
 }
 
 /**
@@ -40,7 +46,7 @@ export function compileOptionsValidator(
 
 /** Returns a type guard for a built-in schema. The schema is compiled on first use. */
 export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => value is T {
-  const validate = lazy(() => firstErrorAjv.compile<T>(schema))
+  const validate = lazy(() => firstErrorAjv.compile<T>(toValidationSchema(schema)))
   return (value): value is T => validate()(value)
 }
 
@@ -49,7 +55,7 @@ export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => 
  * `GatewayError` (400) that names the field and the constraint.
  */
 export function compileParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  const validate = firstErrorAjv.compile<Static<Schema>>(schema)
+  const validate = firstErrorAjv.compile<Static<Schema>>(toValidationSchema(schema))
   return (value) => {
     if (validate(value)) return value
     throw toGatewayError(validate.errors)

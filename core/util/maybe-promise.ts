@@ -1,5 +1,6 @@
-/** A value or a promise of it. Avoids a microtask on hot paths that rarely wait. */
-export type MaybePromise<Value> = Value | Promise<Value>
+import type { MaybePromise } from '../contract/json.ts'
+
+export type { MaybePromise }
 
 /**
  * Calls `next` with the value: immediately, or when the promise resolves. Waits for every object with a

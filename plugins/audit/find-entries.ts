@@ -1,6 +1,8 @@
-import { type GatewayContext, GatewayError, type JsonObject } from '../../core/contract/index.ts'
+import type { JsonObject, Static, TObject } from '../../core/contract/index.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
-import { AUDIT_SUBJECTS, type AuditEntry } from './audit-entries.ts'
+import type { AuditEntry } from './audit-entries.ts'
+import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
 
 /** The filters and the page of `GET /v1/audit`. */
 interface AuditQuery {
@@ -21,65 +23,22 @@ interface AuditPage {
   readonly next: string | null
 }
 
-const LIMIT = { default: 50, max: 500 }
+type AuditQueryValues = Static<TObject<typeof auditQuery>>
 
-/** Parses the query of `GET /v1/audit`. Throws 400 naming the invalid parameter. */
-export function parseAuditQuery(ctx: GatewayContext): AuditQuery {
-  const { since, until, actor, kind, limit, cursor } = parseQuery(ctx, [
-    'since',
-    'until',
-    'actor',
-    'kind',
-    'limit',
-    'cursor',
-  ])
-  if (kind !== undefined && !(AUDIT_SUBJECTS as readonly string[]).includes(kind)) {
-    throw invalidParameterError('kind', `kind must be one of ${AUDIT_SUBJECTS.join(', ')}.`)
-  }
+/** Parses the points in the log and the cursor. Throws 400 naming the invalid parameter. */
+export function parseAuditQuery(query: AuditQueryValues): AuditQuery {
+  const { since, until, actor, kind, limit = AUDIT_PAGE.default, cursor } = query
   return {
     since: since === undefined ? undefined : parseAsOf(since, 'since'),
     until: until === undefined ? undefined : parseAsOf(until, 'until'),
     actor,
     kind,
-    limit: limit === undefined ? LIMIT.default : parseLimit(limit),
+    limit,
     below: cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor(cursor),
   }
 }
 
 /**
- * Parses a query string. Throws 400 for a repeated parameter, and for an unknown one, which may be a
- * misspelled filter. See docs/decisions/rules.md, "The audit trail is newest first, and unknown filters are
- * errors".
- */
-export function parseQuery<Name extends string>(
-  { query }: GatewayContext,
-  names: readonly Name[],
-): { readonly [name in Name]?: string } {
-  const values: { [name in Name]?: string } = {}
-  for (const [param, value] of Object.entries(query)) {
-    const name = names.find((known) => known === param)
-    if (name === undefined) {
-      const message = `${param} is not a query parameter of this endpoint. Use ${names.join(', ')}.`
-      throw invalidParameterError(param, message)
-    }
-    if (typeof value !== 'string')
-      throw invalidParameterError(param, `${param} must not be given more than once.`)
-    values[name] = value
-  }
-  return values
-}
-
-function parseLimit(text: string): number {
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (limit >= 1 && limit <= LIMIT.max) return limit
-  throw invalidParameterError('limit', `limit must be an integer from 1 to ${LIMIT.max}.`)
-}
-
-/** The 400 for an invalid parameter. */
-export function invalidParameterError(param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param })
-}
-
 /**
  * Returns one page of the entries that match. New entries do not shift pages, because a cursor points to a
  * position. See docs/decisions/rules.md, "The audit trail is newest first, and unknown filters are errors".

@@ -1,30 +1,22 @@
-import { type JsonObject, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { OpenObject } from '../../core/dialects/schema-types.ts'
+import type { JsonObject, Static } from '../../core/contract/index.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { createLazyParser } from '../../core/util/json-schema.ts'
-
-const SIMULATED_ENDPOINTS = ['chat', 'responses', 'route'] as const
+import {
+  type Draft,
+  type DraftsByKind,
+  type SIMULATED_ENDPOINTS,
+  SimulationFields,
+} from './simulation-schemas.ts'
 
 /** The endpoint that the simulated request would be sent to. */
 export type SimulatedEndpoint = (typeof SIMULATED_ENDPOINTS)[number]
 
-const draft = OpenObject({ id: Type.Optional(Type.Integer({ minimum: 1 })) })
-const drafts = Type.Optional(Type.Array(draft, { maxItems: 1000 }))
-const draftsByKind = StrictObject({ routing: drafts, firewall: drafts })
-
 /** A new rule as it would be created. With an `id`, a change to the stored rule with that id. */
-export type RuleDraft = Static<typeof draft>
+export type RuleDraft = Static<typeof Draft>
 
-export type RuleDrafts = Static<typeof draftsByKind>
+export type RuleDrafts = Static<typeof DraftsByKind>
 
-/** The fields of `POST /v1/simulate` besides those of the request. */
-export const simulationSchema = OpenObject({
-  endpoint: Type.Optional(StringEnum(SIMULATED_ENDPOINTS)),
-  as_of: Type.Optional(Type.Unsafe<string | number>({ type: ['string', 'integer'] })),
-  rules: Type.Optional(draftsByKind),
-})
-
-const parseFields = createLazyParser(simulationSchema)
+const parseFields = createLazyParser(SimulationFields)
 
 /** A parsed body of `POST /v1/simulate`. */
 export interface Simulation {

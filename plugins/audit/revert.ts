@@ -1,13 +1,9 @@
 import { type FirewallRule, GatewayError, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
-import {
-  checkRevision,
-  type ExpectedRuleRevision,
-  type RuleChange,
-  type RuleCommands,
-} from '../rules/rule-commands.ts'
+import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
+import { checkRevision, type RuleChange, type RuleCommands } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import type { AuditEntry } from './audit-entries.ts'
-import { invalidParameterError } from './find-entries.ts'
 
 interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
   readonly kind: RuleKind<Rule, Content>
@@ -29,7 +25,7 @@ interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
 export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
   context: RevertContext<Rule, Content>,
   revertedTo: number,
-  expected: ExpectedRuleRevision,
+  expected: ExpectedRevisions,
 ): RuleChange {
   const { kind, commands, userId, ruleId, entries } = context
   // Validated like a new rule: content that was valid then may not be valid any more.

@@ -1,5 +1,5 @@
 import type { Account } from '../../core/contract/index.ts'
-import type { CallerSnapshot } from '../../core/http/inference.ts'
+import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { History } from '../../projections/history.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'

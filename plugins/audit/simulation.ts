@@ -1,27 +1,28 @@
 import {
   type Account,
+  data,
   type EventLog,
   type Exchange,
+  endpoint,
   type FirewallRule,
   GatewayError,
-  type GatewayRouter,
   type Host,
   type JsonObject,
   type Route,
   type RoutingRule,
   type RuleSet,
+  user,
 } from '../../core/contract/index.ts'
 import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
-import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/http/inference.ts'
-import { jsonBody } from '../../core/http/read-body.ts'
+import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/pipeline/inference.ts'
 import { foldUser, toPastRuleSet } from '../../projections/history.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { parseResponsesCall } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
-import { prefixErrors } from '../rules/endpoints.ts'
+import { prefixErrors } from '../rules/rule-commands.ts'
 import { toRecordedError } from '../trace/request-record.ts'
 import {
   parseSimulation,
@@ -31,18 +32,35 @@ import {
   type Simulation,
 } from './parse-simulation.ts'
 import type { AuditServices } from './services.ts'
+import { SimulationRequest, SimulationSchema, simulationExamples } from './simulation-schemas.ts'
 
 /**
  * `POST /v1/simulate`: shows how a request would be handled. Uses the code that decides about real requests,
  * and sends nothing to a provider.
  */
-export function addSimulationRoute(router: GatewayRouter, services: AuditServices, host: Host): void {
+export function createSimulationEndpoint(services: AuditServices, host: Host) {
   const parsers = createRequestParsers(host.log)
-  router.post('/v1/simulate', async (ctx) => {
-    const simulation = parseSimulation(jsonBody(ctx))
-    const caller = await snapshotSimulatedCaller(simulation, ctx.account, services)
-    const exchange = await createExchange(parsers[simulation.endpoint], simulation.request, ctx, caller)
-    ctx.body = { data: showDecision(exchange, await decideExchange(exchange, host)) }
+  return endpoint({
+    method: 'POST',
+    path: '/v1/simulate',
+    access: user(),
+    operationId: 'simulate',
+    summary: 'Simulates an inference request without calling a model.',
+    description: 'The body is that of the simulated endpoint, with the fields endpoint, as_of and rules.',
+    tags: ['audit'],
+    body: SimulationRequest,
+    parseBody: parseSimulation,
+    examples: simulationExamples,
+    responses: { 200: { description: 'What would happen.', body: data(SimulationSchema) } },
+    errors: ['missing_parameter', 'unsupported_parameter', 'invalid_rule', 'not_found', 'validation_error'],
+    async handle({ account, body: simulation, requestId, client, headers }) {
+      const caller = await snapshotSimulatedCaller(simulation, account, services)
+      const context = { account, requestId, client, headers, state: {}, startedAt: performance.now() }
+      const parser = parsers[simulation.endpoint]
+      const exchange = await createExchange(parser, simulation.request, context, caller)
+      const error = await decideExchange(exchange, host)
+      return { status: 200, body: { data: showDecision(exchange, error) } }
+    },
   })
 }
 

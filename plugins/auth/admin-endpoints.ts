@@ -1,81 +1,149 @@
 import {
-  type GatewayContext,
+  data,
+  type Endpoint,
+  endpoint,
   GatewayError,
-  type GatewayMiddleware,
-  type GatewayRouter,
   type JsonObject,
-  Nullable,
-  PLANS,
-  StrictObject,
-  StringEnum,
+  operator,
   Type,
 } from '../../core/contract/index.ts'
-import { jsonBody } from '../../core/http/read-body.ts'
-import { createLazyParser } from '../../core/util/json-schema.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
+import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
+import { keyId, NewKey, UserChange, UserInput, UserSchema, userId } from './schemas.ts'
 import { showKey, showUser } from './show-account.ts'
 
-const plan = StringEnum(PLANS)
+const PAGE = { default: 100, max: 1000 }
 
-/** The body of `POST /admin/users`. */
-export const newUserSchema = StrictObject({ name: Type.String({ minLength: 1, maxLength: 128 }), plan })
+const common = { access: operator('admin'), tags: ['admin'] }
 
-const parseNewUser = createLazyParser(newUserSchema)
+/** Errors of endpoints that append to the event log. */
+const WRITE_ERRORS = ['conflict', 'event_log_full'] as const
 
-/** The body of `PATCH /admin/users/{id}`. */
-export const userChangeSchema = StrictObject(
-  {
-    plan: Type.Optional(plan),
-    requests_per_minute: Type.Optional(Nullable(Type.Integer({ minimum: 1 }))),
-  },
-  { minProperties: 1 },
-)
+/** Creates the `/admin` endpoints for users and keys. */
+export function createAdminEndpoints(accounts: Accounts, commands: AccountCommands): readonly Endpoint[] {
+  function requireUser(id: number): User {
+    const user = accounts.user(id)
+    if (user === undefined) throw userNotFoundError(String(id))
+    return user
+  }
 
-const parseUserChange = createLazyParser(userChangeSchema)
-
-/** Adds the `/admin` endpoints for users and keys. `guard` admits only requests with the admin key. */
-export function addAdminRoutes(
-  router: GatewayRouter,
-  accounts: Accounts,
-  commands: AccountCommands,
-  guard: GatewayMiddleware,
-): void {
-  router.get('/admin/users', guard, async (ctx) => {
-    ctx.body = { data: accounts.users().map(toUserBody) }
-  })
-  router.post('/admin/users', guard, async (ctx) => {
-    const { name, plan } = parseNewUser(jsonBody(ctx))
-    ctx.status = 201
-    ctx.body = { data: toUserBody(await commands.createUser(name, plan, authorOf(ctx))) }
-  })
-  router.patch('/admin/users/:id', guard, async (ctx) => {
-    const { requests_per_minute, ...change } = parseUserChange(jsonBody(ctx))
-    const limit = requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }
-    const user = requireUser(accounts, ctx.params.id)
-    ctx.body = {
-      data: toUserBody(await commands.changeUser(user.id, { ...change, ...limit }, authorOf(ctx))),
-    }
-  })
-  router.post('/admin/users/:id/keys', guard, async (ctx) => {
-    const user = requireUser(accounts, ctx.params.id)
-    ctx.status = 201
-    ctx.body = { data: await commands.issueKey(user.id, authorOf(ctx)) }
-  })
-  router.delete('/admin/keys/:id', guard, async (ctx) => {
-    await commands.revokeKey(ctx.params.id ?? '', authorOf(ctx))
-    ctx.body = { success: true }
-  })
+  return [
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: '/admin/users',
+      operationId: 'listUsers',
+      summary: 'Lists all users, in pages sorted by id.',
+      query: pageQuery(PAGE, 'YWZ0ZXI6Nw'),
+      responses: {
+        200: {
+          description: 'A page of users.',
+          body: Type.Object(
+            {
+              data: Type.Array(UserSchema, { description: 'The users, sorted by id.' }),
+              next_cursor: NextCursor,
+            },
+            { $id: 'UserPage', description: 'A page of users.' },
+          ),
+        },
+      },
+      handle({ query: { limit = PAGE.default, cursor } }) {
+        const after = cursor === undefined ? 0 : decodeCursor(cursor)
+        const users = accounts.users().filter(({ id }) => id > after)
+        const page = users.slice(0, limit)
+        const last = users.length > limit ? page.at(-1) : undefined
+        return {
+          status: 200,
+          body: { data: page.map(toUserBody), next_cursor: last ? encodeCursor(last) : null },
+        }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'POST',
+      path: '/admin/users',
+      operationId: 'createUser',
+      summary: 'Creates a user.',
+      body: UserInput,
+      examples: { paid: { name: 'Ada', plan: 'paid' } },
+      responses: { 201: { description: 'The new user.', body: data(UserSchema) } },
+      errors: WRITE_ERRORS,
+      async handle({ body: { name, plan }, author }) {
+        const user = await commands.createUser(name, plan, author)
+        return { status: 201, body: { data: toUserBody(user) } }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'PATCH',
+      path: '/admin/users/{id}',
+      operationId: 'updateUser',
+      summary: 'Updates the plan or the rate limit of a user.',
+      params: { id: userId },
+      body: UserChange,
+      examples: {
+        plan: { plan: 'free' },
+        limit: { plan: 'paid', requests_per_minute: 120 },
+        unlimited: { requests_per_minute: null },
+      },
+      responses: { 200: { description: 'The user after the change.', body: data(UserSchema) } },
+      errors: WRITE_ERRORS,
+      notFound: userNotFoundError,
+      async handle({ params, body: { requests_per_minute, ...change }, author }) {
+        const limit = requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }
+        const { id } = requireUser(params.id)
+        const user = await commands.changeUser(id, { ...change, ...limit }, author)
+        return { status: 200, body: { data: toUserBody(user) } }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'POST',
+      path: '/admin/users/{id}/keys',
+      operationId: 'issueKey',
+      summary: 'Creates an API key for a user.',
+      description: 'The key is returned only once.',
+      params: { id: userId },
+      responses: { 201: { description: 'The new key.', body: data(NewKey) } },
+      errors: WRITE_ERRORS,
+      notFound: userNotFoundError,
+      async handle({ params, author }) {
+        const key = await commands.issueKey(requireUser(params.id).id, author)
+        return { status: 201, body: { data: key } }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'DELETE',
+      path: '/admin/keys/{id}',
+      operationId: 'revokeKey',
+      summary: 'Revokes an API key.',
+      params: { id: keyId },
+      responses: { 200: { description: 'The key is revoked.', body: Success } },
+      errors: WRITE_ERRORS,
+      async handle({ params, author }) {
+        await commands.revokeKey(params.id, author)
+        return { status: 200, body: { success: true } }
+      },
+    }),
+  ]
 }
 
-function authorOf(ctx: GatewayContext) {
-  return { actor: 'admin', requestId: ctx.requestId }
+function userNotFoundError(id: string): GatewayError {
+  return new GatewayError('not_found', `User ${id} was not found.`)
 }
 
-function requireUser(accounts: Accounts, id: string | undefined): User {
-  const user = accounts.user(Number(id))
-  if (user === undefined) throw new GatewayError('not_found', `User ${id} was not found.`)
-  return user
+/** Cursors are opaque to clients, so that their content may change. */
+function encodeCursor({ id }: User): string {
+  return Buffer.from(`after:${id}`).toString('base64url')
+}
+
+function decodeCursor(cursor: string): number {
+  const id = /^after:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1]
+  if (id !== undefined) return Number(id)
+  throw invalidParameterError('cursor', 'cursor must be the next_cursor of an earlier response.')
 }
 
 function toUserBody(user: User): JsonObject {

@@ -1,17 +1,17 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { GatewayError, type GatewayMiddleware } from '../../core/contract/index.ts'
+import { type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
+import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 
 /**
- * Sets `ctx.account` to the account of the request's API key. Responds with 401 to a missing or invalid key,
+ * Sets `account` of the request to the account of its API key. Responds with 401 to a missing or invalid key,
  * and with 429 to invalid keys from an address over its failure limit. Valid keys are accepted from such an
- * address: they cannot be guessed, and other users may share the address. See docs/decisions/limits.md, "A
- * valid API key is served from an address that guesses; the admin key is not".
+ * address: they cannot be guessed, and other users may share the address.
  */
-export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimiter): GatewayMiddleware {
-  return (ctx, next) => {
-    const key = bearerTokenOf(ctx.headers.authorization)
+export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimiter) {
+  return (request: Admission): MaybePromise<void> => {
+    const key = bearerTokenOf(request.headers.authorization)
     if (key === undefined) {
       throw new GatewayError(
         'invalid_api_key',
@@ -24,10 +24,9 @@ export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimit
         'invalid_api_key',
         'Invalid API key: unknown or revoked. Send a valid key as "Authorization: Bearer <API_KEY>".',
       )
-      return throwResolved(authFailures.recordFailure('api', ctx.req, error))
+      return throwResolved(authFailures.recordFailure('api', request.req, error))
     }
-    ctx.account = account
-    return next()
+    request.account = account
   }
 }
 
@@ -41,10 +40,10 @@ async function throwResolved(error: Promise<GatewayError>): Promise<never> {
  * See docs/decisions/limits.md, "A valid API key is served from an address that guesses; the admin key is
  * not".
  */
-export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): GatewayMiddleware {
+export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): AuthenticateOperator {
   const expectedHash = Buffer.from(hashApiKey(adminKey))
-  return async (ctx, next) => {
-    const key = bearerTokenOf(ctx.headers.authorization)
+  return (request) => {
+    const key = bearerTokenOf(request.headers.authorization)
     if (key === undefined) {
       throw new GatewayError(
         'invalid_api_key',
@@ -56,11 +55,11 @@ export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimit
         'invalid_api_key',
         'Invalid admin key. Send the configured key as "Authorization: Bearer <ADMIN_KEY>".',
       )
-      throw await authFailures.recordFailure('admin', ctx.req, error)
+      return throwResolved(authFailures.recordFailure('admin', request.req, error))
     }
-    const limitError = authFailures.limitErrorFor('admin', ctx.req)
+    const limitError = authFailures.limitErrorFor('admin', request.req)
     if (limitError !== undefined) throw limitError
-    await next()
+    return { actor: 'admin', requestId: request.requestId }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Decoration, Exchange, JsonObject, Plugin } from '../../core/contract/index.ts'
+import type { Decoration, JsonObject, Plugin, RepliedExchange } from '../../core/contract/index.ts'
 
 /**
  * Adds provider, model, mode, latency and warnings to every response
@@ -9,36 +9,40 @@ export function createDecorate(): Plugin {
     name: 'decorate',
     after: ['dispatch'],
     setup: () => ({
-      middleware(ctx, next) {
-        const includesTrace = String(ctx.headers['x-include-trace']).toLowerCase() === 'true'
-        ctx.exchange.decoration = buildDecoration(ctx.exchange, includesTrace)
-        return next()
+      inspect(exchange) {
+        exchange.decoration = buildDecoration(exchange)
+        return undefined
       },
     }),
   }
 }
 
-function buildDecoration(exchange: Exchange, includesTrace: boolean): Decoration {
-  const provider = exchange.target?.provider ?? ''
+/** The provider shown if a plugin answered the request itself. */
+const NO_PROVIDER = 'signalbox'
+
+function buildDecoration(exchange: RepliedExchange): Decoration {
+  const provider = exchange.target?.provider ?? NO_PROVIDER
   const routing_mode = exchange.route?.mode ?? 'balance'
-  const first = {
+  const includesTrace = String(exchange.headers['x-include-trace']).toLowerCase() === 'true'
+  const first = () => ({
     provider,
     routing_mode,
     x_request_id: exchange.id,
     metadata: buildMetadata(exchange, includesTrace),
-  }
+  })
   return {
     headers: [
       ['x-provider', provider],
-      ['x-model', exchange.target?.model ?? ''],
+      ['x-model', exchange.target?.model ?? exchange.request.model ?? ''],
       ['x-routing-mode', routing_mode],
     ],
     first,
-    last: () => ({ ...first, latency_ms: Math.round(performance.now() - exchange.startedAt) }),
+    last: () => ({ ...first(), latency_ms: Math.round(performance.now() - exchange.startedAt) }),
   }
 }
 
-function buildMetadata({ warnings, trace, rulesPosition }: Exchange, includesTrace: boolean): JsonObject {
+function buildMetadata(exchange: RepliedExchange, includesTrace: boolean): JsonObject {
+  const { warnings, trace, rulesPosition } = exchange
   return {
     rules_position: rulesPosition,
     ...(warnings.length > 0 && { warnings }),

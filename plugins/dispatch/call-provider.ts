@@ -1,12 +1,18 @@
-import { type Exchange, GatewayError, type Target } from '../../core/contract/index.ts'
-import { recordUsage } from '../../core/dialects/reply-events.ts'
+import {
+  type EndedExchange,
+  GatewayError,
+  type Reply,
+  type ReplyingExchange,
+  type ReplyPart,
+  type Target,
+} from '../../core/contract/index.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { Provider } from '../../providers/shared/client.ts'
 import type { LatencyTracker } from '../../providers/shared/latency.ts'
 
-/** Sends the request of an exchange to a target and sets its reply. Rejects with a `GatewayError`. */
-export type CallProvider = (exchange: Exchange, target: Target) => Promise<void>
+/** Sends the request of an exchange to a target. Rejects with a `GatewayError`. */
+export type CallProvider = (exchange: ReplyingExchange, target: Target) => Promise<Reply>
 
 export interface DispatchServices {
   readonly providers: ReadonlyMap<string, Provider>
@@ -28,7 +34,6 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     const repliedAt = performance.now()
 
     exchange.target = target
-    exchange.reply = sent.reply
     for (const param of [...omitted, ...sent.omitted]) {
       if (exchange.defaulted.includes(param)) continue
       exchange.warnings.push({
@@ -38,14 +43,20 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     }
     if (sent.reply.type === 'stream') {
       latency.recordFirstEvent(target, repliedAt - sentAt)
+      const ended: EndedExchange = exchange
       exchange.client.onClose(() =>
-        latency.recordRemainder(target, exchange.usage?.output ?? 0, performance.now() - repliedAt),
+        latency.recordRemainder(target, ended.usage?.output ?? 0, performance.now() - repliedAt),
       )
     } else {
-      recordUsage(exchange, sent.reply.event)
-      latency.recordWholeReply(target, exchange.usage?.output ?? 0, repliedAt - sentAt)
+      latency.recordWholeReply(target, outputTokensOf(sent.reply.event.parts), repliedAt - sentAt)
     }
+    return sent.reply
   }
+}
+
+function outputTokensOf(parts: readonly ReplyPart[]): number {
+  const usage = parts.findLast((part) => part.type === 'usage')
+  return usage?.usage.output ?? 0
 }
 
 function findProvider(providers: ReadonlyMap<string, Provider>, id: string): Provider {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Attempt,
-  type Exchange,
   GatewayError,
+  type Reply,
+  type ReplyingExchange,
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
@@ -27,10 +28,10 @@ const MAX_RETRY_DELAY_MS = 2000
  * error for the client if every attempt failed.
  */
 export async function dispatchExchange(
-  exchange: Exchange,
+  exchange: ReplyingExchange,
   route: Route,
   callProvider: CallProvider,
-): Promise<void> {
+): Promise<Reply> {
   const errors: GatewayError[] = []
   const tried: Target[] = []
   for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {
@@ -38,9 +39,9 @@ export async function dispatchExchange(
     const startedAt = performance.now()
     let error: GatewayError
     try {
-      await callProvider(exchange, target)
+      const reply = await callProvider(exchange, target)
       recordAttempt(exchange, target, startedAt, 'ok')
-      return
+      return reply
     } catch (thrown) {
       const unexpected = exchange.client.isAborted ? 'cancelled' : 'internal_error'
       recordAttempt(exchange, target, startedAt, GatewayError.isInstance(thrown) ? thrown.code : unexpected)
@@ -76,7 +77,7 @@ function nextTarget({ isFixed, targets }: Route, tried: readonly Target[]): Targ
 }
 
 function recordAttempt(
-  exchange: Exchange,
+  exchange: ReplyingExchange,
   target: Target,
   startedAt: number,
   outcome: Attempt['outcome'],

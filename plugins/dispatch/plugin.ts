@@ -9,10 +9,10 @@ export function createDispatch(services: DispatchServices): Plugin {
     name: 'dispatch',
     after: ['routing'],
     setup: () => ({
-      middleware({ exchange }, next) {
+      reply(exchange) {
         if (exchange.route === undefined)
           throw new GatewayError('internal_error', 'No plugin has set a route for the request.')
-        return dispatchExchange(exchange, exchange.route, callProvider).then(next)
+        return dispatchExchange(exchange, exchange.route, callProvider)
       },
     }),
   }

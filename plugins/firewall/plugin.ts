@@ -3,11 +3,10 @@ import {
   type Exchange,
   type FirewallRule,
   GatewayError,
-  type JsonObject,
   type Plugin,
   type RuleSet,
 } from '../../core/contract/index.ts'
-import { errorEnvelope } from '../../core/http/errors.ts'
+import type { FirewallContent } from '../../core/events/domain-events.ts'
 import {
   type CompiledCacheOptions,
   compiledCacheOptions,
@@ -15,13 +14,12 @@ import {
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
 import { chain } from '../../core/util/maybe-promise.ts'
-import { firewallPaths } from '../openapi/rules.ts'
-import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
+import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
 import { evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
 
 /** Applies the user's firewall rules before a request goes to a provider; serves `/v1/firewall-rules`. */
-export function createFirewall(services: RuleEndpointServices): Plugin {
+export function createFirewall(services: RuleEndpointServices<FirewallRule, FirewallContent>): Plugin {
   return {
     name: 'firewall',
     after: ['auth', 'plan'],
@@ -61,9 +59,7 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
           chain(getCompiled(exchange.rules), (firewall) =>
             chain(evaluateFirewall(firewall, exchange.request), (outcome) => apply(outcome, exchange)),
           ),
-        routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services),
-        openapi: firewallPaths,
-        errorBody,
+        endpoints: createRuleEndpoints(services),
       }
     },
   }
@@ -72,11 +68,6 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
 function blockedError({ id, name }: FirewallRule): GatewayError {
   const message = `Request blocked by firewall rule "${name}".`
   return new GatewayError('firewall_blocked', message, { meta: { rule_id: id } })
-}
-
-/** On firewall endpoints, 400 and 403 carry only a message (docs/api.md, "Errors"). */
-function errorBody(error: GatewayError): JsonObject {
-  return [400, 403].includes(error.status) ? { error: { message: error.message } } : errorEnvelope(error)
 }
 
 /** Counts patterns that counted as no match, so that operators notice when a firewall rule has no effect. */

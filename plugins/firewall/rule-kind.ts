@@ -18,6 +18,7 @@ import {
   type RuleKind,
   schemaField,
 } from '../rules/rule-kind.ts'
+import { firewallRuleApi } from './schemas.ts'
 
 const FIELDS = [
   nameField,
@@ -41,6 +42,7 @@ function enumField(name: string, values: readonly string[]): RuleField {
 /** Firewall rules: fields, validation and events (docs/api.md, "Firewall rules"). */
 export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
   name: 'firewall',
+  api: firewallRuleApi,
   fields: FIELDS,
   parseNew(body) {
     // The cast is safe: every required field is present, and its value was parsed.
@@ -100,6 +102,8 @@ function parseContent(body: JsonObject, isNew: boolean): JsonObject {
     const issue = issues[name]?.[0]
     if (issue !== undefined) throw new GatewayError('invalid_rule', issue)
   }
+  const [unknownField] = Object.values(issues)
+  if (unknownField?.[0] !== undefined) throw new GatewayError('invalid_rule', unknownField[0])
   return values
 }
 

@@ -8,20 +8,13 @@ import { type Listener, listen } from '../../core/http/server/listen.ts'
  */
 export type MetricsPage = Pick<Registry, 'contentType' | 'metrics'>
 
-/** Sets the response to all metrics. */
-export async function respondWithMetrics(
-  page: MetricsPage,
-  ctx: { body: unknown; type: string },
-): Promise<void> {
-  ctx.body = await page.metrics()
-  ctx.type = page.contentType
-}
-
 /** Serves `/metrics` on a separate port, without authentication. */
 export function serveMetrics(page: MetricsPage, host: string, port: number): Promise<Listener> {
   const app = new Koa()
   app.use(async (ctx) => {
-    if (ctx.path === '/metrics') await respondWithMetrics(page, ctx)
+    if (ctx.path !== '/metrics') return
+    ctx.body = await page.metrics()
+    ctx.type = page.contentType
   })
   return listen(app, host, port)
 }

@@ -1,9 +1,8 @@
 import { collectDefaultMetrics } from 'prom-client'
-import type { GatewayMiddleware, Plugin } from '../../core/contract/index.ts'
+import { endpoint, operator, type Plugin } from '../../core/contract/index.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
-import { metricsPaths } from '../openapi/admin.ts'
-import { type MetricsPage, respondWithMetrics, serveMetrics } from './endpoint.ts'
+import { type MetricsPage, serveMetrics } from './endpoint.ts'
 import { registerEventMetrics } from './event-metrics.ts'
 import { observeProviderCalls, registerBreakerMetrics } from './provider-metrics.ts'
 import { observeHttpRequests, observeOverhead, observeRuleActions } from './request-metrics.ts'
@@ -13,11 +12,8 @@ interface MetricsServices {
   readonly health: CircuitBreakers
   /** All providers that rules and model prefixes can name. */
   readonly providers: ReadonlySet<string>
-  /** Admits requests with the admin key. If undefined, `/metrics` is not served on the main address. */
-  readonly adminGuard: GatewayMiddleware | undefined
   /**
-   * A separate address without authentication, the main address with the admin key, or nowhere in this
-   * process.
+   * A separate address without authentication, the main address for operators, or nowhere in this process.
    */
   readonly exposedAt: { readonly host: string; readonly port: number } | 'main' | 'none'
   /** Returns the metrics of all processes of a cluster; undefined means that this process serves its own. */
@@ -29,7 +25,7 @@ interface MetricsServices {
  * register their metrics with `host.metrics`.
  */
 export function createMetrics(services: MetricsServices): Plugin {
-  const { live, health, providers, adminGuard, exposedAt, sharedPage } = services
+  const { live, health, providers, exposedAt, sharedPage } = services
   return {
     name: 'metrics',
     async setup(_, { metrics, operators, logger }) {
@@ -46,19 +42,31 @@ export function createMetrics(services: MetricsServices): Plugin {
       const listener =
         typeof exposedAt === 'object' ? await serveMetrics(page, exposedAt.host, exposedAt.port) : undefined
       if (listener) logger.info({ url: `${listener.url}/metrics` }, 'metrics endpoint listening')
-      const isOnMain = exposedAt === 'main' && adminGuard !== undefined
       return {
-        observeRequest(request) {
+        observe(request) {
           for (const observe of observers) observe(request)
         },
-        ...(isOnMain && { openapi: metricsPaths }),
-        publicRoutes(router) {
-          if (isOnMain) router.get('/metrics', adminGuard, (ctx) => respondWithMetrics(page, ctx))
-        },
+        ...(exposedAt === 'main' && { endpoints: [createMetricsEndpoint(page)] }),
         async close() {
           await listener?.stop(0)
         },
       }
     },
   }
+}
+
+function createMetricsEndpoint(page: MetricsPage) {
+  return endpoint({
+    method: 'GET',
+    path: '/metrics',
+    access: operator('auditor'),
+    operationId: 'readMetrics',
+    summary: "Returns all metrics in Prometheus' text format.",
+    tags: ['operation'],
+    responses: { 200: { description: 'The metrics.', text: 'text/plain' } },
+    async handle() {
+      const body = await page.metrics()
+      return { status: 200, headers: { 'content-type': page.contentType }, body }
+    },
+  })
 }

@@ -1,7 +1,15 @@
-import { GatewayError, type JsonObject, MODES, type Model, type Plugin } from '../../core/contract/index.ts'
-import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
-import { modelsPaths } from '../openapi/inference.ts'
+import {
+  endpoint,
+  GatewayError,
+  type JsonObject,
+  MODES,
+  type Model,
+  type Plugin,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
 import type { RoutingCatalog } from '../routing/routing-catalog.ts'
+import { ModelList, ModelSchema } from './schemas.ts'
 
 /**
  * Serves `GET /v1/models` and `GET /v1/models/{id}` in OpenAI's format, extended by the fields of the
@@ -19,23 +27,40 @@ export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugi
     throw new GatewayError('model_not_found', message, { param: 'model' })
   }
 
-  return {
-    name: 'models',
-    after: ['auth'],
-    setup: () => ({
-      routes(router) {
-        router.get('/v1/models', async (ctx) => {
-          const models = catalog.models.filter(isAvailable)
-          ctx.body = { object: 'list', data: [...MODES.map(toModeBody), ...models.map(toModelBody)] }
-        })
-        router.get('/v1/models/:id', async (ctx) => {
-          ctx.body = findModelBody(ctx.params.id ?? '')
-        })
+  const common = { method: 'GET', access: user(), tags: ['models'], errorStyle: 'openai' } as const
+
+  const endpoints = [
+    endpoint({
+      ...common,
+      path: '/v1/models',
+      operationId: 'listModels',
+      summary: 'Lists the routing modes and the available models.',
+      responses: { 200: { description: 'All models.', body: ModelList } },
+      handle() {
+        const models = catalog.models.filter(isAvailable)
+        const data = [...MODES.map(toModeBody), ...models.map(toModelBody)]
+        return { status: 200, body: { object: 'list', data } }
       },
-      openapi: modelsPaths,
-      errorBody: chatErrorBody,
     }),
-  }
+    endpoint({
+      ...common,
+      path: '/v1/models/{id}',
+      operationId: 'readModel',
+      summary: 'Returns a model.',
+      params: {
+        id: Type.String({
+          minLength: 1,
+          description: 'The name of a model or routing mode.',
+          examples: ['gpt-4o'],
+        }),
+      },
+      responses: { 200: { description: 'The model.', body: ModelSchema } },
+      errors: ['model_not_found'],
+      handle: ({ params }) => ({ status: 200, body: findModelBody(params.id) }),
+    }),
+  ]
+
+  return { name: 'models', after: ['auth'], setup: () => ({ endpoints }) }
 }
 
 /** OpenAI's format requires a number, but the catalog has no creation times. */

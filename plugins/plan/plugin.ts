@@ -1,30 +1,17 @@
-import { type Exchange, type GatewayContext, GatewayError, type Plugin } from '../../core/contract/index.ts'
+import type { Exchange, Plugin } from '../../core/contract/index.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 
-/** Endpoints that require a paid plan (docs/api.md, "Authentication"). */
-const PAID_PATHS = /^\/v1\/(routing-rules|firewall-rules|rules)(\/|$)/
-
-/** Restricts custom rules to paid plans: managing them, and applying stored ones. */
+/** Suspends the stored rules of users whose plan includes none. */
 export function createPlan(): Plugin {
   return {
     name: 'plan',
     after: ['auth'],
-    applies: 'all',
     setup: () => ({
       decide(exchange) {
         if (exchange.account.plan === 'free') suspendRules(exchange)
       },
-      middleware(ctx, next) {
-        if (ctx.account.plan === 'free') refusePaidEndpoint(ctx)
-        return next()
-      },
     }),
   }
-}
-
-function refusePaidEndpoint(ctx: GatewayContext): void {
-  if (!PAID_PATHS.test(ctx.path)) return
-  throw new GatewayError('plan_required', 'Custom routing and firewall rules require a paid plan.')
 }
 
 /**

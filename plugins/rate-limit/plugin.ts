@@ -2,12 +2,13 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import {
   type Account,
-  type GatewayContext,
+  type Admission,
   GatewayError,
   PLANS,
   type Plan,
   type Plugin,
   type RequestLimit,
+  requireAccount,
 } from '../../core/contract/index.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createCounter } from '../../core/util/metrics.ts'
@@ -33,18 +34,20 @@ export function createRateLimit(settings: RateLimitSettings, choice: CounterChoi
   return {
     name: 'rate-limit',
     after: ['auth'],
-    applies: 'all',
-    needs: 'headers',
     async setup(_, { logger, metrics }) {
       const counter = await openCounter(settings, choice, logger)
       const recordOutcome = createOutcomeMetric(metrics)
       return {
-        middleware: (ctx, next) =>
-          chain(countRequest(ctx, counter, settings), ({ outcome, error }) => {
-            recordOutcome(ctx.account.plan, outcome)
-            if (error !== undefined) throw error
-            return next()
-          }),
+        admit(request) {
+          const account = requireAccount(request)
+          return chain(
+            countRequest(request, account, counter, settings),
+            ({ outcome, error }): MaybePromise<void> => {
+              recordOutcome(account.plan, outcome)
+              if (error !== undefined) throw error
+            },
+          )
+        },
         close: counter.close,
       }
     },
@@ -73,15 +76,15 @@ const ALLOWED_UNCOUNTED: RateLimitDecision = { outcome: 'allowed_uncounted' }
 
 /** Counts the request, sets the rate limit headers and decides whether the request is allowed. */
 function countRequest(
-  ctx: GatewayContext,
+  request: Admission,
+  account: Account,
   counter: RequestCounter,
   settings: RateLimitSettings,
 ): MaybePromise<RateLimitDecision> {
-  const { account } = ctx
   const limit = limitOf(account, settings)
   if (limit === null) return UNLIMITED
   const decide = (count: RequestCount): RateLimitDecision => {
-    setLimitHeaders(ctx, limit, count)
+    setLimitHeaders(request, limit, count)
     return count.used > limit ? { outcome: 'refused', error: limitExceeded(limit, count) } : ALLOWED
   }
   // Not logged here: the counter logs once, not per request, when its store becomes unavailable.
@@ -102,10 +105,10 @@ function limitOf({ plan, requestsPerMinute }: Account, settings: RateLimitSettin
 }
 
 /** Sets the rate limit headers with OpenAI's names and formats (docs/api.md, "Limits"). */
-function setLimitHeaders(ctx: GatewayContext, limit: number, { used, resetMs }: RequestCount): void {
-  ctx.res.setDefaultHeader('x-ratelimit-limit-requests', String(limit))
-  ctx.res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))
-  ctx.res.setDefaultHeader('x-ratelimit-reset-requests', formatDuration(toRetryAfterSeconds(resetMs)))
+function setLimitHeaders({ res }: Admission, limit: number, { used, resetMs }: RequestCount): void {
+  res.setDefaultHeader('x-ratelimit-limit-requests', String(limit))
+  res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))
+  res.setDefaultHeader('x-ratelimit-reset-requests', formatDuration(toRetryAfterSeconds(resetMs)))
 }
 
 function limitExceeded(limit: number, { resetMs }: RequestCount): GatewayError {

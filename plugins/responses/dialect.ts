@@ -5,9 +5,10 @@ import {
   GatewayError,
   type JsonObject,
   type Message,
+  type RequestContext,
 } from '../../core/contract/index.ts'
-import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
 import { chooseResponseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
+import { responsesDescription } from '../../core/dialects/responses/description.ts'
 import {
   parseResponsesBody,
   parseResponsesInput,
@@ -55,16 +56,17 @@ export function createResponsesDialect(
       const call = requireCall(ctx)
       return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
     },
-    errorBody: chatErrorBody,
+    errorStyle: 'openai',
+    description: responsesDescription,
   }
 }
 
 /** The calls of the Responses API that are in flight in this process. */
 export interface ActiveCalls {
   /** Adds the call of a request until its response has ended or the client has disconnected. */
-  add(ctx: GatewayContext, call: ResponsesCall): void
+  add(ctx: RequestContext, call: ResponsesCall): void
   /** Returns the call of a request; undefined for requests of other endpoints. */
-  get(ctx: GatewayContext): ResponsesCall | undefined
+  get(request: Pick<GatewayContext, 'state'>): ResponsesCall | undefined
   isRunning(responseKey: string, userId: number): boolean
 }
 
@@ -76,7 +78,7 @@ export function createActiveCalls(): ActiveCalls {
       userIds.set(call.responseKey, ctx.account.userId)
       ctx.client.onClose(() => userIds.delete(call.responseKey))
     },
-    get: (ctx) => ctx.state[CALL_STATE_KEY],
+    get: ({ state }) => state[CALL_STATE_KEY],
     isRunning: (responseKey, userId) => userIds.get(responseKey) === userId,
   }
 }

@@ -1,79 +1,129 @@
 import {
-  type GatewayContext,
+  type Account,
+  type Endpoint,
+  type EndpointCall,
+  type EndpointResponse,
+  endpoint,
   GatewayError,
-  type GatewayRouter,
   type JsonObject,
-  Nullable,
-  Type,
+  type Static,
+  type TObject,
+  user,
 } from '../../core/contract/index.ts'
 import { toInputItems } from '../../core/dialects/responses/build-input-items.ts'
 import { isOpenAiClient, parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { toResponseForm } from '../../core/dialects/responses/response.ts'
 import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
 import type { ResponseForm, StoredResponse } from '../../core/events/domain-events.ts'
-import { sendEventStream } from '../../core/http/sse-body.ts'
-import { createLazyParser } from '../../core/util/json-schema.ts'
 import { isFinishedResponse } from './conversation.ts'
 import type { ActiveCalls } from './dialect.ts'
+import {
+  DeletedResponse,
+  InputItemList,
+  inputItemsQuery,
+  Replay,
+  readQuery,
+  responseId,
+  storedResponse,
+} from './schemas.ts'
 import type { ResponseStore } from './store.ts'
-
-/** The body of `POST /v1/responses/{id}`, which is optional. */
-export const replaySchema = Type.Object({ stream: Type.Optional(Nullable(Type.Boolean())) })
-
-const parseReplay = createLazyParser(replaySchema)
 
 interface FoundResponse extends StoredResponse {
   readonly responseKey: string
 }
 
-/** Adds the endpoints for stored responses. Each accepts the response id or the request id of its call. */
-export function addResponseRoutes(
-  router: GatewayRouter,
-  store: ResponseStore,
-  activeCalls: ActiveCalls,
-): void {
-  async function findResponse(
-    ctx: GatewayContext & { params: Readonly<Record<string, string>> },
-  ): Promise<FoundResponse> {
-    const id = ctx.params.id ?? ''
+/** The parts of a call that decide how a stored response is shown. */
+type ReplayCall = Pick<EndpointCall, 'headers' | 'requestId'>
+
+/** Creates the endpoints for stored responses. Each accepts the response id or the request id of its call. */
+export function createResponseEndpoints(store: ResponseStore, activeCalls: ActiveCalls): readonly Endpoint[] {
+  async function findResponse({ userId }: Account, id: string): Promise<FoundResponse> {
     const responseKey = parseResponseKey(id) ?? ''
-    const stored = responseKey === '' ? undefined : await store.find(responseKey, ctx.account.userId)
+    const stored = responseKey === '' ? undefined : await store.find(responseKey, userId)
     if (stored !== undefined) return { ...stored, responseKey }
-    if (activeCalls.isRunning(responseKey, ctx.account.userId))
+    if (activeCalls.isRunning(responseKey, userId))
       throw conflictError(`Response ${id} is still in progress. Wait until it has completed.`)
     throw new GatewayError('not_found', `Response ${id} was not found or has expired.`)
   }
 
-  router.post('/v1/responses/:id', async (ctx) => {
-    const { stream } = parseReplay(ctx.request.body ?? {})
-    replayResponse(ctx, await findResponse(ctx), stream === true)
-  })
-  router.get('/v1/responses/:id', async (ctx) => {
-    const found = await findResponse(ctx)
-    if (ctx.query.stream === 'true') replayResponse(ctx, found, true)
-    else ctx.body = toResponseForm(found.response, formFor(ctx, found))
-  })
-  router.delete('/v1/responses/:id', async (ctx) => {
-    const { responseKey, response } = await findResponse(ctx)
-    await store.remove(responseKey)
-    ctx.body = { id: response.id, object: 'response', deleted: true }
-  })
-  router.get('/v1/responses/:id/input_items', async (ctx) => {
-    const { responseKey, input } = await findResponse(ctx)
-    ctx.body = listItems(toInputItems(input, responseKey), ctx.query)
-  })
+  const common = {
+    access: user(),
+    tags: ['responses'],
+    errorStyle: 'openai',
+    params: { id: responseId },
+    errors: ['conflict'],
+  } as const
+
+  return [
+    endpoint({
+      ...common,
+      method: 'POST',
+      path: '/v1/responses/{id}',
+      operationId: 'replayResponse',
+      summary: 'Replays a stored response without calling a model.',
+      body: Replay,
+      examples: { whole: {}, streamed: { stream: true } },
+      responses: { 200: storedResponse },
+      async handle(call) {
+        const found = await findResponse(call.account, call.params.id)
+        return replayResponse(call, found, call.body?.stream === true)
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: '/v1/responses/{id}',
+      operationId: 'readResponse',
+      summary: 'Returns a stored response.',
+      query: readQuery,
+      responses: { 200: storedResponse },
+      async handle(call) {
+        const found = await findResponse(call.account, call.params.id)
+        if (call.query.stream === true) return replayResponse(call, found, true)
+        return { status: 200, body: toResponseForm(found.response, formFor(call, found)) }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'DELETE',
+      path: '/v1/responses/{id}',
+      operationId: 'deleteResponse',
+      summary: 'Deletes a stored response.',
+      responses: { 200: { description: 'The response is deleted.', body: DeletedResponse } },
+      errors: ['conflict', 'event_log_full'],
+      async handle({ account, params }) {
+        const { responseKey, response } = await findResponse(account, params.id)
+        await store.remove(responseKey)
+        return { status: 200, body: { id: response.id, object: 'response', deleted: true } }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: '/v1/responses/{id}/input_items',
+      operationId: 'listInputItems',
+      summary: 'Lists the input items of a stored response.',
+      query: inputItemsQuery,
+      responses: { 200: { description: 'A page of input items.', body: InputItemList } },
+      async handle({ account, params, query }) {
+        const { responseKey, input } = await findResponse(account, params.id)
+        return { status: 200, body: listItems(toInputItems(input, responseKey), query) }
+      },
+    }),
+  ]
 }
 
-/** Sends a stored response again, with the id of the current request. Throws 409 if it has not completed. */
-function replayResponse(ctx: GatewayContext, found: FoundResponse, stream: boolean): void {
+/** Returns a stored response with the id of the current request. Throws 409 if it has not completed. */
+function replayResponse(call: ReplayCall, found: FoundResponse, stream: boolean): EndpointResponse {
   if (!isFinishedResponse(found))
     throw conflictError(`Response ${found.response.id} was not completed and cannot be replayed.`)
-  const response = { ...found.response, x_request_id: ctx.requestId }
-  if (stream) sendEventStream(ctx, replaySseRecords(found.responseKey, response, found.pace))
-  else ctx.body = toResponseForm(response, formFor(ctx, found))
+  const response = { ...found.response, x_request_id: call.requestId }
+  return stream
+    ? { status: 200, stream: replaySseRecords(found.responseKey, response, found.pace) }
+    : { status: 200, body: toResponseForm(response, formFor(call, found)) }
 }
 
-function formFor({ headers }: GatewayContext, { form }: FoundResponse): ResponseForm {
+function formFor({ headers }: ReplayCall, { form }: FoundResponse): ResponseForm {
   return isOpenAiClient(headers) ? 'openai' : form
 }
 
@@ -82,16 +132,15 @@ function conflictError(message: string): GatewayError {
   return new GatewayError('conflict', message, { headers: { 'x-should-retry': 'false' } })
 }
 
-type RawQuery = Readonly<Record<string, unknown>>
+type ItemsQuery = Static<TObject<typeof inputItemsQuery>>
 
-/**
- * Returns a page of items in OpenAI's list format. Query: `order` is `asc` or `desc` (default), `limit` 1 to
- * 100 (default 20), `after` the id of the last item of the previous page. Throws 400 for other values.
- */
-export function listItems(items: readonly JsonObject[], query: RawQuery): JsonObject {
-  const ordered = parseOrder(query.order) === 'asc' ? items : items.toReversed()
-  const start = query.after === undefined ? 0 : ordered.findIndex(({ id }) => id === query.after) + 1
-  const limit = parseLimit(query.limit)
+/** Returns a page of items in OpenAI's list format. */
+export function listItems(
+  items: readonly JsonObject[],
+  { order = 'desc', limit = 20, after }: ItemsQuery,
+): JsonObject {
+  const ordered = order === 'asc' ? items : items.toReversed()
+  const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
   const data = ordered.slice(start, start + limit)
   return {
     object: 'list',
@@ -100,15 +149,4 @@ export function listItems(items: readonly JsonObject[], query: RawQuery): JsonOb
     last_id: data.at(-1)?.id ?? null,
     has_more: start + limit < ordered.length,
   }
-}
-
-function parseOrder(order: unknown = 'desc'): 'asc' | 'desc' {
-  if (order === 'asc' || order === 'desc') return order
-  throw new GatewayError('invalid_value', 'order must be asc or desc.', { param: 'order' })
-}
-
-function parseLimit(limit: unknown = '20'): number {
-  if (typeof limit === 'string' && /^\d{1,3}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= 100)
-    return Number(limit)
-  throw new GatewayError('invalid_value', 'limit must be an integer from 1 to 100.', { param: 'limit' })
 }

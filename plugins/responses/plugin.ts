@@ -1,8 +1,6 @@
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
-import { chatErrorBody } from '../../core/dialects/chat/error-body.ts'
-import { responsesPaths } from '../openapi/responses.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
-import { addResponseRoutes } from './endpoints.ts'
+import { createResponseEndpoints } from './endpoints.ts'
 import { createResponseRecorder, createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
@@ -17,18 +15,12 @@ export function createResponses(log: EventLog, retentionDays: number): Plugin {
       const activeCalls = createActiveCalls()
       const recorder = createResponseRecorder(store, logger)
       return {
-        middleware(ctx, next) {
-          const call = activeCalls.get(ctx)
-          if (call === undefined) return next()
-          return next().catch(async (error) => {
-            await recorder.recordFailure(ctx.exchange, call, error)
-            throw error
-          })
+        async rejected(exchange, error) {
+          const call = activeCalls.get(exchange)
+          if (call !== undefined) await recorder.recordFailure(exchange, call, error)
         },
         dialects: { '/v1/responses': createResponsesDialect(store, activeCalls, recorder) },
-        routes: (router) => addResponseRoutes(router, store, activeCalls),
-        openapi: responsesPaths,
-        errorBody: chatErrorBody,
+        endpoints: createResponseEndpoints(store, activeCalls),
       }
     },
   }

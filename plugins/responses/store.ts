@@ -1,12 +1,11 @@
 import type { Logger } from 'pino'
 import {
   type Account,
+  type EndedExchange,
   type EventLog,
-  type Exchange,
   isJsonObject,
   type JsonObject,
 } from '../../core/contract/index.ts'
-import { toStreamError } from '../../core/dialects/reply-events.ts'
 import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
 import {
   buildInitialResponse,
@@ -14,6 +13,7 @@ import {
   toFailedResponse,
 } from '../../core/dialects/responses/response.ts'
 import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
+import { toStreamError } from '../../core/dialects/stream-error.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -62,18 +62,18 @@ export async function findResponse(
 /** Stores the outcome of calls, unless the caller set `store: false`. */
 export interface ResponseRecorder {
   /** Returns the function that persists the response of a call whose reply has started. */
-  persisterFor(exchange: Exchange, call: ResponsesCall): PersistResponse
+  persisterFor(exchange: EndedExchange, call: ResponsesCall): PersistResponse
   /**
    * Stores that a call failed before its reply started, without any text of the request, which the firewall
    * may not have inspected. Never rejects. See docs/decisions/responses.md, "Nothing is stored of a refused
    * request but its error".
    */
-  recordFailure(exchange: Exchange, call: ResponsesCall, error: unknown): Promise<void>
+  recordFailure(exchange: EndedExchange, call: ResponsesCall, error: unknown): Promise<void>
 }
 
 export function createResponseRecorder(store: ResponseStore, logger: Logger): ResponseRecorder {
   /** Resolves with false if the response could not be stored. */
-  async function save(exchange: Exchange, call: ResponsesCall, outcome: Outcome): Promise<boolean> {
+  async function save(exchange: EndedExchange, call: ResponsesCall, outcome: Outcome): Promise<boolean> {
     const data: StoredResponse = { userId: exchange.account.userId, form: call.form, ...outcome }
     const type: ResponseEvent['type'] =
       outcome.response.completed_at === null ? 'ResponseFailed' : 'ResponseCompleted'

@@ -1,5 +1,5 @@
-import type { GatewayError, JsonObject, Plugin, RuleSet } from '../../core/contract/index.ts'
-import { errorEnvelope } from '../../core/http/errors.ts'
+import type { Plugin, RoutingRule, RuleSet } from '../../core/contract/index.ts'
+import type { RoutingContent } from '../../core/events/domain-events.ts'
 import {
   type CompiledCacheOptions,
   compiledCacheOptions,
@@ -7,8 +7,7 @@ import {
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
 import { chain } from '../../core/util/maybe-promise.ts'
-import { routingPaths } from '../openapi/rules.ts'
-import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
+import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileRouting } from './compile.ts'
 import { evaluateRouting, type RuleDecision } from './evaluate.ts'
 import { builtInConditions, createBuiltInActions } from './operators.ts'
@@ -16,7 +15,7 @@ import { buildRoutingInput, parseRequestedModel } from './requested-model.ts'
 import { resolveRoute } from './resolve-route.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
-interface RoutingServices extends RuleEndpointServices {
+interface RoutingServices extends RuleEndpointServices<RoutingRule, RoutingContent> {
   readonly routingCatalog: RoutingCatalog
   /** The providers that a rule or a model prefix may name. */
   readonly providers: ReadonlySet<string>
@@ -57,17 +56,10 @@ export function createRouting(services: RoutingServices): Plugin {
             chain(evaluateRouting(compiled, input), apply),
           )
         },
-        routes: (router) => addRuleRoutes(router, '/v1/routing-rules', services),
+        endpoints: createRuleEndpoints(services),
         conditions: builtInConditions,
         actions: createBuiltInActions(providers),
-        openapi: routingPaths,
-        errorBody,
       }
     },
   }
-}
-
-/** On routing rule endpoints, 400 carries only a message (docs/api.md, "Errors"). */
-function errorBody(error: GatewayError): JsonObject {
-  return error.status === 400 ? { error: { message: error.message } } : errorEnvelope(error)
 }

@@ -1,3 +1,4 @@
+import { parse as parseSafely } from '@hapi/bourne'
 import {
   type Action,
   type Condition,
@@ -9,7 +10,6 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/domain-events.ts'
-import { parseJson } from '../../core/util/json.ts'
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import {
   enabledField,
@@ -20,6 +20,7 @@ import {
   type RuleField,
   type RuleKind,
 } from '../rules/rule-kind.ts'
+import { routingRuleApi } from './schemas.ts'
 
 /** Routing rules: fields, validation and events (docs/api.md, "Routing rules"). */
 export function createRoutingRuleKind({
@@ -35,6 +36,7 @@ export function createRoutingRuleKind({
   ]
   return {
     name: 'routing',
+    api: routingRuleApi,
     fields,
     parseNew(body) {
       const missing = parseFields(fields, body).missing[0]
@@ -73,7 +75,7 @@ function parseContent(fields: readonly RuleField[], body: JsonObject): JsonObjec
   const count = Object.values(issues).flat().length
   if (count === 0) return values
   const message = `The rule has ${count === 1 ? '1 issue' : `${count} issues`}, listed under errors.`
-  throw new GatewayError('validation_failed', message, { errors: issues })
+  throw new GatewayError('validation_error', message, { errors: issues })
 }
 
 type Operators = ReadonlyMap<string, Condition | Action>
@@ -88,10 +90,19 @@ function documentField(name: string, kind: 'condition' | 'action', operators: Op
       anyOf: [documentSchema(operators), { type: 'string', contentMediaType: 'application/json' }],
     }),
     parse(value) {
-      const document = typeof value === 'string' ? parseJson(value) : value
+      const document = typeof value === 'string' ? parseDocumentText(value) : value
       if (isJsonObject(document)) return parseDocument(document)
       return { issues: [`The ${name} field must be an object or a string that contains a JSON object.`] }
     },
+  }
+}
+
+/** Undefined if the text is not JSON. Like bodies, it must not contain the key `__proto__`. */
+function parseDocumentText(text: string): unknown {
+  try {
+    return parseSafely(text)
+  } catch {
+    return undefined
   }
 }
 

@@ -6,29 +6,26 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
-import { AnyObject } from '../../core/dialects/schema-types.ts'
-import { createLazyParser } from '../../core/util/json-schema.ts'
+import { AnyFields } from '../../core/http/schemas.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
-import { prefixErrors } from './endpoints.ts'
-import type { CreateRuleCommands, RuleChange, RuleCommands } from './rule-commands.ts'
+import { type CreateRuleCommands, prefixErrors, type RuleChange, type RuleCommands } from './rule-commands.ts'
 
 /** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
-const OPERATIONS = ['create', 'update', 'delete'] as const
-
-const id = Type.Integer({ minimum: 1 })
-
-const operation = StrictObject(
+const Operation = StrictObject(
   {
-    kind: StringEnum(RULE_KINDS),
-    op: StringEnum(OPERATIONS),
-    id: Type.Optional(id),
-    /** The expected revision of the rule, like `If-Match`. */
-    revision: Type.Optional(id),
-    data: Type.Optional(AnyObject),
+    kind: StringEnum(RULE_KINDS, { description: 'Kind of the rule.' }),
+    op: StringEnum(['create', 'update', 'delete'], { description: 'The operation.' }),
+    id: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the rule to update or delete.' })),
+    revision: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'The expected revision of the rule, like If-Match.' }),
+    ),
+    data: Type.Optional(AnyFields('The fields of the rule, as its own endpoints accept them.')),
   },
   {
+    $id: 'RuleOperation',
+    description: 'One change to one rule.',
     allOf: [
       requireFor('create', ['data']),
       requireFor('update', ['id', 'data']),
@@ -37,7 +34,19 @@ const operation = StrictObject(
   },
 )
 
-function requireFor(op: (typeof OPERATIONS)[number], required: readonly string[]): JsonObject {
+/** The body of `POST /v1/rules/batch`. */
+export const RuleBatch = StrictObject(
+  {
+    operations: Type.Array(Operation, {
+      minItems: 1,
+      maxItems: 1000,
+      description: 'The changes. Each rule can be changed once.',
+    }),
+  },
+  { $id: 'RuleBatch', description: 'Changes that are made together or not at all.' },
+)
+
+function requireFor(op: 'create' | 'update' | 'delete', required: readonly string[]): JsonObject {
   return {
     if: { properties: { op: { const: op } } },
     // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
@@ -45,20 +54,12 @@ function requireFor(op: (typeof OPERATIONS)[number], required: readonly string[]
   }
 }
 
-/** The body of `POST /v1/rules/batch`. */
-export const batchSchema = Type.Object({
-  operations: Type.Array(operation, { minItems: 1, maxItems: 1000 }),
-})
-
-const parseBatchBody = createLazyParser(batchSchema)
-
-/** Parses the body of `POST /v1/rules/batch`. Throws a `GatewayError` that names the invalid operation. */
-export function parseBatch(
-  body: JsonObject,
+/** Converts operations to changes. Throws a `GatewayError` that names the invalid operation. */
+export function toRuleChanges(
+  { operations }: Static<typeof RuleBatch>,
   commands: RuleCommandSet,
   userId: number,
 ): readonly RuleChange[] {
-  const { operations } = parseBatchBody(body)
   const seen = new Set<number>()
   return operations.map((operation, index) => {
     const path = `operations[${index}]`
@@ -73,16 +74,17 @@ export function parseBatch(
 }
 
 function toChange(
-  { op, id = 0, revision, data = {} }: Static<typeof operation>,
+  { op, id = 0, revision, data = {} }: Static<typeof Operation>,
   commands: RuleCommands,
 ): RuleChange {
+  const expected = revision === undefined ? 'any' : [revision]
   switch (op) {
     case 'create':
       return commands.create(data)
     case 'update':
-      return commands.update(id, data, revision ?? 'any')
+      return commands.update(id, data, expected)
     case 'delete':
-      return commands.remove(id, revision ?? 'any')
+      return commands.remove(id, expected)
     default:
       return op satisfies never
   }

@@ -1,103 +1,163 @@
-import { type GatewayContext, GatewayError, type GatewayRouter } from '../../core/contract/index.ts'
-import { jsonBody } from '../../core/http/read-body.ts'
+import {
+  type Account,
+  type Author,
+  data,
+  type Endpoint,
+  type EndpointResponse,
+  endpoint,
+  type FirewallRule,
+  type RoutingRule,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
+import { parseIfMatch } from '../../core/http/conditional.ts'
+import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
 import {
   type CreateRuleCommands,
-  type ExpectedRuleRevision,
   executeRuleChanges,
   type RuleChange,
   type RuleChangeResult,
   type RuleCommands,
   type RuleServices,
+  ruleNotFoundError,
 } from './rule-commands.ts'
+import { type RuleKind, ruleBodySchema } from './rule-kind.ts'
+import { asOfQuery, etagHeader, ifMatchHeader, ifNoneMatchHeader, ruleId } from './schemas.ts'
 
-export interface RuleEndpointServices extends RuleServices {
+export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, Content> extends RuleServices {
+  readonly kind: RuleKind<Rule, Content>
   readonly createCommands: CreateRuleCommands
   readonly history: History
 }
 
-/** Adds the endpoints to list, create, read, update and delete rules of one kind. */
-export function addRuleRoutes(router: GatewayRouter, path: string, services: RuleEndpointServices): void {
-  const { createCommands, history } = services
-  const commandsOf = (ctx: GatewayContext) => createCommands(ctx.account.userId)
+/** Errors of endpoints that change rules. */
+export const RULE_WRITE_ERRORS = ['conflict', 'event_log_full'] as const
+
+/** Creates the endpoints to list, create, read, update and delete rules of one kind. */
+export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
+  services: RuleEndpointServices<Rule, Content>,
+): readonly Endpoint[] {
+  const { kind, createCommands, history } = services
+  const { path, name, schema, errorStyle, examples, change, errors } = kind.api
+  const common = { access: user({ plan: 'paid' }), tags: ['rules'], errorStyle }
+  const params = { id: ruleId }
+  const notFound = () => ruleNotFoundError(kind.name)
+  const Rule = dataWithWarnings(schema)
 
   /** Commands on the rules as of the time or position in `as_of`; on the current rules without it. */
-  async function commandsAsOf(ctx: GatewayContext): Promise<RuleCommands> {
-    const { userId } = ctx.account
-    const { as_of } = ctx.query
-    if (as_of === undefined) return createCommands(userId)
-    const rules = await history.rulesOf(userId, parseAsOf(as_of, 'as_of'))
+  async function commandsAsOf(userId: number, asOf: string | undefined): Promise<RuleCommands> {
+    if (asOf === undefined) return createCommands(userId)
+    const rules = await history.rulesOf(userId, parseAsOf(asOf, 'as_of'))
     return createCommands(userId, () => rules)
   }
 
-  async function execute(ctx: GatewayContext, change: RuleChange): Promise<void> {
-    const [result] = await executeRuleChanges([change], services, ctx.account.userId, requestAuthor(ctx))
-    if (result !== undefined) sendRule(ctx, result)
+  async function execute(status: number, change: RuleChange, { userId }: Account, author: Author) {
+    const [result] = await executeRuleChanges([change], services, userId, author)
+    return toRuleResponse(status, result)
   }
 
-  router.get(path, async (ctx) => {
-    const commands = await commandsAsOf(ctx)
-    ctx.body = { data: commands.list() }
-  })
-  router.post(path, async (ctx) => {
-    await execute(ctx, commandsOf(ctx).create(jsonBody(ctx)))
-    ctx.status = 201
-  })
-  router.get(`${path}/:id`, async (ctx) => {
-    const commands = await commandsAsOf(ctx)
-    sendRule(ctx, commands.show(parseRuleId(ctx)))
-  })
-  router.patch(`${path}/:id`, async (ctx) => {
-    await execute(ctx, commandsOf(ctx).update(parseRuleId(ctx), jsonBody(ctx), parseIfMatch(ctx)))
-  })
-  router.delete(`${path}/:id`, async (ctx) => {
-    await execute(ctx, commandsOf(ctx).remove(parseRuleId(ctx), parseIfMatch(ctx)))
-  })
+  return [
+    endpoint({
+      ...common,
+      method: 'GET',
+      path,
+      operationId: `list${name}s`,
+      summary: 'Lists your rules in evaluation order.',
+      query: asOfQuery,
+      responses: {
+        200: {
+          description: 'The rules, in evaluation order.',
+          body: data(Type.Array(schema, { description: 'The rules, in evaluation order.' })),
+        },
+      },
+      async handle({ account, query }) {
+        const commands = await commandsAsOf(account.userId, query.as_of)
+        return { status: 200, body: { data: commands.list() } }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'POST',
+      path,
+      operationId: `create${name}`,
+      summary: 'Creates a rule.',
+      description: 'The read-only fields of rules are ignored.',
+      // A getter, because plugins that are set up later can add conditions and actions.
+      get body() {
+        return ruleBodySchema(kind.fields, name, true)
+      },
+      parseBody: (body) => body,
+      examples,
+      responses: { 201: { description: 'The new rule.', headers: etagHeader, body: Rule } },
+      errors: [...errors, ...RULE_WRITE_ERRORS],
+      handle: ({ account, author, body }) =>
+        execute(201, createCommands(account.userId).create(body), account, author),
+    }),
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: `${path}/{id}`,
+      operationId: `read${name}`,
+      summary: 'Returns a rule.',
+      params,
+      query: asOfQuery,
+      headers: ifNoneMatchHeader,
+      responses: { 200: { description: 'The rule.', headers: etagHeader, body: Rule } },
+      notFound,
+      async handle({ account, params: { id }, query }) {
+        const commands = await commandsAsOf(account.userId, query.as_of)
+        return toRuleResponse(200, commands.show(id))
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'PATCH',
+      path: `${path}/{id}`,
+      operationId: `update${name}`,
+      summary: 'Updates the given fields of a rule.',
+      description: 'The read-only fields of rules are ignored.',
+      params,
+      headers: ifMatchHeader,
+      get body() {
+        return ruleBodySchema(kind.fields, name, false)
+      },
+      parseBody: (body) => body,
+      examples: { change },
+      responses: { 200: { description: 'The rule after the change.', headers: etagHeader, body: Rule } },
+      errors: [...errors, ...RULE_WRITE_ERRORS, 'revision_mismatch'],
+      notFound,
+      handle({ account, author, params: { id }, headers, body }) {
+        const commands = createCommands(account.userId)
+        commands.requireRule(id)
+        return execute(200, commands.update(id, body, parseIfMatch(headers['if-match'])), account, author)
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'DELETE',
+      path: `${path}/{id}`,
+      operationId: `delete${name}`,
+      summary: 'Deletes a rule.',
+      params,
+      headers: ifMatchHeader,
+      responses: { 200: { description: 'The rule is deleted.', body: Success } },
+      errors: [...RULE_WRITE_ERRORS, 'revision_mismatch'],
+      notFound,
+      handle({ account, author, params: { id }, headers }) {
+        const commands = createCommands(account.userId)
+        commands.requireRule(id)
+        return execute(200, commands.remove(id, parseIfMatch(headers['if-match'])), account, author)
+      },
+    }),
+  ]
 }
 
-/** A request with an optional rule id in its path. */
-export type RuleContext = GatewayContext & { readonly params: { readonly id?: string } }
-
-/** Parses the id in the path. Returns 0, which is never the id of a rule, unless it consists of digits. */
-export function parseRuleId({ params }: RuleContext): number {
-  const id = params.id ?? ''
-  return /^\d{1,15}$/.test(id) ? Number(id) : 0
-}
-
-/** Parses `If-Match`. Without the header any revision is accepted; throws 412 if it is malformed. */
-export function parseIfMatch(ctx: GatewayContext): ExpectedRuleRevision {
-  const header = ctx.headers['if-match']
-  if (header === undefined || header.trim() === '*') return 'any'
-  const revision = header.match(/^\s*(?:W\/)?"(\d+)"\s*$/)?.[1]
-  if (revision === undefined) {
-    throw new GatewayError('revision_mismatch', 'If-Match must be the ETag of the rule, such as "3", or *.')
-  }
-  return Number(revision)
-}
-
-/** The author of changes made by a request. */
-export function requestAuthor(ctx: GatewayContext) {
-  return { actor: ctx.account.keyId, requestId: ctx.requestId }
-}
-
-/** Responds with a rule, its ETag and its warnings, or with the success of a deletion. */
-export function sendRule(ctx: GatewayContext, result: RuleChangeResult): void {
-  if (result.type === 'removed') {
-    ctx.body = { success: true }
-    return
-  }
+/** The response with a rule, its ETag and its warnings, or with the success of a deletion. */
+export function toRuleResponse(status: number, result: RuleChangeResult | undefined): EndpointResponse {
+  if (result?.type !== 'rule') return { status, body: { success: true } }
   const { shown, revision, warnings } = result
-  ctx.set('etag', `"${revision}"`)
-  ctx.body = { data: shown, ...(warnings.length > 0 && { warnings }) }
-}
-
-/** Runs a function and prefixes the message of a `GatewayError` with a path in the request body. */
-export function prefixErrors<Result>(path: string, run: () => Result): Result {
-  try {
-    return run()
-  } catch (error) {
-    if (!GatewayError.isInstance(error)) throw error
-    throw new GatewayError(error.code, `${path}: ${error.message}`, error.details)
-  }
+  const body = { data: shown, ...(warnings.length > 0 && { warnings }) }
+  return { status, headers: { etag: `"${revision}"` }, body }
 }

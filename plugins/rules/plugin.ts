@@ -1,28 +1,67 @@
-import type { Plugin } from '../../core/contract/index.ts'
-import { jsonBody } from '../../core/http/read-body.ts'
-import { batchPaths } from '../openapi/rules.ts'
-import { parseBatch, type RuleCommandSet } from './batch.ts'
-import { requestAuthor } from './endpoints.ts'
+import { data, endpoint, type Plugin, Type, user } from '../../core/contract/index.ts'
+import { Success } from '../../core/http/schemas.ts'
+import type { RuleKindName } from '../../projections/rules.ts'
+import { RuleBatch, type RuleCommandSet, toRuleChanges } from './batch.ts'
+import { RULE_WRITE_ERRORS } from './endpoints.ts'
 import { executeRuleChanges, type RuleServices } from './rule-commands.ts'
+import type { RuleApi } from './rule-kind.ts'
 
 /** Serves `POST /v1/rules/batch`: atomic changes to rules of both kinds. */
-export function createRules(commands: RuleCommandSet, services: RuleServices): Plugin {
+export function createRules(kinds: RuleApis, commands: RuleCommandSet, services: RuleServices): Plugin {
   return {
     name: 'rules',
     after: ['auth', 'plan'],
-    applies: 'management',
-    setup: () => ({
-      openapi: batchPaths,
-      routes(router) {
-        router.post('/v1/rules/batch', async (ctx) => {
-          const { userId } = ctx.account
-          const changes = parseBatch(jsonBody(ctx), commands, userId)
-          const results = await executeRuleChanges(changes, services, userId, requestAuthor(ctx))
-          ctx.body = {
-            data: results.map((result) => (result.type === 'rule' ? result.shown : { success: true })),
-          }
-        })
-      },
-    }),
+    setup: () => ({ endpoints: [createBatchEndpoint(kinds, commands, services)] }),
   }
+}
+
+type RuleApis = Readonly<Record<RuleKindName, { readonly api: RuleApi }>>
+
+function createBatchEndpoint(
+  { routing, firewall }: RuleApis,
+  commands: RuleCommandSet,
+  services: RuleServices,
+) {
+  const BatchResult = Type.Union([routing.api.schema, firewall.api.schema, Success], {
+    $id: 'RuleOperationResult',
+    description: 'A rule after its change, or the success of a deletion.',
+  })
+  const [newRoutingRule] = Object.values(routing.api.examples)
+  const [newFirewallRule] = Object.values(firewall.api.examples)
+  return endpoint({
+    method: 'POST',
+    path: '/v1/rules/batch',
+    access: user({ plan: 'paid' }),
+    operationId: 'changeRules',
+    summary: 'Applies several changes to rules of both kinds atomically.',
+    tags: ['rules'],
+    body: RuleBatch,
+    examples: {
+      create: {
+        operations: [
+          { kind: 'routing', op: 'create', data: newRoutingRule },
+          { kind: 'firewall', op: 'create', data: newFirewallRule },
+        ],
+      },
+      change: {
+        operations: [
+          { kind: 'routing', op: 'update', id: 7, data: { priority: 1 } },
+          { kind: 'firewall', op: 'delete', id: 8, revision: 1 },
+        ],
+      },
+    },
+    responses: {
+      200: {
+        description: 'All changes were made.',
+        body: data(Type.Array(BatchResult, { description: 'One result for each operation, in order.' })),
+      },
+    },
+    errors: ['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error', ...RULE_WRITE_ERRORS],
+    async handle({ account: { userId }, author, body }) {
+      const changes = toRuleChanges(body, commands, userId)
+      const results = await executeRuleChanges(changes, services, userId, author)
+      const data = results.map((result) => (result.type === 'rule' ? result.shown : { success: true }))
+      return { status: 200, body: { data } }
+    },
+  })
 }

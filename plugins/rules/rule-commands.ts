@@ -8,13 +8,11 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import { type RuleEvent, rulesStream } from '../../core/events/domain-events.ts'
+import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName, Rules } from '../../projections/rules.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
 import type { RuleKind } from './rule-kind.ts'
-
-/** The revision that a rule must have for a change to be made; `any` for no check. */
-export type ExpectedRuleRevision = number | 'any'
 
 /** A change to one rule. The request is validated; the current state of the rule is checked by `decide`. */
 export interface RuleChange {
@@ -42,10 +40,12 @@ export type RuleChangeResult =
 export interface RuleCommands {
   list(): readonly JsonObject[]
   /** Throws 404 for an unknown id and for the id of another user's rule. */
+  requireRule(ruleId: number): void
+  /** Throws 404 as `requireRule` does. */
   show(ruleId: number): RuleChangeResult
   create(body: JsonObject): RuleChange
-  update(ruleId: number, body: JsonObject, expected: ExpectedRuleRevision): RuleChange
-  remove(ruleId: number, expected: ExpectedRuleRevision): RuleChange
+  update(ruleId: number, body: JsonObject, expected: ExpectedRevisions): RuleChange
+  remove(ruleId: number, expected: ExpectedRevisions): RuleChange
 }
 
 /** Creates the commands for a user. They read the user's current rules unless `rules` is given. */
@@ -59,7 +59,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   // The cast is safe: a rule set holds the rules of a kind under the kind's name.
   const list = () => rules()[kind.name] as unknown as readonly Rule[]
 
-  function find(ruleId: number, expected: ExpectedRuleRevision = 'any'): Rule {
+  function find(ruleId: number, expected: ExpectedRevisions = 'any'): Rule {
     const rule = list().find((candidate) => candidate.id === ruleId)
     if (rule === undefined) throw ruleNotFoundError(kind.name)
     checkRevision(rule.revision, expected)
@@ -73,6 +73,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
 
   return {
     list: () => list().map(kind.show),
+    requireRule: (ruleId) => void find(ruleId),
     show,
     create(body) {
       const content = kind.parseNew(body)
@@ -104,9 +105,9 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   }
 }
 
-/** Throws 412 if the rule does not have the expected revision. */
-export function checkRevision(actual: number, expected: ExpectedRuleRevision): void {
-  if (expected === 'any' || expected === actual) return
+/** Throws 412 if the rule does not have one of the expected revisions. */
+export function checkRevision(actual: number, expected: ExpectedRevisions): void {
+  if (expected === 'any' || expected.includes(actual)) return
   throw new GatewayError(
     'revision_mismatch',
     `The rule has changed: its revision is now ${actual}. Read it again before you repeat the change.`,
@@ -142,4 +143,14 @@ async function assignIds(changes: readonly RuleChange[], ids: IdSource, author: 
   const count = changes.filter(({ ruleId }) => ruleId === undefined).length
   let nextId = count === 0 ? 0 : await ids.reserve(count, author)
   return changes.map((change) => ({ change, ruleId: change.ruleId ?? nextId++ }))
+}
+
+/** Runs a function and prefixes the message of a `GatewayError` with a path in the request body. */
+export function prefixErrors<Result>(path: string, run: () => Result): Result {
+  try {
+    return run()
+  } catch (error) {
+    if (!GatewayError.isInstance(error)) throw error
+    throw error.withMessage(`${path}: ${error.message}`)
+  }
 }

@@ -1,7 +1,11 @@
 import {
+  type ErrorCode,
+  type ErrorStyle,
   type FirewallRule,
   type JsonObject,
   type RoutingRule,
+  StrictObject,
+  type TSchema,
   Type,
   type Warning,
 } from '../../core/contract/index.ts'
@@ -9,11 +13,28 @@ import type { RestoreFields, RevertFields, RuleEvent } from '../../core/events/d
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 
+/** What differs between the endpoints of the two rule kinds. */
+export interface RuleApi {
+  readonly path: string
+  /** Base name of the schemas and operations, such as `RoutingRule`. */
+  readonly name: string
+  /** A rule in responses. */
+  readonly schema: TSchema
+  /** Complete new rules by name. */
+  readonly examples: Readonly<Record<string, JsonObject>>
+  /** A complete change. */
+  readonly change: JsonObject
+  /** The error codes of bodies that are not valid. */
+  readonly errors: readonly ErrorCode[]
+  readonly errorStyle: ErrorStyle
+}
+
 /** The differences between routing and firewall rules; commands and endpoints are shared. */
 export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   readonly name: RuleKindName
   /** The fields that the owner of a rule sets, in the order of the documentation. */
   readonly fields: readonly RuleField[]
+  readonly api: RuleApi
   /** Parses the body of a new rule. Throws a `GatewayError`. */
   parseNew(body: JsonObject): Content
   /** Parses the fields that are present. Throws a `GatewayError`. */
@@ -51,7 +72,7 @@ export function schemaField(
   return {
     name,
     required,
-    schema: () => ({ description, ...schema }),
+    schema: () => ({ description: `Must be ${description}.`, ...schema }),
     parse: (value) =>
       isValid(value) ? { value } : { issues: [`The ${name} field must be ${description}.`] },
   }
@@ -78,9 +99,10 @@ interface ParsedFields {
   readonly missing: readonly string[]
 }
 
-/**
- * Parses the known fields of a body. Unknown fields are ignored, because clients send back what they read.
- */
+/** Fields that the server sets. They are ignored in bodies, because clients send back what they read. */
+const READ_ONLY_FIELDS = ['id', 'user_id', 'created_at', 'updated_at', 'pattern_error']
+
+/** Parses the fields of a body. A field that does not exist is an issue: it may be a misspelled condition. */
 export function parseFields(fields: readonly RuleField[], body: JsonObject): ParsedFields {
   const values: Record<string, unknown> = {}
   const issues: Record<string, readonly string[]> = {}
@@ -90,13 +112,22 @@ export function parseFields(fields: readonly RuleField[], body: JsonObject): Par
     if ('value' in result) values[field.name] = result.value
     else issues[field.name] = result.issues
   }
+  const names = fields.map(({ name }) => name)
+  for (const name of Object.keys(body)) {
+    if (names.includes(name) || READ_ONLY_FIELDS.includes(name)) continue
+    issues[name] = [`${name} is not a field of the rule. Use ${names.join(', ')}.`]
+  }
   const missing = fields.filter((field) => field.required && body[field.name] === undefined)
   return { values, issues, missing: missing.map((field) => field.name) }
 }
 
 /** The JSON schema of the body of a new rule, or of changes to a rule, which require no field. */
-export function ruleBodySchema(fields: readonly RuleField[], isNew: boolean): JsonObject {
-  const required = fields.filter((field) => field.required).map(({ name }) => name)
-  const properties = Object.fromEntries(fields.map((field) => [field.name, field.schema()]))
-  return { type: 'object', ...(isNew && { required }), properties }
+export function ruleBodySchema(fields: readonly RuleField[], name: string, isNew: boolean): TSchema {
+  const properties = fields.map((field) => {
+    const schema = Type.Unsafe(field.schema())
+    return [field.name, isNew && field.required ? schema : Type.Optional(schema)]
+  })
+  const id = `${name}${isNew ? 'Input' : 'Change'}`
+  const description = isNew ? 'A new rule.' : 'The fields to change.'
+  return StrictObject(Object.fromEntries(properties), { $id: id, description })
 }

@@ -1,8 +1,18 @@
-import { GatewayError, type Plugin, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import {
+  data,
+  type EndedExchange,
+  endpoint,
+  GatewayError,
+  type Plugin,
+  type Static,
+  StrictObject,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
 import { REQUEST_ID_LENGTH } from '../../core/util/ids.ts'
-import { requestsPaths } from '../openapi/inference.ts'
 import { RecentEntries } from './recent-entries.ts'
 import { RequestRecord, type RequestSummary, type SharedRecords } from './request-record.ts'
+import { RequestRecordSchema } from './schemas.ts'
 
 const traceOptions = StrictObject({ kept_requests: Type.Integer({ minimum: 1, default: 10_000 }) })
 
@@ -17,35 +27,46 @@ export function createTrace(shared?: SharedRecords): Plugin {
     options: traceOptions,
     setup({ kept_requests }: Static<typeof traceOptions>) {
       const records = new RecentEntries<RequestRecord>(kept_requests, REQUEST_ID_LENGTH)
+      const record = (exchange: EndedExchange, error?: unknown) =>
+        records.add(exchange.id, new RequestRecord(exchange, Date.now(), error))
       shared?.offer((requestId) => toSummary(records.find(requestId)))
       return {
-        middleware({ exchange }, next) {
-          const record = (error?: unknown) =>
-            records.add(exchange.id, new RequestRecord(exchange, Date.now(), error))
-          return next().then(
-            () => record(),
-            (error) => {
-              record(error)
-              throw error
+        // Before the response is sent, so that its recipient can look the request up immediately.
+        inspect(exchange) {
+          record(exchange)
+          return undefined
+        },
+        rejected: record,
+        endpoints: [
+          endpoint({
+            method: 'GET',
+            path: '/v1/requests/{id}',
+            access: user(),
+            operationId: 'readRequest',
+            summary: 'Returns the record of a request: applied rules, route and provider calls.',
+            tags: ['inference'],
+            params: { id: requestId },
+            responses: { 200: { description: 'The record.', body: data(RequestRecordSchema) } },
+            async handle({ params: { id }, account }) {
+              const record: RequestSummary | undefined = records.find(id) ?? (await shared?.find(id))
+              if (record?.userId !== account.userId) {
+                const message = `Request ${id} was not found or is no longer recorded.`
+                throw new GatewayError('not_found', message)
+              }
+              return { status: 200, body: { data: record.view } }
             },
-          )
-        },
-        openapi: requestsPaths,
-        routes(router) {
-          router.get('/v1/requests/:id', async (ctx) => {
-            const id = ctx.params.id ?? ''
-            const record: RequestSummary | undefined = records.find(id) ?? (await shared?.find(id))
-            if (record?.userId !== ctx.account.userId) {
-              const message = `Request ${id} was not found or is no longer recorded.`
-              throw new GatewayError('not_found', message)
-            }
-            ctx.body = { data: record.view }
-          })
-        },
+          }),
+        ],
       }
     },
   }
 }
+
+const requestId = Type.String({
+  minLength: 1,
+  description: 'The x_request_id of one of your recent requests.',
+  examples: ['req_gGvBxwr2CTTZ4RYVqXhM0SkL'],
+})
 
 /** Converts a record to a plain object that can be sent to another process. */
 function toSummary(record: RequestRecord | undefined): RequestSummary | undefined {

@@ -1,7 +1,7 @@
 import {
   type Account,
   type Attempt,
-  type Exchange,
+  type EndedExchange,
   GatewayError,
   type JsonObject,
 } from '../../core/contract/index.ts'
@@ -27,13 +27,13 @@ export class RequestRecord implements RequestSummary {
   readonly #mode: string | undefined
   readonly #reason: string | undefined
   readonly #rulesPosition: number
-  readonly #target: Exchange['target']
-  readonly #attempts: readonly Exchange['attempts'][number][]
-  readonly #trace: readonly Exchange['trace'][number][]
-  readonly #warnings: readonly Exchange['warnings'][number][]
+  readonly #target: EndedExchange['target']
+  readonly #attempts: readonly EndedExchange['attempts'][number][]
+  readonly #trace: readonly EndedExchange['trace'][number][]
+  readonly #warnings: readonly EndedExchange['warnings'][number][]
 
   /** `endedAt` is a Unix time in milliseconds; `error` is what the request failed with. */
-  constructor(exchange: Exchange, endedAt: number, error?: unknown) {
+  constructor(exchange: EndedExchange, endedAt: number, error?: unknown) {
     this.userId = exchange.account.userId
     this.#endedAt = endedAt
     this.#error = error === undefined ? undefined : toRecordedError(error)
@@ -80,8 +80,8 @@ function createArrayCopier<Item>(): (items: readonly Item[]) => readonly Item[] 
   }
 }
 
-const copyTrace = createArrayCopier<Exchange['trace'][number]>()
-const copyWarnings = createArrayCopier<Exchange['warnings'][number]>()
+const copyTrace = createArrayCopier<EndedExchange['trace'][number]>()
+const copyWarnings = createArrayCopier<EndedExchange['warnings'][number]>()
 
 function toAttemptView({ target, outcome, ms }: Attempt): JsonObject {
   return { provider: target.provider, model: target.model, outcome, ms: Math.round(ms) }

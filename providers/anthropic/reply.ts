@@ -1,4 +1,4 @@
-import type { FinishReason, ReplyEvent, ReplyPart, Usage } from '../../core/contract/chat.ts'
+import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
@@ -14,15 +14,13 @@ export function parseAnthropicReply(body: unknown): ReplyEvent {
   if (!Array.isArray(message.content)) {
     throw new GatewayError('provider_error', "The provider's reply is not a message.")
   }
-  return {
-    parts: [
-      { type: 'start', id: asString(message.id), model: asString(message.model) },
-      ...toBlockParts(asObjects(message.content)),
-      ...toRefusalParts(message),
-      { type: 'usage', usage: toAnthropicUsage(asObject(message.usage)) },
-      { type: 'finish', reason: toAnthropicFinishReason(message.stop_reason) },
-    ],
-  }
+  return new ReplyEvent([
+    { type: 'start', id: asString(message.id), model: asString(message.model) },
+    ...toBlockParts(asObjects(message.content)),
+    ...toRefusalParts(message),
+    { type: 'usage', usage: toAnthropicUsage(asObject(message.usage)) },
+    { type: 'finish', reason: toAnthropicFinishReason(message.stop_reason) },
+  ])
 }
 
 function toBlockParts(blocks: readonly JsonObject[]): readonly ReplyPart[] {

@@ -1,4 +1,4 @@
-import type { FinishReason, ReplyEvent, ReplyPart, Usage } from '../../core/contract/chat.ts'
+import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
@@ -19,7 +19,7 @@ export function parseChatReply(body: unknown): ReplyEvent {
   if (message.tool_calls !== undefined) parts.push(...createToolCallReader()(message.tool_calls))
   if (usage) parts.push({ type: 'usage', usage })
   parts.push({ type: 'finish', reason: toChatFinishReason(choice.finish_reason) ?? 'stop' })
-  return { parts, native }
+  return new ReplyEvent(parts, { record: native })
 }
 
 /** The first choice of a completion or chunk. Further choices (`n` > 1) are in the native record only. */

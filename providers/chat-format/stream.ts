@@ -1,4 +1,9 @@
-import type { RecordPattern, ReplyEvent, ReplyPart } from '../../core/contract/chat.ts'
+import {
+  type NativeRecord,
+  type RecordPattern,
+  ReplyEvent,
+  type ReplyPart,
+} from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
@@ -46,12 +51,15 @@ export function createChatStreamReader(): StreamReader {
       if (data.startsWith('[DONE]')) isDone = true
       if (isDone || data === '') return NO_EVENTS
       const text = textRecords.match(data)
-      if (text !== undefined) return [new TextChunk(text, data, textRecords.pattern)]
+      if (text !== undefined) {
+        const parts: readonly ReplyPart[] = text === '' ? [] : [{ type: 'text', text }]
+        return [new ReplyEvent(parts, new UnparsedTextRecord(data, textRecords.pattern))]
+      }
       const chunk = parseChunk(data)
       if (isChatErrorRecord(chunk)) throw parseChatErrorRecord(chunk)
       const parts = toParts(chunk)
       textRecords.learn(data, parts)
-      return [{ parts, native: chunk, source: data }]
+      return [new ReplyEvent(parts, { record: chunk, source: data })]
     },
     end() {
       if (isDone || hasFinished) return NO_EVENTS
@@ -60,19 +68,17 @@ export function createChatStreamReader(): StreamReader {
   }
 }
 
-/** A chunk of text that was not parsed; `native` parses it on access. */
-class TextChunk implements ReplyEvent {
-  readonly parts: readonly ReplyPart[]
+/** The record of a text chunk that was not parsed; `record` parses it on access. */
+class UnparsedTextRecord implements NativeRecord {
   readonly source: string
   readonly pattern: RecordPattern | undefined
 
-  constructor(text: string, source: string, pattern: RecordPattern | undefined) {
-    this.parts = text === '' ? [] : [{ type: 'text', text }]
+  constructor(source: string, pattern: RecordPattern | undefined) {
     this.source = source
     this.pattern = pattern
   }
 
-  get native(): JsonObject {
+  get record(): JsonObject {
     return parseChunk(this.source)
   }
 }

@@ -1,4 +1,4 @@
-import type { FinishReason, ReplyEvent, ReplyPart, Usage } from '../../core/contract/chat.ts'
+import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { incompleteReplyError } from '../shared/errors.ts'
@@ -14,7 +14,7 @@ export function parseGeminiReply(body: unknown): ReplyEvent {
   const response = asObject(body)
   if (response.error != null) throw parseGeminiErrorRecord(response)
   const reader = createGeminiResponseReader()
-  return { parts: [...reader.read(response), ...reader.end()] }
+  return new ReplyEvent([...reader.read(response), ...reader.end()])
 }
 
 /** Reads the fragments of one response. Stateful. */

@@ -1,4 +1,4 @@
-import type { ReplyEvent } from '../../core/contract/chat.ts'
+import { ReplyEvent } from '../../core/contract/chat.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 
 /**
@@ -7,5 +7,5 @@ import { parseChatReply } from '../chat-format/reply.ts'
  * any other value.
  */
 export function parseMistralReply(body: unknown): ReplyEvent {
-  return { parts: parseChatReply(body).parts }
+  return new ReplyEvent(parseChatReply(body).parts)
 }

@@ -1,5 +1,5 @@
 import { Pool } from 'undici'
-import type { ChatRequest, Reply } from '../../core/contract/chat.ts'
+import { type ChatRequest, NATIVE, type Reply, ReplyEvent } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
 import type { ProviderAdapter, Target } from '../../core/contract/provider.ts'
@@ -127,9 +127,10 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     deadline.end()
     const body = parseReplyBody(response.text)
     const event = adapter.parseReply(body)
-    const { parts, native } = event
-    const isUnchanged = native !== undefined && native === body
-    return { type: 'whole', event: isUnchanged ? { parts, native, source: response.text } : event }
+    const native = event[NATIVE]
+    if (native === undefined || native.record !== body) return { type: 'whole', event }
+    const source = response.text
+    return { type: 'whole', event: new ReplyEvent(event.parts, { record: native.record, source }) }
   }
 
   function parseReplyBody(text: string): unknown {

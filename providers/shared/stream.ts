@@ -1,4 +1,4 @@
-import type { ReplyEvent, ReplyPart } from '../../core/contract/chat.ts'
+import { ReplyEvent, type ReplyPart } from '../../core/contract/chat.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import type { CallDeadline } from './call-deadline.ts'
 import { type ProviderCall, toNetworkError } from './http.ts'
@@ -61,7 +61,7 @@ export async function* readBatches(
 
 /** Wraps the parts of one record in an event. Returns no event if there are no parts. */
 export function toReplyEvents(parts: readonly ReplyPart[]): readonly ReplyEvent[] {
-  return parts.length === 0 ? [] : [{ parts }]
+  return parts.length === 0 ? [] : [new ReplyEvent(parts)]
 }
 
 /**

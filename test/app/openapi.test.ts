@@ -61,7 +61,7 @@ describe('/openapi.json', () => {
     const faults: string[] = []
     const note = (what: string, described: Described, answer: Answer) => {
       const fault =
-        answer.status < 300 ? judge(described, answer) : `${answer.status} ${JSON.stringify(answer.body)}`
+        answer.status < 400 ? judge(described, answer) : `${answer.status} ${JSON.stringify(answer.body)}`
       if (fault !== undefined) faults.push(`${described.method} ${what}: ${fault}`)
     }
     for (const described of operationsOf(document)) {
@@ -173,9 +173,14 @@ describe('/openapi.json', () => {
 
 const NIGHT = `export default {
   name: 'night',
+  contract: 2,
   setup: () => ({
     conditions: [{ name: 'shout', schema: { type: 'boolean' }, description: 'true or false', matcher: () => () => true }],
     actions: [{ name: 'echo', schema: { type: 'string' }, description: 'a text', combine: 'all', apply() {} }],
-    openapi: { '/v1/night': { get: { summary: 'Says whether it is night.', responses: {} } } },
+    endpoints: [{
+      method: 'GET', path: '/v1/night', access: { type: 'user' }, operationId: 'readNight', tags: ['night'],
+      summary: 'Says whether it is night.', responses: { 200: { description: 'Night or day.' } },
+      handle: () => ({ status: 200, body: { night: true } }),
+    }],
   }),
 }`

@@ -1,7 +1,7 @@
 import type OpenAI from 'openai'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import type { Reply } from '../../core/contract/chat.ts'
-import type { Exchange } from '../../core/contract/exchange.ts'
+import type { RepliedExchange } from '../../core/contract/exchange.ts'
 import { buildChatCompletion } from '../../core/dialects/chat/completion.ts'
 import { streamChatChunks } from '../../core/dialects/chat/completion-stream.ts'
 import { staying } from './presence.ts'
@@ -12,7 +12,12 @@ import { staying } from './presence.ts'
 export async function readAsClient(reply: Reply): Promise<OpenAI.ChatCompletion> {
   const request = { messages: [], stream_options: { include_usage: true } }
   // The dialect looks at these fields only.
-  const exchange = { id: 'req_0', request, reply, client: staying } as Partial<Exchange> as Exchange
+  const exchange = {
+    id: 'req_0',
+    request,
+    reply,
+    client: staying,
+  } as Partial<RepliedExchange> as RepliedExchange
   if (reply.type === 'whole') {
     const answer = buildChatCompletion(exchange)
     return JSON.parse(typeof answer === 'string' ? answer : JSON.stringify(answer))

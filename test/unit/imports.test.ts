@@ -45,23 +45,10 @@ describe('the import graph', () => {
   // A folder is one node. It stands for the files directly in it: `projections` and `projections/runtime` are
   // two nodes, and may not import each other, either.
   it('has no circle of folders', () => {
-    const folders = toFolderGraph(edgesOf(files).filter((edge) => !describesEndpoints(edge)))
+    const folders = toFolderGraph(edgesOf(files))
     expect(findCircle(folders)).to.deep.equal([])
   })
-
-  it('has one known circle of folders, through the descriptions of endpoints', () => {
-    expect(findCircle(toFolderGraph(edgesOf(files)))).to.include('plugins/openapi')
-  })
 })
-
-/**
- * The known exception: plugins import the OpenAPI descriptions of their endpoints from `plugins/openapi`, and
- * the descriptions import the limits and names that they state from the plugins. It goes when endpoints are
- * declared together with their schemas.
- */
-function describesEndpoints([file, target]: Edge): boolean {
-  return file.startsWith('plugins/') && path.posix.dirname(target) === 'plugins/openapi'
-}
 
 function mayImport(file: string, target: string): boolean {
   const layer = layerOf(file)

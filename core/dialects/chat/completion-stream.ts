@@ -1,15 +1,17 @@
+import { NATIVE } from '../../contract/chat.ts'
 import {
-  type Exchange,
   GatewayError,
   type JsonObject,
+  type NativeRecord,
   type RecordPattern,
+  type RepliedExchange,
   type ReplyEvent,
   type ReplyPart,
 } from '../../contract/index.ts'
+import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
-import { recordUsage, toStreamError } from '../reply-events.ts'
+import { toStreamError } from '../stream-error.ts'
 import { decorateRecord, toCompletionToolCall, toCompletionUsage } from './completion.ts'
-import { chatErrorBody } from './error-body.ts'
 
 /**
  * Streams chat-completion chunks as SSE. The first record carries the extension fields that are already
@@ -17,7 +19,7 @@ import { chatErrorBody } from './error-body.ts'
  * until it is certain whether another one follows. If the stream fails, it ends with an error record instead
  * of `[DONE]`. See docs/decisions/replies.md, "After the finish, a stream holds back one record".
  */
-export async function* streamChatChunks(exchange: Exchange): AsyncGenerator<string> {
+export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerator<string> {
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
   const wantsUsage = exchange.request.stream_options?.include_usage === true
@@ -31,14 +33,14 @@ export async function* streamChatChunks(exchange: Exchange): AsyncGenerator<stri
     for await (const batch of exchange.reply.batches) {
       let text = ''
       for (const event of batch) {
-        isFinished = recordUsage(exchange, event) || isFinished
+        isFinished ||= event.parts.some(({ type }) => type === 'finish')
         if (!isFirst && !isFinished) {
           for (const chunk of toChunkTexts(event)) text += `data: ${chunk}\n\n`
           continue
         }
         for (const chunk of toChunks(event)) {
           if (held !== undefined) text += toSseRecord(held)
-          held = isFirst ? decorateRecord(chunk, chunk.id, exchange.decoration?.first) : chunk
+          held = isFirst ? decorateRecord(chunk, chunk.id, exchange.decoration?.first()) : chunk
           isFirst = false
           if (!isFinished) {
             text += toSseRecord(held)
@@ -56,8 +58,7 @@ export async function* streamChatChunks(exchange: Exchange): AsyncGenerator<stri
   } catch (error) {
     if (exchange.client.isAborted) return
     const heldRecord = held ? toSseRecord(held) : ''
-    exchange.error = toStreamError(error)
-    yield `${heldRecord}${toSseRecord(chatErrorBody(exchange.error))}`
+    yield `${heldRecord}${toSseRecord(formatError(toStreamError(error), 'openai'))}`
   }
 }
 
@@ -97,12 +98,14 @@ function splitAtPlaceholder(text: string, placeholder: string): readonly [string
  */
 function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConverter {
   let model = ''
+  let { created } = frame
   let usageChunk: JsonObject | undefined
 
   function buildChunk(delta: JsonObject, finishReason: string | null = null): JsonObject {
     return {
-      ...frame,
+      id: frame.id,
       object: 'chat.completion.chunk',
+      created,
       model,
       choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
       ...(wantsUsage && { usage: null }),
@@ -140,17 +143,21 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
    * Converts a provider's chunk of the same format: sets this stream's id and moves the usage to the usage
    * chunk. Returns undefined if the chunk held nothing but the usage.
    */
-  function nativeToChunk(native: JsonObject): JsonObject | undefined {
-    if (native.usage === undefined) return { ...native, id: frame.id }
-    const { usage, ...rest } = native
+  function nativeToChunk(record: JsonObject): JsonObject | undefined {
+    // Chunks that a plugin changes later are built from these fields.
+    if (typeof record.model === 'string') model = record.model
+    if (typeof record.created === 'number') created = record.created
+    if (record.usage === undefined) return { ...record, id: frame.id }
+    const { usage, ...rest } = record
     const chunk = { ...rest, id: frame.id, ...(wantsUsage && { usage: null }) }
     if (usage === null) return chunk
     usageChunk = { ...chunk, choices: [], usage }
-    return Array.isArray(native.choices) && native.choices.length === 0 ? undefined : chunk
+    return Array.isArray(record.choices) && record.choices.length === 0 ? undefined : chunk
   }
 
-  function toChunks({ native, parts }: ReplyEvent): readonly JsonObject[] {
-    const chunks = native ? [nativeToChunk(native)] : parts.map(partToChunk)
+  function toChunks(event: ReplyEvent): readonly JsonObject[] {
+    const native = event[NATIVE]
+    const chunks = native ? [nativeToChunk(native.record)] : event.parts.map(partToChunk)
     return chunks.filter((chunk) => chunk !== undefined)
   }
 
@@ -169,31 +176,33 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
   let cached: { readonly pattern: RecordPattern; readonly template: ChunkTemplate } | undefined
 
   /** Splices the variable part of a provider record into the template of its pattern. */
-  function fillTemplate(event: ReplyEvent, pattern: RecordPattern): string | undefined {
-    if (cached?.pattern !== pattern) cached = { pattern, template: buildTemplate(pattern, event.native) }
-    const { source = '' } = event
+  function fillTemplate(native: NativeRecord, pattern: RecordPattern): string | undefined {
+    if (cached?.pattern !== pattern) cached = { pattern, template: buildTemplate(pattern, native.record) }
+    const { source = '' } = native
     const { before, after } = pattern
     const [head, tail] = cached.template ?? []
     if (head === undefined || tail === undefined) return undefined
     return head + source.slice(before.length, source.length - after.length) + tail
   }
 
-  function buildTemplate({ before, after }: RecordPattern, native: JsonObject | undefined): ChunkTemplate {
-    const spliced = native && spliceChunk(before + PLACEHOLDER + after, native, frame.id, wantsUsage)
+  function buildTemplate({ before, after }: RecordPattern, record: JsonObject): ChunkTemplate {
+    const spliced = spliceChunk(before + PLACEHOLDER + after, record, frame.id, wantsUsage)
     return spliced === undefined ? undefined : splitAtPlaceholder(spliced, PLACEHOLDER)
   }
 
   return {
     toChunks,
     toChunkTexts(event) {
-      if (event.pattern !== undefined) {
-        const text = fillTemplate(event, event.pattern)
+      const native = event[NATIVE]
+      if (native === undefined) {
+        const { parts } = event
+        const [part] = parts
+        if (parts.length === 1 && part?.type === 'text') return [toTextChunk(part.text)]
+      } else if (native.pattern !== undefined) {
+        const text = fillTemplate(native, native.pattern)
         if (text !== undefined) return [text]
       }
-      const { native, source, parts } = event
-      const [part] = parts
-      if (native === undefined && parts.length === 1 && part?.type === 'text') return [toTextChunk(part.text)]
-      const spliced = native && source && spliceChunk(source, native, frame.id, wantsUsage)
+      const spliced = native?.source && spliceChunk(native.source, native.record, frame.id, wantsUsage)
       return spliced ? [spliced] : toChunks(event).map((chunk) => JSON.stringify(chunk))
     },
     usageChunk: () => (wantsUsage ? usageChunk : undefined),
@@ -210,14 +219,14 @@ const EMPTY_USAGE = ',"usage":null'
  */
 function spliceChunk(
   source: string,
-  native: JsonObject,
+  record: JsonObject,
   id: string,
   wantsUsage: boolean,
 ): string | undefined {
-  const head = `{"id":"${native.id}",`
+  const head = `{"id":"${record.id}",`
   if (!source.startsWith(head) || source.includes('\n')) return undefined
-  if (native.usage !== undefined && native.usage !== null) return undefined
-  if (native.usage === undefined || wantsUsage) return `{"id":"${id}",${source.slice(head.length)}`
+  if (record.usage !== undefined && record.usage !== null) return undefined
+  if (record.usage === undefined || wantsUsage) return `{"id":"${id}",${source.slice(head.length)}`
   // Quotation marks inside strings are escaped, so every match is a field. A single one is the chunk's own.
   const index = source.indexOf(EMPTY_USAGE)
   if (index === -1 || index !== source.lastIndexOf(EMPTY_USAGE)) return undefined

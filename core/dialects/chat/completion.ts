@@ -1,8 +1,9 @@
+import { NATIVE } from '../../contract/chat.ts'
 import {
-  type Exchange,
   GatewayError,
   isJsonObject,
   type JsonObject,
+  type RepliedExchange,
   type ReplyPart,
   type ToolStart,
   type Usage,
@@ -13,14 +14,15 @@ import { relatedId } from '../../util/ids.ts'
  * Builds a chat completion with the gateway's extension fields, as an object or as JSON text. If the provider
  * uses the same format, all of its fields are kept.
  */
-export function buildChatCompletion(exchange: Exchange): JsonObject | string {
+export function buildChatCompletion(exchange: RepliedExchange): JsonObject | string {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  const { parts, native, source } = exchange.reply.event
+  const { event } = exchange.reply
+  const { record, source } = event[NATIVE] ?? {}
   const id = relatedId('chatcmpl-', exchange.id)
   const extension = exchange.decoration?.last()
-  const spliced = native && source && extension && spliceCompletion(source, native, id, extension)
-  return spliced || decorateRecord(native ?? buildCompletionFromParts(parts), id, extension)
+  const spliced = record && source && extension && spliceCompletion(source, record, id, extension)
+  return spliced || decorateRecord(record ?? buildCompletionFromParts(event.parts), id, extension)
 }
 
 /**

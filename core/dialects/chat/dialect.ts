@@ -2,7 +2,7 @@ import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '.
 import { compileParser } from '../../util/json-schema.ts'
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
-import { chatErrorBody } from './error-body.ts'
+import { chatDescription } from './description.ts'
 import { chatRequestSchema } from './request-schema.ts'
 
 /** `POST /v1/chat/completions`. */
@@ -10,7 +10,8 @@ export const chatDialect: Dialect = {
   parseRequest: parseChatRequest,
   writeWhole: buildChatCompletion,
   writeStream: streamChatChunks,
-  errorBody: chatErrorBody,
+  errorStyle: 'openai',
+  description: chatDescription,
 }
 
 const parseBody = compileParser(chatRequestSchema)

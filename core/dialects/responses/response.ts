@@ -1,5 +1,5 @@
 import {
-  type Exchange,
+  type EndedExchange,
   type FinishReason,
   type GatewayError,
   isJsonObject,
@@ -14,7 +14,7 @@ import type { ItemStatus } from './output-items.ts'
  * Builds the response object as it is before the reply has started.
  * The fields of docs/api.md, "Response object", come first.
  */
-export function buildInitialResponse(call: ResponsesCall, exchange: Exchange): JsonObject {
+export function buildInitialResponse(call: ResponsesCall, exchange: EndedExchange): JsonObject {
   const { body, responseKey, createdAt } = call
   const { reasoning, text } = body
   return {
@@ -55,7 +55,7 @@ export function buildInitialResponse(call: ResponsesCall, exchange: Exchange): J
  */
 export function buildFinalFields(
   finishReason: FinishReason,
-  exchange: Exchange,
+  exchange: EndedExchange,
   output: readonly JsonObject[],
 ): JsonObject {
   const reason = INCOMPLETE_REASONS[finishReason]
@@ -120,8 +120,8 @@ function toResponsesUsage({ input, output, cached, cacheWrite, reasoning }: Usag
 }
 
 /** Merges the caller's metadata with the gateway's, which takes precedence. */
-function buildMetadata({ body }: ResponsesCall, { target, route, decoration }: Exchange): JsonObject {
-  const gatewayMetadata = decoration?.first.metadata
+function buildMetadata({ body }: ResponsesCall, { target, route, decoration }: EndedExchange): JsonObject {
+  const gatewayMetadata = decoration?.first().metadata
   return {
     ...body.metadata,
     provider: target?.provider ?? null,
@@ -131,7 +131,10 @@ function buildMetadata({ body }: ResponsesCall, { target, route, decoration }: E
 }
 
 /** Returns the instructions as they were sent to the model: the firewall may have masked them. */
-function findInstructions({ body, inputCount, earlierCount }: ResponsesCall, { request }: Exchange): unknown {
+function findInstructions(
+  { body, inputCount, earlierCount }: ResponsesCall,
+  { request }: EndedExchange,
+): unknown {
   if (!body.instructions) return null
   return request.messages.at(-1 - inputCount - earlierCount)?.content ?? null
 }

@@ -1,6 +1,11 @@
-import { type Exchange, type FinishReason, GatewayError, type JsonObject } from '../../contract/index.ts'
+import {
+  type FinishReason,
+  GatewayError,
+  type JsonObject,
+  type RepliedExchange,
+} from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
-import { recordUsage, toStreamError } from '../reply-events.ts'
+import { toStreamError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
 import { createResponseOutput } from './output.ts'
 import {
@@ -23,7 +28,7 @@ export type PersistResponse = (response: JsonObject, chunkLengths?: ChunkLengths
  * Builds and persists the response of a whole reply. Resolves with it in the form that the caller expects.
  */
 export async function completeResponse(
-  exchange: Exchange,
+  exchange: RepliedExchange,
   call: ResponsesCall,
   persist: PersistResponse,
 ): Promise<JsonObject> {
@@ -47,7 +52,7 @@ export async function completeResponse(
  * disconnects, the response is persisted as cancelled.
  */
 export async function* streamResponseEvents(
-  exchange: Exchange,
+  exchange: RepliedExchange,
   call: ResponsesCall,
   persist: PersistResponse,
 ): AsyncGenerator<string> {
@@ -63,7 +68,6 @@ export async function* streamResponseEvents(
     let text = records.open(initial)
     for await (const batch of exchange.reply.batches) {
       for (const event of batch) {
-        recordUsage(exchange, event)
         for (const part of event.parts) {
           if (part.type === 'finish') finishReason = part.reason
           text += records.add(part)
@@ -79,8 +83,7 @@ export async function* streamResponseEvents(
     yield text + records.end(response)
   } catch (error) {
     if (exchange.client.isAborted) return
-    exchange.error = toStreamError(error)
-    const response = await persist(toFailedResponse(initial, exchange.error, output.items()))
+    const response = await persist(toFailedResponse(initial, toStreamError(error), output.items()))
     isPersisted = true
     yield records.end(response)
   } finally {

@@ -1,38 +1,38 @@
-import { type Exchange, GatewayError, type JsonObject, type Usage } from '../../contract/index.ts'
+import { GatewayError, type JsonObject, type RepliedExchange, type Usage } from '../../contract/index.ts'
 import { costOf } from '../../util/cost.ts'
 import { relatedId } from '../../util/ids.ts'
 import { buildCompletionFromParts } from '../chat/completion.ts'
 
 /** Builds a direct routing result (docs/api.md, "Direct routing result"). */
-export function buildRouteResult(exchange: Exchange): JsonObject {
+export function buildRouteResult(exchange: RepliedExchange): JsonObject {
   const { reply, target, route, usage, startedAt, decoration } = exchange
-  if (reply?.type !== 'whole' || target === undefined || route === undefined) {
+  if (reply.type !== 'whole') {
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   }
   const { created, model, choices, usage: completionUsage } = buildCompletionFromParts(reply.event.parts)
-  const cost = target.entry && usage ? costOf(target.entry, usage) : 0
+  const cost = target?.entry && usage ? costOf(target.entry, usage) : 0
   return {
     id: relatedId('tr_req_', exchange.id),
     object: 'chat.completion',
     created,
-    model: model || target.model,
+    model: model || (target?.model ?? ''),
     choices,
     usage: completionUsage,
     router_meta: {
-      selected_provider: target.provider,
-      selected_model: target.model,
-      routing_reason: route.reason,
+      selected_provider: target?.provider ?? 'signalbox',
+      selected_model: target?.model ?? model,
+      routing_reason: route?.reason ?? 'A plugin answered the request.',
       cost_savings: formatSavings(cost, maxCandidateCost(exchange, usage)),
       response_time_ms: Math.round(performance.now() - startedAt),
       estimated_cost: Number(cost.toPrecision(12)),
-      routing_score: route.score,
+      routing_score: route?.score ?? 1,
     },
-    ...(decoration && { metadata: decoration.first.metadata }),
+    ...(decoration && { metadata: decoration.first().metadata }),
   }
 }
 
 /** Returns what the most expensive candidate would have cost for the same usage, in USD. */
-function maxCandidateCost({ route }: Exchange, usage: Usage | undefined): number {
+function maxCandidateCost({ route }: RepliedExchange, usage: Usage | undefined): number {
   const candidates = route?.candidates() ?? []
   return usage === undefined ? 0 : Math.max(0, ...candidates.map((model) => costOf(model, usage)))
 }

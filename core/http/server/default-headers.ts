@@ -44,6 +44,21 @@ export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
   }
 }
 
+/** A response that sets every header immediately, so that middleware can read, change and remove it. */
+export class PlainResponse<Request extends IncomingMessage = IncomingMessage>
+  extends ServerResponse<Request>
+  implements DefaultHeaders
+{
+  setDefaultHeader(name: string, value: string): void {
+    if (!this.hasHeader(name)) this.setHeader(name, value)
+  }
+
+  setDefaultHeaders(headers: readonly string[]): void {
+    for (let index = 0; index < headers.length; index += 2)
+      this.setHeader(headers[index] ?? '', headers[index + 1] ?? '')
+  }
+}
+
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 export type HttpHeader = readonly [name: string, value: string]

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
-import { buildSecurityHeaders, GatewayResponse, type HttpHeader } from './default-headers.ts'
+import { buildSecurityHeaders, GatewayResponse, type HttpHeader, PlainResponse } from './default-headers.ts'
 import { DEFAULT_SERVER_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
 import { createConnectionRejecter, pendingResponse, rejectOnClientError } from './reject-connection.ts'
 import { validateRequest } from './validate-request.ts'
@@ -10,6 +10,8 @@ export interface ServerOptions {
   /** Headers of every response. */
   readonly headers?: readonly HttpHeader[]
   readonly logger?: Logger
+  /** True if third-party middleware may read and change headers of responses before they are sent. */
+  readonly exposesHeaders?: boolean
 }
 
 /**
@@ -18,22 +20,20 @@ export interface ServerOptions {
  */
 export function createHardenedServer(handle: RequestListener, options: ServerOptions): Server {
   const { limits = DEFAULT_SERVER_LIMITS, headers = buildSecurityHeaders(), logger } = options
+  const Response = options.exposesHeaders ? PlainResponse : GatewayResponse
   const rejectConnection = createConnectionRejecter(headers, logger)
   const defaultHeaders = headers.flat()
-  const server = createServer(
-    { ...toNodeOptions(limits), ServerResponse: GatewayResponse },
-    (request, response) => {
-      // Node continues parsing a rejected connection. Requests behind a rejected one must not be served.
-      if (!request.socket.writable) return
-      const error = validateRequest(request, limits.maxHeaders)
-      if (error !== undefined) {
-        rejectConnection(request.socket, error)
-        return
-      }
-      response.setDefaultHeaders(defaultHeaders)
-      handle(request, response)
-    },
-  )
+  const server = createServer({ ...toNodeOptions(limits), ServerResponse: Response }, (request, response) => {
+    // Node continues parsing a rejected connection. Requests behind a rejected one must not be served.
+    if (!request.socket.writable) return
+    const error = validateRequest(request, limits.maxHeaders)
+    if (error !== undefined) {
+      rejectConnection(request.socket, error)
+      return
+    }
+    response.setDefaultHeaders(defaultHeaders)
+    handle(request, response)
+  })
   // Node silently drops headers beyond this count. One more than allowed is enough to detect the excess.
   server.maxHeadersCount = limits.maxHeaders + 1
   if (limits.maxConnections !== null) server.maxConnections = limits.maxConnections

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { GatewayError } from '../../contract/index.ts'
 import { newRequestId } from '../../util/ids.ts'
-import { errorEnvelope } from '../errors.ts'
+import { formatError } from '../errors.ts'
 import type { HttpHeader } from './default-headers.ts'
 import { malformedRequestError } from './validate-request.ts'
 
@@ -74,7 +74,7 @@ function toGatewayError({ code = '', reason }: ParserError): GatewayError | unde
 }
 
 function formatResponse(error: GatewayError, headers: readonly HttpHeader[]): string {
-  const body = JSON.stringify(errorEnvelope(error))
+  const body = JSON.stringify(formatError(error))
   const allHeaders: readonly HttpHeader[] = [
     ['connection', 'close'],
     ['content-type', 'application/json; charset=utf-8'],

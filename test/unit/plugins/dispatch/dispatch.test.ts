@@ -2,8 +2,10 @@ import { expect } from 'chai'
 import {
   type ErrorCode,
   type ErrorDetails,
-  type Exchange,
   GatewayError,
+  type Reply,
+  ReplyEvent,
+  type ReplyingExchange,
   type Route,
   type Target,
 } from '../../../../core/contract/index.ts'
@@ -23,16 +25,19 @@ function routeTo(names: readonly [string, ...string[]], isFixed = false): Route 
 
 const error = (code: ErrorCode, details: ErrorDetails = {}) => new GatewayError(code, code, details)
 
+const REPLY: Reply = { type: 'whole', event: new ReplyEvent([]) }
+
 /** Dispatches a request. Each provider call throws the next outcome; further calls succeed. */
 async function send(route: Route, outcomes: readonly unknown[], signal = new AbortController().signal) {
   const called: string[] = []
   // The cast is safe: `dispatchExchange` uses only these fields.
-  const exchange = { attempts: [], client: presenceOf(signal) } as unknown as Exchange
+  const exchange = { attempts: [], client: presenceOf(signal) } as unknown as ReplyingExchange
   const remaining = [...outcomes]
-  const callProvider = async (_: Exchange, { provider, model }: Target) => {
+  const callProvider = async (_: ReplyingExchange, { provider, model }: Target) => {
     called.push(`${provider}:${model}`)
     const outcome = remaining.shift()
     if (outcome !== undefined) throw outcome
+    return REPLY
   }
   const thrown = await dispatchExchange(exchange, route, callProvider).then(
     () => undefined,

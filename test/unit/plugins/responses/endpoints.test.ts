@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import { GatewayError } from '../../../../core/contract/index.ts'
 import { listItems } from '../../../../plugins/responses/endpoints.ts'
 
 const items = Array.from({ length: 25 }, (_, n) => ({ id: `i${n}` }))
-const ids = (query: Record<string, string>) =>
+const ids = (query: Parameters<typeof listItems>[1]) =>
   (listItems(items, query).data as { id: string }[]).map(({ id }) => id)
 
 describe('listing input items', () => {
@@ -20,7 +19,7 @@ describe('listing input items', () => {
   })
 
   it('applies the limit', () => {
-    expect(ids({ limit: '2', order: 'asc' })).to.deep.equal(['i0', 'i1'])
+    expect(ids({ limit: 2, order: 'asc' })).to.deep.equal(['i0', 'i1'])
   })
 
   it('returns an empty list without items', () => {
@@ -31,10 +30,5 @@ describe('listing input items', () => {
       last_id: null,
       has_more: false,
     })
-  })
-
-  it('rejects an invalid order or limit', () => {
-    for (const query of [{ order: 'up' }, { limit: '0' }, { limit: '101' }, { limit: 'x' }])
-      expect(() => listItems(items, query)).to.throw(GatewayError)
   })
 })

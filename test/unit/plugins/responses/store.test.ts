@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { pino } from 'pino'
 import {
+  type EndedExchange,
   EventLogUnavailableError,
-  type Exchange,
   GatewayError,
   type JsonObject,
 } from '../../../../core/contract/index.ts'
@@ -35,7 +35,7 @@ const exchange = {
       { role: 'user', content: 'Now' },
     ],
   },
-} as unknown as Exchange
+} as unknown as EndedExchange
 
 const completed = {
   id: `resp_${RESPONSE_KEY}`,

@@ -8,6 +8,7 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages'
 import { expect } from 'chai'
 import type { ReplyEvent } from '../../../../core/contract/chat.ts'
+import { NATIVE } from '../../../../core/contract/chat.ts'
 import { anthropic } from '../../../../providers/anthropic/adapter.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
 import { CUTS, cutBytes } from '../../../support/cut-bytes.ts'
@@ -69,7 +70,7 @@ describe('reading a stream of Anthropic', () => {
   })
 
   it('returns no native records', () => {
-    for (const event of readBytes(recorded)) expect(event).not.to.have.property('native')
+    for (const event of readBytes(recorded)) expect(event[NATIVE]).to.equal(undefined)
   })
 
   it('returns {} for a tool call without arguments', () => {

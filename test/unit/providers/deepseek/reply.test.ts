@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type OpenAI from 'openai'
+import { NATIVE } from '../../../../core/contract/chat.ts'
 import { deepseek } from '../../../../providers/deepseek/adapter.ts'
 
 type ChatCompletion = OpenAI.Chat.Completions.ChatCompletion
@@ -46,7 +47,7 @@ describe('parsing a reply of DeepSeek', () => {
   })
 
   it('keeps the native record, with reasoning_content', () => {
-    expect(deepseek.parseReply(completion).native).to.equal(completion)
+    expect(deepseek.parseReply(completion)[NATIVE]?.record).to.equal(completion)
   })
 
   it('accepts leading blank lines', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type OpenAI from 'openai'
 import type { ReplyEvent } from '../../../../core/contract/chat.ts'
+import { NATIVE } from '../../../../core/contract/chat.ts'
 import { deepseek } from '../../../../providers/deepseek/adapter.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
 import { CUTS, cutBytes } from '../../../support/cut-bytes.ts'
@@ -46,7 +47,7 @@ describe('reading a stream of DeepSeek', () => {
   }
 
   it('keeps the native chunks', () => {
-    expect(read(...text).map((event) => event.native)).to.deep.equal(text)
+    expect(read(...text).map((event) => event[NATIVE]?.record)).to.deep.equal(text)
   })
 
   it('ignores comments', () => {

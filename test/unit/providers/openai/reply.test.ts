@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type OpenAI from 'openai'
+import { NATIVE } from '../../../../core/contract/chat.ts'
 import type { JsonObject } from '../../../../core/contract/json.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 
@@ -40,7 +41,7 @@ describe('parsing a reply of OpenAI', () => {
   })
 
   it('keeps the native record', () => {
-    expect(openai.parseReply(completion).native).to.equal(completion)
+    expect(openai.parseReply(completion)[NATIVE]?.record).to.equal(completion)
   })
 
   it('returns parallel tool calls', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type OpenAI from 'openai'
 import type { ReplyEvent } from '../../../../core/contract/chat.ts'
+import { NATIVE } from '../../../../core/contract/chat.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 import { createSseReader } from '../../../../providers/shared/sse.ts'
 import { CUTS, cutBytes } from '../../../support/cut-bytes.ts'
@@ -39,7 +40,7 @@ describe('reading a stream of OpenAI', () => {
   }
 
   it('keeps the native chunks', () => {
-    expect(readBytes(record(...text)).map((event) => event.native)).to.deep.equal(text)
+    expect(readBytes(record(...text)).map((event) => event[NATIVE]?.record)).to.deep.equal(text)
   })
 
   it('returns parallel tool calls incrementally', () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import {
-  type Exchange,
   GatewayError,
   type JsonObject,
-  type ReplyEvent,
+  type RepliedExchange,
+  ReplyEvent,
 } from '../../../../../core/contract/index.ts'
 import { streamChatChunks } from '../../../../../core/dialects/chat/completion-stream.ts'
 import { staying } from '../../../../support/presence.ts'
@@ -23,9 +23,9 @@ async function collectRecords(events: readonly (ReplyEvent | GatewayError)[], in
     id: 'req_0',
     request: { messages: [], ...(include_usage !== undefined && { stream_options: { include_usage } }) },
     reply: { type: 'stream', batches: batches() },
-    decoration: { headers: {}, first: ADDRESS, last: () => ({ ...ADDRESS, latency_ms: 5 }) },
+    decoration: { headers: {}, first: () => ADDRESS, last: () => ({ ...ADDRESS, latency_ms: 5 }) },
     client: staying,
-  } as unknown as Exchange
+  } as unknown as RepliedExchange
   let text = ''
   for await (const part of streamChatChunks(exchange)) text += part
   return text
@@ -40,30 +40,23 @@ const completionUsage = { prompt_tokens: 12, completion_tokens: 5, total_tokens:
 
 /** Events of a provider with another format. */
 const converted: ReplyEvent[] = [
-  { parts: [{ type: 'start', id: 'x', model: 'loco' }] },
-  { parts: [{ type: 'text', text: 'Track 9.' }] },
-  {
-    parts: [
-      { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage },
-    ],
-  },
+  new ReplyEvent([{ type: 'start', id: 'x', model: 'loco' }]),
+  new ReplyEvent([{ type: 'text', text: 'Track 9.' }]),
+  new ReplyEvent([
+    { type: 'finish', reason: 'stop' },
+    { type: 'usage', usage },
+  ]),
 ]
 
-const chunk = (delta: JsonObject, finish: string | null, more: JsonObject = {}): ReplyEvent => ({
-  parts: finish ? [{ type: 'finish', reason: 'stop' }] : [],
-  native: {
-    id: 'x',
-    object: 'chat.completion.chunk',
-    choices: [{ index: 0, delta, finish_reason: finish }],
-    ...more,
-  },
-})
-
-const usageOnly: ReplyEvent = {
-  parts: [{ type: 'usage', usage }],
-  native: { id: 'x', object: 'chat.completion.chunk', choices: [], usage: completionUsage },
+const chunk = (delta: JsonObject, finish: string | null, more: JsonObject = {}) => {
+  const choices = [{ index: 0, delta, finish_reason: finish }]
+  const record = { id: 'x', object: 'chat.completion.chunk', choices, ...more }
+  return new ReplyEvent(finish ? [{ type: 'finish', reason: 'stop' }] : [], { record })
 }
+
+const usageOnly = new ReplyEvent([{ type: 'usage', usage }], {
+  record: { id: 'x', object: 'chat.completion.chunk', choices: [], usage: completionUsage },
+})
 
 /** Events of providers with the same format, by the chunk that reports the usage. */
 const native = {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { readSettings } from '../../../../../config/settings/settings.ts'
-import type { Exchange, Usage } from '../../../../../core/contract/index.ts'
+import { type RepliedExchange, ReplyEvent, type Usage } from '../../../../../core/contract/index.ts'
 import { buildRouteResult } from '../../../../../core/dialects/route/result.ts'
 import { costOf } from '../../../../../core/util/cost.ts'
 import { createCatalog } from '../../../../../providers/shared/catalog.ts'
@@ -36,9 +36,9 @@ describe('the worked example of docs/routing.md', () => {
       target: { provider: entry.provider, model: entry.id, entry },
       usage,
       route: { reason: '', score: 1, candidates: () => models.filter(({ context }) => context > 300_500) },
-      reply: { type: 'whole', event: { parts: [] } },
+      reply: { type: 'whole', event: new ReplyEvent([]) },
       startedAt: performance.now(),
-    } as unknown as Exchange
+    } as unknown as RepliedExchange
     const { router_meta } = buildRouteResult(exchange)
     expect(router_meta).to.deep.include({ estimated_cost: 0.47, cost_savings: '81.6%' })
   })

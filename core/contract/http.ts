@@ -1,0 +1,271 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { DefaultState, Next, ParameterizedContext } from 'koa'
+import type { ChatRequest } from './chat.ts'
+import { type ErrorCode, GatewayError } from './errors.ts'
+import type { Author } from './event-log.ts'
+import type { Account, ClientConnection, EndedExchange, Plan, RepliedExchange } from './exchange.ts'
+import {
+  type JsonObject,
+  type Static,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  Type,
+} from './json.ts'
+
+/** Response headers of the gateway itself. A header that a plugin sets by the same name wins. */
+export interface DefaultHeaders {
+  /** Sets a header. The name is lower case and set at most once per response. */
+  setDefaultHeader(name: string, value: string): void
+}
+
+/** Fields that the gateway adds to Koa's context. */
+export interface GatewayFields {
+  /** `req_…`; sent on every response as `x-request-id`. */
+  readonly requestId: string
+  /** `performance.now()` when the request arrived. */
+  readonly startedAt: number
+  readonly client: ClientConnection
+  readonly res: DefaultHeaders
+  /** Path of the matched endpoint, such as `/v1/routing-rules/:id`; undefined if there is none. */
+  endpoint?: string
+  /** Who may call the matched endpoint. */
+  access?: Access
+  /** Form of error bodies; `general` if undefined. */
+  errorStyle?: ErrorStyle
+  /** Set by the `auth` plugin. */
+  account: Account
+  /** Set on inference endpoints once the body is read. */
+  exchange: EndedExchange
+}
+
+export type GatewayContext = ParameterizedContext<DefaultState, GatewayFields>
+
+export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => void | Promise<void>
+
+/** A request before its body is read; for the phase `admit`. */
+export interface Admission
+  extends Pick<
+    GatewayContext,
+    'requestId' | 'startedAt' | 'client' | 'endpoint' | 'access' | 'method' | 'path' | 'headers' | 'req'
+  > {
+  /** Set by `auth`; undefined before. */
+  account?: Account
+  /** For headers of the response. */
+  readonly res: DefaultHeaders
+}
+
+/** Returns the authenticated caller. Throws if no plugin listed earlier has set it. */
+export function requireAccount({ account }: Pick<Admission, 'account'>): Account {
+  if (account !== undefined) return account
+  const message = 'No plugin authenticated the caller. Add "auth" to the list of plugins.'
+  throw new GatewayError('internal_error', message)
+}
+
+/** A request whose body is read, for parsers. */
+export type RequestContext = Pick<
+  GatewayContext,
+  'requestId' | 'startedAt' | 'client' | 'headers' | 'state' | 'account'
+>
+
+/** A client format: parses requests to the canonical form, and formats replies and errors. */
+export interface Dialect {
+  /** Throws a `GatewayError` (400) that names the invalid parameter. */
+  parseRequest(body: JsonObject, ctx: RequestContext): ChatRequest | Promise<ChatRequest>
+  /** Returns the models to try before automatic routing, best first. */
+  parsePreferences?(body: JsonObject): readonly string[]
+  /** Names of request fields that the endpoint fills in when the caller omits them. */
+  readonly defaults?: readonly string[]
+  /** Returns the response body of a complete reply, as an object or as its JSON text. */
+  writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
+  /**
+   * Yields complete SSE records, several per string if they arrived together. If the reply fails, ends with
+   * an error record instead of throwing.
+   */
+  writeStream(exchange: RepliedExchange, ctx: GatewayContext): AsyncIterable<string>
+  readonly errorStyle: ErrorStyle
+  /** Describes the endpoint in `/openapi.json`. */
+  readonly description?: InferenceDescription
+}
+
+/** The parts of an inference endpoint's OpenAPI description that do not follow from its path. */
+export type InferenceDescription = Pick<
+  EndpointDescription,
+  'operationId' | 'summary' | 'description' | 'tags' | 'headers' | 'body' | 'examples' | 'responses'
+>
+
+/** A request whose response has ended. Includes rejected requests. */
+export interface EndedRequest {
+  /** `req_…`. */
+  readonly id: string
+  readonly method: string
+  /** As the caller sent it: unbounded, so not for metric labels. */
+  readonly path: string
+  /** Path of the matched endpoint, such as `/v1/routing-rules/:id`; undefined if there is none. */
+  readonly endpoint: string | undefined
+  readonly status: number
+  /** The client disconnected before the response ended. */
+  readonly isAborted: boolean
+  /** `performance.now()` when the request arrived. */
+  readonly startedAt: number
+  /** `performance.now()` when the response ended. */
+  readonly endedAt: number
+  /** Undefined if the caller was not authenticated. */
+  readonly account: Account | undefined
+  /** Undefined on endpoints other than inference, and if the request could not be parsed. */
+  readonly exchange: EndedExchange | undefined
+}
+
+/** Called once per request, on the hot path. */
+export type RequestObserver = (request: EndedRequest) => void
+
+export type OperatorRole = 'admin' | 'editor' | 'auditor'
+
+/** Who may call an endpoint. */
+export type Access =
+  | { readonly type: 'public' }
+  | { readonly type: 'user'; readonly plan?: Plan }
+  | { readonly type: 'operator'; readonly role: OperatorRole }
+
+/**
+ * The form of error bodies (docs/api.md, "Errors"). Third-party endpoints use `general`, or `openai` if
+ * OpenAI clients call them.
+ */
+export type ErrorStyle = 'general' | 'openai' | 'route' | 'routing-rules' | 'firewall-rules'
+
+/** A response of an endpoint, by status. Without `body`, `events` and `text` it has no body. */
+export interface ResponseDescription {
+  readonly description: string
+  /** Schema of a JSON body. */
+  readonly body?: TSchema
+  /** Schema of the `data` of each SSE record, for endpoints that can stream. */
+  readonly events?: TSchema
+  /** Media type of a text body. */
+  readonly text?: string
+  readonly headers?: TProperties
+  /** Examples of the JSON body by name. */
+  readonly examples?: Readonly<Record<string, unknown>>
+}
+
+/** Everything about an endpoint but its handler. */
+export interface EndpointDescription {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With parameters in braces: `/v1/routing-rules/{id}`. Letter case and a trailing slash count. */
+  readonly path: string
+  readonly access: Access
+  /** Name of the operation in generated clients, such as `listRoutingRules`. Unique. */
+  readonly operationId: string
+  /** One sentence. */
+  readonly summary: string
+  readonly description?: string
+  readonly tags: readonly string[]
+  /** Schema of each path parameter. Integers must be in canonical form, or the response is 404. */
+  readonly params?: TProperties
+  /** Schema of each query parameter. Any other parameter is refused. */
+  readonly query?: TProperties
+  /** Schemas of request headers, for the documentation. */
+  readonly headers?: TProperties
+  /** Schema of the JSON body. Undefined: bodies are ignored. `Type.Optional`: the body may be missing. */
+  readonly body?: TSchema
+  /** Complete, valid bodies by name. */
+  readonly examples?: Readonly<Record<string, unknown>>
+  readonly responses: Readonly<Record<number, ResponseDescription>>
+  /** Error codes of the endpoint, besides those that follow from the other fields. */
+  readonly errors?: readonly (ErrorCode | (string & {}))[]
+  /** Default: `general`. */
+  readonly errorStyle?: ErrorStyle
+  /** The address that serves the endpoint: the main one (default) or that of direct routing. */
+  readonly listener?: 'main' | 'direct'
+}
+
+/** The response of a handler. */
+export interface EndpointResponse {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** A JSON value, or text if `headers` has a content type. */
+  readonly body?: unknown
+  /** Complete SSE records, in place of a body. */
+  readonly stream?: AsyncIterable<string>
+}
+
+/** A request to an endpoint, after validation. */
+export interface EndpointCall<CallAccess = Access, Params = unknown, Query = unknown, Body = unknown> {
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  readonly account: CallAccess extends { readonly type: 'user' } ? Account : undefined
+  /** The caller as the author of changes; undefined on public endpoints. */
+  readonly author: CallAccess extends { readonly type: 'public' } ? undefined : Author
+  /** `req_…`; also the `x-request-id` header. */
+  readonly requestId: string
+  readonly client: ClientConnection
+  readonly headers: IncomingHttpHeaders
+}
+
+/** An endpoint as plugins return it: see `endpoint`. */
+export interface Endpoint extends EndpointDescription {
+  /** Validates the body in place of its schema. Returns `call.body`. */
+  parseBody?(body: JsonObject): unknown
+  /** Returns the 404 for a path parameter that does not match its schema; by default it names the path. */
+  notFound?(text: string): GatewayError
+  handle(call: EndpointCall): EndpointResponse | Promise<EndpointResponse>
+}
+
+type StaticBody<Body> = Body extends TSchema
+  ? Body extends TOptional<TSchema>
+    ? Static<Body> | undefined
+    : Static<Body>
+  : undefined
+
+interface EndpointDeclaration<
+  EndpointAccess extends Access,
+  Params extends TProperties,
+  Query extends TProperties,
+  Body extends TSchema | undefined,
+  Parsed,
+> extends Omit<Endpoint, 'body' | 'handle'> {
+  readonly access: EndpointAccess
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
+  parseBody?(body: JsonObject): Parsed
+  handle(
+    call: EndpointCall<EndpointAccess, Static<TObject<Params>>, Static<TObject<Query>>, Parsed>,
+  ): EndpointResponse | Promise<EndpointResponse>
+}
+
+/**
+ * Declares an endpoint: its route, who may call it, the schemas of its parameters, body and responses, and
+ * its handler. The gateway validates requests by the schemas, and describes the endpoint in `/openapi.json`.
+ */
+export function endpoint<
+  EndpointAccess extends Access,
+  Params extends TProperties = Record<never, TSchema>,
+  Query extends TProperties = Record<never, TSchema>,
+  Body extends TSchema | undefined = undefined,
+  Parsed = StaticBody<Body>,
+>(declaration: EndpointDeclaration<EndpointAccess, Params, Query, Body, Parsed>): Endpoint {
+  // The cast is safe: the gateway calls the handler with values of the declared schemas only.
+  return declaration as unknown as Endpoint
+}
+
+/** No authentication. */
+export const publicAccess = { type: 'public' } as const
+
+/** Users with an API key, on the given plan if there is one. */
+export function user(requirement: { readonly plan?: Plan } = {}) {
+  return { type: 'user', ...requirement } as const
+}
+
+/** Operators with the given role. Endpoints for operators exist only if there is an admin key. */
+export function operator(role: OperatorRole) {
+  return { type: 'operator', role } as const
+}
+
+/** The `{data: …}` envelope of a successful result. Named after its content in generated clients. */
+export function data<Schema extends TSchema>(schema: Schema) {
+  const name = schema.$id ?? (schema.items as TSchema | undefined)?.$id
+  const $id = name && `${name}${schema.$id === undefined ? 'List' : 'Result'}`
+  return Type.Object({ data: schema }, { ...($id && { $id }), description: 'The result.' })
+}

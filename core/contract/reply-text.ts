@@ -1,0 +1,153 @@
+import { ReplyEvent, type ReplyPart, type ReplyTransform } from './chat.ts'
+
+/** Replaces text of replies. */
+export interface TextReplacement {
+  /** What to replace; needs the flag `g`. */
+  readonly pattern: RegExp
+  readonly replacement: string
+  /**
+   * Number of characters that are held back until more text has arrived, at least the length of the longest
+   * match. A longer match that spans more text is not found.
+   */
+  readonly maxMatchLength: number
+}
+
+type TextKind = 'text' | 'reasoning' | 'refusal'
+
+/**
+ * Creates a transform that replaces text in replies, also where a match is split between the chunks of a
+ * stream. It covers answers, reasoning, refusals, and the strings in arguments of tool calls; arguments are
+ * held back until they are complete. Create one for each reply.
+ */
+export function createTextTransform(rule: TextReplacement): ReplyTransform {
+  if (!rule.pattern.global) throw new TypeError('pattern must have the flag g')
+  const texts = { text: new HeldText(rule), reasoning: new HeldText(rule), refusal: new HeldText(rule) }
+  const toolCalls = new Map<number, string>()
+
+  function transformPart(part: ReplyPart): readonly ReplyPart[] {
+    switch (part.type) {
+      case 'text':
+      case 'reasoning':
+      case 'refusal':
+        return textPart(part.type, texts[part.type].push(part.text))
+      case 'tool-json':
+        toolCalls.set(part.index, (toolCalls.get(part.index) ?? '') + part.json)
+        return []
+      case 'tool-start':
+      case 'finish':
+        return [...flushParts(), part]
+      default:
+        return [part]
+    }
+  }
+
+  function flushParts(): readonly ReplyPart[] {
+    const parts = (['reasoning', 'text', 'refusal'] as const).flatMap((kind) =>
+      textPart(kind, texts[kind].flush()),
+    )
+    const calls = [...toolCalls].map(
+      ([index, json]): ReplyPart => ({ type: 'tool-json', index, json: replaceInJson(json, rule) }),
+    )
+    toolCalls.clear()
+    return [...parts, ...calls]
+  }
+
+  const isHolding = () => toolCalls.size > 0 || Object.values(texts).some(({ isEmpty }) => !isEmpty)
+
+  return {
+    transform(event) {
+      const isFirst = !isHolding()
+      const parts = event.parts.flatMap(transformPart)
+      if (isFirst && !isHolding() && sayTheSame(parts, event.parts)) return [event]
+      return parts.length === 0 ? [] : [event.withParts(parts)]
+    },
+    flush() {
+      const parts = flushParts()
+      return parts.length === 0 ? [] : [new ReplyEvent(parts)]
+    },
+  }
+}
+
+function textPart(type: TextKind, text: string): readonly ReplyPart[] {
+  return text === '' ? [] : [{ type, text }]
+}
+
+/** True if the parts have the same content, however it is divided into parts. */
+function sayTheSame(parts: readonly ReplyPart[], others: readonly ReplyPart[]): boolean {
+  return JSON.stringify(joinParts(parts)) === JSON.stringify(joinParts(others))
+}
+
+/** Joins the texts of each kind, and the arguments of each tool call. */
+function joinParts(parts: readonly ReplyPart[]): Readonly<Record<string, string>> {
+  const joined: Record<string, string> = {}
+  for (const part of parts) {
+    if (part.type === 'tool-json') {
+      const key = `${part.type} ${part.index}`
+      joined[key] = (joined[key] ?? '') + part.json
+    } else if ('text' in part) joined[part.type] = (joined[part.type] ?? '') + part.text
+  }
+  return joined
+}
+
+/** Text of one kind, of which the end is held back because a match could begin there. */
+class HeldText {
+  readonly #rule: TextReplacement
+  #held = ''
+
+  constructor(rule: TextReplacement) {
+    this.#rule = rule
+  }
+
+  get isEmpty(): boolean {
+    return this.#held === ''
+  }
+
+  /** Adds text and returns what can be sent. */
+  push(text: string): string {
+    this.#held += text
+    let end = Math.max(0, this.#held.length - this.#rule.maxMatchLength)
+    // A match that reaches into the held text may still grow: it stays whole.
+    for (const match of this.#held.matchAll(this.#rule.pattern)) {
+      if (match.index >= end) break
+      if (match.index + match[0].length > end) end = match.index
+    }
+    const ready = this.#held.slice(0, end)
+    this.#held = this.#held.slice(end)
+    return replace(ready, this.#rule)
+  }
+
+  /** Returns the rest. */
+  flush(): string {
+    const rest = replace(this.#held, this.#rule)
+    this.#held = ''
+    return rest
+  }
+}
+
+function replace(text: string, { pattern, replacement }: TextReplacement): string {
+  return text.replaceAll(pattern, () => replacement)
+}
+
+const JSON_STRINGS = /"(?:[^"\\]|\\.)*"/g
+
+/**
+ * Replaces text in the strings of a JSON text, names of fields included, and leaves everything else as it is.
+ * Text that is not JSON is treated as one string.
+ */
+function replaceInJson(json: string, rule: TextReplacement): string {
+  if (!isJson(json)) return replace(json, rule)
+  return json.replaceAll(JSON_STRINGS, (source) => {
+    const text: string = JSON.parse(source)
+    const replaced = replace(text, rule)
+    return replaced === text ? source : JSON.stringify(replaced)
+  })
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,116 @@
+import compose from 'koa-compose'
+import {
+  type Access,
+  type Admission,
+  type Author,
+  type Endpoint,
+  type EndpointDescription,
+  type EndpointResponse,
+  type GatewayContext,
+  GatewayError,
+  type GatewayMiddleware,
+  type MaybePromise,
+  type OperatorRole,
+  requireAccount,
+} from '../contract/index.ts'
+import { matchesEtag } from './conditional.ts'
+import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
+import { sendEventStream } from './send-response.ts'
+
+/** Returns the operator who sent the request, as the author of changes. Rejects requests of anybody else. */
+export type AuthenticateOperator = (request: Admission, role: OperatorRole) => MaybePromise<Author>
+
+export interface EndpointServices {
+  /** Runs before endpoints for users. */
+  readonly admission: readonly GatewayMiddleware[]
+  readonly readBody: GatewayMiddleware
+  /** Undefined if there are no operators. Endpoints for operators are not served then. */
+  readonly authenticateOperator: AuthenticateOperator | undefined
+}
+
+/** Returns the path of an endpoint in the router's notation, which metric labels and logs show, too. */
+export function toRoutePath(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}
+
+/** Creates middleware that tells later middleware which endpoint serves the request. */
+export function enterEndpoint({
+  path,
+  access,
+  errorStyle = 'general',
+}: Pick<EndpointDescription, 'path' | 'access' | 'errorStyle'>): GatewayMiddleware {
+  const endpoint = toRoutePath(path)
+  return (ctx, next) => {
+    ctx.endpoint = endpoint
+    ctx.access = access
+    ctx.errorStyle = errorStyle
+    return next()
+  }
+}
+
+/**
+ * Composes the middleware of an endpoint: checks access, parses the parameters and the body by their schemas,
+ * calls the handler and sends its response.
+ */
+export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
+  const { access } = endpoint
+  const { admission, readBody, authenticateOperator } = services
+  const parseParams = createParamsParser(endpoint)
+  const parseQuery = createQueryParser(endpoint)
+  const parseBody = createBodyParser(endpoint)
+  const hasBody = endpoint.body !== undefined
+
+  async function handle(ctx: RoutedContext): Promise<void> {
+    const caller = await identifyCaller(ctx, access, authenticateOperator)
+    const params = parseParams(ctx.params, ctx.path)
+    const query = parseQuery(ctx.querystring)
+    if (hasBody) await readBody(ctx, noop)
+    const { requestId, client, headers } = ctx
+    const body = parseBody(ctx.request.body)
+    const response = await endpoint.handle({ ...caller, params, query, body, requestId, client, headers })
+    sendResponse(ctx, response)
+  }
+
+  const isForUsers = access.type === 'user'
+  // The cast is safe: only the router calls endpoints, and it sets the path parameters.
+  const respond = handle as unknown as GatewayMiddleware
+  return compose([enterEndpoint(endpoint), ...(isForUsers ? admission : []), respond])
+}
+
+type RoutedContext = GatewayContext & { readonly params: Readonly<Record<string, string>> }
+
+const noop = async () => undefined
+
+/** Returns the caller of an endpoint. Rejects if the caller may not call it. */
+async function identifyCaller(
+  ctx: RoutedContext,
+  access: Access,
+  authenticateOperator: EndpointServices['authenticateOperator'],
+) {
+  if (access.type === 'public') return { account: undefined, author: undefined }
+  if (access.type === 'operator') {
+    if (authenticateOperator === undefined) throw new Error('there are no operators')
+    return { account: undefined, author: await authenticateOperator(ctx, access.role) }
+  }
+  const account = requireAccount(ctx)
+  if (access.plan !== undefined && account.plan !== access.plan) {
+    throw new GatewayError('plan_required', `This endpoint requires a ${access.plan} plan.`)
+  }
+  return { account, author: { actor: account.keyId, requestId: ctx.requestId } }
+}
+
+function sendResponse(ctx: GatewayContext, { status, headers = {}, body, stream }: EndpointResponse): void {
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, value)
+  if (stream !== undefined) {
+    sendEventStream(ctx, stream)
+    return
+  }
+  ctx.status = isUnchanged(ctx, status, headers.etag) ? 304 : status
+  ctx.body = ctx.status === 304 ? null : body
+}
+
+/** True if the client already has the current content. */
+function isUnchanged({ method, headers }: GatewayContext, status: number, etag: string | undefined): boolean {
+  const isRead = status === 200 && (method === 'GET' || method === 'HEAD')
+  return isRead && etag !== undefined && matchesEtag(headers['if-none-match'], etag)
+}

@@ -1,0 +1,78 @@
+import Router from '@koa/router'
+import type { DefaultState } from 'koa'
+import {
+  type EndpointDescription,
+  GatewayError,
+  type GatewayFields,
+  type GatewayMiddleware,
+} from '../contract/index.ts'
+import { errorSummary } from '../util/error-message.ts'
+import { toRoutePath } from './endpoints.ts'
+import { pathNotFoundError } from './parse-call.ts'
+
+type GatewayRouter = Router<DefaultState, GatewayFields>
+
+/** All routes of an application, in matching order. */
+export interface Routes {
+  /**
+   * Adds a route of `owner`. Throws if it can never match, because an earlier one matches the same requests.
+   */
+  add(owner: string, endpoint: Pick<EndpointDescription, 'method' | 'path'>, handle: GatewayMiddleware): void
+  /** Runs the route of the request, or the next middleware if there is none. */
+  readonly dispatch: GatewayMiddleware
+}
+
+export function createRoutes(): Routes {
+  // Paths are exact: proxies in front of the gateway match them by letter case and trailing slash, too.
+  const router: GatewayRouter = new Router({ sensitive: true, strict: true })
+  const owners = new Map<GatewayRouter['stack'][number], string>()
+
+  function checkReachable(owner: string, method: string, path: string): void {
+    for (const earlier of router.stack) {
+      // Tests the route as if it were a path: what matches a parameter's value also matches its name (`:id`).
+      if (!earlier.methods.includes(method) || !earlier.match(path)) continue
+      throw new Error(
+        `${method} ${path} of ${owner} is unreachable, because ${owners.get(earlier)} already serves ` +
+          `${method} ${earlier.path}. Change one of the paths.`,
+      )
+    }
+  }
+
+  return {
+    add(owner, endpoint, handle) {
+      const path = toRoutePath(endpoint.path)
+      checkReachable(owner, endpoint.method, path)
+      try {
+        router.register(path, [endpoint.method], handle)
+      } catch (cause) {
+        const title = `${endpoint.method} ${endpoint.path}`
+        throw new Error(`${owner} cannot serve ${title}: ${errorSummary(cause)}. Correct the path.`, {
+          cause,
+        })
+      }
+      const route = router.stack.at(-1)
+      if (route !== undefined) owners.set(route, owner)
+    },
+    dispatch: router.routes() as unknown as GatewayMiddleware,
+  }
+}
+
+/** A percent-encoded unreserved character: RFC 3986 makes it equivalent to the character itself. */
+const ENCODED_UNRESERVED = /%(?:2[DE]|3\d|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])/gi
+
+/** Decodes unreserved characters in the path, so that `/v1/%6dodels` is `/v1/models`. */
+export const normalizePath: GatewayMiddleware = (ctx, next) => {
+  if (ctx.path.includes('%')) ctx.path = ctx.path.replace(ENCODED_UNRESERVED, decodeURIComponent)
+  return next()
+}
+
+/** Rejects requests without a route: 405 with `allow` if the path has other methods, or else 404. */
+export const rejectUnmatched: GatewayMiddleware = (ctx) => {
+  // Set by @koa/router, but missing from Koa's types.
+  const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }
+  ctx.errorStyle = 'openai'
+  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
+  if (allowed === '') throw pathNotFoundError(ctx.path)
+  const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`
+  throw new GatewayError('method_not_allowed', message, { headers: { allow: allowed } })
+}

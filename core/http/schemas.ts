@@ -1,0 +1,85 @@
+import { Nullable, StringEnum, type TSchema, Type } from '../contract/index.ts'
+
+// Schemas that the endpoints of several features share.
+
+/** A time in responses. */
+export function Timestamp(description: string) {
+  return Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC.` })
+}
+
+/** A count, an id or a position: an integer that is not negative. */
+export function Count(description: string) {
+  return Type.Integer({ minimum: 0, format: 'int64', description })
+}
+
+/** An object whose fields depend on its content. */
+export function AnyFields(description: string) {
+  return Type.Record(Type.String(), Type.Unknown(), { description })
+}
+
+/** A query or body parameter for a point in the event log. */
+export function LogPoint(description: string) {
+  return Type.String({
+    minLength: 1,
+    description: `${description}: a log position or an ISO 8601 time with a time zone.`,
+    examples: ['2026-03-01T09:30:00Z'],
+  })
+}
+
+/** The next page of a list. */
+export const NextCursor = Nullable(Type.String(), {
+  description: 'The cursor of the next page; null on the last page.',
+})
+
+/** The query parameters of a list in pages. */
+export function pageQuery(limits: { readonly default: number; readonly max: number }, cursorExample: string) {
+  return {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: limits.max,
+        default: limits.default,
+        description: 'Maximum number of entries.',
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'The next_cursor of the previous page.',
+        examples: [cursorExample],
+      }),
+    ),
+  }
+}
+
+export const Success = Type.Object(
+  { success: Type.Literal(true, { description: 'Always true.' }) },
+  { $id: 'Success', description: 'The change was made.' },
+)
+
+export const WarningSchema = Type.Object(
+  {
+    code: Type.String({ description: 'Kind of warning, such as firewall, routing or plan.' }),
+    message: Type.String({ description: 'The warning as a sentence.' }),
+  },
+  { $id: 'Warning', description: 'Something that the caller should know about a successful request.' },
+)
+
+export const RuleTraceEntrySchema = Type.Object(
+  {
+    kind: StringEnum(['routing', 'firewall'], { description: 'Kind of the rule.' }),
+    rule_id: Type.Integer({ format: 'int64', description: 'Id of the rule; negative for a draft.' }),
+    name: Type.String({ description: 'Name of the rule.' }),
+    action: Type.String({ description: 'The action, such as set_model or block.' }),
+    outcome: StringEnum(['applied', 'skipped'], { description: 'Whether the action was applied.' }),
+    reason: Type.Optional(Type.String({ description: 'Why the action was skipped.' })),
+  },
+  { $id: 'RuleTraceEntry', description: 'The outcome of one action of one rule.' },
+)
+
+/** The `{data: …}` envelope, with warnings about the result. */
+export function dataWithWarnings<Schema extends TSchema>(schema: Schema) {
+  const warnings = Type.Array(WarningSchema, { description: 'Warnings; missing if there are none.' })
+  const $id = `${schema.$id}Result`
+  return Type.Object({ data: schema, warnings: Type.Optional(warnings) }, { $id, description: 'The result.' })
+}

@@ -1,0 +1,92 @@
+import { Readable } from 'node:stream'
+import type { GatewayContext, JsonObject } from '../contract/index.ts'
+import type { MaybePromise } from '../util/maybe-promise.ts'
+import { nextImmediate } from '../util/next-immediate.ts'
+
+/** Sends the responses of inference endpoints. */
+export interface ResponseSender {
+  /** Sends a body, given as an object or as its JSON text. */
+  sendWhole(ctx: GatewayContext, body: JsonObject | string): MaybePromise<void>
+  /** Sends SSE records, several per string. They are read at the client's pace (backpressure). */
+  sendStream(ctx: GatewayContext, records: AsyncIterable<string>): void
+}
+
+/**
+ * Creates a sender. By default it writes to the socket directly, bypassing Koa's response handling. With
+ * `usesKoa`, responses become ordinary Koa bodies that third-party middleware can read and replace.
+ */
+export function createResponseSender(usesKoa: boolean): ResponseSender {
+  return usesKoa ? KOA_SENDER : DIRECT_SENDER
+}
+
+const KOA_SENDER: ResponseSender = {
+  sendWhole(ctx, body) {
+    ctx.body = typeof body === 'string' ? JSON.parse(body) : body
+  },
+  sendStream(ctx, records) {
+    sendEventStream(ctx, records)
+  },
+}
+
+/** Sets SSE records as an ordinary Koa body. */
+export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
+  for (const [name, value] of STREAM_HEADERS) ctx.set(name, value)
+  ctx.body = Readable.from(records, { objectMode: false })
+}
+
+const DIRECT_SENDER: ResponseSender = {
+  // Waits, so that the responses of one event-loop turn are written together (docs/decisions/http.md).
+  sendWhole: (ctx, body) =>
+    nextImmediate().then(() => writeWhole(ctx, typeof body === 'string' ? body : JSON.stringify(body))),
+  sendStream(ctx, records) {
+    ctx.respond = false
+    if (!ctx.writable) return
+    for (const [name, value] of STREAM_HEADERS) ctx.set(name, value)
+    ctx.res.writeHead(200)
+    pumpRecords(ctx, records[Symbol.asyncIterator]()).catch((error: unknown) => {
+      ctx.app.emit('error', error, ctx)
+      ctx.res.destroy()
+    })
+  },
+}
+
+const STREAM_HEADERS: readonly (readonly [string, string])[] = [
+  ['content-type', 'text/event-stream; charset=utf-8'],
+  ['cache-control', 'no-store, no-transform'],
+  ['x-accel-buffering', 'no'],
+]
+
+function writeWhole(ctx: GatewayContext, text: string): void {
+  ctx.respond = false
+  if (!ctx.writable) return
+  ctx.res.setDefaultHeader('content-type', 'application/json; charset=utf-8')
+  ctx.res.setDefaultHeader('content-length', String(Buffer.byteLength(text)))
+  ctx.res.writeHead(200)
+  ctx.res.end(text)
+}
+
+/** Writes records as they come, and stops the source if the client disconnects. */
+async function pumpRecords({ res }: GatewayContext, records: AsyncIterator<string>): Promise<void> {
+  try {
+    for (let next = await records.next(); !next.done; next = await records.next()) {
+      if (res.destroyed) return
+      if (!res.write(next.value)) await drainOrClose(res)
+    }
+    res.end()
+  } finally {
+    await records.return?.()
+  }
+}
+
+/** Resolves once the response accepts more data or is closed. */
+function drainOrClose(response: GatewayContext['res']): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done)
+      response.off('close', done)
+      resolve()
+    }
+    response.once('drain', done)
+    response.once('close', done)
+  })
+}

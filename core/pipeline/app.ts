@@ -1,0 +1,107 @@
+import Koa from 'koa'
+import type { Logger } from 'pino'
+import type { GatewayMiddleware } from '../contract/index.ts'
+import { identifyRequest } from '../http/client-connection.ts'
+import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
+import { type AuthenticateOperator, composeEndpoint } from '../http/endpoints.ts'
+import { handleErrors, logResponseErrors } from '../http/errors.ts'
+import { createProbes, type Readiness } from '../http/probes.ts'
+import { createBodyReader } from '../http/read-body.ts'
+import { logRequests, notifyObservers } from '../http/request-observers.ts'
+import { createRoutes, normalizePath, type Routes, rejectUnmatched } from '../http/routes.ts'
+import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
+import { composeInference, type InferenceParts } from './inference.ts'
+import {
+  collectErrorCodes,
+  DIRECT_ENDPOINT,
+  type InferenceEndpoint,
+  listInferenceEndpoints,
+} from './served-endpoints.ts'
+
+export interface AppParts extends InferenceParts, Readiness {
+  readonly cors: CorsSettings
+  readonly logger: Logger
+  /** Undefined if there is no admin key: endpoints for operators are not served then. */
+  readonly authenticateOperator: AuthenticateOperator | undefined
+}
+
+/** Creates the main application: probes, inference endpoints and the endpoints of the plugins. */
+export function createApp(parts: AppParts): Koa {
+  return createBaseApp(parts, listInferenceEndpoints(parts.steps), 'main')
+}
+
+/** Creates the direct-routing application: probes and `POST /route`. */
+export function createRouteApp(parts: AppParts): Koa {
+  return createBaseApp(parts, [DIRECT_ENDPOINT], 'direct')
+}
+
+/** Creates an application with the endpoints of one listener. */
+function createBaseApp(
+  parts: AppParts,
+  inferenceEndpoints: readonly InferenceEndpoint[],
+  listener: 'main' | 'direct',
+): Koa {
+  const { steps, logger, cors } = parts
+  const app = new Koa()
+  logResponseErrors(app, logger)
+  const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observe ?? [])]
+  const onHandled = notifyObservers(observers, logger)
+  const routes = createRoutes()
+  addDeclaredEndpoints(routes, parts, listener)
+  const inferenceRoutes = addInferenceEndpoints(routes, parts, inferenceEndpoints)
+  const middleware: readonly GatewayMiddleware[] = [
+    identifyRequest,
+    handleErrors(logger, collectErrorCodes(steps), onHandled),
+    ...(cors.origins.length > 0 ? [createCorsMiddleware(cors)] : []),
+    normalizePath,
+    // Third-party middleware expects the fields that the router sets on the context.
+    ...(hasThirdPartyMiddleware(steps) ? [] : [dispatchInference(inferenceRoutes)]),
+    routes.dispatch,
+    rejectUnmatched,
+  ]
+  for (const step of middleware) app.use(step as Koa.Middleware)
+  return app
+}
+
+function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' | 'direct'): void {
+  const { steps, authenticateOperator } = parts
+  const services = {
+    admission: composeAdmission(steps),
+    readBody: createBodyReader(parts.bodyLimit),
+    authenticateOperator,
+  }
+  for (const probe of createProbes(parts)) routes.add('the gateway', probe, composeEndpoint(probe, services))
+  for (const { title, parts } of steps) {
+    for (const endpoint of parts.endpoints ?? []) {
+      const isServed = endpoint.access.type !== 'operator' || authenticateOperator !== undefined
+      if (!isServed || (endpoint.listener ?? 'main') !== listener) continue
+      routes.add(title, endpoint, composeEndpoint(endpoint, services))
+    }
+  }
+}
+
+/** Returns the handlers of the endpoints by path. */
+function addInferenceEndpoints(
+  routes: Routes,
+  parts: AppParts,
+  endpoints: readonly InferenceEndpoint[],
+): ReadonlyMap<string, GatewayMiddleware> {
+  const handlers = new Map<string, GatewayMiddleware>()
+  for (const { owner, endpoint, dialect } of endpoints) {
+    const handle = composeInference(endpoint, dialect, parts)
+    routes.add(owner, endpoint, handle)
+    handlers.set(endpoint.path, handle)
+  }
+  return handlers
+}
+
+/**
+ * Dispatches inference requests by exact path. They are nearly all of the traffic, and the router, which
+ * knows these paths too, would try one pattern after the other.
+ */
+function dispatchInference(handlers: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
+  return (ctx, next) => {
+    const handle = ctx.method === 'POST' ? handlers.get(ctx.path) : undefined
+    return handle === undefined ? next() : handle(ctx, next)
+  }
+}

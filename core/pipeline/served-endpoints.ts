@@ -1,0 +1,105 @@
+import {
+  type ApiDescription,
+  type Dialect,
+  type EndpointDescription,
+  ERROR_CODES,
+  type ErrorCode,
+  Type,
+  user,
+} from '../contract/index.ts'
+import { chatDialect } from '../dialects/chat/dialect.ts'
+import { routeDialect } from '../dialects/route/dialect.ts'
+import { PROBES } from '../http/probes.ts'
+import type { PluginStep } from './load.ts'
+
+/** An inference endpoint, and the gateway or plugin that adds it, as error messages show it. */
+export interface InferenceEndpoint {
+  readonly owner: string
+  readonly endpoint: EndpointDescription
+  readonly dialect: Dialect
+}
+
+/** Returns the inference endpoints of the main address. */
+export function listInferenceEndpoints(steps: readonly PluginStep[]): readonly InferenceEndpoint[] {
+  const chat = toInferenceEndpoint('the gateway', '/v1/chat/completions', chatDialect)
+  const others = steps.flatMap(({ title, parts }) =>
+    Object.entries(parts.dialects ?? {}).map(([path, dialect]) => toInferenceEndpoint(title, path, dialect)),
+  )
+  return [chat, ...others]
+}
+
+/** Errors that every inference endpoint can return, besides those of all endpoints. */
+const INFERENCE_ERRORS: readonly ErrorCode[] = [
+  'missing_parameter',
+  'unsupported_parameter',
+  'provider_refused',
+  'firewall_blocked',
+  'model_not_found',
+  'provider_quota_exceeded',
+  'provider_rate_limited',
+  'provider_authentication_error',
+  'provider_error',
+  'provider_unreachable',
+  'model_unavailable',
+  'no_providers_available',
+  'provider_timeout',
+]
+
+function toInferenceEndpoint(
+  owner: string,
+  path: string,
+  dialect: Dialect,
+  listener: 'main' | 'direct' = 'main',
+): InferenceEndpoint {
+  const { errorStyle, description } = dialect
+  const endpoint: EndpointDescription = {
+    operationId: `create${path.replaceAll(/\W+(\w?)/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary: `Answers an inference request in the format of ${owner}.`,
+    tags: ['inference'],
+    body: Type.Object({}),
+    responses: { 200: { description: 'The reply of the model.', body: Type.Object({}) } },
+    ...description,
+    method: 'POST',
+    path,
+    access: user(),
+    errorStyle,
+    errors: INFERENCE_ERRORS,
+    listener,
+  }
+  return { owner, endpoint, dialect }
+}
+
+/** The inference endpoint of the direct-routing address. */
+export const DIRECT_ENDPOINT = toInferenceEndpoint('the gateway', '/route', routeDialect, 'direct')
+
+/** Describes everything that the gateway and its plugins serve. */
+export function describeApi(steps: readonly PluginStep[], hasOperators: boolean): ApiDescription {
+  const inference = [...listInferenceEndpoints(steps), DIRECT_ENDPOINT].map(({ endpoint }) => endpoint)
+  const declared = steps.flatMap(({ parts }) => parts.endpoints ?? [])
+  return {
+    endpoints: [
+      ...inference,
+      ...declared.filter(({ access }) => access.type !== 'operator' || hasOperators),
+      ...PROBES,
+    ],
+    errorCodes: collectErrorCodes(steps),
+  }
+}
+
+/** Returns the error codes of the gateway and all plugins. Throws if a code is defined twice. */
+export function collectErrorCodes(steps: readonly PluginStep[]): ApiDescription['errorCodes'] {
+  const codes: Record<string, ApiDescription['errorCodes'][string]> = { ...ERROR_CODES }
+  const owners = new Map(Object.keys(ERROR_CODES).map((code) => [code, 'the gateway']))
+  for (const { title, parts } of steps) {
+    for (const [code, definition] of Object.entries(parts.errorCodes ?? {})) {
+      const owner = owners.get(code)
+      if (owner !== undefined)
+        throw new Error(
+          `${title} defines the error code "${code}", which ${owner} already defines. Rename it.`,
+        )
+      owners.set(code, title)
+      codes[code] = definition
+    }
+  }
+  return codes
+}

@@ -1,0 +1,120 @@
+import { type JsonObject, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
+import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
+import { routeRequestSchema } from '../../core/dialects/route/request-schema.ts'
+import { OpenObject } from '../../core/dialects/schema-types.ts'
+import { AnyFields, Count, RuleTraceEntrySchema, WarningSchema } from '../../core/http/schemas.ts'
+import { RecordedErrorSchema } from '../trace/schemas.ts'
+
+export const Draft = OpenObject(
+  {
+    id: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'The stored rule to change. Missing for a new rule.' }),
+    ),
+  },
+  { $id: 'RuleDraft', description: 'The fields of a rule, as its own endpoints accept them.' },
+)
+
+/** The endpoints whose requests can be simulated. */
+export const SIMULATED_ENDPOINTS = ['chat', 'responses', 'route'] as const
+
+const drafts = (kind: string) =>
+  Type.Optional(Type.Array(Draft, { maxItems: 1000, description: `Drafts of ${kind} rules.` }))
+
+export const DraftsByKind = StrictObject(
+  { routing: drafts('routing'), firewall: drafts('firewall') },
+  { description: 'Rules that are applied as if they were stored.' },
+)
+
+/** The fields of `POST /v1/simulate` besides those of the request. */
+export const SimulationFields = OpenObject({
+  endpoint: Type.Optional(
+    StringEnum(SIMULATED_ENDPOINTS, {
+      description: 'The endpoint of the simulated request; by default derived from its fields.',
+    }),
+  ),
+  as_of: Type.Optional(
+    Type.Union([Type.String(), Type.Integer()], {
+      description: 'Simulates with the rules as of a log position or an ISO 8601 time with a time zone.',
+    }),
+  ),
+  rules: Type.Optional(DraftsByKind),
+})
+
+function simulationOf({ properties, required }: JsonObject, name: string) {
+  return Type.Unsafe<JsonObject>({
+    type: 'object',
+    required,
+    properties: { ...Object(properties), ...Object(SimulationFields.properties) },
+    $id: `${name}Simulation`,
+    description: `A request to simulate, in the format of ${name}Request.`,
+  })
+}
+
+/** The body of `POST /v1/simulate`. */
+export const SimulationRequest = Type.Union(
+  [
+    simulationOf(chatRequestSchema, 'ChatCompletion'),
+    simulationOf(responsesRequestSchema, 'Response'),
+    simulationOf(routeRequestSchema, 'Route'),
+  ],
+  { $id: 'SimulationRequest', description: 'An inference request to simulate.' },
+)
+
+const messages = [{ role: 'user', content: 'Send the contract to ada@example.com' }]
+
+const draft = {
+  name: 'Draft',
+  is_enabled: true,
+  scope: 'prompt',
+  type: 'substring',
+  pattern: 'contract',
+  action: 'block',
+  priority: 1,
+}
+
+/** Complete bodies by name. */
+export const simulationExamples = {
+  now: { model: 'auto:cost', messages },
+  past: { model: 'auto:cost', messages, as_of: '2026-03-01T09:30:00Z' },
+  drafts: { input: 'Send the contract', endpoint: 'responses', rules: { firewall: [draft] } },
+}
+
+const nullableText = (description: string) => Nullable(Type.String(), { description })
+
+export const SimulationSchema = Type.Object(
+  {
+    outcome: StringEnum(['allowed', 'refused'], { description: 'Whether the request would be allowed.' }),
+    blocked_by: Nullable(
+      Type.Object(
+        {
+          rule_id: Type.Integer({ description: 'Id of the rule.' }),
+          name: Type.String({ description: 'Name of the rule.' }),
+        },
+        { $id: 'BlockingRule', description: 'A firewall rule that blocks a request.' },
+      ),
+      { description: 'The firewall rule that would block the request, if any.' },
+    ),
+    error: Type.Optional(RecordedErrorSchema),
+    request: Nullable(AnyFields('The request'), {
+      description: 'The request in the format of chat completions, after masking; null if it is refused.',
+    }),
+    warnings: Type.Array(WarningSchema, { description: 'Warnings of the response.' }),
+    rule_trace: Type.Array(RuleTraceEntrySchema, { description: 'The outcome of every rule.' }),
+    routing_mode: nullableText('The routing mode; null if the request is refused.'),
+    routing_reason: nullableText('Why the model would be chosen, as a sentence.'),
+    routing_score: Nullable(Type.Number(), { description: 'Score of the best target, from 0 to 1.' }),
+    targets: Type.Array(
+      Type.Object(
+        {
+          provider: Type.String({ description: 'The provider.' }),
+          model: Type.String({ description: 'The model.' }),
+        },
+        { $id: 'Target', description: 'A model of a provider.' },
+      ),
+      { description: 'The models that would be tried, in order.' },
+    ),
+    rules_position: Count('Log position of the rules that decide.'),
+  },
+  { $id: 'Simulation', description: 'How a request would be handled.' },
+)

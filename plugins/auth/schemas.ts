@@ -1,0 +1,67 @@
+import { Nullable, PLANS, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { Count, Timestamp } from '../../core/http/schemas.ts'
+
+const name = Type.String({ minLength: 1, maxLength: 128, description: 'Name of the user.' })
+const plan = StringEnum(PLANS, { description: 'Plan of the user.' })
+
+/** The body of `POST /admin/users`. */
+export const UserInput = StrictObject({ name, plan }, { $id: 'UserInput', description: 'A new user.' })
+
+/** The body of `PATCH /admin/users/{id}`. */
+export const UserChange = StrictObject(
+  {
+    plan: Type.Optional(plan),
+    requests_per_minute: Type.Optional(
+      Nullable(Type.Integer({ minimum: 1 }), {
+        description: "The user's own limit of requests per minute; null: no limit.",
+      }),
+    ),
+  },
+  { $id: 'UserChange', description: 'The fields to change.', minProperties: 1 },
+)
+
+const KeySchema = Type.Object(
+  {
+    id: Type.String({ description: 'Id of the key, which is not secret.' }),
+    created_at: Timestamp('When the key was created.'),
+    revoked_at: Nullable(Timestamp('When the key was revoked; null if it is valid.')),
+  },
+  { $id: 'ApiKey', description: 'A key without its secret.' },
+)
+
+export const UserSchema = Type.Object(
+  {
+    id: Count('Id of the user.'),
+    name,
+    plan,
+    requests_per_minute: Type.Optional(
+      Nullable(Type.Integer({ minimum: 1 }), {
+        description: "The user's own limit; null: no limit. Missing if the limit of the plan applies.",
+      }),
+    ),
+    created_at: Timestamp('When the user was created.'),
+    keys: Type.Array(KeySchema, { description: 'All keys of the user, including revoked ones.' }),
+  },
+  { $id: 'User', description: 'A user of the gateway.' },
+)
+
+export const NewKey = Type.Object(
+  {
+    id: Type.String({ description: 'Id of the key, which is not secret.' }),
+    key: Type.String({ description: 'The API key. It is stored as a hash and cannot be retrieved again.' }),
+  },
+  { $id: 'NewApiKey', description: 'A key with its secret.' },
+)
+
+export const userId = Type.Integer({
+  minimum: 1,
+  format: 'int64',
+  description: 'Id of a user.',
+  examples: [7],
+})
+
+export const keyId = Type.String({
+  minLength: 1,
+  description: 'Id of a key.',
+  examples: ['key_gGvBxwr2CTTZ4RYVqXhM0SkL'],
+})

@@ -1,0 +1,50 @@
+import { Nullable, StringEnum, Type } from '../../core/contract/index.ts'
+import type { RuleApi } from '../rules/rule-kind.ts'
+import { ruleSchema } from '../rules/schemas.ts'
+
+const FirewallRuleSchema = ruleSchema('FirewallRule', 'A rule that inspects the text of requests.', {
+  scope: StringEnum(['prompt', 'response'], { description: 'The text that the rule inspects.' }),
+  type: StringEnum(['substring', 'regex'], { description: 'Kind of the pattern.' }),
+  pattern: Type.String({ description: 'A substring or a PCRE pattern.' }),
+  action: StringEnum(['block', 'mask', 'warn'], { description: 'What happens if the pattern matches.' }),
+  replacement: Nullable(Type.String(), {
+    description: 'The text that replaces masked text; null: [redacted].',
+  }),
+  pattern_error: Type.Optional(
+    Type.String({ description: 'Why the pattern cannot be evaluated. Missing if it can.' }),
+  ),
+})
+
+const exampleFirewallRule = {
+  name: 'Contracts',
+  is_enabled: true,
+  priority: 10,
+  scope: 'prompt',
+  type: 'regex',
+  pattern: '[\\w.]+@[\\w.]+',
+  action: 'mask',
+  replacement: '[address]',
+}
+
+const examples = {
+  mask: exampleFirewallRule,
+  block: {
+    name: 'Secrets',
+    is_enabled: true,
+    priority: 10,
+    scope: 'prompt',
+    type: 'substring',
+    pattern: 'top secret',
+    action: 'block',
+  },
+}
+
+export const firewallRuleApi: RuleApi = {
+  path: '/v1/firewall-rules',
+  name: 'FirewallRule',
+  schema: FirewallRuleSchema,
+  examples,
+  change: { is_enabled: false },
+  errors: ['invalid_rule'],
+  errorStyle: 'firewall-rules',
+}

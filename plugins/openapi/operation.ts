@@ -1,0 +1,180 @@
+import {
+  type ApiDescription,
+  type EndpointDescription,
+  GatewayError,
+  isOptional,
+  type JsonObject,
+  type ResponseDescription,
+  type TProperties,
+} from '../../core/contract/index.ts'
+import { errorBodySchema, formatError } from '../../core/http/errors.ts'
+import type { Components } from './components.ts'
+import { type ErrorsByCode, errorsByStatus } from './errors.ts'
+
+/** Builds the operation object of an endpoint. */
+export function buildOperation(
+  endpoint: EndpointDescription,
+  api: ApiDescription,
+  components: Components,
+): JsonObject {
+  const { operationId, tags, summary, description = summary, access, params, query, headers } = endpoint
+  const parameters = [
+    ...buildParameters('path', params, components),
+    ...buildParameters('query', query, components),
+    ...buildParameters('header', headers, components),
+  ]
+  return {
+    operationId,
+    tags,
+    summary,
+    description,
+    security: SECURITY[access.type],
+    ...(parameters.length > 0 && { parameters }),
+    ...(endpoint.body && { requestBody: buildRequestBody(endpoint, components) }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(endpoint.responses).map(([status, response]) => [
+          status,
+          buildResponse(endpoint, response, components),
+        ]),
+      ),
+      ...(hasEtag(endpoint) && { 304: NOT_MODIFIED }),
+      ...buildErrorResponses(endpoint, api, components),
+    },
+  }
+}
+
+const SECURITY = { public: [], user: [{ apiKey: [] }], operator: [{ adminKey: [] }] }
+
+const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
+
+const NOT_MODIFIED = {
+  description: 'The content is still what the ETag in If-None-Match names.',
+  headers: { 'x-request-id': header('RequestId') },
+}
+
+function hasEtag({ method, responses }: EndpointDescription): boolean {
+  return method === 'GET' && responses[200]?.headers?.etag !== undefined
+}
+
+function buildParameters(
+  location: 'path' | 'query' | 'header',
+  schemas: TProperties = {},
+  components: Components,
+): readonly JsonObject[] {
+  return Object.entries(schemas).map(([name, schema]) => {
+    const { description, examples, ...rendered } = components.add(schema)
+    const required = location === 'path' || !isOptional(schema)
+    return { name, in: location, required, description, schema: rendered, ...findExample(examples, rendered) }
+  })
+}
+
+/** Every parameter has an example. */
+function findExample(examples: unknown, { type, default: usual, enum: values }: JsonObject): JsonObject {
+  const candidates = [examples, values].map((list) => (Array.isArray(list) ? list[0] : undefined))
+  const example = candidates[0] ?? usual ?? candidates[1] ?? (type === 'boolean' ? true : undefined)
+  return example === undefined ? {} : { example }
+}
+
+function buildRequestBody(endpoint: EndpointDescription, components: Components): JsonObject {
+  const { body, examples, operationId } = endpoint
+  if (body === undefined) return {}
+  const schema = components.addNamed(body, `${capitalize(operationId)}Input`)
+  return {
+    required: !isOptional(body),
+    content: { 'application/json': { schema, ...(examples && { examples: wrapExamples(examples) }) } },
+  }
+}
+
+function wrapExamples(examples: Readonly<Record<string, unknown>>): JsonObject {
+  return Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }]))
+}
+
+function buildResponse(
+  endpoint: EndpointDescription,
+  { description, body, events, text, headers = {}, examples }: ResponseDescription,
+  components: Components,
+): JsonObject {
+  const name = capitalize(endpoint.operationId)
+  const content = {
+    ...(body && {
+      'application/json': {
+        schema: components.addNamed(body, `${name}Result`),
+        ...(examples && { examples: wrapExamples(examples) }),
+      },
+    }),
+    ...(events && { 'text/event-stream': { schema: components.addNamed(events, `${name}Event`) } }),
+    ...(text && { [text]: { schema: { type: 'string' } } }),
+  }
+  return {
+    description,
+    headers: { ...commonHeaders(endpoint), ...buildHeaders(headers, components) },
+    ...(Object.keys(content).length > 0 && { content }),
+  }
+}
+
+function commonHeaders({ access }: EndpointDescription): JsonObject {
+  return {
+    'x-request-id': header('RequestId'),
+    ...(access.type === 'user' && {
+      'x-ratelimit-limit-requests': header('RateLimit'),
+      'x-ratelimit-remaining-requests': header('RateLimitRemaining'),
+      'x-ratelimit-reset-requests': header('RateLimitReset'),
+    }),
+  }
+}
+
+function buildHeaders(schemas: TProperties, components: Components): JsonObject {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => {
+      const { description, ...rendered } = components.add(schema)
+      return [name, { description, required: !isOptional(schema), schema: rendered }]
+    }),
+  )
+}
+
+function buildErrorResponses(
+  endpoint: EndpointDescription,
+  api: ApiDescription,
+  components: Components,
+): JsonObject {
+  const declared = endpoint.responses
+  const entries = [...errorsByStatus(endpoint, api)]
+    .filter(([status]) => declared[status] === undefined)
+    .map(([status, errors]) => [status, buildErrorResponse(endpoint, status, errors, components)])
+  return Object.fromEntries(entries)
+}
+
+function buildErrorResponse(
+  { errorStyle }: EndpointDescription,
+  status: number,
+  errors: ErrorsByCode,
+  components: Components,
+): JsonObject {
+  const codes = Object.entries(errors)
+  const examples = codes.map(([code, { type, description: message }]) => [
+    code,
+    formatError(new GatewayError({ code, status, type, message }), errorStyle),
+  ])
+  return {
+    description: codes.map(([code, { description }]) => `\`${code}\`: ${description}`).join('\n\n'),
+    headers: {
+      'x-request-id': header('RequestId'),
+      'x-error-code': header('ErrorCode'),
+      ...(RETRIABLE.includes(status) && { 'retry-after': header('RetryAfter') }),
+      ...(status === 405 && { allow: header('Allow') }),
+    },
+    content: {
+      'application/json': {
+        schema: components.add(errorBodySchema(status, errorStyle)),
+        examples: wrapExamples(Object.fromEntries(examples)),
+      },
+    },
+  }
+}
+
+const RETRIABLE = [429, 503]
+
+function capitalize(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}

@@ -1,0 +1,86 @@
+import { expect } from 'chai'
+import { createTextTransform, ReplyEvent, type ReplyPart } from '../../../../core/contract/index.ts'
+
+const CARD = { pattern: /\d{4}-\d{4}/g, replacement: '[card]', maxMatchLength: 9 }
+
+/** Passes events of these parts through a transform, and returns the parts that come out. */
+async function transform(events: readonly (readonly ReplyPart[])[], rule = CARD): Promise<ReplyPart[]> {
+  const { transform, flush } = createTextTransform(rule)
+  const transformed: ReplyEvent[] = []
+  for (const parts of events) transformed.push(...(await transform(new ReplyEvent(parts))))
+  transformed.push(...((await flush?.()) ?? []))
+  return transformed.flatMap(({ parts }) => parts)
+}
+
+const text = (text: string): ReplyPart => ({ type: 'text', text })
+const finish: ReplyPart = { type: 'finish', reason: 'stop' }
+const textOf = (parts: readonly ReplyPart[], type = 'text') =>
+  parts.map((part) => (part.type === type && 'text' in part ? part.text : '')).join('')
+
+describe('the text transform', () => {
+  it('finds a match wherever the stream is split', async () => {
+    const whole = 'Pay 1234-5678 now, or 8765-4321.'
+    for (let first = 0; first <= whole.length; first++) {
+      for (let second = first; second <= whole.length; second++) {
+        const chunks = [whole.slice(0, first), whole.slice(first, second), whole.slice(second)]
+        const parts = await transform([...chunks.map((chunk) => [text(chunk)]), [finish]])
+        expect(textOf(parts)).to.equal('Pay [card] now, or [card].')
+        expect(parts.at(-1)).to.equal(finish)
+      }
+    }
+  })
+
+  it('never sends a part of a match', async () => {
+    const parts = await transform([[text('1')], [text('234-')], [text('5678')], [finish]])
+    expect(parts.some((part) => 'text' in part && /\d/.test(part.text))).to.equal(false)
+  })
+
+  it('sends text that no match can include, and holds back the rest', async () => {
+    const { transform } = createTextTransform(CARD)
+    const [event] = await transform(new ReplyEvent([text('a'.repeat(20))]))
+    expect(event?.parts).to.deep.equal([text('a'.repeat(11))])
+  })
+
+  it('keeps a match whole that is longer than the text that is held back', async () => {
+    const rule = { pattern: /x+/g, replacement: '-', maxMatchLength: 4 }
+    expect(textOf(await transform([[text('axxx')], [text('xxxxxx')], [text('b')]], rule))).to.equal('a-b')
+  })
+
+  it('keeps answers, reasoning and refusals apart', async () => {
+    const parts = await transform([
+      [{ type: 'reasoning', text: '1234-' }],
+      [text('5678 ')],
+      [{ type: 'refusal', text: '1234-5678' }],
+      [{ type: 'reasoning', text: '5678' }],
+    ])
+    expect(textOf(parts)).to.equal('5678 ')
+    expect(textOf(parts, 'reasoning')).to.equal('[card]')
+    expect(textOf(parts, 'refusal')).to.equal('[card]')
+  })
+
+  it('replaces text in the arguments of tool calls, whatever their escapes and pieces', async () => {
+    const start: ReplyPart = { type: 'tool-start', index: 0, id: 'call_1', name: 'pay' }
+    const json = (json: string): ReplyPart => ({ type: 'tool-json', index: 0, json })
+    const parts = await transform([
+      [start],
+      [json('{"card":"\\u00312')],
+      [json('34-5678","n": 12345678901234567890}')],
+      [finish],
+    ])
+    expect(parts).to.deep.equal([start, json('{"card":"[card]","n": 12345678901234567890}'), finish])
+  })
+
+  it('leaves arguments without a match byte for byte', async () => {
+    const call: ReplyPart = { type: 'tool-json', index: 0, json: '{"n": 12345678901234567890}' }
+    expect(await transform([[call], [finish]])).to.deep.equal([call, finish])
+  })
+
+  it('returns a whole reply without a match as it is', async () => {
+    const event = new ReplyEvent([text('Hello'), finish])
+    expect(await createTextTransform(CARD).transform(event)).to.deep.equal([event])
+  })
+
+  it('needs a pattern that finds every match', () => {
+    expect(() => createTextTransform({ ...CARD, pattern: /a/ })).to.throw(TypeError, 'the flag g')
+  })
+})
