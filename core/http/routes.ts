@@ -6,6 +6,7 @@ import {
   type GatewayFields,
   type GatewayMiddleware,
 } from '../contract/index.ts'
+import { errorSummary } from '../util/error-message.ts'
 import { toRoutePath } from './endpoints.ts'
 import { pathNotFoundError } from './parse-call.ts'
 
@@ -41,7 +42,14 @@ export function createRoutes(): Routes {
     add(owner, endpoint, handle) {
       const path = toRoutePath(endpoint.path)
       checkReachable(owner, endpoint.method, path)
-      router.register(path, [endpoint.method], handle)
+      try {
+        router.register(path, [endpoint.method], handle)
+      } catch (cause) {
+        const title = `${endpoint.method} ${endpoint.path}`
+        throw new Error(`${owner} cannot serve ${title}: ${errorSummary(cause)}. Correct the path.`, {
+          cause,
+        })
+      }
       const route = router.stack.at(-1)
       if (route !== undefined) owners.set(route, owner)
     },

@@ -3,10 +3,17 @@ import { startGateway } from '../support/gateway.ts'
 import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
 
 /** The source of a plugin named `x`. */
-const x = (more = '', parts = '') => `export default { name: 'x', ${more} setup: () => ({ ${parts} }) }`
+const x = (more = '', parts = '') =>
+  `export default { name: 'x', contract: 2, ${more} setup: () => ({ ${parts} }) }`
+
+/** Parts with one endpoint. */
+const endpoint = (method: string, path: string) => `endpoints: [{
+  method: '${method}', path: '${path}', access: { type: 'user' }, operationId: 'x', summary: 'X.', tags: [],
+  responses: { 200: { description: 'X.' } }, handle: () => ({ status: 200 }),
+}]`
 
 const counter = `import { Counter } from 'signalbox'
-  export default { name: NAME, setup(_, { metrics }) {
+  export default { name: NAME, contract: 2, setup(_, { metrics }) {
     new Counter({ name: 'visits_total', help: 'Visits.', registers: [metrics] })
     return {}
   } }`
@@ -42,8 +49,11 @@ const cases: readonly Case[] = [
   {
     what: 'a package for another version of the contract',
     use: ['x'],
-    packages: { x: x('contract: 2,') },
-    says: ['plugin "x" requires version 2 of the plugin contract; this is version 1. Install'],
+    packages: { x: `export default { name: 'x', setup: () => ({}) }` },
+    says: [
+      'plugin "x" requires version 1 of the plugin contract; this is version 2. Install',
+      'docs/plugins.md, "Moving from contract 1"',
+    ],
   },
   {
     what: 'options that do not fit the schema of a package',
@@ -68,13 +78,13 @@ const cases: readonly Case[] = [
     use: ['x', 'y'],
     packages: { x: counter.replace('NAME', `'x'`), y: counter.replace('NAME', `'y'`) },
     says: [
-      'plugin "y" could not be set up: A metric with the name visits_total has already been registered.',
+      'plugin "y" could not be set up: it registers the metric "visits_total", which plugin "x" already has.',
     ],
   },
   {
     what: 'an endpoint that exists already',
     use: ['x'],
-    packages: { x: x('', `routes(router) { router.get('/v1/routing-rules/:name', async () => {}) }`) },
+    packages: { x: x('', endpoint('GET', '/v1/routing-rules/{name}')) },
     says: [
       'GET /v1/routing-rules/:name of plugin "x" is unreachable, because plugin "routing" already serves GET /v1/routing-rules/:id. Change',
     ],
@@ -82,13 +92,13 @@ const cases: readonly Case[] = [
   {
     what: 'an endpoint that hides another',
     list: ['auth', 'x', ...BUILT_IN.slice(1)],
-    packages: { x: x('', `routes(router) { router.get('/v1/:what', async () => {}) }`) },
+    packages: { x: x('', endpoint('GET', '/v1/{what}')) },
     says: ['is unreachable, because plugin "x" already serves GET /v1/:what. Change one of the paths.'],
   },
   {
-    what: 'an endpoint for all methods where another serves one',
+    what: 'an endpoint in place of a built-in one',
     use: ['x'],
-    packages: { x: x('', `routes(router) { router.all('/v1/models', async () => {}) }`) },
+    packages: { x: x('', endpoint('GET', '/v1/models')) },
     says: [
       'GET /v1/models of plugin "x" is unreachable, because plugin "models" already serves GET /v1/models.',
     ],
@@ -96,8 +106,38 @@ const cases: readonly Case[] = [
   {
     what: 'an endpoint with an invalid path',
     use: ['x'],
-    packages: { x: x('', `routes(router) { router.get('/v1/{', async () => {}) }`) },
-    says: ['plugin "x" failed to add its endpoints: '],
+    packages: { x: x('', endpoint('GET', '/v1/{')) },
+    says: ['plugin "x" cannot serve GET /v1/{: '],
+  },
+  {
+    what: 'an endpoint for an unknown method',
+    use: ['x'],
+    packages: { x: x('', endpoint('LIST', '/v1/x')) },
+    says: [
+      'plugin "x" could not be set up: setup returned an invalid result: endpoints[0].method must be one of',
+    ],
+  },
+  {
+    what: 'an error code that exists already',
+    use: ['x'],
+    packages: {
+      x: x('', `errorCodes: { not_found: { status: 404, type: 'not_found_error', description: 'Gone.' } }`),
+    },
+    says: ['plugin "x" defines the error code "not_found", which the gateway already defines. Rename it.'],
+  },
+  {
+    what: 'a condition that exists already',
+    use: ['x'],
+    packages: {
+      x: x('', `conditions: [{ name: 'contains', description: 'a text', schema: {}, literals: () => [] }]`),
+    },
+    says: ['plugin "x"', '"contains"', 'plugin "routing"'],
+  },
+  {
+    what: 'a plugin that must be listed before another',
+    use: ['x'],
+    packages: { x: x(`before: ['firewall'],`) },
+    says: ['plugin "x" must be listed before "firewall"'],
   },
   {
     what: 'an event type with an invalid schema',

@@ -224,9 +224,10 @@ describe('the address of the metrics', () => {
 const VISITORS = `import { Counter } from 'signalbox'
 export default {
   name: 'visitors',
+  contract: 2,
   setup(options, { metrics }) {
     const counter = new Counter({ name: 'visitors_total', help: 'Visitors.', registers: [metrics] })
-    return { observeRequest: () => counter.inc() }
+    return { observe: () => counter.inc() }
   },
 }`
 

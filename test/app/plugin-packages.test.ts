@@ -142,6 +142,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
       message: 'good must be true or false.',
       type: 'invalid_request_error',
       http_status: 400,
+      param: 'good',
     })
   })
 

@@ -5,23 +5,29 @@ import { makeFolder } from '../support/folders.ts'
 import { ADMIN_KEY, startGateway } from '../support/gateway.ts'
 import { BUILT_IN, installPackage, listPlugins } from '../support/plugins.ts'
 
-const STAMP = `export default {
+const STAMP = `import { endpoint, Type, user } from 'signalbox'
+export default {
   name: 'stamp',
+  contract: 2,
   after: ['auth'],
   options: { type: 'object', additionalProperties: false, required: ['text'], properties: { text: { type: 'string' } } },
   setup: ({ text }) => ({
-    async middleware(ctx, next) {
-      ctx.set('x-stamp', text + ' for user ' + ctx.account.userId)
-      await next()
+    admit({ account, res }) {
+      res.setDefaultHeader('x-stamp', text + ' for user ' + account.userId)
     },
-    routes(router) {
-      router.get('/v1/stamp', async (ctx) => { ctx.body = { data: text } })
-    },
+    endpoints: [
+      endpoint({
+        method: 'GET', path: '/v1/stamp', access: user(), operationId: 'readStamp', summary: 'Returns the stamp.',
+        tags: ['stamp'], responses: { 200: { description: 'The stamp.', body: Type.Object({ data: Type.String() }) } },
+        handle: () => ({ status: 200, body: { data: text } }),
+      }),
+    ],
   }),
 }`
 
 const NIGHT = `export default {
   name: 'night',
+  contract: 2,
   setup: () => ({
     conditions: [
       {
@@ -108,9 +114,10 @@ describe('plugins', () => {
         if (ctx.get('x-teapot')) ctx.throw(418, 'No coffee here.', { headers: { 'x-pot': 'tea' } })
         await next()
       } }`
-    const itself = `export default (ctx, next) => {
-      ctx.set('x-seen', ctx.request.body?.model ?? 'no body')
-      return next()
+    const itself = `export default async (ctx, next) => {
+      const early = ctx.request.body?.model
+      await next()
+      ctx.set('x-seen', early + ' ' + ctx.request.body?.model)
     }`
     await installPackage(folder, 'koa-early', made, { type: 'commonjs' })
     await installPackage(folder, 'koa-late', itself)
@@ -128,7 +135,7 @@ describe('plugins', () => {
     const answer = await ask()
     expect(answer.status).to.equal(200)
     expect(answer.headers.get('x-stranger')).to.equal('true')
-    expect(answer.headers.get('x-seen')).to.equal('auto:cost')
+    expect(answer.headers.get('x-seen')).to.equal('undefined auto:cost')
     expect((await gateway.call('GET', '/v1/models')).headers.get('x-stranger')).to.equal('true')
     expect((await ask({ authorization: '' })).headers.get('x-stranger')).to.equal('true')
     expect((await gateway.call('GET', '/healthz')).headers.get('x-stranger')).to.equal(null)
@@ -187,13 +194,12 @@ describe('plugins', () => {
     const folder = await makeFolder()
     const thrower = `import { GatewayError } from 'signalbox'
       import { GatewayError as Copied } from './copy/errors.js'
-      export default { name: 'thrower', after: ['auth'], applies: 'all', setup: () => ({
-        async middleware(ctx, next) {
-          const how = ctx.get('x-throw')
+      export default { name: 'thrower', contract: 2, after: ['auth'], setup: () => ({
+        admit({ headers }) {
+          const how = headers['x-throw']
           if (how === 'ours') throw new GatewayError('conflict', 'Ours.', { retryAfter: 3 })
           if (how === 'copy') throw new Copied('conflict', GatewayError === Copied ? 'Same.' : 'A copy.', { retryAfter: 3 })
           if (how === 'other') throw new Error('a secret of the plugin')
-          await next()
         },
       }) }`
     const home = await installPackage(folder, 'thrower', thrower)
@@ -219,12 +225,12 @@ describe('plugins', () => {
   it('have no access to the admin key and the provider keys', async () => {
     const folder = await makeFolder()
     const snoop = `import { inspect } from 'node:util'
-      export default { name: 'snoop', setup: (options, host) => ({
-        routes(router) {
-          router.get('/v1/snoop', async (ctx) => {
-            ctx.body = { data: inspect(host, { depth: 12, showHidden: true }) }
-          })
-        },
+      export default { name: 'snoop', contract: 2, setup: (options, host) => ({
+        endpoints: [{
+          method: 'GET', path: '/v1/snoop', access: { type: 'user' }, operationId: 'snoop', summary: 'Snoops.',
+          tags: [], responses: { 200: { description: 'All that was found.' } },
+          handle: () => ({ status: 200, body: { data: inspect(host, { depth: 12, showHidden: true }) } }),
+        }],
       }) }`
     await installPackage(folder, 'snoop', snoop)
     const CONFIG = await listPlugins(folder, [...BUILT_IN, 'snoop'])

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { ROOT } from '../support/root.ts'
+
+/** The interfaces that docs/plugins.md describes, by file of the contract, and the heading of each. */
+const DOCUMENTED = {
+  'plugin.ts': {
+    Plugin: 'The plugin',
+    PluginParts: 'The plugin',
+    Host: 'The plugin',
+    EventDeclaration: 'Events',
+  },
+  'exchange.ts': {
+    Exchange: 'The exchange',
+    ReplyingExchange: 'The exchange',
+    RepliedExchange: 'The exchange',
+    Attempt: 'The exchange',
+    Decoration: 'The exchange',
+    Route: 'The exchange',
+  },
+  'chat.ts': { Usage: 'The exchange', ReplyTransform: 'Phases' },
+  'reply-text.ts': { TextReplacement: 'Phases' },
+  'http.ts': { EndedRequest: 'The ended request' },
+} as const
+
+const page = readFileSync(new URL('docs/plugins.md', ROOT), 'utf8')
+
+describe('docs/plugins.md', () => {
+  for (const [file, interfaces] of Object.entries(DOCUMENTED)) {
+    const source = readFileSync(new URL(`core/contract/${file}`, ROOT), 'utf8')
+    for (const [name, heading] of Object.entries(interfaces)) {
+      it(`names every field of ${name}`, () => {
+        const fields = fieldsOf(source, name)
+        expect(fields).not.to.deep.equal([])
+        const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? ''
+        const code = [...section.matchAll(/`+[^`]+`+/g)].join(' ')
+        expect(fields.filter((field) => !new RegExp(`\\b${field}\\b`).test(code))).to.deep.equal([])
+      })
+    }
+  }
+})
+
+/** The fields of an interface; its members are indented by two spaces. */
+function fieldsOf(source: string, name: string): readonly string[] {
+  const body = new RegExp(`^export interface ${name}\\b.*?^}`, 'ms').exec(source)?.[0] ?? ''
+  return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[(:]/gm)].map(([, field = '']) => field)
+}
