@@ -50,7 +50,8 @@ export function enterEndpoint({
 
 /**
  * Composes the middleware of an endpoint: checks access, parses the parameters and the body by their schemas,
- * calls the handler and sends its response.
+ * calls the handler and sends its response. See docs/decisions/http.md, "The body is read after the caller is
+ * authenticated".
  */
 export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
   const { access } = endpoint

@@ -12,6 +12,7 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
+import { discardUnreadBody } from './unread-body.ts'
 
 /** Builds the body of an error response (docs/api.md, "Errors"). */
 export function formatError(error: GatewayError, style: ErrorStyle = 'general'): JsonObject {
@@ -120,6 +121,7 @@ export function handleErrors(
       ctx.status = error.status
       ctx.body = formatError(error, ctx.errorStyle)
     } finally {
+      discardUnreadBody(ctx)
       onHandled(ctx)
     }
   }

@@ -39,7 +39,8 @@ export function pathNotFoundError(path: string): GatewayError {
 
 /**
  * Returns a parser of query strings. It throws 400 for unknown, repeated and invalid parameters, because an
- * ignored filter would return something else than was asked for.
+ * ignored filter would return something else than was asked for. See docs/decisions/http.md, "Endpoints are
+ * declared, and everything follows from the declaration".
  */
 export function createQueryParser({ query = {} }: Pick<EndpointDescription, 'query'>) {
   const parse = createLazyParser(StrictObject(query))

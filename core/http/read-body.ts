@@ -8,8 +8,7 @@ const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATC
 
 /**
  * Creates middleware that reads a JSON body of at most `limit` bytes into `ctx.request.body`, which stays
- * undefined if none was sent. The content type is ignored: every body is read as JSON. See
- * docs/decisions/http.md, "The body is read after the caller is authenticated".
+ * undefined if none was sent, or an empty one. The content type is ignored: every body is read as JSON.
  */
 export function createBodyReader(limit: number) {
   const loadReader = lazy(() => loadKoaBodyReader(limit))
@@ -18,16 +17,22 @@ export function createBodyReader(limit: number) {
     const { method, headers } = ctx.req
     const { 'content-length': length, 'content-encoding': encoding, 'transfer-encoding': transfer } = headers
     if (!METHODS_WITH_BODY.includes(method) || (length ?? transfer) === undefined) return Promise.resolve()
-    if (length === undefined || encoding !== undefined) return loadReader().then((reader) => reader(ctx))
-    return Number(length) > limit ? Promise.reject(bodyTooLargeError(limit)) : readPlainBody(ctx)
+    if (length !== undefined && Number(length) > limit) return Promise.reject(bodyTooLargeError(limit))
+    if (headers.expect !== undefined) sendContinue(ctx)
+    return encoding === undefined ? readPlainBody(ctx, limit) : loadReader().then((reader) => reader(ctx))
   }
 
   return (ctx: GatewayContext, next: Next): Promise<void> =>
     read(ctx).then(next, (error: unknown) => {
-      // Discard the rest of the body: unread data would block the connection.
-      ctx.req.unpipe().resume()
+      ctx.req.unpipe()
       throw toBodyError(error, limit)
     })
+}
+
+/** Tells a client that waits for admission to send the body. */
+function sendContinue({ req, res }: GatewayContext): void {
+  delete req.headers.expect
+  res.writeContinue()
 }
 
 /** Returns the body as an object; throws 400 if it is anything else, or missing. */
@@ -37,15 +42,22 @@ export function requireJsonObject(body: unknown): JsonObject {
 }
 
 /**
- * Reads an uncompressed body with a content length, which nearly all requests have. Accepts the same bodies
- * as koa-body. Skipping koa-body saves about a tenth of the cost of a request. See docs/decisions/http.md,
- * "Common requests take a short path, unusual ones the libraries' own".
+ * Reads an uncompressed body, which nearly all requests have. Accepts the same bodies as koa-body. Skipping
+ * koa-body saves about a tenth of the cost of a request.
  */
-function readPlainBody({ req, request }: GatewayContext): Promise<void> {
+function readPlainBody({ req, request }: GatewayContext, limit: number): Promise<void> {
   return new Promise((resolve, reject) => {
     if (req.destroyed) reject(new Error('client disconnected'))
     const chunks: Buffer[] = []
-    req.on('data', (chunk: Buffer) => chunks.push(chunk))
+    let size = 0
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size <= limit) return
+      req.off('data', onData)
+      reject(bodyTooLargeError(limit))
+    }
+    req.on('data', onData)
     req.once('error', reject)
     req.once('end', () => {
       try {
@@ -59,12 +71,13 @@ function readPlainBody({ req, request }: GatewayContext): Promise<void> {
 }
 
 /**
- * Parses a JSON object or array; an empty body is `{}`. Strips a byte order mark. Throws for a key
+ * Parses a JSON object or array; undefined for an empty body. Strips a byte order mark. Throws for a key
  * `__proto__`, which would set the prototype of an object that it is copied into.
  */
 function parseBody(bytes: Buffer) {
   const text = decoder.decode(bytes)
-  const value = text === '' ? {} : parseJson(text)
+  if (text === '') return undefined
+  const value = parseJson(text)
   if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor an array')
   return value
 }
@@ -72,7 +85,7 @@ function parseBody(bytes: Buffer) {
 const decoder = new TextDecoder('utf-8')
 
 /**
- * Loads koa-body, which reads compressed and chunked bodies. Loaded on first use, because it takes 23 MB of
+ * Loads koa-body, which reads compressed bodies. Loaded on first use, because it takes 23 MB of
  * memory, most of it for form parsing.
  */
 async function loadKoaBodyReader(limit: number): Promise<(ctx: GatewayContext) => Promise<void>> {
@@ -101,7 +114,7 @@ function toBodyError(error: unknown, limit: number): GatewayError {
   if (status === 415) {
     const message =
       'The Content-Encoding of the request body is not supported. Use gzip, deflate or br, or none.'
-    return new GatewayError('malformed_body', message)
+    return new GatewayError('unsupported_media_type', message)
   }
   return new GatewayError('malformed_body', 'The request body is not valid JSON.', { cause: error })
 }

@@ -97,7 +97,8 @@ function addInferenceEndpoints(
 
 /**
  * Dispatches inference requests by exact path. They are nearly all of the traffic, and the router, which
- * knows these paths too, would try one pattern after the other.
+ * knows these paths too, would try one pattern after the other. See docs/decisions/http.md, "Common requests
+ * take a short path, unusual ones the libraries' own".
  */
 function dispatchInference(handlers: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
   return (ctx, next) => {

@@ -12,7 +12,11 @@ export const Draft = OpenObject(
       Type.Integer({ minimum: 1, description: 'The stored rule to change. Missing for a new rule.' }),
     ),
   },
-  { $id: 'RuleDraft', description: 'The fields of a rule, as its own endpoints accept them.' },
+  {
+    additionalProperties: true,
+    $id: 'RuleDraft',
+    description: 'The fields of a rule, as its own endpoints accept them.',
+  },
 )
 
 /** The endpoints whose requests can be simulated. */
@@ -55,7 +59,7 @@ function simulationOf({ properties, required }: JsonObject, name: string) {
 export const SimulationRequest = Type.Union(
   [
     simulationOf(chatRequestSchema, 'ChatCompletion'),
-    simulationOf(responsesRequestSchema, 'Response'),
+    simulationOf(responsesRequestSchema, 'ModelResponse'),
     simulationOf(routeRequestSchema, 'Route'),
   ],
   { $id: 'SimulationRequest', description: 'An inference request to simulate.' },

@@ -11,7 +11,7 @@ import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
-import { keyId, NewKey, UserChange, UserInput, UserSchema, userId } from './schemas.ts'
+import { IssuedKey, keyId, UserChange, UserInput, UserSchema, userId } from './schemas.ts'
 import { showKey, showUser } from './show-account.ts'
 
 const PAGE = { default: 100, max: 1000 }
@@ -106,7 +106,7 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
       summary: 'Creates an API key for a user.',
       description: 'The key is returned only once.',
       params: { id: userId },
-      responses: { 201: { description: 'The new key.', body: data(NewKey) } },
+      responses: { 201: { description: 'The new key.', body: data(IssuedKey) } },
       errors: WRITE_ERRORS,
       notFound: userNotFoundError,
       async handle({ params, author }) {

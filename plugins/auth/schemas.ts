@@ -45,12 +45,12 @@ export const UserSchema = Type.Object(
   { $id: 'User', description: 'A user of the gateway.' },
 )
 
-export const NewKey = Type.Object(
+export const IssuedKey = Type.Object(
   {
     id: Type.String({ description: 'Id of the key, which is not secret.' }),
     key: Type.String({ description: 'The API key. It is stored as a hash and cannot be retrieved again.' }),
   },
-  { $id: 'NewApiKey', description: 'A key with its secret.' },
+  { $id: 'IssuedApiKey', description: 'A key with its secret.' },
 )
 
 export const userId = Type.Integer({

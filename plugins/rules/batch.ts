@@ -1,11 +1,6 @@
-import {
-  GatewayError,
-  type JsonObject,
-  type Static,
-  StrictObject,
-  StringEnum,
-  Type,
-} from '../../core/contract/index.ts'
+import { GatewayError, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { Variants } from '../../core/dialects/schema-types.ts'
+import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { AnyFields } from '../../core/http/schemas.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { type CreateRuleCommands, prefixErrors, type RuleChange, type RuleCommands } from './rule-commands.ts'
@@ -13,26 +8,33 @@ import { type CreateRuleCommands, prefixErrors, type RuleChange, type RuleComman
 /** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
 
-const Operation = StrictObject(
-  {
-    kind: StringEnum(RULE_KINDS, { description: 'Kind of the rule.' }),
-    op: StringEnum(['create', 'update', 'delete'], { description: 'The operation.' }),
-    id: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the rule to update or delete.' })),
-    revision: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The expected revision of the rule, like If-Match.' }),
-    ),
-    data: Type.Optional(AnyFields('The fields of the rule, as its own endpoints accept them.')),
-  },
-  {
-    $id: 'RuleOperation',
-    description: 'One change to one rule.',
-    allOf: [
-      requireFor('create', ['data']),
-      requireFor('update', ['id', 'data']),
-      requireFor('delete', ['id']),
-    ],
-  },
+const kind = StringEnum(RULE_KINDS, { description: 'Kind of the rule.' })
+const id = Type.Integer({ minimum: 1, description: 'Id of the rule.' })
+const revision = Type.Optional(
+  Type.Integer({ minimum: 1, description: 'The expected revision of the rule, like If-Match.' }),
 )
+const data = AnyFields('The fields of the rule, as its own endpoints accept them.')
+
+const CreateOperation = StrictObject(
+  { op: Type.Literal('create', { description: 'Always create.' }), kind, data },
+  { $id: 'CreateRuleOperation', description: 'A new rule.' },
+)
+
+const UpdateOperation = StrictObject(
+  { op: Type.Literal('update', { description: 'Always update.' }), kind, id, revision, data },
+  { $id: 'UpdateRuleOperation', description: 'A change to the given fields of a rule.' },
+)
+
+const DeleteOperation = StrictObject(
+  { op: Type.Literal('delete', { description: 'Always delete.' }), kind, id, revision },
+  { $id: 'DeleteRuleOperation', description: 'The deletion of a rule.' },
+)
+
+const Operation = Variants('op', [CreateOperation, UpdateOperation, DeleteOperation], {
+  isClosed: true,
+  $id: 'RuleOperation',
+  description: 'One change to one rule.',
+})
 
 /** The body of `POST /v1/rules/batch`. */
 export const RuleBatch = StrictObject(
@@ -46,14 +48,6 @@ export const RuleBatch = StrictObject(
   { $id: 'RuleBatch', description: 'Changes that are made together or not at all.' },
 )
 
-function requireFor(op: 'create' | 'update' | 'delete', required: readonly string[]): JsonObject {
-  return {
-    if: { properties: { op: { const: op } } },
-    // biome-ignore lint/suspicious/noThenProperty: a JSON schema keyword
-    then: { required },
-  }
-}
-
 /** Converts operations to changes. Throws a `GatewayError` that names the invalid operation. */
 export function toRuleChanges(
   { operations }: Static<typeof RuleBatch>,
@@ -63,29 +57,30 @@ export function toRuleChanges(
   const seen = new Set<number>()
   return operations.map((operation, index) => {
     const path = `operations[${index}]`
-    if (operation.id !== undefined && seen.has(operation.id)) {
-      const message = `${path}: rule ${operation.id} is already in this batch. Use one operation per rule.`
+    const ruleId = 'id' in operation ? operation.id : undefined
+    if (ruleId !== undefined && seen.has(ruleId)) {
+      const message = `${path}: rule ${ruleId} is already in this batch. Use one operation per rule.`
       throw new GatewayError('invalid_value', message)
     }
-    if (operation.id !== undefined) seen.add(operation.id)
+    if (ruleId !== undefined) seen.add(ruleId)
     const change = prefixErrors(path, () => toChange(operation, commands[operation.kind](userId)))
     return { ...change, decide: (ruleId) => prefixErrors(path, () => change.decide(ruleId)) }
   })
 }
 
-function toChange(
-  { op, id = 0, revision, data = {} }: Static<typeof Operation>,
-  commands: RuleCommands,
-): RuleChange {
-  const expected = revision === undefined ? 'any' : [revision]
-  switch (op) {
+function toChange(operation: Static<typeof Operation>, commands: RuleCommands): RuleChange {
+  switch (operation.op) {
     case 'create':
-      return commands.create(data)
+      return commands.create(operation.data)
     case 'update':
-      return commands.update(id, data, expected)
+      return commands.update(operation.id, operation.data, expectedRevision(operation))
     case 'delete':
-      return commands.remove(id, expected)
+      return commands.remove(operation.id, expectedRevision(operation))
     default:
-      return op satisfies never
+      return operation satisfies never
   }
+}
+
+function expectedRevision({ revision }: { readonly revision?: number }): ExpectedRevisions {
+  return revision === undefined ? 'any' : [revision]
 }

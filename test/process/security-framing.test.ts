@@ -53,6 +53,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   'a space after a chunk size': `${CHUNKED}5 \r\nhello\r\n0\r\n\r\n`,
   'a length in a trailer': `${CHUNKED}0\r\nContent-Length: 44\r\n\r\n`,
   'no Host': 'GET /healthz HTTP/1.1\r\n\r\n',
+  'a space in the Host': 'GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n',
   'two Hosts': `${GET}Host: elsewhere\r\n\r\n`,
   'HTTP/0.9': 'GET /healthz\r\n\r\n',
   'HTTP/1.2': 'GET /healthz HTTP/1.2\r\nHost: gateway\r\n\r\n',
@@ -96,12 +97,12 @@ describe('a request that proxies and servers may interpret differently', () => {
     expect(answer?.status).to.equal(400)
   })
 
-  it('ends the connection without a response while another response is pending', async () => {
+  it('is refused behind the response of an earlier request, which was executed', async () => {
     const body = JSON.stringify({ messages: [{ role: 'user', content: '[[sandbox:first-byte=300]]' }] })
     const text = await send(
       `${POST}Content-Length: ${body.length}\r\n\r\n${body}${GET}Host: elsewhere\r\n\r\n`,
     )
-    expect(text).to.equal('')
+    expect(splitAnswers(text).map(({ status }) => status)).to.deep.equal([200, 400])
   })
 
   it('is refused with 431 when its headers are too large or too many', async () => {
@@ -114,8 +115,10 @@ describe('a request that proxies and servers may interpret differently', () => {
     }
   })
 
-  it('ends the connection for a CONNECT request', async () => {
-    expect(await send(`CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n${SMUGGLED}`)).to.equal('')
+  it('gets 405 for CONNECT, and nothing after it is served', async () => {
+    const [answer] = splitAnswers(await send(`CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n${SMUGGLED}`))
+    expect(answer?.status).to.equal(405)
+    expect(answer?.headers.get('x-error-code')).to.equal('method_not_allowed')
     expect(gateway.stderr()).not.to.contain('/smuggled')
   })
 

@@ -12,7 +12,7 @@ export const SOURCE_FOLDERS = ['core', 'projections', 'providers', 'plugins', 'c
 export function listFiles(folder: string, extension: string): string[] {
   return readdirSync(path.join(PROJECT, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => path.posix.join(folder, name.split(path.sep).join('/')))
-    .filter((file) => file.endsWith(extension))
+    .filter((file) => file.endsWith(extension) && !file.includes('/node_modules/'))
     .sort()
 }
 

@@ -111,7 +111,7 @@ export const responsesRequestSchema = OpenObject(
     ),
     top_logprobs: Type.Optional(Nullable(Type.Integer(), { description: 'Only 0 is supported.' })),
   },
-  { $id: 'ResponseRequest', description: 'A request for a response.' },
+  { $id: 'ModelResponseRequest', description: 'A request for a response.' },
 )
 
 /** A valid body of `POST /v1/responses`. Unknown fields are of unknown type. */

@@ -173,5 +173,5 @@ export const ResponseSchema = OpenObject(
       Type.Integer({ minimum: 0, description: 'Time to the reply, in milliseconds.' }),
     ),
   },
-  { $id: 'Response', description: 'A response of the Responses API.' },
+  { $id: 'ModelResponse', description: 'A response of the Responses API.' },
 )

@@ -1,9 +1,9 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { Logger } from 'pino'
 import { buildSecurityHeaders, GatewayResponse, type HttpHeader, PlainResponse } from './default-headers.ts'
 import { DEFAULT_SERVER_LIMITS, type ServerLimits, toNodeOptions } from './limits.ts'
 import { createConnectionRejecter, pendingResponse, rejectOnClientError } from './reject-connection.ts'
-import { validateRequest } from './validate-request.ts'
+import { tunnelError, validateRequest } from './validate-request.ts'
 
 export interface ServerOptions {
   readonly limits?: ServerLimits
@@ -21,23 +21,28 @@ export interface ServerOptions {
 export function createHardenedServer(handle: RequestListener, options: ServerOptions): Server {
   const { limits = DEFAULT_SERVER_LIMITS, headers = buildSecurityHeaders(), logger } = options
   const Response = options.exposesHeaders ? PlainResponse : GatewayResponse
-  const rejectConnection = createConnectionRejecter(headers, logger)
+  const rejecter = createConnectionRejecter(headers, logger)
   const defaultHeaders = headers.flat()
-  const server = createServer({ ...toNodeOptions(limits), ServerResponse: Response }, (request, response) => {
+  const serve = (request: IncomingMessage, response: InstanceType<typeof Response>) => {
     // Node continues parsing a rejected connection. Requests behind a rejected one must not be served.
-    if (!request.socket.writable) return
+    if (!request.socket.writable || rejecter.isRejected(request.socket)) return
     const error = validateRequest(request, limits.maxHeaders)
     if (error !== undefined) {
-      rejectConnection(request.socket, error)
+      rejecter.reject(request.socket, error, request)
       return
     }
     response.setDefaultHeaders(defaultHeaders)
     handle(request, response)
-  })
+  }
+  const server = createServer({ ...toNodeOptions(limits), ServerResponse: Response }, serve)
+  // 100 (Continue) is sent when the body is read: not to callers that are not admitted.
+  server.on('checkContinue', serve)
+  server.on('checkExpectation', serve)
+  server.on('connect', (request, socket) => rejecter.reject(socket, tunnelError(), request))
   // Node silently drops headers beyond this count. One more than allowed is enough to detect the excess.
   server.maxHeadersCount = limits.maxHeaders + 1
   if (limits.maxConnections !== null) server.maxConnections = limits.maxConnections
-  rejectOnClientError(server, rejectConnection)
+  rejectOnClientError(server, rejecter)
   destroyStalledConnections(server, limits.writeTimeoutMs)
   logDroppedConnections(server, logger)
   return server

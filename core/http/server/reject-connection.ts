@@ -1,4 +1,4 @@
-import { type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { GatewayError } from '../../contract/index.ts'
@@ -7,35 +7,58 @@ import { formatError } from '../errors.ts'
 import type { HttpHeader } from './default-headers.ts'
 import { malformedRequestError } from './validate-request.ts'
 
-type RejectConnection = (socket: Duplex, error: GatewayError) => void
+export interface ConnectionRejecter {
+  /**
+   * Closes a connection whose request cannot be served. Sends the error response first, behind the responses
+   * of earlier requests. Further requests are ignored. `request` is undefined if it could not be parsed.
+   */
+  reject(socket: Duplex, error: GatewayError, request?: IncomingMessage): void
+  /** True if requests on the connection must not be served. */
+  isRejected(socket: Duplex): boolean
+}
 
-/**
- * Returns a function that closes a connection whose request cannot be served. It sends the error response
- * first, if the state of the connection allows one. Further data from the client is ignored. See
- * docs/decisions/http.md, "A rejected connection is answered on the bare socket and then ignored".
- */
+/** See docs/decisions/http.md, "A rejected connection is answered on the bare socket and then ignored". */
 export function createConnectionRejecter(
   headers: readonly HttpHeader[],
   logger: Logger | undefined,
-): RejectConnection {
-  return (socket, error) => {
-    if (socket.writableEnded || socket.destroyed) return
-    if (!mayRespond(socket)) {
-      socket.destroy()
-      return
-    }
+): ConnectionRejecter {
+  const rejected = new WeakSet<Duplex>()
+
+  function respond(socket: Duplex, error: GatewayError): void {
     const requestId = newRequestId()
     logger?.info({ requestId, status: error.status, reason: error.message }, 'connection rejected')
     socket.end(formatResponse(error, [...headers, ['x-request-id', requestId]]), () => socket.destroy())
   }
+
+  function respondInTurn(socket: Duplex, error: GatewayError, request: IncomingMessage | undefined): void {
+    if (socket.writableEnded || socket.destroyed) return
+    const response = pendingResponse(socket)
+    if (response === undefined || response.req === request || !isPromised(response)) respond(socket, error)
+    // Node assigns the connection to the next response after the event.
+    else response.once('close', () => setImmediate(respondInTurn, socket, error, request))
+  }
+
+  return {
+    isRejected: (socket) => rejected.has(socket),
+    reject(socket, error, request) {
+      if (rejected.has(socket)) return
+      rejected.add(socket)
+      respondInTurn(socket, error, request)
+    },
+  }
+}
+
+/** True if a response has started, or if its request is complete and may have been executed. */
+function isPromised({ headersSent, req }: ServerResponse): boolean {
+  return headersSent || req.complete
 }
 
 /** Rejects connections on parser errors and request timeouts of Node's HTTP server. */
-export function rejectOnClientError(server: Server, rejectConnection: RejectConnection): void {
+export function rejectOnClientError(server: Server, { reject }: ConnectionRejecter): void {
   server.on('clientError', (error: ParserError, socket) => {
     const gatewayError = toGatewayError(error)
     if (gatewayError === undefined) socket.destroy(error)
-    else rejectConnection(socket, gatewayError)
+    else reject(socket, gatewayError)
   })
 }
 
@@ -45,12 +68,6 @@ export function rejectOnClientError(server: Server, rejectConnection: RejectConn
  */
 export function pendingResponse(socket: Duplex): ServerResponse | undefined {
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
-}
-
-/** False if a response has already started, or if a complete request is still waiting for its response. */
-function mayRespond(socket: Duplex): boolean {
-  const response = pendingResponse(socket)
-  return response === undefined || !(response.headersSent || response.req.complete)
 }
 
 interface ParserError extends Error {
@@ -79,6 +96,8 @@ function formatResponse(error: GatewayError, headers: readonly HttpHeader[]): st
     ['connection', 'close'],
     ['content-type', 'application/json; charset=utf-8'],
     ['content-length', String(Buffer.byteLength(body))],
+    ['x-error-code', error.code],
+    ...Object.entries(error.details.headers ?? {}),
     ...headers,
   ]
   const lines = allHeaders.map(([name, value]) => `${name}: ${value}\r\n`)

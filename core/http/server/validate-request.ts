@@ -22,7 +22,25 @@ export function validateRequest(request: IncomingMessage, maxHeaders: number): G
   const hostCount = countHostHeaders(rawHeaders)
   if (hostCount > 1 || (hostCount === 0 && httpVersion === '1.1'))
     return malformedRequestError('exactly one Host header is required')
+  if (!HOST.test(request.headers.host ?? '')) return malformedRequestError('the Host header is not a host')
+  if (httpVersion === '1.1' && !isKnownExpectation(request.headers.expect)) {
+    const message = 'The Expect header must be 100-continue. Omit it.'
+    return new GatewayError('expectation_failed', message)
+  }
   return undefined
+}
+
+/** The characters of a host with a port: RFC 3986, "Authority", without user information. */
+const HOST = /^[\w.~%!$&'()*+,;=:[\]-]*$/
+
+function isKnownExpectation(expect: string | undefined): boolean {
+  return expect === undefined || expect.toLowerCase() === '100-continue'
+}
+
+/** The error for `CONNECT`. */
+export function tunnelError(): GatewayError {
+  const message = 'The gateway is not a proxy and does not support CONNECT.'
+  return new GatewayError('method_not_allowed', message, { headers: { allow: 'GET, POST, PATCH, DELETE' } })
 }
 
 /** `reason` is a clause without a full stop. */

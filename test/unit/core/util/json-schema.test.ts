@@ -334,7 +334,7 @@ const KEYWORDS = new Set([
   ...SILENT,
   ...Object.keys(new Ajv().RULES.keywords),
   ...['$dynamicRef', '$recursiveRef', '$defs', 'prefixItems', 'dependentRequired', 'dependentSchemas'],
-  ...['minContains', 'maxContains', 'unevaluatedProperties', 'unevaluatedItems', 'discriminator'],
+  ...['minContains', 'maxContains', 'unevaluatedProperties', 'unevaluatedItems'],
 ])
 
 /** Keywords without an effect on validation. */

@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import { ERROR_CODES, GatewayError } from '../../../../core/contract/index.ts'
+import { readSource } from '../../../support/source-files.ts'
+
+describe('the error codes', () => {
+  it('are all listed in docs/api.md, with status, type and meaning', () => {
+    const listed = [...readSource('docs/api.md').matchAll(/^\| `(\w+)` \| (\d{3}) \| `(\w+)` \| (.+) \|$/gm)]
+    const documented = listed.map(([, code, status, type, text]) => `${code} ${status} ${type} ${text}`)
+    const defined = Object.entries(ERROR_CODES).map(
+      ([code, { status, type, description }]) => `${code} ${status} ${type} ${description}`,
+    )
+    expect(documented.toSorted()).to.deep.equal(defined.toSorted())
+  })
+})
+
+describe('a GatewayError', () => {
+  it('has the status and type of its code', () => {
+    const error = new GatewayError('not_found', 'Rule 7 was not found.', { param: 'id' })
+    expect(error).to.include({ code: 'not_found', status: 404, type: 'not_found_error' })
+    expect(error.details.param).to.equal('id')
+  })
+
+  it('may have a code of a plugin', () => {
+    const custom = { code: 'card_number', status: 422, type: 'validation_error', message: 'A card number.' }
+    const error = new GatewayError({ ...custom, param: 'input' })
+    expect(error).to.include(custom)
+    expect(error.details.param).to.equal('input')
+    expect(error.mayFailOver).to.equal(false)
+  })
+
+  it('refuses a code that is not defined, and says how to define one', () => {
+    expect(() => new GatewayError('card_number' as 'refused', 'A card number.')).to.throw(
+      TypeError,
+      'For a code of your own, pass { code, status, type, message }',
+    )
+  })
+})
