@@ -1,39 +1,141 @@
-/** Responses to the client's initial requests: the cluster's leader and the server's features. */
-import gossip from '@eventstore/db-client/generated/gossip_pb.js'
-import features from '@eventstore/db-client/generated/serverfeatures_pb.js'
-import shared from '@eventstore/db-client/generated/shared_pb.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Member } from './gossip.ts'
+import { type Node, startNode } from './node.ts'
+import { EVENTSTORE_VERSION } from './server.ts'
+import { Store } from './store.ts'
 
-/** A cluster of a single node, its leader. */
-export function buildClusterInfo(port: number): InstanceType<typeof gossip.ClusterInfo> {
-  const endPoint = new gossip.EndPoint()
-  endPoint.setAddress('127.0.0.1')
-  endPoint.setPort(port)
-  const id = new shared.UUID()
-  id.setString('00000000-0000-4000-8000-000000000001')
-  const member = new gossip.MemberInfo()
-  member.setInstanceId(id)
-  member.setTimeStamp('0')
-  member.setState(gossip.MemberInfo.VNodeState.LEADER)
-  member.setIsAlive(true)
-  member.setHttpEndPoint(endPoint)
-  const info = new gossip.ClusterInfo()
-  info.setMembersList([member])
-  return info
+interface ClusterOptions {
+  /** The database file; in memory by default. */
+  readonly file?: string
+  readonly nodes?: number
+  /** Time until the others notice that a node is frozen, in milliseconds. */
+  readonly heartbeatMs?: number
+  /** Time without a leader during an election, in milliseconds. */
+  readonly electionMs?: number
 }
 
-/**
- * Lists `batchappend`, as real servers do, but does not implement it, so that a client that uses it fails.
- */
-export function buildSupportedMethods(version: string): InstanceType<typeof features.SupportedMethods> {
-  const names = ['read', 'append', 'batchappend']
-  const methods = names.map((name) => {
-    const method = new features.SupportedMethod()
-    method.setServiceName('event_store.client.streams.Streams')
-    method.setMethodName(name)
-    return method
+/** A cluster of test servers with one store, which stands for their replicated log. */
+export interface EventStoreCluster {
+  readonly store: Store
+  /** Its nodes, in a connection string that lists all of them. */
+  readonly connectionString: string
+  /** The same with `+discover`. */
+  readonly discoverString: string
+  readonly nodes: readonly ClusterNode[]
+  /** Resolves with the leader, after the election if there is one. */
+  leader(): Promise<ClusterNode>
+  stop(): Promise<void>
+}
+
+export interface ClusterNode {
+  readonly port: number
+  /** Stops the node without warning. An acknowledged write is never lost. */
+  kill(): Promise<void>
+  /** Starts it again after a kill. */
+  start(): Promise<void>
+  /** Stops the node like SIGSTOP. */
+  freeze(): void
+  thaw(): void
+  /** Gives up the leadership, but goes on as a follower. */
+  resign(): void
+  node(): Node
+}
+
+export async function startEventStoreCluster(options: ClusterOptions = {}): Promise<EventStoreCluster> {
+  const { file = ':memory:', nodes: size = 3, heartbeatMs = 1000, electionMs = 500 } = options
+  const store = new Store(file)
+  const states = Array.from({ length: size }, () => ({
+    port: 0,
+    running: undefined as Node | undefined,
+    isFrozen: false,
+    isAlive: false,
+  }))
+  type State = (typeof states)[number]
+  let leader: State | undefined
+  let election: Promise<void> = Promise.resolve()
+
+  const stateOf = (state: State): Member['state'] => {
+    if (leader === undefined) return 'unknown'
+    return state === leader ? 'leader' : 'follower'
+  }
+  const members = (): readonly Member[] =>
+    states.map((state) => ({ port: state.port, state: stateOf(state), isAlive: state.isAlive }))
+
+  async function start(state: State): Promise<void> {
+    const { port } = state
+    state.running = await startNode({ store, port, version: EVENTSTORE_VERSION, members })
+    state.port = state.running.port
+    state.isAlive = true
+    if (leader === undefined) elect()
+  }
+
+  /** Elects a leader if a majority of the nodes is alive. */
+  function elect(candidate?: State): void {
+    leader = undefined
+    election = sleep(electionMs, undefined, { ref: false }).then(() => {
+      const alive = states.filter((state) => state.isAlive && !state.isFrozen)
+      if (leader !== undefined || alive.length * 2 <= size) return
+      leader = alive.find((state) => state !== candidate) ?? alive[0]
+      store.forgetCommittedIds()
+    })
+  }
+
+  function lose(state: State): void {
+    state.isAlive = false
+    if (leader === state) elect(state)
+  }
+
+  for (const state of states) await start(state)
+  leader = states[0]
+
+  const nodes = states.map((state): ClusterNode => {
+    return {
+      get port() {
+        return state.port
+      },
+      async kill() {
+        const { running } = state
+        state.running = undefined
+        lose(state)
+        await running?.close()
+      },
+      start: () => start(state),
+      freeze() {
+        state.isFrozen = true
+        state.running?.freeze()
+        setTimeout(() => state.isFrozen && lose(state), heartbeatMs).unref()
+      },
+      thaw() {
+        state.isFrozen = false
+        state.isAlive = true
+        state.running?.thaw()
+        if (leader === undefined) elect()
+      },
+      resign() {
+        if (leader === state) elect(state)
+      },
+      node() {
+        if (state.running === undefined) throw new Error('the node is not running')
+        return state.running
+      },
+    }
   })
-  const supported = new features.SupportedMethods()
-  supported.setEventStoreServerVersion(version)
-  supported.setMethodsList(methods)
-  return supported
+  const hosts = states.map(({ port }) => `127.0.0.1:${port}`).join(',')
+
+  return {
+    store,
+    nodes,
+    connectionString: `esdb://${hosts}?tls=false`,
+    discoverString: `esdb+discover://${hosts}?tls=false`,
+    async leader() {
+      await election
+      const found = leader && nodes[states.indexOf(leader)]
+      if (found === undefined) throw new Error('no leader was elected')
+      return found
+    },
+    async stop() {
+      for (const { running } of states) await running?.close()
+      store.close()
+    },
+  }
 }

@@ -1,5 +1,5 @@
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
-import type { StoredEvent } from './store.ts'
+import type { StoredEvent } from './records.ts'
 
 /** The filter of a read of `$all`. */
 export interface Filter {

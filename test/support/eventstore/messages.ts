@@ -1,9 +1,12 @@
 /** Builds and parses the protocol's messages. The generated code is CommonJS and has only default exports. */
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
-import type { Expected, ProposedEvent, StoredEvent } from './store.ts'
+import type { ProposedEvent, StoredEvent } from './records.ts'
+import { type Expected, MAX_REVISION } from './store.ts'
 
 const TICKS_PER_MILLISECOND = 10_000n
+
+const TOMBSTONE_REVISION = '9223372036854775807'
 
 export function parseStreamName(
   identifier: InstanceType<typeof shared.StreamIdentifier> | undefined,
@@ -11,15 +14,31 @@ export function parseStreamName(
   return Buffer.from(identifier?.getStreamName_asU8() ?? []).toString()
 }
 
-export function parseExpected(options: InstanceType<typeof streams.AppendReq.Options>): Expected {
+/** What the options of all writes have in common. */
+interface ExpectedOptions {
+  hasAny(): boolean
+  hasNoStream(): boolean
+  hasStreamExists(): boolean
+}
+
+export function parseExpected(options: ExpectedOptions & { getRevision(): string }): Expected {
+  return parseNamedExpected(options) ?? Number(options.getRevision())
+}
+
+export function parseBatchExpected(options: ExpectedOptions & { getStreamPosition(): string }): Expected {
+  return parseNamedExpected(options) ?? Number(options.getStreamPosition())
+}
+
+function parseNamedExpected(options: ExpectedOptions): Exclude<Expected, number> | undefined {
   if (options.hasAny()) return 'any'
   if (options.hasNoStream()) return 'no-stream'
-  if (options.hasStreamExists()) return 'stream-exists'
-  return Number(options.getRevision())
+  return options.hasStreamExists() ? 'stream-exists' : undefined
 }
 
 export function parseProposed(
-  message: InstanceType<typeof streams.AppendReq.ProposedMessage>,
+  message:
+    | InstanceType<typeof streams.AppendReq.ProposedMessage>
+    | InstanceType<typeof streams.BatchAppendReq.ProposedMessage>,
 ): ProposedEvent {
   const metadata = message.getMetadataMap()
   return {
@@ -65,7 +84,7 @@ export function buildEvent(event: StoredEvent): InstanceType<typeof streams.Read
   id.setString(event.id)
   recorded.setId(id)
   recorded.setStreamIdentifier(buildIdentifier(event.stream))
-  recorded.setStreamRevision(String(event.revision))
+  recorded.setStreamRevision(event.revision === MAX_REVISION ? TOMBSTONE_REVISION : String(event.revision))
   recorded.setCommitPosition(String(event.position))
   recorded.setPreparePosition(String(event.position))
   recorded

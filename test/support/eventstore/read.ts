@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { ServerWritableStream } from '@grpc/grpc-js'
+import { streamDeletedError, toServiceError } from './errors.ts'
 import { parseFilter } from './filter.ts'
 import {
   buildCaughtUp,
@@ -11,7 +12,8 @@ import {
   buildStreamNotFound,
   parseStreamName,
 } from './messages.ts'
-import type { Store, StoredEvent } from './store.ts'
+import type { StoredEvent } from './records.ts'
+import type { Store } from './store.ts'
 
 type ReadReq = InstanceType<typeof streams.ReadReq>
 type ReadResp = InstanceType<typeof streams.ReadResp>
@@ -21,12 +23,24 @@ export type ReadCall = ServerWritableStream<ReadReq, ReadResp>
 const PAGE_SIZE = 100
 const END = Number.MAX_SAFE_INTEGER
 
+/** What a read needs to know of the node that serves it. */
+interface ReadServices {
+  readonly store: Store
+  readonly reportsCaughtUp: boolean
+  /** Throws if the caller may not read the stream or `$all`. */
+  readonly checkAccess: (stream: string) => void
+  /** Counts events that a subscription looked at. */
+  readonly onScanned: (events: number) => void
+}
+
 /** Handles `Streams.Read`: reads a stream or `$all` in either direction, or subscribes to `$all`. */
-export async function handleRead(call: ReadCall, store: Store, reportsCaughtUp: boolean): Promise<void> {
+export async function handleRead(call: ReadCall, services: ReadServices): Promise<void> {
   const options = call.request.getOptions()
   if (!options) throw new Error('Read: options are missing')
-  if (options.hasSubscription()) await send(call, subscribe(call, options, store, reportsCaughtUp))
-  else await send(call, options.hasStream() ? readStream(options, store) : readAll(options, store))
+  const stream = options.hasStream() ? parseStreamName(options.getStream()?.getStreamIdentifier()) : '$all'
+  services.checkAccess(stream)
+  if (options.hasSubscription()) await send(call, subscribe(call, options, services))
+  else await send(call, options.hasStream() ? readStream(options, services) : readAll(options, services))
   call.end()
 }
 
@@ -39,9 +53,10 @@ async function send(call: ReadCall, responses: AsyncIterable<ReadResp> | Iterabl
   }
 }
 
-function* readStream(options: Options, store: Store): Generator<ReadResp> {
+function* readStream(options: Options, { store }: ReadServices): Generator<ReadResp> {
   const request = options.getStream()
   const stream = parseStreamName(request?.getStreamIdentifier())
+  if (store.isTombstoned(stream)) throw streamDeletedError(stream)
   if (!store.exists(stream)) return yield buildStreamNotFound(stream)
   const forwards = options.getReadDirection() === 0
   const from = request?.hasRevision() ? Number(request.getRevision()) : request?.hasStart() ? 0 : END
@@ -50,11 +65,12 @@ function* readStream(options: Options, store: Store): Generator<ReadResp> {
   yield* pages(Number(options.getCount()), from, read, ({ revision }) => revision + (forwards ? 1 : -1))
 }
 
-function* readAll(options: Options, store: Store): Generator<ReadResp> {
+function* readAll(options: Options, { store }: ReadServices): Generator<ReadResp> {
   const request = options.getAll()
   const forwards = options.getReadDirection() === 0
   const position = request?.getPosition()
   const from = position ? Number(position.getCommitPosition()) : request?.hasStart() ? 0 : END
+  if (!store.isReadable(from)) throw toServiceError('invalid-position')
   const read = (next: number, count: number) =>
     store.readAll(next, forwards ? 'forwards' : 'backwards', count)
   yield* pages(Number(options.getCount()), from, read, ({ position }) => position + (forwards ? 1 : 0))
@@ -82,27 +98,31 @@ function* pages(
 async function* subscribe(
   call: ReadCall,
   options: Options,
-  store: Store,
-  reportsCaughtUp: boolean,
+  { store, reportsCaughtUp, onScanned }: ReadServices,
 ): AsyncGenerator<ReadResp> {
   const filter = parseFilter(options.getFilter())
   const position = options.getAll()?.getPosition()
-  let next = position ? Number(position.getCommitPosition()) + 1 : 0
-  let scanned = 0
+  let last = position ? Number(position.getCommitPosition()) : 0
+  let sinceCheckpoint = 0
   let isCaughtUp = false
   yield buildConfirmation(randomUUID())
+  if (!store.isReadable(last)) throw toServiceError('invalid-position')
   while (!call.cancelled) {
-    const page = store.readAll(next, 'forwards', PAGE_SIZE)
+    const page = store.readAll(last + 1, 'forwards', PAGE_SIZE)
+    onScanned(page.length)
     for (const event of page) {
       if (filter.passes(event)) yield buildEvent(event)
-      next = event.position + 1
-      scanned += 1
-      if (scanned % filter.checkpointInterval === 0) yield buildCheckpoint(event.position)
+      last = event.position
+      sinceCheckpoint += 1
+      if (sinceCheckpoint < filter.checkpointInterval) continue
+      sinceCheckpoint = 0
+      yield buildCheckpoint(last)
     }
     if (page.length > 0) continue
+    if (!isCaughtUp && last > 0 && options.hasFilter()) yield buildCheckpoint(last)
     if (!isCaughtUp && reportsCaughtUp) yield buildCaughtUp()
     isCaughtUp = true
-    await waitForEvent(call, store, next)
+    await waitForEvent(call, store, last + 1)
   }
 }
 

@@ -1,21 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import { SqliteDatabase } from '../../../core/event-log/sqlite/database.ts'
-
-/** A stored event. Positions increase by the size of events, as on a real server. */
-export interface StoredEvent {
-  readonly position: number
-  readonly stream: string
-  readonly revision: number
-  readonly id: string
-  readonly type: string
-  readonly contentType: string
-  readonly data: Uint8Array
-  readonly metadata: Uint8Array
-  readonly created: number
-}
-
-export type ProposedEvent = Pick<StoredEvent, 'id' | 'type' | 'contentType' | 'data' | 'metadata'>
+import { type Direction, type ProposedEvent, Records, type StoredEvent } from './records.ts'
 
 /** The revision that a writer expects the stream to have. */
 export type Expected = number | 'any' | 'no-stream' | 'stream-exists'
@@ -23,153 +8,194 @@ export type Expected = number | 'any' | 'no-stream' | 'stream-exists'
 export type WriteResult =
   | { readonly type: 'written'; readonly revision: number; readonly position: number }
   | { readonly type: 'wrong-revision'; readonly actual: number }
+  | { readonly type: 'deleted' }
 
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS events (
-    position INTEGER PRIMARY KEY,
-    stream TEXT NOT NULL,
-    revision INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    type TEXT NOT NULL,
-    contentType TEXT NOT NULL,
-    data BLOB NOT NULL,
-    metadata BLOB NOT NULL,
-    created INTEGER NOT NULL,
-    UNIQUE (stream, revision)
-  );
-  CREATE INDEX IF NOT EXISTS ids ON events (stream, id)`
+/** The revision of a tombstone, and the `$tb` of a deleted stream. A real server uses 2^63 - 1. */
+export const MAX_REVISION = Number.MAX_SAFE_INTEGER
 
-/** Size of a record without its content. */
-const RECORD_BYTES = 90
+/** The settings of a stream, in the newest event of its metadata stream. */
+interface StreamMetadata {
+  readonly $maxAge?: number
+  readonly $maxCount?: number
+  readonly $tb?: number
+}
 
-/** Stores all streams in SQLite. Emits `written` after each write. */
+/**
+ * All streams of a server or cluster, with the rules of EventStoreDB 24.2 for expected revisions, repeated
+ * appends, expiry, deletion and scavenging. Emits `written` after each write.
+ */
 export class Store extends EventEmitter {
-  readonly #database: SqliteDatabase
-  #next: number
+  readonly #records: Records
+  /** Revisions by stream and event id of appends since the start. */
+  #committed = new Map<string, number>()
 
   constructor(file: string) {
     super()
-    this.#database = new SqliteDatabase(file)
-    this.#database.pragma('journal_mode = WAL')
-    this.#database.pragma('synchronous = OFF')
-    this.#database.exec(SCHEMA)
-    const [last] = this.readAll(Number.MAX_SAFE_INTEGER, 'backwards', 1)
-    this.#next = last ? last.position + sizeOf(last) : RECORD_BYTES
+    this.#records = new Records(file)
     this.setMaxListeners(0)
   }
 
   append(stream: string, expected: Expected, events: readonly ProposedEvent[]): WriteResult {
-    const repeated = this.#findRepeated(stream, expected, events)
+    const last = this.#records.lastRevision(stream)
+    if (last === MAX_REVISION) return { type: 'deleted' }
+    const repeated = this.#findRepeated(stream, expected, last, events)
     if (repeated) return repeated
-    const actual = this.#lastRevision(stream)
-    if (!matchesExpected(expected, actual)) return { type: 'wrong-revision', actual }
-    const write = this.#database.transaction(() => {
-      let position = 0
-      events.forEach((event, index) => {
-        position = this.#next
-        this.#insert({ ...event, stream, position, revision: actual + 1 + index, created: Date.now() })
-        this.#next += sizeOf(event)
-      })
-      return position
-    })
-    const position = write.immediate()
-    this.emit('written')
-    return { type: 'written', revision: actual + events.length, position }
+    if (!this.#accepts(stream, expected, last)) return { type: 'wrong-revision', actual: last }
+    const metadata = this.#metadataOf(stream)
+    const result = this.#write(stream, last + 1, events)
+    // Events after a deletion make the stream visible again, from the first of them on.
+    if (metadata.$tb === MAX_REVISION) this.setMetadata(stream, { ...metadata, $tb: last + 1 })
+    return result
   }
 
-  /** Reads at most `count` events of a stream in the given direction, starting with revision `from`. */
-  readStream(
-    stream: string,
-    from: number,
-    direction: 'forwards' | 'backwards',
-    count: number,
-  ): StoredEvent[] {
-    const [compare, order] = direction === 'forwards' ? ['>=', 'ASC'] : ['<=', 'DESC']
-    const { oldest, first } = this.#limits(stream)
-    const sql = `SELECT * FROM events
-      WHERE stream = ? AND revision ${compare} ? AND revision >= ? AND created >= ?
-      ORDER BY revision ${order} LIMIT ?`
-    return this.#database
-      .prepare<unknown[], StoredEvent>(sql)
-      .all(stream, from, Math.min(first, Number.MAX_SAFE_INTEGER), oldest, count)
+  /** Hides all events of the stream by its metadata. Its next events continue the revisions. */
+  delete(stream: string, expected: Expected): WriteResult {
+    const last = this.#records.lastRevision(stream)
+    if (last === MAX_REVISION) return { type: 'deleted' }
+    const neverExisted = last === -1 && this.#records.lastRevision(metaOf(stream)) === -1
+    if (neverExisted || !this.#accepts(stream, expected, last))
+      return { type: 'wrong-revision', actual: last }
+    return this.setMetadata(stream, { $tb: MAX_REVISION })
   }
 
-  /** Hides all events that the stream has, as a server's soft delete does. */
-  delete(stream: string): void {
-    const data = Buffer.from(JSON.stringify({ $tb: Number.MAX_SAFE_INTEGER }))
-    const event = { id: randomUUID(), type: '$metadata', contentType: 'application/json', data }
-    this.append(`$$${stream}`, 'any', [{ ...event, metadata: new Uint8Array() }])
+  /** Ends the stream with a tombstone. Its name cannot be used again. */
+  tombstone(stream: string, expected: Expected): WriteResult {
+    const last = this.#records.lastRevision(stream)
+    if (last === MAX_REVISION) return { type: 'deleted' }
+    if (!this.#accepts(stream, expected, last)) return { type: 'wrong-revision', actual: last }
+    return this.#write(stream, MAX_REVISION, [jsonEvent('$streamDeleted')])
   }
 
-  /**
-   * Reads at most `count` events: forwards from position `from` (inclusive), or backwards from it
-   * (exclusive).
-   */
-  readAll(from: number, direction: 'forwards' | 'backwards', count: number): StoredEvent[] {
-    const [compare, order] = direction === 'forwards' ? ['>=', 'ASC'] : ['<', 'DESC']
-    const sql = `SELECT * FROM events WHERE position ${compare} ? ORDER BY position ${order} LIMIT ?`
-    return this.#database.prepare<unknown[], StoredEvent>(sql).all(from, count)
+  /** Appends JSON as another program would. */
+  write(stream: string, type: string, data?: unknown, metadata?: unknown): WriteResult {
+    return this.append(stream, 'any', [jsonEvent(type, data, metadata)])
+  }
+
+  /** Replaces the stream's metadata, as an operator would. */
+  setMetadata(stream: string, metadata: StreamMetadata): WriteResult {
+    return this.append(metaOf(stream), 'any', [jsonEvent('$metadata', metadata)])
+  }
+
+  /** Reads at most `count` events that the stream's metadata leaves readable, starting with `from`. */
+  readStream(stream: string, from: number, direction: Direction, count: number): StoredEvent[] {
+    const { first, oldest } = this.#limits(stream)
+    const start = direction === 'forwards' ? Math.max(from, first) : from
+    const events = this.#records.readStream(stream, start, direction, count, oldest)
+    return events.filter(({ revision }) => revision >= first)
+  }
+
+  /** Includes events that their streams no longer show until a scavenge removes them. */
+  readAll(from: number, direction: Direction, count: number): StoredEvent[] {
+    return this.#records.readAll(from, direction, count)
+  }
+
+  isReadable(position: number): boolean {
+    return this.#records.isReadable(position)
   }
 
   exists(stream: string): boolean {
-    return this.#lastRevision(stream) >= this.#limits(stream).first
+    const last = this.#records.lastRevision(stream)
+    return last >= 0 && last >= (this.#metadataOf(stream).$tb ?? 0)
+  }
+
+  isTombstoned(stream: string): boolean {
+    return this.#records.lastRevision(stream) === MAX_REVISION
+  }
+
+  /**
+   * Removes events that their streams no longer show, but never a stream's last event, which holds the
+   * stream's revision. Of a tombstoned stream only the tombstone stays.
+   */
+  scavenge(): void {
+    for (const stream of this.#records.streams()) {
+      const original = stream.startsWith(META_PREFIX) ? stream.slice(META_PREFIX.length) : stream
+      const { first, oldest } = this.#limits(stream)
+      const isDeleted = this.isTombstoned(original)
+      const last = isDeleted ? MAX_REVISION : this.#records.lastRevision(stream)
+      this.#records.remove(stream, last, isDeleted ? MAX_REVISION : first, oldest)
+    }
+  }
+
+  /** The content of the chunk files. */
+  chunks(): Buffer {
+    return this.#records.content()
+  }
+
+  /** As on a restart and on a new leader: repeated appends with revision `any` are no longer recognized. */
+  forgetCommittedIds(): void {
+    this.#committed = new Map()
   }
 
   close(): void {
-    this.#database.close()
+    this.#records.close()
   }
 
-  #insert(event: StoredEvent): void {
-    this.#database
-      .prepare(
-        `INSERT INTO events VALUES
-          (@position, @stream, @revision, @id, @type, @contentType, @data, @metadata, @created)`,
-      )
-      .run(event)
+  #write(stream: string, first: number, events: readonly ProposedEvent[]): WriteResult {
+    const position = this.#records.write(stream, first, events)
+    const revision = first + events.length - 1
+    events.forEach(({ id }, index) => {
+      this.#committed.set(`${stream} ${id}`, first + index)
+    })
+    this.emit('written')
+    return { type: 'written', revision, position }
   }
 
-  #lastRevision(stream: string): number {
-    const sql = 'SELECT max(revision) FROM events WHERE stream = ?'
-    return this.#database.prepare<unknown[], number | null>(sql).pluck().get(stream) ?? -1
-  }
-
-  /**
-   * The oldest creation time and the first revision that the stream's metadata (`$maxAge`, `$tb`) leaves
-   * readable.
-   */
-  #limits(stream: string): { oldest: number; first: number } {
-    const sql = 'SELECT data FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1'
-    const data = this.#database.prepare<unknown[], Buffer>(sql).pluck().get(`$$${stream}`)
-    const { $maxAge = Number.POSITIVE_INFINITY, $tb = 0 } = data ? JSON.parse(data.toString()) : {}
-    return { oldest: Math.max(0, Date.now() - $maxAge * 1000), first: $tb }
+  #accepts(stream: string, expected: Expected, last: number): boolean {
+    const isDeleted = this.#metadataOf(stream).$tb === MAX_REVISION
+    if (expected === 'any') return true
+    if (expected === 'stream-exists') return last >= 0 && !isDeleted
+    if (expected === 'no-stream') return last === -1 || isDeleted
+    return expected === last
   }
 
   /**
-   * Finds events that are already in the stream at the expected revision: the result of a repeated append.
+   * Finds the result of an append that is repeated. With an expected revision it is recognized by the events
+   * that the stream holds there; without one, only by the ids in memory.
    */
   #findRepeated(
     stream: string,
     expected: Expected,
+    last: number,
     events: readonly ProposedEvent[],
   ): WriteResult | undefined {
-    const sql = 'SELECT revision FROM events WHERE stream = ? AND id = ?'
-    const first = this.#database.prepare<unknown[], number>(sql).pluck().get(stream, events[0]?.id)
-    if (first === undefined || !matchesExpected(expected, first - 1)) return undefined
-    const stored = this.readStream(stream, first, 'forwards', events.length)
-    if (stored.length < events.length || stored.some(({ id }, index) => id !== events[index]?.id))
-      return undefined
-    const last = stored.at(-1)
-    return last && { type: 'written', revision: last.revision, position: last.position }
+    const first =
+      typeof expected === 'number'
+        ? expected + 1
+        : expected === 'no-stream'
+          ? 0
+          : this.#committed.get(`${stream} ${events[0]?.id}`)
+    if (first === undefined) return undefined
+    const stored = this.#records.readStream(stream, first, 'forwards', events.length)
+    if (stored.length === 0 || stored[0]?.id !== events[0]?.id) return undefined
+    if (!events.every(({ id }, index) => stored[index]?.id === id))
+      return { type: 'wrong-revision', actual: last }
+    const { revision, position } = stored.at(-1) ?? { revision: -1, position: 0 }
+    return { type: 'written', revision, position }
+  }
+
+  #metadataOf(stream: string): StreamMetadata {
+    if (stream.startsWith(META_PREFIX)) return { $maxCount: 1 }
+    const newest = this.#records.newestOf(metaOf(stream))
+    return newest ? JSON.parse(Buffer.from(newest.data).toString()) : {}
+  }
+
+  /** The first revision and the oldest creation time that the stream's metadata leaves readable. */
+  #limits(stream: string): { first: number; oldest: number } {
+    const { $maxAge, $maxCount, $tb = 0 } = this.#metadataOf(stream)
+    const counted = $maxCount === undefined ? 0 : this.#records.lastRevision(stream) - $maxCount + 1
+    const oldest = $maxAge === undefined ? 0 : Date.now() - $maxAge * 1000
+    return { first: Math.max($tb, counted), oldest }
   }
 }
 
-function matchesExpected(expected: Expected, actual: number): boolean {
-  if (expected === 'any') return true
-  if (expected === 'no-stream') return actual === -1
-  if (expected === 'stream-exists') return actual >= 0
-  return actual === expected
+const META_PREFIX = '$$'
+
+function metaOf(stream: string): string {
+  return META_PREFIX + stream
 }
 
-function sizeOf({ data, metadata }: Pick<StoredEvent, 'data' | 'metadata'>): number {
-  return RECORD_BYTES + data.length + metadata.length
+function jsonEvent(type: string, data?: unknown, metadata?: unknown): ProposedEvent {
+  const encode = (value: unknown) => Buffer.from(value === undefined ? '' : JSON.stringify(value))
+  const contentType = 'application/json'
+  return { id: randomUUID(), type, contentType, data: encode(data), metadata: encode(metadata) }
 }

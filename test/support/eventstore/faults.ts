@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ServiceError } from '@grpc/grpc-js'
+import { type ServerError, toServiceError } from './errors.ts'
+
+export type CallKind = 'append' | 'delete' | 'read' | 'gossip' | 'features'
+
+export interface Faults {
+  /** Delays every further call, in milliseconds. */
+  delay(milliseconds: number): void
+  /** Executes the next `count` appends, but breaks the connections instead of responding. */
+  loseResponses(count: number): void
+  /** Fails every further call of some kinds, or of any kind, until `accept` is called. */
+  refuse(error: ServerError, details?: Readonly<Record<string, string>>, kinds?: readonly CallKind[]): void
+  accept(): void
+}
+
+export interface InjectedFaults extends Faults {
+  /** Delays a call, or throws. */
+  beforeCall(kind: CallKind): Promise<void>
+  /** Whether the response to an append that was executed is to be lost. */
+  losesResponse(): boolean
+}
+
+export function createFaults(): InjectedFaults {
+  let delayMs = 0
+  let responsesToLose = 0
+  let refused: { error: Partial<ServiceError>; kinds: readonly CallKind[] | undefined } | undefined
+  return {
+    delay(milliseconds) {
+      delayMs = milliseconds
+    },
+    loseResponses(count) {
+      responsesToLose = count
+    },
+    refuse(error, details, kinds) {
+      refused = { error: toServiceError(error, details), kinds }
+    },
+    accept() {
+      refused = undefined
+    },
+    async beforeCall(kind) {
+      if (delayMs > 0) await sleep(delayMs, undefined, { ref: false })
+      if (refused && (refused.kinds?.includes(kind) ?? true)) throw refused.error
+    },
+    losesResponse() {
+      if (responsesToLose === 0) return false
+      responsesToLose -= 1
+      return true
+    },
+  }
+}
