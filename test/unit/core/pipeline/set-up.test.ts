@@ -7,7 +7,8 @@ import { setUpPlugins } from '../../../../core/pipeline/set-up.ts'
 import { installAll } from '../../../support/plugins.ts'
 
 /** The source of a plugin with the name `x`. */
-const x = (more = '', parts = '') => `export default { name: 'x', ${more} setup: () => ({ ${parts} }) }`
+const x = (more = '', parts = '') =>
+  `export default { name: 'x', contract: 2, ${more} setup: () => ({ ${parts} }) }`
 
 const builtIn = (name: string, after: readonly string[] = []): Plugin => ({ name, after, setup: () => ({}) })
 
@@ -26,6 +27,11 @@ interface Case {
   readonly packages?: Readonly<Record<string, string>>
   readonly messageParts: readonly string[]
 }
+
+const CARD_ERROR = `{ status: 422, type: 'validation_error', description: 'A card number.' }`
+
+const ENDPOINT = `method: 'GET', path: '/x', access: { type: 'public' }, operationId: 'readX', summary: 'X.',
+  tags: [], responses: { 200: { description: 'X.' } }`
 
 const cases: readonly Case[] = [
   {
@@ -78,7 +84,7 @@ const cases: readonly Case[] = [
   {
     title: 'a package with the name of a built-in',
     use: ['x'],
-    packages: { x: `export default { name: 'audit', setup: () => ({}) }` },
+    packages: { x: `export default { name: 'audit', contract: 2, setup: () => ({}) }` },
     messageParts: ['plugin "audit" from "x" has the same name as plugin "audit". List only one of them.'],
   },
   {
@@ -86,12 +92,6 @@ const cases: readonly Case[] = [
     use: ['x'],
     packages: { x: x(`aplies: 'all',`) },
     messageParts: ['plugin "x" is invalid: unknown field "aplies"'],
-  },
-  {
-    title: 'an invalid value of applies',
-    use: ['x'],
-    packages: { x: x(`applies: 'everything',`) },
-    messageParts: ['plugin "x" is invalid: applies must be one of inference, management, all'],
   },
   {
     title: 'no name',
@@ -102,19 +102,19 @@ const cases: readonly Case[] = [
   {
     title: 'no setup',
     use: ['./x.mjs'],
-    packages: { 'x.mjs': `export default { name: 'x' }` },
+    packages: { 'x.mjs': `export default { name: 'x', contract: 2 }` },
     messageParts: ['plugin "x" from "./x.mjs" has no setup function. Add'],
   },
   {
     title: 'a setup that throws',
     use: ['x'],
-    packages: { x: `export default { name: 'x', setup() { throw new Error('bad licence') } }` },
+    packages: { x: `export default { name: 'x', contract: 2, setup() { throw new Error('bad licence') } }` },
     messageParts: ['plugin "x" could not be set up: bad licence.'],
   },
   {
     title: 'a setup that returns undefined',
     use: ['x'],
-    packages: { x: `export default { name: 'x', setup() {} }` },
+    packages: { x: `export default { name: 'x', contract: 2, setup() {} }` },
     messageParts: [
       'plugin "x" could not be set up: setup returned an invalid result: the value must be an object',
     ],
@@ -150,6 +150,48 @@ const cases: readonly Case[] = [
       ),
     },
     messageParts: ['plugin "y" defines the condition "c", which plugin "x" already defines. Rename it.'],
+  },
+  {
+    title: 'an error code that is already defined',
+    use: ['x', 'y'],
+    packages: {
+      x: x('', `errorCodes: { card: ${CARD_ERROR} }`),
+      y: x('', `errorCodes: { card: ${CARD_ERROR} }`).replace("'x'", "'y'"),
+    },
+    messageParts: ['plugin "y" defines the error code "card", which plugin "x" already defines. Rename it.'],
+  },
+  {
+    title: "an error code of the gateway's",
+    use: ['x'],
+    packages: { x: x('', `errorCodes: { not_found: ${CARD_ERROR} }`) },
+    messageParts: ['plugin "x" defines the error code "not_found", which the gateway already defines.'],
+  },
+  {
+    title: 'an error code with an invalid status',
+    use: ['x'],
+    packages: { x: x('', `errorCodes: { card: { status: 200, type: 'a', description: 'A.' } }`) },
+    messageParts: ['errorCodes.card.status must be between 400 and 599'],
+  },
+  {
+    title: 'an endpoint without a handler',
+    use: ['x'],
+    packages: { x: x('', `endpoints: [{ ${ENDPOINT} }]`) },
+    messageParts: ['plugin "x" could not be set up: handle of GET /x must be a function'],
+  },
+  {
+    title: 'an endpoint with an invalid schema',
+    use: ['x'],
+    packages: { x: x('', `endpoints: [{ ${ENDPOINT}, query: { a: { type: 3 } }, handle() {} }]`) },
+    messageParts: ['the schema of a of GET /x is not a valid JSON schema'],
+  },
+  {
+    title: 'an operation id that is already used',
+    use: ['x', 'y'],
+    packages: {
+      x: x('', `endpoints: [{ ${ENDPOINT}, handle() {} }]`),
+      y: x('', `endpoints: [{ ${ENDPOINT}, path: '/y', handle() {} }]`).replace("'x'", "'y'"),
+    },
+    messageParts: ['GET /y of plugin "y" has the operation id "readX" of GET /x of plugin "x". Rename it.'],
   },
   {
     title: 'a function that returns no middleware',
@@ -203,7 +245,7 @@ describe('setUpPlugins passes options', () => {
 
   it('with the defaults of the schema of a package', async () => {
     const schema = `{ type: 'object', properties: { code: { type: 'string', default: 'teapot' } } }`
-    const source = `export default { name: 'x', options: ${schema}, setup({ code }) { throw new Error(code) } }`
+    const source = `export default { name: 'x', contract: 2, options: ${schema}, setup({ code }) { throw new Error(code) } }`
     const folder = await installAll({ x: source })
     const error = await setUpPlugins([{ use: 'x', options: {} }], BUILT_INS, folder, createServices()).catch(
       (error: Error) => error,
