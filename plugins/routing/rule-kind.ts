@@ -87,6 +87,7 @@ function documentField(name: string, kind: 'condition' | 'action', operators: Op
     name,
     required: true,
     schema: () => ({
+      description: `The ${kind}s: an object, or a string that contains its JSON.`,
       anyOf: [documentSchema(operators), { type: 'string', contentMediaType: 'application/json' }],
     }),
     parse(value) {
