@@ -12,7 +12,8 @@ interface TaggedUnion extends JsonObject {
  * - an `$id`, which names a component of the OpenAPI document, becomes a definition: it is compiled once;
  * - a union of types, such as a string or an array, becomes one schema with a list of types;
  * - a union of objects with a `discriminator` becomes conditions on that field. Objects with another value
- *   are valid, unless the union is closed.
+ *   are valid, unless the union is closed;
+ * - no constraints under `x-documented`: handlers check them, with better messages.
  */
 export function toValidationSchema<Schema>(schema: Schema): Schema {
   const definitions: Record<string, unknown> = {}
@@ -27,7 +28,7 @@ function convert(schema: unknown, definitions: Definitions): unknown {
   if (Array.isArray(schema)) return schema.map((item) => convert(item, definitions))
   if (!isJsonObject(schema)) return schema
   const entries = Object.entries(schema)
-    .filter(([key, value]) => key !== '$id' || typeof value !== 'string')
+    .filter(([key, value]) => !(key === '$id' && typeof value === 'string') && key !== DOCUMENTED)
     .map(([key, value]) => [key, convertKeyword(key, value, definitions)])
   const converted: JsonObject = Object.fromEntries(entries)
   const union = findTaggedUnion(converted)
@@ -50,6 +51,8 @@ function toReference(schema: unknown, definitions: Definitions): unknown {
   definitions[name] ??= convert(schema, definitions)
   return { $ref: `#/definitions/${name}` }
 }
+
+const DOCUMENTED = 'x-documented'
 
 /** Keywords whose values are not schemas. */
 const KEPT: readonly string[] = ['enum', 'const', 'default', 'examples', 'required', 'discriminator']

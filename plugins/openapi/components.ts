@@ -44,7 +44,10 @@ export function createComponents(): Components {
 
   function renderFields({ $id: _, ...schema }: JsonObject): JsonObject {
     const { patternProperties, discriminator, ...fields } = schema
-    const entries = Object.entries(fields).filter(([key]) => !key.startsWith('x-'))
+    const { 'x-documented': documented } = schema
+    const entries = Object.entries({ ...fields, ...Object(documented) }).filter(
+      ([key]) => !key.startsWith('x-'),
+    )
     const rendered: JsonObject = {
       ...Object.fromEntries(entries.map(([key, value]) => [key, render(key, value)])),
       ...renderDiscriminator(discriminator, fields.oneOf),
