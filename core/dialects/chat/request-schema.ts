@@ -111,7 +111,7 @@ export const chatRequestSchema = OpenObject(
     logprobs: Type.Optional(
       Nullable(Type.Boolean(), {
         description: 'Not supported: must not be true.',
-        'x-documented': { enum: [false, null] },
+        'x-documented': { not: { const: true } },
       }),
     ),
   },
