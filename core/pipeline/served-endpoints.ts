@@ -103,3 +103,21 @@ export function collectErrorCodes(steps: readonly PluginStep[]): ApiDescription[
   }
   return codes
 }
+
+/** Throws if two endpoints have the same operation id: clients could be generated for one of them only. */
+export function checkOperationIds(steps: readonly PluginStep[]): void {
+  const owners = new Map<string, string>()
+  const inference = [...listInferenceEndpoints(steps), DIRECT_ENDPOINT]
+  const declared = steps.flatMap(({ title, parts }) =>
+    (parts.endpoints ?? []).map((endpoint) => ({ owner: title, endpoint })),
+  )
+  for (const { owner, endpoint } of [...inference, ...declared]) {
+    const { operationId, method, path } = endpoint
+    const other = owners.get(operationId)
+    if (other !== undefined)
+      throw new Error(
+        `${method} ${path} of ${owner} has the operation id "${operationId}" of ${other}. Rename it.`,
+      )
+    owners.set(operationId, `${method} ${path} of ${owner}`)
+  }
+}

@@ -7,7 +7,7 @@ import { createMetricOwners } from './metric-owners.ts'
 import type { MutableOperatorRegistry } from './operator-registry.ts'
 import { pluginTitle } from './parse-plugin.ts'
 import { parsePluginParts } from './parse-plugin-parts.ts'
-import { collectErrorCodes, describeApi } from './served-endpoints.ts'
+import { checkOperationIds, collectErrorCodes, describeApi } from './served-endpoints.ts'
 
 interface Pipeline {
   /** In the listed order. */
@@ -67,6 +67,7 @@ export async function setUpPlugins(
       services.operators.add(title, parts)
     }
     collectErrorCodes(steps)
+    checkOperationIds(steps)
   } catch (error) {
     await close()
     throw error

@@ -10,6 +10,7 @@ const OPTIONS = { allowUnionTypes: true, verbose: true }
 const firstErrorAjv = new Ajv({
   ...OPTIONS,
   validateSchema: false,
+  inlineRefs: false,
   // Documentation only: the types and ranges of these values are checked.
   formats: { int32: true, int64: true, double: true, 'date-time': true, uri: true },
 })

@@ -9,27 +9,50 @@ interface TaggedUnion extends JsonObject {
 /**
  * Converts a schema of the documentation to one for the validator. Valid are the same values, and errors are
  * about the branch of a union that was meant:
- * - no `$id`s, which name the components of the OpenAPI document and are addresses for validators;
+ * - an `$id`, which names a component of the OpenAPI document, becomes a definition: it is compiled once;
  * - a union of types, such as a string or an array, becomes one schema with a list of types;
  * - a union of objects with a `discriminator` becomes conditions on that field. Objects with another value
- *   are valid, unless the union is closed.
+ *   are valid, unless the union is closed;
+ * - no constraints under `x-documented`: handlers check them, with better messages.
  */
 export function toValidationSchema<Schema>(schema: Schema): Schema {
-  return convert(schema) as Schema
+  const definitions: Record<string, unknown> = {}
+  const converted = convert(schema, definitions)
+  const isShared = isJsonObject(converted) && Object.keys(definitions).length > 0
+  return (isShared ? { ...converted, definitions } : converted) as Schema
 }
 
-function convert(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(convert)
+type Definitions = Record<string, unknown>
+
+function convert(schema: unknown, definitions: Definitions): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => convert(item, definitions))
   if (!isJsonObject(schema)) return schema
-  const { $id, ...rest } = schema
-  const kept = typeof $id === 'string' ? rest : schema
-  const converted: JsonObject = Object.fromEntries(
-    Object.entries(kept).map(([key, value]) => [key, KEPT.includes(key) ? value : convert(value)]),
-  )
+  const entries = Object.entries(schema)
+    .filter(([key, value]) => !(key === '$id' && typeof value === 'string') && key !== DOCUMENTED)
+    .map(([key, value]) => [key, convertKeyword(key, value, definitions)])
+  const converted: JsonObject = Object.fromEntries(entries)
   const union = findTaggedUnion(converted)
-  if (union !== undefined) return toConditions(union)
-  return mergeTypes(converted)
+  return union === undefined ? mergeTypes(converted) : toConditions(union)
 }
+
+function convertKeyword(key: string, value: unknown, definitions: Definitions): unknown {
+  if (KEPT.includes(key)) return value
+  if (key === 'items') return toReference(value, definitions)
+  if (key !== 'properties' || !isJsonObject(value)) return convert(value, definitions)
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [name, toReference(field, definitions)]),
+  )
+}
+
+/** Returns a reference to the definition of a component, or the converted schema if it is none. */
+function toReference(schema: unknown, definitions: Definitions): unknown {
+  const name = isJsonObject(schema) && schema.$id
+  if (typeof name !== 'string') return convert(schema, definitions)
+  definitions[name] ??= convert(schema, definitions)
+  return { $ref: `#/definitions/${name}` }
+}
+
+const DOCUMENTED = 'x-documented'
 
 /** Keywords whose values are not schemas. */
 const KEPT: readonly string[] = ['enum', 'const', 'default', 'examples', 'required', 'discriminator']

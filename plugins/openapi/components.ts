@@ -18,13 +18,13 @@ export function createComponents(): Components {
   const references = new Map<TSchema, JsonObject>()
 
   function add(schema: TSchema): JsonObject {
-    return schema.$id === undefined ? renderFields(schema) : addComponent(schema, schema.$id)
+    return schema.$id === undefined ? renderFields(splitTypes(schema)) : addComponent(schema, schema.$id)
   }
 
   function addComponent(schema: TSchema, wantedName: string): JsonObject {
     const known = references.get(schema)
     if (known !== undefined) return known
-    const component = renderFields(schema)
+    const component = renderFields(splitTypes(schema))
     const name = findName(wantedName, component)
     schemas[name] = component
     const reference = { $ref: `#/components/schemas/${name}` }
@@ -44,7 +44,10 @@ export function createComponents(): Components {
 
   function renderFields({ $id: _, ...schema }: JsonObject): JsonObject {
     const { patternProperties, discriminator, ...fields } = schema
-    const entries = Object.entries(fields).filter(([key]) => !key.startsWith('x-'))
+    const { 'x-documented': documented } = schema
+    const entries = Object.entries({ ...fields, ...Object(documented) }).filter(
+      ([key]) => !key.startsWith('x-'),
+    )
     const rendered: JsonObject = {
       ...Object.fromEntries(entries.map(([key, value]) => [key, render(key, value)])),
       ...renderDiscriminator(discriminator, fields.oneOf),
@@ -87,3 +90,27 @@ export function createComponents(): Components {
 const SCHEMAS_BY_NAME: readonly string[] = ['properties']
 const SCHEMA_LISTS: readonly string[] = ['anyOf', 'oneOf', 'allOf']
 const SCHEMAS: readonly string[] = ['items', 'additionalProperties', 'not', 'if', 'then', 'else']
+
+/** The keywords that apply to values of one type. */
+const KEYWORDS_BY_TYPE: Readonly<Record<string, readonly string[]>> = {
+  array: ['items', 'minItems', 'maxItems', 'uniqueItems', 'contains'],
+  object: ['properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames'],
+  string: ['minLength', 'maxLength', 'pattern', 'format'],
+  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+}
+
+/** Turns a list of types into a union: many generators do not support two types beside null. */
+function splitTypes(schema: JsonObject): JsonObject {
+  const { type, ...rest } = schema
+  if (!Array.isArray(type) || type.filter((name) => name !== 'null').length < 2) return schema
+  const specific = Object.values(KEYWORDS_BY_TYPE).flat()
+  const general = Object.entries(rest).filter(([key]) => !specific.includes(key))
+  const anyOf = type.map((name: string) => {
+    const keywords = KEYWORDS_BY_TYPE[name] ?? []
+    return {
+      type: name,
+      ...Object.fromEntries(Object.entries(rest).filter(([key]) => keywords.includes(key))),
+    }
+  })
+  return { ...Object.fromEntries(general), anyOf }
+}

@@ -108,7 +108,7 @@ export function createBuiltInActions(providers: ReadonlySet<string>): readonly A
         type: ['string', 'object'],
         minLength: 1,
         required: ['message'],
-        properties: { message: { type: 'string', minLength: 1 } },
+        properties: { message: { type: 'string', minLength: 1, description: 'The warning.' } },
       },
       description: 'a non-empty string or an object such as {"message": "text"}',
       combine: 'all',

@@ -87,7 +87,15 @@ function documentField(name: string, kind: 'condition' | 'action', operators: Op
     name,
     required: true,
     schema: () => ({
-      anyOf: [documentSchema(operators), { type: 'string', contentMediaType: 'application/json' }],
+      description: `The ${kind}s: an object, or a string that contains its JSON.`,
+      anyOf: [
+        documentSchema(operators),
+        {
+          type: 'string',
+          contentMediaType: 'application/json',
+          pattern: '^\\s*\\{[\\s\\S]*\\}\\s*$',
+        },
+      ],
     }),
     parse(value) {
       const document = typeof value === 'string' ? parseDocumentText(value) : value

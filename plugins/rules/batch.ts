@@ -1,4 +1,11 @@
-import { GatewayError, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import {
+  GatewayError,
+  type JsonObject,
+  type Static,
+  StrictObject,
+  StringEnum,
+  Type,
+} from '../../core/contract/index.ts'
 import { Variants } from '../../core/dialects/schema-types.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { AnyFields } from '../../core/http/schemas.ts'
@@ -15,8 +22,10 @@ const revision = Type.Optional(
 )
 const data = AnyFields('The fields of the rule, as its own endpoints accept them.')
 
+const newData = Type.Unsafe<JsonObject>({ ...data, 'x-documented': { minProperties: 1 } })
+
 const CreateOperation = StrictObject(
-  { op: Type.Literal('create', { description: 'Always create.' }), kind, data },
+  { op: Type.Literal('create', { description: 'Always create.' }), kind, data: newData },
   { $id: 'CreateRuleOperation', description: 'A new rule.' },
 )
 

@@ -19,6 +19,9 @@ describe('/openapi.json', () => {
   })
   after(() => gateway.stop())
 
+  const resolve = (schema: Loose): Loose =>
+    schema.$ref === undefined ? schema : document.components.schemas[schema.$ref.split('/').at(-1)]
+
   it('is an OpenAPI 3.1 document whose schemas compile, with summary and responses for every operation', () => {
     expect(document.openapi).to.equal('3.1.0')
     const { compile } = createJudge(document)
@@ -32,6 +35,49 @@ describe('/openapi.json', () => {
       if (operation.requestBody !== undefined) expect(examples, path).not.to.have.length(0)
       const named = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => `{${name}}`)
       expect(path.match(/\{\w+\}/g) ?? [], `${method} ${path}`).to.deep.equal(named)
+    }
+  })
+
+  it('describes every property, and has no form that generators refuse', () => {
+    const issues: string[] = []
+    for (const [path, schema] of schemasOf(document.components.schemas, '')) {
+      const types = [schema.type].flat().filter((type) => type !== 'null')
+      if (types.length > 1) issues.push(`${path} has several types`)
+      if (schema.if !== undefined) issues.push(`${path} has a condition`)
+      for (const [name, property] of Object.entries<Loose>(schema.properties ?? {}))
+        if (!property.$ref && !property.description) issues.push(`${path}.${name} has no description`)
+    }
+    expect(issues).to.deep.equal([])
+  })
+
+  it('has open responses, and closed bodies except those of inference requests', () => {
+    const closed: string[] = []
+    for (const { operation } of operationsOf(document)) {
+      for (const { content = {} } of Object.values<Loose>(operation.responses))
+        for (const { schema } of Object.values<Loose>(content))
+          for (const [path, part] of schemasOf(resolve(schema), operation.operationId))
+            if (part.additionalProperties === false) closed.push(path)
+      const body = resolve(operation.requestBody?.content['application/json'].schema ?? { $ref: '' })
+      const isInference = /Completion|^route$|^createResponse$|^simulate$/.test(operation.operationId)
+      if (body?.type === 'object' && !isInference)
+        expect(body.additionalProperties, operation.operationId).to.equal(false)
+    }
+    expect(closed).to.deep.equal([])
+  })
+
+  it('lists the codes and the header of every error', () => {
+    const codes: readonly string[] = document.components.schemas.ErrorCode.enum
+    for (const { operation } of operationsOf(document)) {
+      for (const [status, response] of Object.entries<Loose>(operation.responses)) {
+        expect(response.headers).to.have.property('x-request-id')
+        if (Number(status) < 400 || operation.operationId === 'checkReadiness') continue
+        expect(response.headers).to.have.property('x-error-code')
+        const examples = Object.keys(response.content['application/json'].examples)
+        expect(codes, `${operation.operationId} ${status}`).to.include.members(examples)
+      }
+      if (operation.operationId !== 'checkReadiness')
+        expect(Object.keys(operation.responses)).to.include.members(['400', '405', '417', '431', '500'])
+      if (operation.requestBody) expect(Object.keys(operation.responses)).to.include.members(['413', '415'])
     }
   })
 
@@ -170,6 +216,13 @@ describe('/openapi.json', () => {
     await other.stop()
   })
 })
+
+/** The schemas below a value, with their paths. References are not followed. */
+function schemasOf(value: Loose, path: string): readonly (readonly [string, Loose])[] {
+  if (typeof value !== 'object' || value === null || path.endsWith('.examples')) return []
+  const nested = Object.entries(value).flatMap(([key, inner]) => schemasOf(inner, `${path}.${key}`))
+  return Array.isArray(value) ? nested : [[path, value], ...nested]
+}
 
 const NIGHT = `export default {
   name: 'night',

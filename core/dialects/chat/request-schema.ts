@@ -68,7 +68,7 @@ const responseFormat = Type.Unsafe<{ readonly type: string } & JsonObject>(
         { $id: 'ChatSchemaFormat', description: 'JSON that matches a schema.' },
       ),
     ],
-    { $id: 'ChatResponseFormat', description: 'Format of the reply.' },
+    { isClosed: true, $id: 'ChatResponseFormat', description: 'Format of the reply.' },
   ),
 )
 
@@ -84,7 +84,10 @@ export const chatRequestSchema = OpenObject(
     max_tokens: Type.Optional(nullableCount('Maximum length of the reply, in tokens.')),
     max_completion_tokens: Type.Optional(nullableCount('Maximum length of the reply, in tokens.')),
     n: Type.Optional(
-      Nullable(Type.Integer({ minimum: 1, examples: [1] }), { description: 'Only 1 is supported.' }),
+      Nullable(Type.Integer({ minimum: 1 }), {
+        description: 'Only 1 is supported.',
+        'x-documented': { maximum: 1 },
+      }),
     ),
     stream: Type.Optional(NullableBoolean('Streams the reply as events.')),
     stream_options: Type.Optional(
@@ -105,7 +108,12 @@ export const chatRequestSchema = OpenObject(
     seed: Type.Optional(
       Nullable(Type.Integer(), { description: 'Makes replies reproducible, if possible.' }),
     ),
-    logprobs: Type.Optional(NullableBoolean('Not supported: must not be true.')),
+    logprobs: Type.Optional(
+      Nullable(Type.Boolean(), {
+        description: 'Not supported: must not be true.',
+        'x-documented': { not: { const: true } },
+      }),
+    ),
   },
   { $id: 'ChatCompletionRequest', description: 'A request for a chat completion.' },
 )

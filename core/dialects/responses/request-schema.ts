@@ -109,7 +109,12 @@ export const responsesRequestSchema = OpenObject(
     truncation: Type.Optional(
       Nullable(StringEnum(['auto', 'disabled']), { description: 'Accepted for compatibility.' }),
     ),
-    top_logprobs: Type.Optional(Nullable(Type.Integer(), { description: 'Only 0 is supported.' })),
+    top_logprobs: Type.Optional(
+      Nullable(Type.Integer(), {
+        description: 'Only 0 is supported.',
+        'x-documented': { minimum: 0, maximum: 0 },
+      }),
+    ),
   },
   { $id: 'ModelResponseRequest', description: 'A request for a response.' },
 )

@@ -130,7 +130,7 @@ export const ResponseSchema = OpenObject(
     error: Nullable(
       OpenObject(
         { code: Text('What went wrong.'), message: Text('What went wrong, as a sentence.') },
-        { $id: 'ResponseError', description: 'Why a response failed.' },
+        { $id: 'ModelResponseError', description: 'Why a response failed.' },
       ),
       { description: 'Why the response failed; null otherwise.' },
     ),

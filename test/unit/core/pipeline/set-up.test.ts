@@ -28,6 +28,11 @@ interface Case {
   readonly messageParts: readonly string[]
 }
 
+const CARD_ERROR = `{ status: 422, type: 'validation_error', description: 'A card number.' }`
+
+const ENDPOINT = `method: 'GET', path: '/x', access: { type: 'public' }, operationId: 'readX', summary: 'X.',
+  tags: [], responses: { 200: { description: 'X.' } }`
+
 const cases: readonly Case[] = [
   {
     title: 'an unknown name',
@@ -151,6 +156,48 @@ const cases: readonly Case[] = [
       ),
     },
     messageParts: ['plugin "y" defines the condition "c", which plugin "x" already defines. Rename it.'],
+  },
+  {
+    title: 'an error code that is already defined',
+    use: ['x', 'y'],
+    packages: {
+      x: x('', `errorCodes: { card: ${CARD_ERROR} }`),
+      y: x('', `errorCodes: { card: ${CARD_ERROR} }`).replace("'x'", "'y'"),
+    },
+    messageParts: ['plugin "y" defines the error code "card", which plugin "x" already defines. Rename it.'],
+  },
+  {
+    title: "an error code of the gateway's",
+    use: ['x'],
+    packages: { x: x('', `errorCodes: { not_found: ${CARD_ERROR} }`) },
+    messageParts: ['plugin "x" defines the error code "not_found", which the gateway already defines.'],
+  },
+  {
+    title: 'an error code with an invalid status',
+    use: ['x'],
+    packages: { x: x('', `errorCodes: { card: { status: 200, type: 'a', description: 'A.' } }`) },
+    messageParts: ['errorCodes.card.status must be between 400 and 599'],
+  },
+  {
+    title: 'an endpoint without a handler',
+    use: ['x'],
+    packages: { x: x('', `endpoints: [{ ${ENDPOINT} }]`) },
+    messageParts: ['plugin "x" could not be set up: handle of GET /x must be a function'],
+  },
+  {
+    title: 'an endpoint with an invalid schema',
+    use: ['x'],
+    packages: { x: x('', `endpoints: [{ ${ENDPOINT}, query: { a: { type: 3 } }, handle() {} }]`) },
+    messageParts: ['the schema of a of GET /x is not a valid JSON schema'],
+  },
+  {
+    title: 'an operation id that is already used',
+    use: ['x', 'y'],
+    packages: {
+      x: x('', `endpoints: [{ ${ENDPOINT}, handle() {} }]`),
+      y: x('', `endpoints: [{ ${ENDPOINT}, path: '/y', handle() {} }]`).replace("'x'", "'y'"),
+    },
+    messageParts: ['GET /y of plugin "y" has the operation id "readX" of GET /x of plugin "x". Rename it.'],
   },
   {
     title: 'a function that returns no middleware',

@@ -1,0 +1,94 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'chai'
+import { makeFolder } from '../support/folders.ts'
+import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { newUser } from '../support/new-user.ts'
+import type { Loose } from '../support/openapi.ts'
+import { skip } from '../support/skip.ts'
+
+/** The command of schemathesis (PyPI). Set it to one in a virtual environment if it is not in the path. */
+const COMMAND = process.env.SCHEMATHESIS ?? 'schemathesis'
+
+function whyNotFuzzed(): string | undefined {
+  if (process.env.TEST_LONG !== '1') return 'set TEST_LONG=1 to run long tests'
+  const { status } = spawnSync(COMMAND, ['--version'])
+  return status === 0 ? undefined : `${COMMAND} is not installed; run pip install schemathesis`
+}
+
+/**
+ * Valid requests may be refused: a rule has another revision, a cursor or response does not exist, or a rule
+ * in a batch lacks a field of its kind. Rules in the document cannot express this.
+ */
+const EXCLUDED_CHECKS = 'positive_data_acceptance'
+
+/** Content parts and tools of kinds that the gateway does not know are passed on: providers may know them. */
+const INFERENCE = ['createChatCompletion', 'simulate'].flatMap((id) => ['--include-operation-id', id])
+const NOT_INFERENCE = [
+  '--exclude-path',
+  '/route',
+  ...INFERENCE.map((part) => part.replace('include', 'exclude')),
+]
+
+describe('every endpoint, with requests that schemathesis makes up', function () {
+  this.timeout(1_800_000)
+  let gateway: RunningGateway
+  let file: string
+  let userKey: string
+
+  before(async function () {
+    const reason = whyNotFuzzed()
+    if (reason !== undefined) skip(this, reason)
+    gateway = await startGateway()
+    userKey = (await newUser(gateway)).key
+    const { body } = await gateway.call('GET', '/openapi.json')
+    file = path.join(await makeFolder(), 'openapi.json')
+    await writeFile(file, JSON.stringify(withoutEventSchemas(body)))
+  })
+  after(() => gateway?.stop())
+
+  for (const { caller, address = 'main', key = 'user', filter = NOT_INFERENCE, excluded = [] } of [
+    { caller: 'a user' },
+    { caller: 'an operator', key: 'admin' },
+    { caller: 'nobody', key: 'none' },
+    {
+      caller: 'a user who sends inference requests',
+      filter: INFERENCE,
+      excluded: ['negative_data_rejection'],
+    },
+    { caller: 'a user of direct routing', address: 'direct', filter: ['--include-path', '/route'] },
+  ]) {
+    it(`behaves as described for ${caller}`, async () => {
+      const keys: Readonly<Record<string, string>> = { user: userKey, admin: ADMIN_KEY }
+      const token = keys[key]
+      const output = await fuzz([
+        file,
+        ...['--url', address === 'main' ? gateway.url : gateway.routeUrl],
+        ...(token === undefined ? [] : ['--header', `Authorization: Bearer ${token}`]),
+        ...filter,
+        ...['--checks', 'all', '--exclude-checks', [EXCLUDED_CHECKS, ...excluded].join()],
+        ...['--continue-on-failure', '--no-color', '--warnings', 'off'],
+        ...['--max-examples', '10', '--seed', '20261122'],
+      ])
+      expect(output).to.equal('')
+    })
+  }
+})
+
+/** Resolves with the output if there are failures, otherwise with an empty string. */
+function fuzz(parameters: readonly string[]): Promise<string> {
+  return new Promise((resolve) => {
+    execFile(COMMAND, ['run', ...parameters], { maxBuffer: 100_000_000 }, (error, stdout, stderr) =>
+      resolve(error === null ? '' : `${stdout}${stderr}`),
+    )
+  })
+}
+
+/**
+ * Schemathesis validates the SSE record instead of the JSON in its data, which is what the schemas describe
+ * and test/app/openapi.test.ts validates.
+ */
+function withoutEventSchemas(document: Loose): Loose {
+  return JSON.parse(JSON.stringify(document), (key, value) => (key === 'text/event-stream' ? {} : value))
+}
