@@ -17,11 +17,11 @@ const execute = promisify(execFile)
 const FOLDERS = ['config', 'core', 'plugins', 'projections', 'providers']
 
 const TYPED = `import { Counter, CONTRACT_VERSION, GatewayError } from 'signalbox'
-import type { Exchange, Plugin } from 'signalbox'
+import type { Exchange, JsonObject, Plugin } from 'signalbox'
 
 type Seen = { type: 'Seen'; data: { userId: number } }
 
-const plugin: Plugin<Map<number, number>, Seen> = {
+const plugin: Plugin<JsonObject, Map<number, number>, Seen> = {
   name: 'typed',
   contract: CONTRACT_VERSION,
   events: {
