@@ -1,4 +1,11 @@
-import { type JsonObject, Nullable, type Static, type TProperties, Type } from '../contract/index.ts'
+import {
+  type JsonObject,
+  Nullable,
+  type Static,
+  type TProperties,
+  type TSchema,
+  Type,
+} from '../contract/index.ts'
 
 /** An object that keeps unknown fields, which are not validated. */
 export function OpenObject<Properties extends TProperties>(properties: Properties, options: JsonObject = {}) {
@@ -7,12 +14,49 @@ export function OpenObject<Properties extends TProperties>(properties: Propertie
 }
 
 /** An object with any fields. */
-export const AnyObject = Type.Unsafe<JsonObject>({ type: 'object' })
+export function AnyObject(description: string) {
+  return Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, description })
+}
+
+/**
+ * Objects that the field `tag` tells apart. Objects with other values of the field are valid, too, unless
+ * `isClosed`. A variant whose field is optional is the default.
+ */
+export function Variants<Variant extends TSchema>(
+  tag: string,
+  variants: readonly Variant[],
+  { isClosed = false, ...options }: JsonObject & { readonly isClosed?: boolean } = {},
+) {
+  const isTagged = variants.every(({ required }) => Array.isArray(required) && required.includes(tag))
+  return Type.Unsafe<Static<Variant>>({
+    [isTagged ? 'oneOf' : 'anyOf']: variants,
+    discriminator: { propertyName: tag },
+    ...(isClosed && { 'x-closed': true }),
+    ...options,
+  })
+}
 
 /** A model name as clients send it, with or without a provider prefix. */
-export const ModelName = Type.String({ pattern: '^[!-~]{1,256}$' })
+export const ModelName = Type.String({
+  pattern: '^[!-~]{1,256}$',
+  description: 'A model, provider:model, or a routing mode such as auto:cost. Default: auto:balance.',
+})
 
 /** A number from `minimum` to `maximum`, or null. */
-export function NullableNumber(minimum: number, maximum: number) {
-  return Nullable(Type.Number({ minimum, maximum }))
+export function NullableNumber(minimum: number, maximum: number, description: string) {
+  return Nullable(Type.Number({ minimum, maximum }), { description })
 }
+
+export function NullableText(description: string) {
+  return Nullable(Type.String(), { description })
+}
+
+export function NullableBoolean(description: string) {
+  return Nullable(Type.Boolean(), { description })
+}
+
+/** The options of a described field. */
+export const described = (description: string, more: JsonObject = {}) => ({ description, ...more })
+
+/** A string field. */
+export const Text = (description: string) => Type.String({ description })

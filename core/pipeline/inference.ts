@@ -23,6 +23,7 @@ import { chain, type MaybePromise } from '../util/maybe-promise.ts'
 import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import type { PluginStep } from './load.ts'
 import { readReply } from './read-reply.ts'
+import { toReplyType } from './reply-type.ts'
 
 export interface InferenceParts {
   readonly steps: readonly PluginStep[]
@@ -169,11 +170,23 @@ function respond(
       })
 }
 
+/** A plugin may answer a request for a stream with a whole reply, and the other way round. */
 function inspectReply(
   exchange: OpenExchange,
   inspectors: readonly NonNullable<PluginParts['inspect']>[],
 ): MaybePromise<RepliedExchange> {
-  const reply = requireReply(exchange)
+  const wanted = exchange.request.stream === true ? 'stream' : 'whole'
+  return chain(toReplyType(requireReply(exchange), wanted), (reply) => {
+    exchange.reply = reply
+    return createTransforms(exchange, reply, inspectors)
+  })
+}
+
+function createTransforms(
+  exchange: OpenExchange,
+  reply: Reply,
+  inspectors: readonly NonNullable<PluginParts['inspect']>[],
+): MaybePromise<RepliedExchange> {
   const replied = exchange as OpenExchange & { reply: Reply }
   let transforms: readonly ReplyTransform[]
   try {

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { GatewayError, isJsonObject, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
+import { GatewayError, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
 import { lazy } from './lazy.ts'
+import { toValidationSchema } from './validation-schema.ts'
 
 /** `verbose` adds the failed schema to errors, for their wording. */
 const OPTIONS = { allowUnionTypes: true, verbose: true }
@@ -29,7 +30,7 @@ export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
  * schema.
  */
 export function compileUntrustedValidator<T>(schema: JsonObject): ValidateFunction<T> {
-  return untrustedAjv().compile<T>(withoutIds(schema))
+  return untrustedAjv().compile<T>(toValidationSchema(schema))
 }
 
 /**
@@ -45,20 +46,8 @@ export function compileOptionsValidator(
 
 /** Returns a type guard for a built-in schema. The schema is compiled on first use. */
 export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => value is T {
-  const validate = lazy(() => firstErrorAjv.compile<T>(withoutIds(schema)))
+  const validate = lazy(() => firstErrorAjv.compile<T>(toValidationSchema(schema)))
   return (value): value is T => validate()(value)
-}
-
-/**
- * Returns the schema without its `$id`s, which name the components of the OpenAPI document: validators would
- * take them for addresses, and refuse to compile two versions of a component.
- */
-export function withoutIds<Schema>(schema: Schema): Schema {
-  if (Array.isArray(schema)) return schema.map(withoutIds) as Schema
-  if (!isJsonObject(schema)) return schema
-  const { $id, ...rest } = schema
-  const entries = typeof $id === 'string' ? rest : schema
-  return Object.fromEntries(Object.entries(entries).map(([key, value]) => [key, withoutIds(value)])) as Schema
 }
 
 /**
@@ -66,7 +55,7 @@ export function withoutIds<Schema>(schema: Schema): Schema {
  * `GatewayError` (400) that names the field and the constraint.
  */
 export function compileParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  const validate = firstErrorAjv.compile<Static<Schema>>(withoutIds(schema))
+  const validate = firstErrorAjv.compile<Static<Schema>>(toValidationSchema(schema))
   return (value) => {
     if (validate(value)) return value
     throw toGatewayError(validate.errors)

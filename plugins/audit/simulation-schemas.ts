@@ -1,4 +1,7 @@
-import { Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { type JsonObject, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
+import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
+import { routeRequestSchema } from '../../core/dialects/route/request-schema.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
 import { AnyFields, Count, RuleTraceEntrySchema, WarningSchema } from '../../core/http/schemas.ts'
 import { RecordedErrorSchema } from '../trace/schemas.ts'
@@ -38,13 +41,24 @@ export const SimulationFields = OpenObject({
   rules: Type.Optional(DraftsByKind),
 })
 
+function simulationOf({ properties, required }: JsonObject, name: string) {
+  return Type.Unsafe<JsonObject>({
+    type: 'object',
+    required,
+    properties: { ...Object(properties), ...Object(SimulationFields.properties) },
+    $id: `${name}Simulation`,
+    description: `A request to simulate, in the format of ${name}Request.`,
+  })
+}
+
 /** The body of `POST /v1/simulate`. */
-export const SimulationRequest = Type.Object(
-  {},
-  {
-    $id: 'SimulationRequest',
-    description: 'An inference request to simulate.',
-  },
+export const SimulationRequest = Type.Union(
+  [
+    simulationOf(chatRequestSchema, 'ChatCompletion'),
+    simulationOf(responsesRequestSchema, 'Response'),
+    simulationOf(routeRequestSchema, 'Route'),
+  ],
+  { $id: 'SimulationRequest', description: 'An inference request to simulate.' },
 )
 
 const messages = [{ role: 'user', content: 'Send the contract to ada@example.com' }]

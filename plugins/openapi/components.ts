@@ -43,15 +43,29 @@ export function createComponents(): Components {
   }
 
   function renderFields({ $id: _, ...schema }: JsonObject): JsonObject {
-    const { patternProperties, ...fields } = schema
-    const rendered = Object.fromEntries(
-      Object.entries(fields).map(([key, value]) => [key, render(key, value)]),
-    )
+    const { patternProperties, discriminator, ...fields } = schema
+    const entries = Object.entries(fields).filter(([key]) => !key.startsWith('x-'))
+    const rendered: JsonObject = {
+      ...Object.fromEntries(entries.map(([key, value]) => [key, render(key, value)])),
+      ...renderDiscriminator(discriminator, fields.oneOf),
+    }
     if (patternProperties === undefined) return rendered
     const values = isJsonObject(patternProperties) ? patternProperties[ANY_KEY] : undefined
     if (!isJsonObject(values)) return { ...rendered, patternProperties: renderMap(patternProperties) }
     const additionalProperties = Object.keys(values).length === 0 ? true : add(values as TSchema)
     return { ...rendered, additionalProperties }
+  }
+
+  /** Maps the values of the field that tells the variants apart. */
+  function renderDiscriminator(discriminator: unknown, oneOf: unknown): JsonObject {
+    if (!isJsonObject(discriminator) || !Array.isArray(oneOf)) return {}
+    const propertyName = String(discriminator.propertyName)
+    const mapping = oneOf.flatMap((variant: TSchema) => {
+      const { $ref } = add(variant)
+      const { const: value, enum: values = [value] } = variant.properties[propertyName]
+      return values.map((tag: string) => [tag, $ref])
+    })
+    return { discriminator: { propertyName, mapping: Object.fromEntries(mapping) } }
   }
 
   function render(key: string, value: unknown): unknown {

@@ -8,6 +8,7 @@ import {
   type RequestContext,
 } from '../../core/contract/index.ts'
 import { chooseResponseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
+import { responsesDescription } from '../../core/dialects/responses/description.ts'
 import {
   parseResponsesBody,
   parseResponsesInput,
@@ -56,6 +57,7 @@ export function createResponsesDialect(
       return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
     },
     errorStyle: 'openai',
+    description: responsesDescription,
   }
 }
 

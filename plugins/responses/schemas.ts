@@ -1,5 +1,7 @@
 import { Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import { AnyFields } from '../../core/http/schemas.ts'
+import { ResponseStreamEvent } from '../../core/dialects/responses/event-schemas.ts'
+import { ListedItem } from '../../core/dialects/responses/list-schemas.ts'
+import { ResponseSchema } from '../../core/dialects/responses/response-schemas.ts'
 
 export const responseId = Type.String({
   minLength: 1,
@@ -57,7 +59,7 @@ export const DeletedResponse = Type.Object(
 export const InputItemList = Type.Object(
   {
     object: Type.Literal('list', { description: 'Always list.' }),
-    data: Type.Array(AnyFields('An item'), { description: 'The items.' }),
+    data: Type.Array(ListedItem, { description: 'The items.' }),
     first_id: Nullable(Type.String(), { description: 'Id of the first item; null if there is none.' }),
     last_id: Nullable(Type.String(), { description: 'Id of the last item; null if there is none.' }),
     has_more: Type.Boolean({ description: 'Whether there are more items.' }),
@@ -65,4 +67,8 @@ export const InputItemList = Type.Object(
   { $id: 'InputItemList', description: 'A page of input items.' },
 )
 
-export const storedResponse = { description: 'The response.', body: AnyFields('The response') }
+export const storedResponse = {
+  description: 'The response, or the events of a stream.',
+  body: ResponseSchema,
+  events: ResponseStreamEvent,
+}

@@ -12,7 +12,14 @@ export const RecordedErrorSchema = Type.Object(
     param: Type.Optional(Type.String({ description: 'Path of the invalid field.' })),
     meta: Type.Optional(
       Type.Object(
-        { rule_id: Type.Optional(Count('The firewall rule that blocked the request.')) },
+        {
+          rule_id: Type.Optional(
+            Type.Integer({
+              format: 'int64',
+              description: 'The firewall rule that blocked the request; negative for a draft.',
+            }),
+          ),
+        },
         { description: 'Details for programs.' },
       ),
     ),

@@ -310,6 +310,10 @@ describe('chat completions with the official OpenAI client', () => {
       expect(error).to.be.instanceOf(OpenAI.PermissionDeniedError)
       expect(error.error).to.deep.equal({
         message: 'Request blocked by firewall rule "No bombs".',
+        type: 'firewall_error',
+        param: null,
+        code: 'firewall_blocked',
+        http_status: 403,
         meta: { rule_id: body.data.id },
       })
     })

@@ -61,7 +61,7 @@ describe('/openapi.json', () => {
     const faults: string[] = []
     const note = (what: string, described: Described, answer: Answer) => {
       const fault =
-        answer.status < 300 ? judge(described, answer) : `${answer.status} ${JSON.stringify(answer.body)}`
+        answer.status < 400 ? judge(described, answer) : `${answer.status} ${JSON.stringify(answer.body)}`
       if (fault !== undefined) faults.push(`${described.method} ${what}: ${fault}`)
     }
     for (const described of operationsOf(document)) {

@@ -362,7 +362,12 @@ describe('the Responses API', () => {
         instructions: 'dynamite-403',
       })
       expect(status).to.equal(403)
-      expect(Object.keys(body.error)).to.deep.equal(['message', 'meta'])
+      expect(body.error).to.deep.include({
+        type: 'firewall_error',
+        code: 'firewall_blocked',
+        http_status: 403,
+      })
+      expect(body.error.meta).to.have.all.keys('rule_id')
       const requestId = headers.get('x-request-id')
       const stored = await gateway.call('GET', `/v1/responses/${requestId}`)
       expect(stored.body).to.deep.include({ status: 'failed', instructions: null, output: [] })

@@ -93,7 +93,9 @@ describe('direct routing', () => {
     const { status, body } = await route({ prompt: 'please ROUTE-ME-NOT' })
     expect(status).to.equal(403)
     expect(body.error).to.deep.equal({
+      type: 'firewall_error',
       message: 'Request blocked by firewall rule "No x".',
+      code: 'firewall_blocked',
       meta: { rule_id: created.data.id },
     })
   })

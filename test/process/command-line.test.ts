@@ -100,7 +100,7 @@ describe('"config check"', () => {
     await writeFile(newer, `export default { name: 'newer', contract: 99, setup: () => ({}) }`)
     await writeFile(
       late,
-      `export default { name: 'late', after: ['dispatch'], setup() { throw new Error('it was set up') } }`,
+      `export default { name: 'late', contract: 2, after: ['dispatch'], setup() { throw new Error('it was set up') } }`,
     )
     const trace = { use: 'trace', options: { kept_requests: 0 } }
     const plugins = ['plan', 'auth', trace, newer, late, 'routing', 'dispatch', './nowhere.mjs', 'auth']
@@ -123,7 +123,10 @@ describe('"config check"', () => {
   it('opens neither the event log nor a port, and sets no plugin up', async () => {
     const folder = await makeFolder()
     const plugin = path.join(folder, 'plugin.mjs')
-    await writeFile(plugin, `export default { name: 'any', setup() { throw new Error('it was set up') } }`)
+    await writeFile(
+      plugin,
+      `export default { name: 'any', contract: 2, setup() { throw new Error('it was set up') } }`,
+    )
     const CONFIG = await writeSettings(`plugins: [auth, ${plugin}]\nresponses: { keep_days: 3 }\n`)
     const DATA_DIR = await makeFolder()
 

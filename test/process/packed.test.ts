@@ -16,7 +16,7 @@ const execute = promisify(execFile)
 /** The source folders, of which `dist` contains the compiled modules. */
 const FOLDERS = ['config', 'core', 'plugins', 'projections', 'providers']
 
-const TYPED = `import { Counter, CONTRACT_VERSION, GatewayError } from 'signalbox'
+const TYPED = `import { CONTRACT_VERSION, Counter, endpoint, GatewayError, StrictObject, Type, user } from 'signalbox'
 import type { Exchange, JsonObject, Plugin } from 'signalbox'
 
 type Seen = { type: 'Seen'; data: { userId: number } }
@@ -37,13 +37,35 @@ const plugin: Plugin<JsonObject, Map<number, number>, Seen> = {
         if (last === 0) throw new GatewayError('plan_required', 'Not now.')
         counter.inc()
       },
-      async middleware(ctx, next) {
-        await events.append('all', [{ type: 'Seen', data: { userId: ctx.account.userId } }], { actor: ctx.account.keyId })
-        await next()
+      async admit({ account }) {
+        if (account === undefined) return
+        await events.append('all', [{ type: 'Seen', data: { userId: account.userId } }], { actor: account.keyId })
       },
-      routes(router) {
-        router.get('/v1/typed', async (ctx) => { ctx.body = { data: ctx.requestId } })
+      async reply(exchange, next) {
+        const reply = await next()
+        exchange.state.isWhole = reply.type === 'whole'
+        return reply
       },
+      inspect: () => ({
+        transform: (event) => [event.withParts(event.parts.filter(({ type }) => type !== 'reasoning'))],
+      }),
+      endpoints: [
+        endpoint({
+          method: 'POST',
+          path: '/v1/typed/{id}',
+          access: user(),
+          operationId: 'typed',
+          summary: 'Typed.',
+          tags: [],
+          params: { id: Type.Integer() },
+          body: StrictObject({ text: Type.String(), limit: Type.Optional(Type.Number()) }),
+          responses: { 200: { description: 'Typed.' } },
+          handle({ params, body, account, author }) {
+            const sum: number = params.id + (body.limit ?? 0) + account.userId
+            return { status: 200, body: { data: body.text.length + sum, by: author.actor } }
+          },
+        }),
+      ],
     }
   },
 }
@@ -51,7 +73,7 @@ export default plugin
 `
 
 const WRONG = `import type { Plugin } from 'signalbox'
-const plugin: Plugin = { name: 'wrong', applies: 'everything', setup: () => ({}) }
+const plugin: Plugin = { name: 'wrong', contract: 2, setup: () => ({ inspect: 'everything' }) }
 export default plugin
 `
 
@@ -136,7 +158,7 @@ describe('the packed package', () => {
       console.log(JSON.stringify([CONTRACT_VERSION, new GatewayError('not_found', 'x').status]))`
     const run = ['--input-type=module', '--eval', script]
     expect(JSON.parse((await execute(process.execPath, run, { cwd: project })).stdout)).to.deep.equal([
-      1, 404,
+      2, 404,
     ])
   })
 
@@ -161,7 +183,7 @@ describe('the packed package', () => {
       )
     }
     expect(await compile('typed.ts')).to.equal('')
-    expect(await compile('wrong.ts')).to.contain('"everything"')
+    expect(await compile('wrong.ts')).to.contain("Type 'string' is not assignable to type")
   })
 
   it('starts with the example package listed', async function () {

@@ -98,12 +98,15 @@ const LOOK = `import { execFileSync } from 'node:child_process'
 const program = 'process.stdout.write(JSON.stringify(process.env))'
 export default {
   name: 'look',
+  contract: 2,
   setup: () => ({
-    publicRoutes(router) {
-      router.get('/look', async (ctx) => {
+    endpoints: [{
+      method: 'GET', path: '/look', access: { type: 'public' }, operationId: 'look', summary: 'Looks.', tags: [],
+      responses: { 200: { description: 'The environments.' } },
+      handle() {
         const child = execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' })
-        ctx.body = { own: JSON.stringify(process.env), child }
-      })
-    },
+        return { status: 200, body: { own: JSON.stringify(process.env), child } }
+      },
+    }],
   }),
 }`

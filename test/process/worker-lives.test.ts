@@ -33,7 +33,7 @@ async function makeTrap(does: string) {
     plugin,
     `import { existsSync } from 'node:fs'
     const spring = () => { ${does} }
-    export default { name: 'trapped', setup() { if (existsSync(${JSON.stringify(trap)})) spring(); return {} } }`,
+    export default { name: 'trapped', contract: 2, setup() { if (existsSync(${JSON.stringify(trap)})) spring(); return {} } }`,
   )
   const { plugins } = parse(await readFile(new URL('config/default.yaml', ROOT), 'utf8'))
   const CONFIG = await writeSettings(`${UNLIMITED}plugins: ${JSON.stringify([...plugins, plugin])}`)

@@ -37,8 +37,15 @@ export function operationsOf({ paths }: Loose): readonly Described[] {
 
 /** Checks values by the schemas of a document. */
 export function createJudge(document: Loose) {
-  const ajv = new Ajv2020({ allowUnionTypes: true, allErrors: true })
-  ajv.addVocabulary(Object.keys(document))
+  const formats = {
+    int32: true,
+    int64: true,
+    double: true,
+    uri: true,
+    'date-time': /^\d{4}-\d\d-\d\dT.+Z$/,
+  } as const
+  const ajv = new Ajv2020({ allowUnionTypes: true, allErrors: true, formats })
+  ajv.addVocabulary([...Object.keys(document), 'discriminator'])
   ajv.addSchema(document, 'document')
 
   function compile(...way: readonly string[]) {
@@ -66,22 +73,33 @@ export function createJudge(document: Loose) {
       ]
       return compile(...way)(body)
     },
-    /** What is wrong with an answer; undefined when it is as the document says. */
+    /**
+     * What is wrong with an answer: its status, headers, body, or a record of its stream; undefined when it
+     * is as the document says.
+     */
     judge({ method, path, operation }: Described, answer: Answer): string | undefined {
-      const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
-      if (operation.responses[answer.status]?.content[type] === undefined)
-        return `${answer.status} ${type} is not described: ${JSON.stringify(answer.body)}`
-      const { status } = answer
-      return compile(
-        'paths',
-        path,
-        method.toLowerCase(),
-        'responses',
-        `${status}`,
-        'content',
-        type,
-        'schema',
-      )(answer.body)
+      const { status, headers, body } = answer
+      const type = headers.get('content-type')?.split(';')[0] ?? ''
+      const response = operation.responses[status]
+      if (response !== undefined && type === '' && body === '') return undefined
+      if (response?.content?.[type] === undefined)
+        return `${status} ${type} is not described: ${JSON.stringify(body)}`
+      const missing = Object.entries<Loose>(response.headers).find(
+        ([name, header]) => resolve(header).required && headers.get(name) === null,
+      )
+      if (missing !== undefined) return `${status} has no header ${missing[0]}`
+      const way = ['paths', path, method.toLowerCase(), 'responses', `${status}`, 'content', type, 'schema']
+      const values = type === 'text/event-stream' ? recordsOf(body) : [body]
+      return values.map(compile(...way)).find((fault) => fault !== undefined)
     },
   }
+
+  function resolve(header: Loose): Loose {
+    return header.$ref === undefined ? header : document.components.headers[header.$ref.split('/').at(-1)]
+  }
+}
+
+/** The data of the records of a stream, without the text that ends it. */
+function recordsOf(text: string): readonly unknown[] {
+  return [...text.matchAll(/^data: (?!\[DONE\])(.+)$/gm)].map(([, data]) => JSON.parse(data ?? ''))
 }

@@ -2,6 +2,7 @@ import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '.
 import { compileParser } from '../../util/json-schema.ts'
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
+import { chatDescription } from './description.ts'
 import { chatRequestSchema } from './request-schema.ts'
 
 /** `POST /v1/chat/completions`. */
@@ -10,6 +11,7 @@ export const chatDialect: Dialect = {
   writeWhole: buildChatCompletion,
   writeStream: streamChatChunks,
   errorStyle: 'openai',
+  description: chatDescription,
 }
 
 const parseBody = compileParser(chatRequestSchema)

@@ -1,79 +1,111 @@
-import { type JsonObject, Nullable, type Static, StringEnum, Type } from '../../contract/index.ts'
-import { AnyObject, ModelName, NullableNumber, OpenObject } from '../schema-types.ts'
+import { type JsonObject, Nullable, StringEnum, Type } from '../../contract/index.ts'
+import {
+  AnyObject,
+  ModelName,
+  NullableBoolean,
+  NullableNumber,
+  OpenObject,
+  Text,
+  Variants,
+} from '../schema-types.ts'
+import { ChatMessageSchema } from './message-schemas.ts'
 
 /** A tool in the chat-completions format. */
-export const chatToolSchema = OpenObject({
-  type: Type.String(),
-  function: Type.Optional(
-    OpenObject({
-      name: Type.String({ minLength: 1 }),
-      parameters: Type.Optional(Nullable(AnyObject)),
-    }),
-  ),
-})
-
-const toolCall = OpenObject({
-  id: Type.String(),
-  function: OpenObject({ name: Type.String(), arguments: Type.String() }),
-})
-
-const contentPart = OpenObject(
-  { type: Type.String(), text: Type.Optional(Type.String()) },
+export const chatToolSchema = OpenObject(
   {
-    if: { properties: { type: { const: 'text' } } },
-    // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
-    then: { required: ['text'] },
-  },
-)
-
-const message = OpenObject(
-  {
-    role: StringEnum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
-    content: Type.Optional(
-      Type.Unsafe<string | readonly Static<typeof contentPart>[] | null>({
-        type: ['string', 'array', 'null'],
-        items: contentPart,
-      }),
+    type: Text('Kind of the tool: function.'),
+    function: Type.Optional(
+      OpenObject(
+        {
+          name: Type.String({ minLength: 1, description: 'Name of the function.' }),
+          description: Type.Optional(
+            Type.Unsafe<unknown>({ type: ['string', 'null'], description: 'What it does.' }),
+          ),
+          parameters: Type.Optional(
+            Nullable(AnyObject('A JSON Schema'), { description: 'JSON Schema of the arguments.' }),
+          ),
+          strict: Type.Optional(
+            Type.Unsafe<unknown>({
+              type: ['boolean', 'null'],
+              description: 'Arguments always match the schema.',
+            }),
+          ),
+        },
+        { description: 'The function.' },
+      ),
     ),
-    tool_calls: Type.Optional(Nullable(Type.Array(toolCall))),
-    tool_call_id: Type.Optional(Type.String()),
   },
-  {
-    if: { properties: { role: { enum: ['system', 'developer', 'user', 'tool'] } } },
-    // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
-    then: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
-  },
+  { $id: 'ChatTool', description: 'A tool that the model may call.' },
 )
 
-const nullableCount = Nullable(Type.Integer({ minimum: 1 }))
+const nullableCount = (description: string) => Nullable(Type.Integer({ minimum: 1 }), { description })
+
+/** A list of stop sequences, or one. */
+const stop = Type.Unsafe<string | readonly string[] | null>(
+  Type.Union([Type.String(), Type.Array(Type.String()), Type.Null()], { description: 'Stop sequences.' }),
+)
+
+/** Which tool the model calls. */
+export const ToolChoice = Type.Unsafe<string | JsonObject | null>(
+  Type.Union([Type.String(), AnyObject('A tool.'), Type.Null()], {
+    description: 'auto, none, required, or the tool to call.',
+  }),
+)
+
+const responseFormat = Type.Unsafe<{ readonly type: string } & JsonObject>(
+  Variants(
+    'type',
+    [
+      OpenObject(
+        { type: StringEnum(['text', 'json_object'], { description: 'Text, or any JSON object.' }) },
+        { $id: 'ChatSimpleFormat', description: 'A format without a schema.' },
+      ),
+      OpenObject(
+        {
+          type: Type.Literal('json_schema', { description: 'Always json_schema.' }),
+          json_schema: Type.Optional(AnyObject('Name, schema, description and strict.')),
+        },
+        { $id: 'ChatSchemaFormat', description: 'JSON that matches a schema.' },
+      ),
+    ],
+    { $id: 'ChatResponseFormat', description: 'Format of the reply.' },
+  ),
+)
 
 /** The chat-completions body (docs/api.md, "Chat completions"). Unknown fields are passed through. */
-export const chatRequestSchema = OpenObject({
-  model: Type.Optional(ModelName),
-  messages: Type.Array(message, { minItems: 1 }),
-  temperature: Type.Optional(NullableNumber(0, 2)),
-  top_p: Type.Optional(NullableNumber(0, 1)),
-  presence_penalty: Type.Optional(NullableNumber(-2, 2)),
-  frequency_penalty: Type.Optional(NullableNumber(-2, 2)),
-  max_tokens: Type.Optional(nullableCount),
-  max_completion_tokens: Type.Optional(nullableCount),
-  n: Type.Optional(nullableCount),
-  stream: Type.Optional(Nullable(Type.Boolean())),
-  stream_options: Type.Optional(
-    Nullable(OpenObject({ include_usage: Type.Optional(Nullable(Type.Boolean())) })),
-  ),
-  stop: Type.Optional(
-    Type.Unsafe<string | readonly string[] | null>({
-      type: ['string', 'array', 'null'],
-      items: { type: 'string' },
-    }),
-  ),
-  user: Type.Optional(Type.String()),
-  metadata: Type.Optional(Nullable(AnyObject)),
-  tools: Type.Optional(Nullable(Type.Array(chatToolSchema))),
-  tool_choice: Type.Optional(Type.Unsafe<string | JsonObject | null>({ type: ['string', 'object', 'null'] })),
-  response_format: Type.Optional(Nullable(OpenObject({ type: Type.String() }))),
-  logit_bias: Type.Optional(Nullable(AnyObject)),
-  seed: Type.Optional(Nullable(Type.Integer())),
-  logprobs: Type.Optional(Nullable(Type.Boolean())),
-})
+export const chatRequestSchema = OpenObject(
+  {
+    model: Type.Optional(ModelName),
+    messages: Type.Array(ChatMessageSchema, { minItems: 1, description: 'The conversation so far.' }),
+    temperature: Type.Optional(NullableNumber(0, 2, 'Randomness.')),
+    top_p: Type.Optional(NullableNumber(0, 1, 'Share of the probability mass that is sampled from.')),
+    presence_penalty: Type.Optional(NullableNumber(-2, 2, 'Penalty of tokens that have occurred.')),
+    frequency_penalty: Type.Optional(NullableNumber(-2, 2, 'Penalty of tokens by their frequency.')),
+    max_tokens: Type.Optional(nullableCount('Maximum length of the reply, in tokens.')),
+    max_completion_tokens: Type.Optional(nullableCount('Maximum length of the reply, in tokens.')),
+    n: Type.Optional(
+      Nullable(Type.Integer({ minimum: 1, examples: [1] }), { description: 'Only 1 is supported.' }),
+    ),
+    stream: Type.Optional(NullableBoolean('Streams the reply as events.')),
+    stream_options: Type.Optional(
+      Nullable(
+        OpenObject({ include_usage: Type.Optional(NullableBoolean('Adds the usage to the stream.')) }),
+        { description: 'Options of a stream.' },
+      ),
+    ),
+    stop: Type.Optional(stop),
+    user: Type.Optional(Text('An id of your user, or metadata as JSON text.')),
+    metadata: Type.Optional(Nullable(AnyObject('Metadata'), { description: 'Metadata for routing rules.' })),
+    tools: Type.Optional(
+      Nullable(Type.Array(chatToolSchema), { description: 'Tools that the model may call.' }),
+    ),
+    tool_choice: Type.Optional(ToolChoice),
+    response_format: Type.Optional(Nullable(responseFormat, { description: 'Format of the reply.' })),
+    logit_bias: Type.Optional(Nullable(AnyObject('Bias by token'), { description: 'Bias by token.' })),
+    seed: Type.Optional(
+      Nullable(Type.Integer(), { description: 'Makes replies reproducible, if possible.' }),
+    ),
+    logprobs: Type.Optional(NullableBoolean('Not supported: must not be true.')),
+  },
+  { $id: 'ChatCompletionRequest', description: 'A request for a chat completion.' },
+)

@@ -1,145 +1,123 @@
 import { type JsonObject, Nullable, type Static, StringEnum, Type } from '../../contract/index.ts'
-import { AnyObject, ModelName, NullableNumber, OpenObject } from '../schema-types.ts'
+import { ToolChoice } from '../chat/request-schema.ts'
+import {
+  AnyObject,
+  ModelName,
+  NullableBoolean,
+  NullableNumber,
+  NullableText,
+  OpenObject,
+  Text,
+  Variants,
+} from '../schema-types.ts'
+import { InputItemSchema } from './input-schemas.ts'
 
-const nullableText = Nullable(Type.String())
-const nullableBoolean = Nullable(Type.Boolean())
-const nullableObject = Nullable(AnyObject)
+const nullableObject = (description: string) => Nullable(AnyObject(description), { description })
 
-/** Applies a schema only to items or parts of the given type. */
-const whenType = (type: string, then: JsonObject) => ({
-  if: { required: ['type'], properties: { type: { const: type } } },
-  then,
-})
-
-const withText = { required: ['text'], properties: { text: { type: 'string' } } }
-
-const part = OpenObject(
-  { type: Type.String() },
-  {
-    allOf: [
-      whenType('input_text', withText),
-      whenType('output_text', withText),
-      whenType('text', withText),
-      whenType('refusal', { required: ['refusal'], properties: { refusal: { type: 'string' } } }),
-      whenType('input_image', {
-        properties: { image_url: nullableText, detail: nullableText, file_id: nullableText },
-      }),
-    ],
-  },
+const simpleFormat = OpenObject(
+  { type: StringEnum(['text', 'json_object'], { description: 'Text, or any JSON object.' }) },
+  { $id: 'SimpleFormat', description: 'A format without a schema.' },
 )
 
-const parts = { type: ['string', 'array'], items: part }
-
-const message = {
-  required: ['role', 'content'],
-  properties: {
-    role: { type: 'string', enum: ['user', 'assistant', 'system', 'developer'] },
-    content: parts,
+const schemaFormat = OpenObject(
+  {
+    type: Type.Literal('json_schema', { description: 'Always json_schema.' }),
+    name: Text('Name of the schema.'),
+    schema: AnyObject('The JSON Schema.'),
+    strict: Type.Optional(NullableBoolean('The reply always matches the schema.')),
+    description: Type.Optional(NullableText('What the schema is for.')),
   },
+  { $id: 'SchemaFormat', description: 'JSON that matches a schema.' },
+)
+
+/** The format of the text, as validated requests hold it. */
+export interface TextFormat extends JsonObject {
+  readonly type: 'text' | 'json_object' | 'json_schema'
 }
 
-const item = OpenObject(
-  { type: Type.Optional(Type.String()) },
-  {
-    allOf: [
-      whenType('message', message),
-      { if: { required: ['type'] }, else: message },
-      whenType('function_call', {
-        required: ['call_id', 'name', 'arguments'],
-        properties: {
-          call_id: { type: 'string' },
-          name: { type: 'string' },
-          arguments: { type: 'string' },
-          extra_content: nullableObject,
-        },
-      }),
-      whenType('function_call_output', {
-        required: ['call_id', 'output'],
-        properties: { call_id: { type: 'string' }, output: parts },
-      }),
-      whenType('reasoning', {
-        properties: {
-          summary: { type: 'array', items: { type: 'object', ...withText } },
-          content: { type: ['array', 'null'], items: { type: 'object', ...withText } },
-        },
-      }),
-      whenType('item_reference', { required: ['id'], properties: { id: { type: 'string' } } }),
-    ],
-  },
+const format = Type.Unsafe<TextFormat>(
+  Variants('type', [simpleFormat, schemaFormat], {
+    isClosed: true,
+    $id: 'TextFormat',
+    description: 'Format of the text.',
+  }),
 )
 
-const format = OpenObject(
-  { type: StringEnum(['text', 'json_object', 'json_schema']) },
+const functionTool = OpenObject(
   {
-    allOf: [
-      whenType('json_schema', {
-        required: ['name', 'schema'],
-        properties: {
-          name: { type: 'string' },
-          schema: { type: 'object' },
-          strict: nullableBoolean,
-          description: nullableText,
-        },
-      }),
-    ],
+    type: Type.Literal('function', { description: 'Always function.' }),
+    name: Type.String({ minLength: 1, description: 'Name of the function.' }),
+    description: Type.Optional(NullableText('What it does.')),
+    parameters: Type.Optional(nullableObject('JSON Schema of the arguments.')),
+    strict: Type.Optional(NullableBoolean('Arguments always match the schema.')),
   },
+  { $id: 'FunctionTool', description: 'A function that the model may call.' },
 )
 
-const tool = OpenObject(
-  { type: Type.String() },
+/** `{type:"function", name, parameters}`. Chat completions nest these fields in `function`. */
+export interface FlatTool extends JsonObject {
+  readonly type: string
+}
+
+const tool = Type.Unsafe<FlatTool>(
+  Variants('type', [functionTool], { $id: 'Tool', description: 'A tool that the model may call.' }),
+)
+
+const input = Type.Unsafe<string | readonly InputItem[]>(
+  Type.Union([Type.String(), Type.Array(InputItemSchema, { minItems: 1 })], {
+    description: 'The text of the user, or a list of items.',
+  }),
+)
+
+const text = OpenObject(
   {
-    allOf: [
-      whenType('function', {
-        required: ['name'],
-        properties: {
-          name: { type: 'string', minLength: 1 },
-          description: nullableText,
-          parameters: nullableObject,
-          strict: nullableBoolean,
-        },
-      }),
-    ],
+    format: Type.Optional(Nullable(format, { description: 'Format of the text.' })),
+    verbosity: Type.Optional(NullableText('low, medium or high.')),
   },
+  { description: 'Options of the text.' },
+)
+
+const reasoning = OpenObject(
+  {
+    effort: Type.Optional(NullableText('none, minimal, low, medium or high.')),
+    summary: Type.Optional(NullableText('auto, concise or detailed.')),
+  },
+  { description: 'Options of reasoning.' },
 )
 
 /** The body of `POST /v1/responses` (docs/api.md, "Responses"). Unknown fields are ignored. */
-export const responsesRequestSchema = OpenObject({
-  model: Type.Optional(ModelName),
-  input: Type.Unsafe<string | readonly InputItem[]>({ type: ['string', 'array'], minItems: 1, items: item }),
-  instructions: Type.Optional(nullableText),
-  max_output_tokens: Type.Optional(Nullable(Type.Integer({ minimum: 1 }))),
-  temperature: Type.Optional(NullableNumber(0, 2)),
-  top_p: Type.Optional(NullableNumber(0, 1)),
-  stream: Type.Optional(nullableBoolean),
-  store: Type.Optional(nullableBoolean),
-  metadata: Type.Optional(nullableObject),
-  user: Type.Optional(nullableText),
-  previous_response_id: Type.Optional(nullableText),
-  parallel_tool_calls: Type.Optional(nullableBoolean),
-  tools: Type.Optional(Nullable(Type.Array(tool))),
-  tool_choice: Type.Optional(Type.Unsafe<string | JsonObject | null>({ type: ['string', 'object', 'null'] })),
-  text: Type.Optional(
-    Nullable(
-      Type.Object({
-        format: Type.Optional(Nullable(format)),
-        verbosity: Type.Optional(nullableText),
-      }),
+export const responsesRequestSchema = OpenObject(
+  {
+    model: Type.Optional(ModelName),
+    input,
+    instructions: Type.Optional(NullableText('Instructions of the application.')),
+    max_output_tokens: Type.Optional(
+      Nullable(Type.Integer({ minimum: 1 }), { description: 'Maximum length of the reply, in tokens.' }),
     ),
-  ),
-  reasoning: Type.Optional(
-    Nullable(Type.Object({ effort: Type.Optional(nullableText), summary: Type.Optional(nullableText) })),
-  ),
-  truncation: Type.Optional(Nullable(StringEnum(['auto', 'disabled']))),
-  top_logprobs: Type.Optional(Nullable(Type.Integer())),
-})
+    temperature: Type.Optional(NullableNumber(0, 2, 'Randomness.')),
+    top_p: Type.Optional(NullableNumber(0, 1, 'Share of the probability mass that is sampled from.')),
+    stream: Type.Optional(NullableBoolean('Streams the response as events.')),
+    store: Type.Optional(NullableBoolean('Stores the response. Default: true.')),
+    metadata: Type.Optional(nullableObject('Metadata for routing rules.')),
+    user: Type.Optional(NullableText('An id of your user, or metadata as JSON text.')),
+    previous_response_id: Type.Optional(NullableText('The response to continue.')),
+    parallel_tool_calls: Type.Optional(NullableBoolean('Allows several calls in one reply.')),
+    tools: Type.Optional(Nullable(Type.Array(tool), { description: 'Tools that the model may call.' })),
+    tool_choice: Type.Optional(ToolChoice),
+    text: Type.Optional(Nullable(text, { description: 'Options of the text.' })),
+    reasoning: Type.Optional(Nullable(reasoning, { description: 'Options of reasoning.' })),
+    truncation: Type.Optional(
+      Nullable(StringEnum(['auto', 'disabled']), { description: 'Accepted for compatibility.' }),
+    ),
+    top_logprobs: Type.Optional(Nullable(Type.Integer(), { description: 'Only 0 is supported.' })),
+  },
+  { $id: 'ResponseRequest', description: 'A request for a response.' },
+)
 
 /** A valid body of `POST /v1/responses`. Unknown fields are of unknown type. */
 export type ResponsesBody = Static<typeof responsesRequestSchema>
 
 /** A message, function call, call output or reasoning, according to `type`, which defaults to `message`. */
-export type InputItem = Static<typeof item>
-
-/** `{type:"function", name, parameters}`. Chat completions nest these fields in `function`. */
-export type FlatTool = Static<typeof tool>
-
-export type TextFormat = Static<typeof format>
+export interface InputItem extends JsonObject {
+  readonly type?: string
+}

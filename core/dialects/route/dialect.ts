@@ -3,14 +3,11 @@ import {
   type Dialect,
   GatewayError,
   type JsonObject,
-  MODE_SPELLINGS,
   parseMode,
-  StringEnum,
-  Type,
 } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
-import { chatToolSchema } from '../chat/request-schema.ts'
-import { OpenObject } from '../schema-types.ts'
+import { routeDescription } from './description.ts'
+import { routeRequestSchema } from './request-schema.ts'
 import { buildRouteResult } from './result.ts'
 
 /** `POST /route`, which has its own address and does not support streaming. */
@@ -23,20 +20,8 @@ export const routeDialect: Dialect = {
     throw new GatewayError('internal_error', 'Direct routing does not support streaming.')
   },
   errorStyle: 'route',
+  description: routeDescription,
 }
-
-/** The body of `POST /route` (docs/api.md, "Direct routing"). Unknown fields are ignored. */
-export const routeRequestSchema = Type.Object({
-  prompt: Type.String({ minLength: 1 }),
-  model_preferences: Type.Optional(Type.Array(Type.String({ minLength: 1 }))),
-  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
-  max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
-  tools: Type.Optional(Type.Array(chatToolSchema)),
-  tool_choice: Type.Optional(Type.String({ minLength: 1 })),
-  response_format: Type.Optional(OpenObject({ type: Type.String() })),
-  user_id: Type.Optional(Type.String()),
-  cost_priority: Type.Optional(StringEnum(MODE_SPELLINGS)),
-})
 
 const parseBody = compileParser(routeRequestSchema)
 

@@ -8,7 +8,8 @@ import { createMemorySharedState } from '../../../../core/shared-state/memory.ts
 import { installAll } from '../../../support/plugins.ts'
 
 /** The source of a plugin with the name `x`. */
-const x = (more = '', parts = '') => `export default { name: 'x', ${more} setup: () => ({ ${parts} }) }`
+const x = (more = '', parts = '') =>
+  `export default { name: 'x', contract: 2, ${more} setup: () => ({ ${parts} }) }`
 
 const builtIn = (name: string, after: readonly string[] = []): Plugin => ({ name, after, setup: () => ({}) })
 
@@ -79,7 +80,7 @@ const cases: readonly Case[] = [
   {
     title: 'a package with the name of a built-in',
     use: ['x'],
-    packages: { x: `export default { name: 'audit', setup: () => ({}) }` },
+    packages: { x: `export default { name: 'audit', contract: 2, setup: () => ({}) }` },
     messageParts: ['plugin "audit" from "x" has the same name as plugin "audit". List only one of them.'],
   },
   {
@@ -89,33 +90,33 @@ const cases: readonly Case[] = [
     messageParts: ['plugin "x" is invalid: unknown field "aplies"'],
   },
   {
-    title: 'an invalid value of applies',
+    title: 'a field of contract 1',
     use: ['x'],
-    packages: { x: x(`applies: 'everything',`) },
-    messageParts: ['plugin "x" is invalid: applies must be one of inference, management, all'],
+    packages: { x: x(`applies: 'all',`) },
+    messageParts: ['plugin "x" is invalid: unknown field "applies"'],
   },
   {
     title: 'no name',
     use: ['x'],
-    packages: { x: 'export default { setup: () => ({}) }' },
+    packages: { x: 'export default { contract: 2, setup: () => ({}) }' },
     messageParts: ['plugin "x" has no name. Add'],
   },
   {
     title: 'no setup',
     use: ['./x.mjs'],
-    packages: { 'x.mjs': `export default { name: 'x' }` },
+    packages: { 'x.mjs': `export default { name: 'x', contract: 2 }` },
     messageParts: ['plugin "x" from "./x.mjs" has no setup function. Add'],
   },
   {
     title: 'a setup that throws',
     use: ['x'],
-    packages: { x: `export default { name: 'x', setup() { throw new Error('bad licence') } }` },
+    packages: { x: `export default { name: 'x', contract: 2, setup() { throw new Error('bad licence') } }` },
     messageParts: ['plugin "x" could not be set up: bad licence.'],
   },
   {
     title: 'a setup that returns undefined',
     use: ['x'],
-    packages: { x: `export default { name: 'x', setup() {} }` },
+    packages: { x: `export default { name: 'x', contract: 2, setup() {} }` },
     messageParts: [
       'plugin "x" could not be set up: setup returned an invalid result: the value must be an object',
     ],
@@ -204,7 +205,7 @@ describe('setUpPlugins passes options', () => {
 
   it('with the defaults of the schema of a package', async () => {
     const schema = `{ type: 'object', properties: { code: { type: 'string', default: 'teapot' } } }`
-    const source = `export default { name: 'x', options: ${schema}, setup({ code }) { throw new Error(code) } }`
+    const source = `export default { name: 'x', contract: 2, options: ${schema}, setup({ code }) { throw new Error(code) } }`
     const folder = await installAll({ x: source })
     const error = await setUpPlugins([{ use: 'x', options: {} }], BUILT_INS, folder, createServices()).catch(
       (error: Error) => error,

@@ -323,7 +323,11 @@ function reportedKeywords(): string[] {
 }
 
 /** Keywords that report no errors, or only those of their subschemas. */
-const SILENT = ['items', 'properties', 'patternProperties', 'allOf', 'then', 'else', '$ref', 'definitions']
+const SILENT = [
+  ...['items', 'properties', 'patternProperties', 'allOf', 'then', 'else', '$ref', 'definitions'],
+  // Becomes conditions before validation.
+  'discriminator',
+]
 
 /** Validation keywords of JSON Schema from draft 7 to 2020-12. */
 const KEYWORDS = new Set([

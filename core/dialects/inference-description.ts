@@ -1,0 +1,21 @@
+import { type TProperties, Type } from '../contract/index.ts'
+import { Text } from './schema-types.ts'
+
+// The parts of the OpenAPI description that all inference endpoints share.
+
+/** The headers that requests may have. */
+export const inferenceHeaders: TProperties = {
+  'x-include-trace': Type.Optional(
+    Type.String({
+      description: 'If true, metadata.rule_trace of the response lists the outcome of every rule.',
+      examples: ['true'],
+    }),
+  ),
+}
+
+/** The headers of successful responses. */
+export const replyHeaders: TProperties = {
+  'x-provider': Text('The provider that answered.'),
+  'x-model': Text('The model that answered.'),
+  'x-routing-mode': Text('The routing mode.'),
+}

@@ -1,0 +1,111 @@
+import { Nullable, StringEnum, Type } from '../../contract/index.ts'
+import { AnyObject, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+
+// The input items of the Responses API, in requests and in lists.
+
+const literal = (value: string) => Type.Literal(value, { description: `Always ${value}.` })
+
+function textPart(type: string, $id: string, description: string) {
+  return OpenObject({ type: literal(type), text: Text('The text.') }, { $id, description })
+}
+
+const InputText = textPart('input_text', 'InputText', 'Text of the user or the application.')
+const OutputText = textPart('output_text', 'EarlierText', 'Text of an earlier reply.')
+const PlainText = textPart('text', 'PlainText', 'Text.')
+
+const Refusal = OpenObject(
+  { type: literal('refusal'), refusal: Text('The refusal.') },
+  { $id: 'EarlierRefusal', description: 'A refusal of an earlier reply.' },
+)
+
+const InputImage = OpenObject(
+  {
+    type: literal('input_image'),
+    image_url: Type.Optional(NullableText('An https or data URL.')),
+    detail: Type.Optional(NullableText('auto, low or high.')),
+    file_id: Type.Optional(NullableText('Id of a file at the provider.')),
+  },
+  { $id: 'InputImage', description: 'An image.' },
+)
+
+const InputFile = OpenObject(
+  {
+    type: literal('input_file'),
+    file_data: Type.Optional(NullableText('The file as a data URL.')),
+    file_id: Type.Optional(NullableText('Id of a file at the provider.')),
+    filename: Type.Optional(NullableText('Name of the file.')),
+  },
+  { $id: 'InputFile', description: 'A file.' },
+)
+
+const InputPart = Variants('type', [InputText, OutputText, PlainText, Refusal, InputImage, InputFile], {
+  $id: 'InputPart',
+  description: 'A part of an item.',
+})
+
+const content = Type.Union([Type.String(), Type.Array(InputPart)], {
+  description: 'Text, or a list of parts.',
+})
+
+/** `type` is optional: an item without it is a message. */
+const Message = OpenObject(
+  {
+    type: Type.Optional(literal('message')),
+    role: StringEnum(['user', 'assistant', 'system', 'developer'], { description: 'The author.' }),
+    content,
+  },
+  { $id: 'InputMessage', description: 'A message.' },
+)
+
+const FunctionCall = OpenObject(
+  {
+    type: literal('function_call'),
+    call_id: Text('Id of the call, which its result refers to.'),
+    name: Text('Name of the function.'),
+    arguments: Text('The arguments as JSON text.'),
+    extra_content: Type.Optional(
+      Nullable(AnyObject('Provider data'), { description: 'Provider data of the call.' }),
+    ),
+  },
+  { $id: 'InputFunctionCall', description: 'A call of a function in an earlier reply.' },
+)
+
+const FunctionCallOutput = OpenObject(
+  {
+    type: literal('function_call_output'),
+    call_id: Text('Id of the call.'),
+    output: content,
+  },
+  { $id: 'InputFunctionCallOutput', description: 'The result of a call.' },
+)
+
+function reasoningText($id: string) {
+  return OpenObject(
+    { type: Type.Optional(Text('Kind of the text.')), text: Text('The text.') },
+    { $id, description: 'A text of reasoning.' },
+  )
+}
+
+const Reasoning = OpenObject(
+  {
+    type: literal('reasoning'),
+    summary: Type.Optional(
+      Type.Array(reasoningText('InputReasoningSummary'), { description: 'Summaries of the reasoning.' }),
+    ),
+    content: Type.Optional(
+      Nullable(Type.Array(reasoningText('InputReasoningText')), { description: 'The reasoning.' }),
+    ),
+  },
+  { $id: 'InputReasoning', description: 'Reasoning of an earlier reply.' },
+)
+
+const ItemReference = OpenObject(
+  { type: literal('item_reference'), id: Text('Id of the item.') },
+  { $id: 'ItemReference', description: 'An item of a stored response.' },
+)
+
+export const InputItemSchema = Variants(
+  'type',
+  [Message, FunctionCall, FunctionCallOutput, Reasoning, ItemReference],
+  { $id: 'InputItem', description: 'An item of the conversation.' },
+)

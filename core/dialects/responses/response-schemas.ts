@@ -1,0 +1,177 @@
+import { Nullable, StringEnum, Type } from '../../contract/index.ts'
+import { metadataFields } from '../chat/response-schemas.ts'
+import { AnyObject, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+
+// The response object of the Responses API, with its output items.
+
+const literal = (value: string) => Type.Literal(value, { description: `Always ${value}.` })
+
+export const OutputText = OpenObject(
+  {
+    type: literal('output_text'),
+    text: Text('The text.'),
+    annotations: Type.Array(AnyObject('An annotation.'), { description: 'Always empty.' }),
+    logprobs: Type.Optional(Type.Array(AnyObject('A log probability.'), { description: 'Always empty.' })),
+  },
+  { $id: 'OutputText', description: "Text of the model, in OpenAI's form." },
+)
+
+const InterfaceText = OpenObject(
+  { type: literal('text'), text: Text('The text.') },
+  { $id: 'InterfaceText', description: "Text of the model, in the gateway's own form." },
+)
+
+export const OutputRefusal = OpenObject(
+  { type: literal('refusal'), refusal: Text('The refusal.') },
+  { $id: 'OutputRefusal', description: 'A refusal of the model.' },
+)
+
+export const SummaryText = OpenObject(
+  { type: literal('summary_text'), text: Text('The text.') },
+  { $id: 'SummaryText', description: 'Reasoning that the provider discloses.' },
+)
+
+export const OutputPart = Variants('type', [OutputText, InterfaceText, OutputRefusal], {
+  $id: 'OutputPart',
+  description: 'A part of a message of the model.',
+})
+
+const id = Text('Id of the item.')
+
+const status = StringEnum(['in_progress', 'completed', 'incomplete'], { description: 'Status of the item.' })
+
+const OutputMessage = OpenObject(
+  {
+    id,
+    type: literal('message'),
+    status,
+    role: literal('assistant'),
+    content: Type.Array(OutputPart, { description: 'The parts of the message.' }),
+  },
+  { $id: 'OutputMessage', description: 'A message of the model.' },
+)
+
+const OutputFunctionCall = OpenObject(
+  {
+    id,
+    type: literal('function_call'),
+    status,
+    call_id: Text('Id of the call, which its result refers to.'),
+    name: Text('Name of the function.'),
+    arguments: Text('The arguments as JSON text.'),
+    extra_content: Type.Optional(AnyObject("Provider data to send back with the call's result.")),
+  },
+  { $id: 'OutputFunctionCall', description: 'A call of a function.' },
+)
+
+const OutputReasoning = OpenObject(
+  {
+    id,
+    type: literal('reasoning'),
+    status,
+    summary: Type.Array(SummaryText, { description: 'The reasoning that the provider discloses.' }),
+  },
+  { $id: 'OutputReasoning', description: 'Reasoning of the model.' },
+)
+
+export const OutputItem = Variants('type', [OutputMessage, OutputFunctionCall, OutputReasoning], {
+  $id: 'OutputItem',
+  description: 'An item of the output.',
+})
+
+const tokens = (description: string) => Type.Integer({ minimum: 0, description })
+
+const Usage = OpenObject(
+  {
+    input_tokens: tokens('Tokens of the input.'),
+    input_tokens_details: OpenObject(
+      {
+        cached_tokens: tokens('Tokens that were read from the cache.'),
+        cache_write_tokens: tokens('Tokens that were written to the cache.'),
+      },
+      { $id: 'InputTokensDetails', description: 'Details of the input.' },
+    ),
+    output_tokens: tokens('Tokens of the output.'),
+    output_tokens_details: OpenObject(
+      { reasoning_tokens: tokens('Tokens of reasoning.') },
+      { $id: 'OutputTokensDetails', description: 'Details of the output.' },
+    ),
+    total_tokens: tokens('All tokens.'),
+  },
+  { $id: 'ResponseUsage', description: 'Token usage.' },
+)
+
+const time = (description: string) =>
+  Type.Integer({ format: 'int64', description: `${description} Unix time in seconds.` })
+
+export const ResponseSchema = OpenObject(
+  {
+    id: Type.String({ pattern: '^resp_', description: 'Id of the response.' }),
+    object: literal('response'),
+    created_at: time('When the response was created.'),
+    status: StringEnum(['in_progress', 'completed', 'incomplete', 'failed', 'cancelled'], {
+      description: 'Status of the response.',
+    }),
+    model: Text('The model that answered.'),
+    output: Type.Array(OutputItem, { description: 'What the model produced.' }),
+    usage: Nullable(Usage, { description: 'Token usage; null until the response has ended.' }),
+    metadata: OpenObject(
+      {
+        provider: NullableText('The provider that answered; null if none did.'),
+        routing_mode: NullableText('The routing mode; null if the request failed before routing.'),
+        ...metadataFields,
+        rules_position: Type.Optional(metadataFields.rules_position),
+      },
+      {
+        $id: 'ResponseObjectMetadata',
+        description: "The caller's metadata, and how the request was decided.",
+      },
+    ),
+    error: Nullable(
+      OpenObject(
+        { code: Text('What went wrong.'), message: Text('What went wrong, as a sentence.') },
+        { $id: 'ResponseError', description: 'Why a response failed.' },
+      ),
+      { description: 'Why the response failed; null otherwise.' },
+    ),
+    incomplete_details: Nullable(
+      OpenObject(
+        { reason: Text('max_output_tokens or content_filter.') },
+        { $id: 'IncompleteDetails', description: 'Why a response is incomplete.' },
+      ),
+      { description: 'Why the response is incomplete; null otherwise.' },
+    ),
+    completed_at: Nullable(Type.Integer({ format: 'int64' }), {
+      description: 'When the model finished. Unix time in seconds; null until then.',
+    }),
+    instructions: NullableText('The instructions as they were sent to the model.'),
+    previous_response_id: NullableText('The response that this one continues.'),
+    max_output_tokens: Nullable(Type.Integer(), { description: 'Maximum length of the reply, in tokens.' }),
+    temperature: Type.Number({ description: 'Randomness.' }),
+    top_p: Type.Number({ description: 'Share of the probability mass that is sampled from.' }),
+    tools: Type.Array(AnyObject('A tool.'), { description: 'The tools of the request.' }),
+    tool_choice: Type.Union([Type.String(), AnyObject('A tool.')], {
+      description: 'auto, none, required, or the tool to call.',
+    }),
+    parallel_tool_calls: Type.Boolean({ description: 'Whether several calls in one reply are allowed.' }),
+    reasoning: OpenObject(
+      { effort: NullableText('Effort of reasoning.'), summary: NullableText('Form of the summary.') },
+      { $id: 'ResponseReasoning', description: 'Options of reasoning.' },
+    ),
+    text: OpenObject(
+      { format: AnyObject('Format of the text.') },
+      { $id: 'ResponseText', description: 'Options of the text.' },
+    ),
+    truncation: Text('Always disabled, or what the request says.'),
+    top_logprobs: Type.Integer({ description: 'Always 0.' }),
+    service_tier: NullableText('The service tier of the request.'),
+    background: Type.Boolean({ description: 'Always false.' }),
+    store: Type.Boolean({ description: 'Whether the response is stored.' }),
+    user: NullableText('The user of the request.'),
+    x_request_id: Text('Id of the request.'),
+    latency_ms: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Time to the reply, in milliseconds.' }),
+    ),
+  },
+  { $id: 'Response', description: 'A response of the Responses API.' },
+)

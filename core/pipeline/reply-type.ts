@@ -1,0 +1,17 @@
+import { type MaybePromise, type Reply, ReplyEvent } from '../contract/index.ts'
+
+/** Returns the reply as a whole one or as a stream. */
+export function toReplyType(reply: Reply, type: Reply['type']): MaybePromise<Reply> {
+  if (reply.type === type) return reply
+  return reply.type === 'whole' ? { type: 'stream', batches: yieldOnce(reply.event) } : collect(reply.batches)
+}
+
+async function* yieldOnce(event: ReplyEvent): AsyncIterable<readonly ReplyEvent[]> {
+  yield [event]
+}
+
+async function collect(batches: AsyncIterable<readonly ReplyEvent[]>): Promise<Reply> {
+  const events: ReplyEvent[] = []
+  for await (const batch of batches) events.push(...batch)
+  return { type: 'whole', event: new ReplyEvent(events.flatMap(({ parts }) => parts)) }
+}
