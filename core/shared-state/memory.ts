@@ -14,9 +14,11 @@ export function createMemorySharedState(): SharedState {
   const records = createRecordCache()
   return {
     counters(namespace) {
-      const found = counters.get(namespace) ?? createMemoryCounters()
-      counters.set(namespace, found)
-      return found
+      const known = counters.get(namespace)
+      if (known !== undefined) return known
+      const created = createMemoryCounters()
+      counters.set(namespace, created)
+      return created
     },
     store: (namespace) => createMemoryStore(records, `${namespace}:`),
     close: async () => undefined,
