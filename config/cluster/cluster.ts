@@ -3,7 +3,8 @@ import type { Position } from '../../core/contract/index.ts'
 import { ChannelClosedError } from '../../core/process/rpc.ts'
 import type { WorkerProcess } from '../../core/process/worker-process.ts'
 import { WorkerSlot } from '../../core/process/worker-slot.ts'
-import { createMemoryCounter, WINDOW_SECONDS } from '../../plugins/rate-limit/counter.ts'
+import { createMemorySharedState } from '../../core/shared-state/memory.ts'
+import { serveSharedState } from '../../core/shared-state/over-rpc.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { createClusterMetrics } from './aggregate-metrics.ts'
@@ -29,7 +30,7 @@ export class Cluster {
   readonly #slots = new Map<number, WorkerSlot<ServingAddresses>>()
   readonly #stopping = new AbortController()
   readonly #metrics = createClusterMetrics(() => [...this.#workers])
-  readonly #requestCounter = createMemoryCounter(WINDOW_SECONDS)
+  readonly #sharedState = createMemorySharedState()
   readonly #resources: SharedResources
   #settings: Settings | undefined
   #hasStarted = false
@@ -158,12 +159,12 @@ export class Cluster {
   /** The calls that a worker can make. */
   #createHandlers(worker: ClusterWorker): PrimaryHandlers {
     return {
+      ...serveSharedState(this.#sharedState),
       register: () => ({ position: this.#lastPosition }),
       listen: () => {
         this.#resources.ports.release()
         return {}
       },
-      count: ({ userId }) => this.#requestCounter.count(userId),
       broadcastPosition: async ({ position }) => {
         this.#lastPosition = Math.max(this.#lastPosition, position)
         await Promise.all(this.#registeredPeers(worker).map((peer) => catchUp(peer, position)))

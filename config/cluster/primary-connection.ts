@@ -1,5 +1,6 @@
 import { coalesceMax } from '../../core/process/coalesce-max.ts'
 import { createRpcPeer, type RpcTransport } from '../../core/process/rpc.ts'
+import { createRemoteSharedState } from '../../core/shared-state/over-rpc.ts'
 import type { SharedRecords } from '../../plugins/trace/request-record.ts'
 import type { ClusterPeer, WorkerHandlers } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
@@ -50,10 +51,7 @@ export function connectToPrimary(
   return {
     sandboxUrl,
     takesSnapshots: number === 1,
-    counter: {
-      count: (userId) => request('count', { userId }, RPC_TIMEOUTS_MS.count),
-      close: async () => undefined,
-    },
+    sharedState: createRemoteSharedState(request, RPC_TIMEOUTS_MS.sharedState),
     records: {
       find: async (requestId) => (await request('findRecord', { requestId }, RPC_TIMEOUTS_MS.record)).record,
       offer(find) {

@@ -1,15 +1,15 @@
 import type { Position } from '../../core/contract/index.ts'
-import type { RequestCount } from '../../plugins/rate-limit/counter.ts'
+import type { SharedStateMethods } from '../../core/shared-state/over-rpc.ts'
 import type { RequestSummary } from '../../plugins/trace/request-record.ts'
 import type { MetricValues } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 
-// The RPC methods of the primary and of its workers. No message carries a key, a password or the text of a
-// request: every process reads the settings itself. See docs/decisions/cluster.md, "Settings are never sent
-// between processes".
+// The RPC methods of the primary and of its workers. No message carries a key or a password: every process
+// reads the settings itself. See docs/decisions/cluster.md, "Settings are never sent between processes". The
+// text of a request is sent only in records that a plugin stores.
 
 /** Methods of the primary, called by workers. */
-export type PrimaryMethods = {
+export type PrimaryMethods = SharedStateMethods & {
   /**
    * The worker follows the event log. It may serve once it has applied all events up to the returned
    * position.
@@ -21,8 +21,6 @@ export type PrimaryMethods = {
   ready: { params: ServingAddresses; result: Empty }
   /** The worker cannot start, for a reason that the operator can fix. */
   startFailed: { params: { readonly reason: string }; result: Empty }
-  /** Counts a request of a user, across all workers. */
-  count: { params: { readonly userId: number }; result: RequestCount }
   /** Resolves when every other worker has applied all events up to the position. */
   broadcastPosition: { params: { readonly position: Position }; result: Empty }
   /** Finds the record of a request that another worker served. */
@@ -56,7 +54,7 @@ interface RecordLookup {
 
 /** Timeouts of RPC calls in milliseconds. */
 export const RPC_TIMEOUTS_MS = {
-  count: 1000,
+  sharedState: 1000,
   record: 1000,
   metrics: 2000,
   page: 5000,

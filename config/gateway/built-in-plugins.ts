@@ -1,5 +1,7 @@
 import type { OperatorRegistry, Plugin } from '../../core/contract/index.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { createMemorySharedState } from '../../core/shared-state/memory.ts'
+import type { SharedState } from '../../core/shared-state/shared-state.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
@@ -39,6 +41,7 @@ export function createBuiltInPlugins(
   providers: Providers,
   operators: OperatorRegistry,
   authFailures: AuthFailureLimiter,
+  sharedState: Pick<SharedState, 'counters'>,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
   const { log, subscription, accounts, rules, ids, writer } = state
@@ -52,7 +55,7 @@ export function createBuiltInPlugins(
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
   const routingCatalog: RoutingCatalog = {
-    catalog: createCatalog(settings.models, (provider) => providers.byId.has(provider)),
+    catalog: providers.catalog,
     weights: settings.modes,
     latencyOf: latency.estimateMs,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
@@ -65,10 +68,7 @@ export function createBuiltInPlugins(
       commands: state.accountCommands,
       authFailures,
     }),
-    createRateLimit(settings.rate_limits, {
-      redisUrl: settings.redis_url ?? undefined,
-      sharedCounter: cluster?.counter,
-    }),
+    createRateLimit(settings.rate_limits, sharedState.counters('requests')),
     createPlan(),
     createTrace(cluster?.records),
     createFirewall({
@@ -128,9 +128,20 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
   const providers = {
     byId: new Map(),
     known: new Set<string>(),
+    catalog: createCatalog([]),
+    costOf: () => undefined,
     sandboxUrl: undefined,
     close: async () => undefined,
   }
   const [state, authFailures] = [{} as State, {} as AuthFailureLimiter]
-  return createBuiltInPlugins(settings, state, providers, createOperatorRegistry(), authFailures, undefined)
+  const sharedState = createMemorySharedState()
+  return createBuiltInPlugins(
+    settings,
+    state,
+    providers,
+    createOperatorRegistry(),
+    authFailures,
+    sharedState,
+    undefined,
+  )
 }

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { Position } from '../../core/contract/index.ts'
+import type { SharedState } from '../../core/shared-state/shared-state.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
-import type { RequestCounter } from '../../plugins/rate-limit/counter.ts'
 import type { SharedRecords } from '../../plugins/trace/request-record.ts'
 
 /** The cluster as one of its workers sees it. All calls go through the primary. */
@@ -10,8 +10,8 @@ export interface ClusterPeer {
   readonly sandboxUrl: string | undefined
   /** Exactly one worker of the cluster takes snapshots. */
   readonly takesSnapshots: boolean
-  /** Counts in the primary: see docs/decisions/cluster.md, "Workers count requests in the primary". */
-  readonly counter: RequestCounter
+  /** Kept by the primary: see docs/decisions/cluster.md, "Workers count requests in the primary". */
+  readonly sharedState: SharedState
   /**
    * Finds requests that other workers served: see docs/decisions/cluster.md, "Looking up a request asks the
    * other workers".

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
 import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
 import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
+import { createClientAddressResolver } from '../../core/http/client-address.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
 import { listen } from '../../core/http/server/listen.ts'
@@ -10,11 +11,12 @@ import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
 import { createCallerSnapshots } from '../../projections/history.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
-import { openAuthFailureLimiter } from './auth-failure-limiter.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
+import { openSharedState } from './shared-state.ts'
 import { openLongRunningState, type State } from './state.ts'
 
 /** The addresses and plugins of a gateway that serves. */
@@ -84,10 +86,25 @@ export async function startGateway(
     const { openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } = await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
+    const sharedState = await openSharedState(settings, peer, logger)
+    opened.push(sharedState)
     const operators = createOperatorRegistry()
-    const authFailures = openAuthFailureLimiter(settings, metrics, logger)
-    opened.push(authFailures)
-    const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, peer)
+    const authFailures = createAuthFailureLimiter({
+      limit: settings.limits.auth_failures_per_minute,
+      counters: sharedState.counters('auth-failures'),
+      resolveAddress: createClientAddressResolver(settings.trusted_proxies),
+      recordOutcome: createAuthFailureMetric(metrics),
+      logger,
+    })
+    const plugins = createBuiltInPlugins(
+      settings,
+      state,
+      providers,
+      operators,
+      authFailures,
+      sharedState,
+      peer,
+    )
     const authenticateOperator = settings.admin_key
       ? requireAdminKey(settings.admin_key, authFailures)
       : undefined
@@ -97,6 +114,8 @@ export async function startGateway(
       logger,
       operators,
       metrics,
+      sharedState,
+      costOf: providers.costOf,
       hasOperators: authenticateOperator !== undefined,
       openEvents: (plugins: readonly Plugin[]) =>
         openPluginEventStores(plugins, { log, subscription, writer, logger, retry }),

@@ -1,4 +1,7 @@
+import type { Host } from '../../core/contract/index.ts'
+import { costOf } from '../../core/util/cost.ts'
 import { ADAPTERS, type AdapterName } from '../../providers/adapters.ts'
+import { type Catalog, createCatalog } from '../../providers/shared/catalog.ts'
 import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 
@@ -14,12 +17,15 @@ const SANDBOX_PATHS: Readonly<Record<AdapterName, string>> = {
   deepseek: '/deepseek',
 }
 
-/** The clients of all configured providers. */
+/** The clients of all configured providers, and their models. */
 export interface Providers {
   /** Providers that have a key, or all of them when the sandbox replaces them. */
   readonly byId: ReadonlyMap<string, Provider>
   /** Ids that may appear in rules and model prefixes, including providers without a key. */
   readonly known: ReadonlySet<string>
+  readonly catalog: Catalog
+  /** See `Host`. */
+  readonly costOf: Host['costOf']
   /** Address of the sandbox; undefined when a provider key is configured. */
   readonly sandboxUrl: string | undefined
   close(): Promise<void>
@@ -40,8 +46,14 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     const client = createProviderClient({ id, adapter: ADAPTERS[format], baseUrl, apiKey, timeouts })
     byId.set(id, { client, capabilities })
   }
+  const catalog = createCatalog(settings.models, (provider) => byId.has(provider))
   return {
     byId,
+    catalog,
+    costOf(usage, { entry, model: name, provider }) {
+      const model = entry ?? catalog.find(name, provider)
+      return model && costOf(model, usage)
+    },
     known: new Set([...WELL_KNOWN_IDS, ...Object.keys(providers)]),
     sandboxUrl: sandbox?.url,
     async close() {

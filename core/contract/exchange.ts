@@ -41,12 +41,20 @@ export interface Exchange {
   readonly trace: RuleTraceEntry[]
 }
 
+/** Response headers of the gateway itself. A header that a plugin sets by the same name wins. */
+export interface DefaultHeaders {
+  /** Sets a header. The name is lower case and set at most once per response. */
+  setDefaultHeader(name: string, value: string): void
+}
+
 /** The exchange in the phase `reply`: decided, and about to be answered by a provider or a plugin. */
 export interface ReplyingExchange extends Exchange {
   /** The target that replied. Set by `dispatch`; plugins that reply themselves may set it. */
   target?: Target
   /** The provider calls so far. */
   readonly attempts: Attempt[]
+  /** For headers of the response. */
+  readonly res: DefaultHeaders
 }
 
 /** The exchange from the phase `inspect` on: the reply has started. */
@@ -87,7 +95,8 @@ export interface Warning {
 
 /** An entry of `metadata.rule_trace`: the outcome of one action of one rule. */
 export interface RuleTraceEntry {
-  readonly kind: 'routing' | 'firewall'
+  /** Kind of the rule. A plugin's own kinds must come from a small set: they are values of a metric label. */
+  readonly kind: 'routing' | 'firewall' | (string & {})
   readonly rule_id: number
   readonly name: string
   readonly action: string

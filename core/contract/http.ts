@@ -3,7 +3,14 @@ import type { DefaultState, Next, ParameterizedContext } from 'koa'
 import type { ChatRequest } from './chat.ts'
 import { type ErrorCode, GatewayError } from './errors.ts'
 import type { Author } from './event-log.ts'
-import type { Account, ClientConnection, EndedExchange, Plan, RepliedExchange } from './exchange.ts'
+import type {
+  Account,
+  ClientConnection,
+  DefaultHeaders,
+  EndedExchange,
+  Plan,
+  RepliedExchange,
+} from './exchange.ts'
 import {
   type JsonObject,
   type Static,
@@ -13,12 +20,6 @@ import {
   type TSchema,
   Type,
 } from './json.ts'
-
-/** Response headers of the gateway itself. A header that a plugin sets by the same name wins. */
-export interface DefaultHeaders {
-  /** Sets a header. The name is lower case and set at most once per response. */
-  setDefaultHeader(name: string, value: string): void
-}
 
 /** Fields that the gateway adds to Koa's context. */
 export interface GatewayFields {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import type { ChatRequest, Reply, ReplyTransform } from './chat.ts'
+import type { ChatRequest, Reply, ReplyTransform, Usage } from './chat.ts'
 import type { ErrorDefinition } from './errors.ts'
 import type { Appended, Author, EventLog, NewEvent, Position, Upcasts } from './event-log.ts'
 import type {
@@ -19,14 +19,23 @@ import type {
   GatewayMiddleware,
   RequestObserver,
 } from './http.ts'
-import type { JsonObject, MaybePromise } from './json.ts'
+import type { JsonObject, MaybePromise, Static, TObject, TSchema } from './json.ts'
+import type { Target } from './provider.ts'
 import type { Mode } from './rules.ts'
+import type { Counters, RecordStore } from './shared-state.ts'
 
 /** Version of the plugin API (`Plugin`, `PluginParts`, `Host`). Incremented by breaking changes. */
 export const CONTRACT_VERSION = 2
 
-/** The default export of a plugin module. Plugins run in the order in which the settings list them. */
-export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
+/**
+ * The default export of a plugin module. Plugins run in the order in which the settings list them. `Options`
+ * is the schema of the options; `definePlugin` infers it.
+ */
+export interface Plugin<
+  Options extends JsonObject = JsonObject,
+  State = unknown,
+  Event extends NewEvent = NewEvent,
+> {
   /** Unique among the listed plugins. */
   readonly name: string
   /** The `CONTRACT_VERSION` that the plugin was written for: 2. Default 1, which is no longer supported. */
@@ -36,11 +45,24 @@ export interface Plugin<State = unknown, Event extends NewEvent = NewEvent> {
   /** Plugins that must be listed after this one, if they are listed. */
   readonly before?: readonly string[]
   /** JSON schema of the options, whose defaults apply; if undefined, the plugin takes no options. */
-  readonly options?: JsonObject
+  readonly options?: Options
   /** The plugin's own event types, and the state built from them. */
   readonly events?: EventDeclaration<State, Event>
   /** Called once at startup, in every worker process. If it throws, startup fails and names the plugin. */
-  setup(options: JsonObject, host: Host<State, Event>): PluginParts | Promise<PluginParts>
+  setup(options: StaticOptions<Options>, host: Host<State, Event>): PluginParts | Promise<PluginParts>
+}
+
+/** The type of valid options, if the schema was built with `Type`. */
+type StaticOptions<Options> = Options extends TSchema ? Static<Options> : JsonObject
+
+/** Returns the plugin. Types the options of `setup` by the schema, and its events by `evolve`. */
+export function definePlugin<
+  Options extends TSchema = TObject<Record<never, TSchema>>,
+  State = unknown,
+  Event extends NewEvent = NewEvent,
+>(plugin: Plugin<Options, State, Event>): Plugin {
+  // The cast is safe: the gateway calls `setup` with options that match the schema only.
+  return plugin as unknown as Plugin
 }
 
 /**
@@ -106,6 +128,15 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
   decide(exchange: Exchange): Promise<void>
   /** Returns all served endpoints and error codes. Complete when all plugins are set up. */
   api(): ApiDescription
+  /** The plugin's own counters, shared by all processes. */
+  readonly counters: Counters
+  /** The plugin's own expiring records, shared by all processes. */
+  readonly store: RecordStore
+  /**
+   * Returns the cost of a reply in US dollars by the prices of the model catalogue; undefined if the
+   * catalogue does not have the model.
+   */
+  costOf(usage: Usage, target: Target): number | undefined
   readonly logger: Logger
   /** Registry of the metrics at `/metrics`. Label values must come from bounded sets. */
   readonly metrics: Registry

@@ -72,7 +72,7 @@ export const WarningSchema = Type.Object(
 
 export const RuleTraceEntrySchema = Type.Object(
   {
-    kind: StringEnum(['routing', 'firewall'], { description: 'Kind of the rule.' }),
+    kind: Type.String({ description: 'Kind of the rule: routing, firewall, or a kind of a plugin.' }),
     rule_id: Type.Integer({ format: 'int64', description: 'Id of the rule; negative for a draft.' }),
     name: Type.String({ description: 'Name of the rule.' }),
     action: Type.String({ description: 'The action, such as set_model or block.' }),

@@ -1,6 +1,7 @@
 import compose from 'koa-compose'
 import {
   type Account,
+  type Admission,
   type Dialect,
   type EndedExchange,
   type EndpointDescription,
@@ -101,7 +102,7 @@ export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 
 export function createExchange(
   parser: RequestParser,
   body: JsonObject,
-  ctx: RequestContext,
+  ctx: RequestContext & Pick<Admission, 'res'>,
   { account, rules }: CallerSnapshot,
 ): MaybePromise<EndedExchange> {
   return chain(parser.parseRequest(body, ctx), (request) => ({
@@ -119,6 +120,7 @@ export function createExchange(
     warnings: [],
     trace: [],
     attempts: [],
+    res: ctx.res,
   }))
 }
 

@@ -1,4 +1,6 @@
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
+import { createPluginServices } from '../shared-state/plugin-services.ts'
+import type { SharedState } from '../shared-state/shared-state.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileOptionsValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { checkPluginOrder } from './check-order.ts'
@@ -20,7 +22,8 @@ interface Pipeline {
  * Services that all plugins share, and a function that opens the event stores of the plugins that declare
  * events.
  */
-type HostServices = Omit<Host, 'decide' | 'api' | 'events' | 'operators'> & {
+type HostServices = Omit<Host, 'decide' | 'api' | 'events' | 'operators' | 'counters' | 'store'> & {
+  readonly sharedState: SharedState
   readonly operators: MutableOperatorRegistry
   /** Whether endpoints for operators are served. */
   readonly hasOperators: boolean
@@ -35,7 +38,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  { openEvents, hasOperators, ...services }: HostServices,
+  { openEvents, hasOperators, sharedState, ...services }: HostServices,
 ): Promise<Pipeline> {
   const list: ListedPlugin[] = []
   for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
@@ -52,7 +55,7 @@ export async function setUpPlugins(
       for (const { parts } of steps) await parts.decide?.(exchange)
     },
     api: () => describeApi(steps, hasOperators),
-  } satisfies Omit<Host, 'events'>
+  } satisfies Omit<Host, 'events' | 'counters' | 'store'>
   const close = async () => {
     for (const { parts } of steps.toReversed()) await parts.close?.()
   }
@@ -61,7 +64,12 @@ export async function setUpPlugins(
       const { plugin, isBuiltIn, title } = loaded
       const ownEvents = events.get(plugin.name) ?? createMissingEvents(plugin.name)
       const metrics = isBuiltIn ? services.metrics : metricOwners.viewFor(title)
-      const parts = await setUp(loaded, { ...host, metrics, events: ownEvents })
+      const parts = await setUp(loaded, {
+        ...host,
+        ...createPluginServices(sharedState, plugin.name),
+        metrics,
+        events: ownEvents,
+      })
       metricOwners.claim(title)
       steps.push({ plugin, parts, isBuiltIn, title })
       services.operators.add(title, parts)

@@ -55,7 +55,15 @@ export function createSimulationEndpoint(services: AuditServices, host: Host) {
     errors: ['missing_parameter', 'unsupported_parameter', 'invalid_rule', 'not_found', 'validation_error'],
     async handle({ account, body: simulation, requestId, client, headers }) {
       const caller = await snapshotSimulatedCaller(simulation, account, services)
-      const context = { account, requestId, client, headers, state: {}, startedAt: performance.now() }
+      const context = {
+        account,
+        requestId,
+        client,
+        headers,
+        state: {},
+        startedAt: performance.now(),
+        res: NO_RESPONSE,
+      }
       const parser = parsers[simulation.endpoint]
       const exchange = await createExchange(parser, simulation.request, context, caller)
       const error = await decideExchange(exchange, host)
@@ -63,6 +71,9 @@ export function createSimulationEndpoint(services: AuditServices, host: Host) {
     },
   })
 }
+
+/** A simulated request has no response of its own. */
+const NO_RESPONSE = { setDefaultHeader: () => undefined }
 
 /**
  * Resolves with the error that would refuse the request, undefined if it would be allowed. See

@@ -4,7 +4,8 @@ import type { Logger } from 'pino'
 import { Counter, type Registry } from 'prom-client'
 import { GatewayError } from '../../core/contract/index.ts'
 import { addressGroup, type ClientAddressResolver } from '../../core/http/client-address.ts'
-import type { RequestCounter } from '../rate-limit/counter.ts'
+import { createMemoryCounters } from '../../core/shared-state/memory.ts'
+import type { SharedCounters } from '../../core/shared-state/shared-state.ts'
 import { retryAdvice, toRetryAfterSeconds } from '../rate-limit/plugin.ts'
 
 /** Kinds of keys are counted separately, so that invalid API keys do not lock out operators. */
@@ -22,22 +23,35 @@ export interface AuthFailureLimiter {
    * docs/decisions/limits.md, "A valid key never waits for the failure counter".
    */
   limitErrorFor(kind: KeyKind, request: IncomingMessage): GatewayError | undefined
-  close(): Promise<void>
 }
 
 interface AuthFailureLimiterOptions {
   /** Failures per minute and address; null means no limit. */
   readonly limit: number | null
-  readonly counter: AuthFailureCounter
+  readonly counters: SharedCounters
   readonly resolveAddress: ClientAddressResolver
   readonly recordOutcome: (kind: KeyKind, outcome: AuthFailureOutcome) => void
   readonly logger: Logger
 }
 
+/** Limits memory to a few megabytes. When exceeded, the least recently used addresses are dropped. */
+const MAX_LIMITED_ADDRESSES = 20_000
+
+const WINDOW_SECONDS = 60
+
 export function createAuthFailureLimiter(options: AuthFailureLimiterOptions): AuthFailureLimiter {
-  const { limit, counter, resolveAddress, recordOutcome, logger } = options
+  const { limit, counters, resolveAddress, recordOutcome, logger } = options
   // When the window of each address at its limit ends, so that requests with a valid key need no counter.
-  const limitedUntil = new LRUCache<string, number>({ max: MAX_ADDRESSES })
+  const limitedUntil = new LRUCache<string, number>({ max: MAX_LIMITED_ADDRESSES })
+  // Counts while the shared counters are unavailable.
+  const localCounters = createMemoryCounters()
+  const count = async (id: string) => {
+    try {
+      return await counters.add(id, 1, WINDOW_SECONDS)
+    } catch {
+      return localCounters.add(id, 1, WINDOW_SECONDS)
+    }
+  }
   const identify = (kind: KeyKind, request: IncomingMessage) => {
     const address = addressGroup(resolveAddress(request))
     return { address, id: `${kind}:${address}` }
@@ -50,18 +64,17 @@ export function createAuthFailureLimiter(options: AuthFailureLimiterOptions): Au
         return error
       }
       const { address, id } = identify(kind, request)
-      const { used, resetMs } = await counter.count(id)
-      if (used >= limit) limitedUntil.set(id, performance.now() + resetMs)
-      if (used === limit + 1) logger.warn({ address, kind }, 'authentication failure limit exceeded')
-      recordOutcome(kind, used > limit ? 'limited' : 'refused')
-      return used > limit ? tooManyFailures(resetMs) : error
+      const { total, resetMs } = await count(id)
+      if (total >= limit) limitedUntil.set(id, performance.now() + resetMs)
+      if (total === limit + 1) logger.warn({ address, kind }, 'authentication failure limit exceeded')
+      recordOutcome(kind, total > limit ? 'limited' : 'refused')
+      return total > limit ? tooManyFailures(resetMs) : error
     },
     limitErrorFor(kind, request) {
       if (limitedUntil.size === 0) return undefined
       const remainingMs = (limitedUntil.get(identify(kind, request).id) ?? 0) - performance.now()
       return remainingMs > 0 ? tooManyFailures(remainingMs) : undefined
     },
-    close: counter.close,
   }
 }
 
@@ -86,56 +99,4 @@ export function createAuthFailureMetric(
   })
   for (const kind of KINDS) for (const outcome of OUTCOMES) counter.inc({ kind, outcome }, 0)
   return (kind, outcome) => counter.inc({ kind, outcome })
-}
-
-/** Counts failures by address. Never rejects. */
-type AuthFailureCounter = RequestCounter<string>
-
-const WINDOW_SECONDS = 60
-
-/** Uses the shared counter if there is one, and counts in this process while that is unavailable. */
-export function createAuthFailureCounter(
-  shared: Promise<RequestCounter<string>> | undefined,
-): AuthFailureCounter {
-  const local = createMemoryAuthFailureCounter(WINDOW_SECONDS)
-  if (shared === undefined) return local
-  return {
-    async count(id) {
-      try {
-        return await (await shared).count(id)
-      } catch {
-        return local.count(id)
-      }
-    },
-    close: async () => (await shared).close(),
-  }
-}
-
-/** Opens a counter that is shared by all processes that use the same Redis. */
-export async function openRedisAuthFailureCounter(
-  url: string,
-  timeoutMs: number,
-  logger: Logger,
-): Promise<RequestCounter<string>> {
-  // The rate limit already logs when Redis is unavailable.
-  const silentLogger = logger.child({}, { level: 'silent' })
-  const options = { url, timeoutMs, windowSeconds: WINDOW_SECONDS, prefix: 'signalbox:auth-failures' }
-  const { openRedisCounter } = await import('../rate-limit/redis-counter.ts')
-  return openRedisCounter(options, silentLogger)
-}
-
-/** Limits memory to a few megabytes. When exceeded, the least recently used addresses are dropped. */
-export const MAX_ADDRESSES = 20_000
-
-/** Counts in this process. The window of an address starts with its first failure. */
-export function createMemoryAuthFailureCounter(windowSeconds: number): RequestCounter<string> {
-  const failures = new LRUCache<string, { used: number }>({ max: MAX_ADDRESSES, ttl: windowSeconds * 1000 })
-  return {
-    async count(id) {
-      const entry = failures.get(id) ?? { used: 0 }
-      if (entry.used++ === 0) failures.set(id, entry)
-      return { used: entry.used, resetMs: failures.getRemainingTTL(id) }
-    },
-    close: async () => undefined,
-  }
 }

@@ -1,8 +1,8 @@
-import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import {
   type Account,
   type Admission,
+  type CounterValue,
   GatewayError,
   PLANS,
   type Plan,
@@ -10,58 +10,41 @@ import {
   type RequestLimit,
   requireAccount,
 } from '../../core/contract/index.ts'
+import type { SharedCounters } from '../../core/shared-state/shared-state.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createCounter } from '../../core/util/metrics.ts'
-import { createMemoryCounter, type RequestCount, type RequestCounter, WINDOW_SECONDS } from './counter.ts'
 
 interface RateLimitSettings {
   /** By plan; null means no limit. */
   readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
   /** By plan: whether requests are allowed or refused while Redis is unavailable. */
   readonly on_redis_failure: Readonly<Record<Plan, 'allow' | 'refuse'>>
-  /** How long a request waits for Redis, in milliseconds. */
-  readonly redis_timeout_ms: number
 }
 
-/** Requests are counted in Redis, otherwise in the counter of the cluster, otherwise in this process. */
-interface CounterChoice {
-  readonly redisUrl: string | undefined
-  readonly sharedCounter: RequestCounter | undefined
-}
+/** Limits are per minute. See docs/decisions/limits.md, "A minute is counted from a user's first request". */
+const WINDOW_SECONDS = 60
 
 /** Limits the requests per minute of each user on all authenticated endpoints (docs/api.md, "Limits"). */
-export function createRateLimit(settings: RateLimitSettings, choice: CounterChoice): Plugin {
+export function createRateLimit(settings: RateLimitSettings, counters: SharedCounters): Plugin {
   return {
     name: 'rate-limit',
     after: ['auth'],
-    async setup(_, { logger, metrics }) {
-      const counter = await openCounter(settings, choice, logger)
+    setup(_, { metrics }) {
       const recordOutcome = createOutcomeMetric(metrics)
       return {
         admit(request) {
           const account = requireAccount(request)
           return chain(
-            countRequest(request, account, counter, settings),
+            countRequest(request, account, counters, settings),
             ({ outcome, error }): MaybePromise<void> => {
               recordOutcome(account.plan, outcome)
               if (error !== undefined) throw error
             },
           )
         },
-        close: counter.close,
       }
     },
   }
-}
-
-async function openCounter(
-  { redis_timeout_ms }: RateLimitSettings,
-  { redisUrl: url, sharedCounter }: CounterChoice,
-  logger: Logger,
-): Promise<RequestCounter> {
-  if (url === undefined) return sharedCounter ?? createMemoryCounter(WINDOW_SECONDS)
-  const { openRedisCounter } = await import('./redis-counter.ts')
-  return openRedisCounter({ url, timeoutMs: redis_timeout_ms, windowSeconds: WINDOW_SECONDS }, logger)
 }
 
 interface RateLimitDecision {
@@ -78,21 +61,21 @@ const ALLOWED_UNCOUNTED: RateLimitDecision = { outcome: 'allowed_uncounted' }
 function countRequest(
   request: Admission,
   account: Account,
-  counter: RequestCounter,
+  counters: SharedCounters,
   settings: RateLimitSettings,
 ): MaybePromise<RateLimitDecision> {
   const limit = limitOf(account, settings)
   if (limit === null) return UNLIMITED
-  const decide = (count: RequestCount): RateLimitDecision => {
+  const decide = (count: CounterValue): RateLimitDecision => {
     setLimitHeaders(request, limit, count)
-    return count.used > limit ? { outcome: 'refused', error: limitExceeded(limit, count) } : ALLOWED
+    return count.total > limit ? { outcome: 'refused', error: limitExceeded(limit, count) } : ALLOWED
   }
-  // Not logged here: the counter logs once, not per request, when its store becomes unavailable.
+  // Not logged here: the shared state logs once, not per request, when it becomes unavailable.
   const decideUncounted = (): RateLimitDecision =>
     settings.on_redis_failure[account.plan] === 'allow'
       ? ALLOWED_UNCOUNTED
       : { outcome: 'refused_uncounted', error: counterUnavailable() }
-  const count = counter.count(account.userId)
+  const count = counters.add(String(account.userId), 1, WINDOW_SECONDS)
   return count instanceof Promise ? count.then(decide, decideUncounted) : decide(count)
 }
 
@@ -105,13 +88,13 @@ function limitOf({ plan, requestsPerMinute }: Account, settings: RateLimitSettin
 }
 
 /** Sets the rate limit headers with OpenAI's names and formats (docs/api.md, "Limits"). */
-function setLimitHeaders({ res }: Admission, limit: number, { used, resetMs }: RequestCount): void {
+function setLimitHeaders({ res }: Admission, limit: number, { total, resetMs }: CounterValue): void {
   res.setDefaultHeader('x-ratelimit-limit-requests', String(limit))
-  res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - used, 0)))
+  res.setDefaultHeader('x-ratelimit-remaining-requests', String(Math.max(limit - total, 0)))
   res.setDefaultHeader('x-ratelimit-reset-requests', formatDuration(toRetryAfterSeconds(resetMs)))
 }
 
-function limitExceeded(limit: number, { resetMs }: RequestCount): GatewayError {
+function limitExceeded(limit: number, { resetMs }: CounterValue): GatewayError {
   const retryAfter = toRetryAfterSeconds(resetMs)
   const message = `Rate limit of ${limit} requests per minute exceeded. ${retryAdvice(retryAfter)}`
   return new GatewayError('rate_limit_exceeded', message, { retryAfter })

@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
@@ -11,7 +9,7 @@ import { runSignalbox } from '../support/gateway-process.ts'
 import { readScrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
-import { BUILT_IN, listPlugins } from '../support/plugins.ts'
+import { BUILT_IN, installExamples, listPlugins } from '../support/plugins.ts'
 import { ROOT } from '../support/root.ts'
 import { skip } from '../support/skip.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -24,16 +22,8 @@ let installedExample: Promise<string> | undefined
 
 /** The folder of a project in which npm has installed the example package. */
 function installExample(): Promise<string> {
-  installedExample ??= runNpmInstall()
+  installedExample ??= installExamples(['signalbox-feedback'])
   return installedExample
-}
-
-async function runNpmInstall(): Promise<string> {
-  const folder = await makeFolder()
-  await writeFile(path.join(folder, 'package.json'), '{"name":"a-gateway","version":"1.0.0","private":true}')
-  const flags = ['--offline', '--no-audit', '--no-fund']
-  await promisify(execFile)('npm', ['install', ...flags, PACKAGE], { cwd: folder })
-  return folder
 }
 
 const rate = (gateway: RunningGateway, good: unknown) => gateway.call('POST', '/v1/rating', { good })

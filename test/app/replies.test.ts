@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
+import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
 import { MODELS, PROVIDERS } from '../support/providers.ts'
@@ -58,35 +59,6 @@ export default {
     },
   }),
 }`
-
-/** Each dialect: how to ask, and how to read the text of a response. */
-const DIALECTS = {
-  'chat completions': {
-    url: (gateway: RunningGateway) => `${gateway.url}/v1/chat/completions`,
-    body: (model: string, text: string) => chatBody(text, { model }),
-    textOf: (body: Body) => body.choices[0]?.message.content ?? '',
-    deltaOf: (record: Body) => record.choices?.[0]?.delta?.content ?? '',
-    streams: true,
-  },
-  responses: {
-    url: (gateway: RunningGateway) => `${gateway.url}/v1/responses`,
-    body: (model: string, input: string) => ({ model, input }),
-    textOf: ({ output }: Body) =>
-      output.flatMap(({ content = [] }) => content.map(({ text }) => text)).join(''),
-    deltaOf: (record: Body) => (record.type === 'response.output_text.delta' ? record.delta : ''),
-    streams: true,
-  },
-  route: {
-    url: (gateway: RunningGateway) => `${gateway.routeUrl}/route`,
-    body: (_: string, prompt: string) => ({ prompt }),
-    textOf: (body: Body) => body.choices[0]?.message.content ?? '',
-    deltaOf: () => '',
-    streams: false,
-  },
-} as const
-
-// biome-ignore lint/suspicious/noExplicitAny: a body of any dialect
-type Body = any
 
 describe('replies', () => {
   let gateway: RunningGateway
@@ -197,11 +169,3 @@ describe('replies', () => {
     })
   })
 })
-
-/** The records of an SSE text. */
-function readRecords(text: string): Body[] {
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith('data: {'))
-    .map((line) => JSON.parse(line.slice('data: '.length)))
-}

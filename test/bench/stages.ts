@@ -1,7 +1,7 @@
 /** Which part of a request's way a place in the code belongs to; the first that fits. */
 const STAGES: readonly (readonly [stage: string, place: RegExp])[] = [
   ['auth', /\/plugins\/auth\//],
-  ['plan, limits', /\/plugins\/(plan|rate-limit)\/|rate-limiter-flexible/],
+  ['plan, limits', /\/plugins\/(plan|rate-limit)\/|\/core\/shared-state\//],
   [
     'body',
     /read-body|koa-body|co-body|raw-body|inflation|\/ajv|core\/schema\.|dialects\/.*read-|request-schema/,

@@ -16,20 +16,22 @@ const execute = promisify(execFile)
 /** The source folders, of which `dist` contains the compiled modules. */
 const FOLDERS = ['config', 'core', 'plugins', 'projections', 'providers']
 
-const TYPED = `import { CONTRACT_VERSION, Counter, endpoint, GatewayError, StrictObject, Type, user } from 'signalbox'
-import type { Exchange, Plugin } from 'signalbox'
+const TYPED = `import { CONTRACT_VERSION, Counter, definePlugin, endpoint, GatewayError } from 'signalbox'
+import { StrictObject, Type, user, type Exchange, type PluginEvent } from 'signalbox'
 
 type Seen = { type: 'Seen'; data: { userId: number } }
 
-const plugin: Plugin<Map<number, number>, Seen> = {
+export default definePlugin({
   name: 'typed',
   contract: CONTRACT_VERSION,
   events: {
     types: { Seen: { type: 'object' } },
-    initial: () => new Map(),
-    evolve: (seen, { data, time }) => seen.set(data.userId, time.length),
+    initial: () => new Map<number, number>(),
+    evolve: (seen, { data, time }: PluginEvent<Seen>) => seen.set(data.userId, time.length),
   },
-  setup(_, { events, metrics }) {
+  options: StrictObject({ limit: Type.Integer({ default: 10 }), path: Type.Optional(Type.String()) }),
+  setup({ limit, path }, { counters, costOf, events, metrics, store }) {
+    const length: number | undefined = path?.length
     const counter = new Counter({ name: 'typed_total', help: 'Typed.', registers: [metrics] })
     return {
       async decide(exchange: Exchange) {
@@ -44,6 +46,11 @@ const plugin: Plugin<Map<number, number>, Seen> = {
       async reply(exchange, next) {
         const reply = await next()
         exchange.state.isWhole = reply.type === 'whole'
+        const { target } = exchange
+        const cost: number | undefined = target && costOf({ input: limit, output: 1 }, target)
+        const { total } = await counters.add('cost', cost ?? length ?? 0, 60)
+        await store.set('total', { total }, 60)
+        exchange.trace.push({ kind: 'typed', rule_id: 0, name: 'typed', action: 'count', outcome: 'applied' })
         return reply
       },
       inspect: () => ({
@@ -68,13 +75,24 @@ const plugin: Plugin<Map<number, number>, Seen> = {
       ],
     }
   },
-}
-export default plugin
+})
 `
 
 const WRONG = `import type { Plugin } from 'signalbox'
 const plugin: Plugin = { name: 'wrong', contract: 2, setup: () => ({ inspect: 'everything' }) }
 export default plugin
+`
+
+const WRONG_OPTIONS = `import { definePlugin, StrictObject, Type } from 'signalbox'
+export default definePlugin({
+  name: 'wrong',
+  contract: 2,
+  options: StrictObject({ limit: Type.Integer() }),
+  setup({ limit, limits }) {
+    const text: string = limit
+    return {}
+  },
+})
 `
 
 /** Creates a project with the packed Signalbox installed. Its dependencies link to those of this checkout. */
@@ -166,6 +184,7 @@ describe('the packed package', () => {
     this.timeout(60_000)
     await writeFile(path.join(project, 'typed.ts'), TYPED)
     await writeFile(path.join(project, 'wrong.ts'), WRONG)
+    await writeFile(path.join(project, 'wrong-options.ts'), WRONG_OPTIONS)
     const tsc = path.join(PROJECT, 'node_modules/typescript/bin/tsc')
     const compile = (file: string) => {
       const flags = [
@@ -184,6 +203,9 @@ describe('the packed package', () => {
     }
     expect(await compile('typed.ts')).to.equal('')
     expect(await compile('wrong.ts')).to.contain("Type 'string' is not assignable to type")
+    const wrongOptions = await compile('wrong-options.ts')
+    expect(wrongOptions).to.contain("Property 'limits' does not exist on type")
+    expect(wrongOptions).to.contain("Type 'number' is not assignable to type 'string'")
   })
 
   it('starts with the example package listed', async function () {

@@ -1,7 +1,11 @@
+import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { BUILT_IN_NAMES } from '../../config/settings/built-in-names.ts'
 import { makeFolder } from './folders.ts'
+import { ROOT } from './root.ts'
 
 /** The built-in plugins in an order that works. */
 export const BUILT_IN = BUILT_IN_NAMES
@@ -36,5 +40,15 @@ export async function installAll(sources: Readonly<Record<string, string>>): Pro
     if (name.endsWith('.mjs')) await writeFile(path.join(folder, name), source)
     else await installPackage(folder, name, source)
   }
+  return folder
+}
+
+/** A project in which npm has installed example packages. Returns its folder. */
+export async function installExamples(names: readonly string[]): Promise<string> {
+  const folder = await makeFolder()
+  await writeFile(path.join(folder, 'package.json'), '{"name":"a-gateway","version":"1.0.0","private":true}')
+  const packages = names.map((name) => fileURLToPath(new URL(`test/fixtures/packages/${name}`, ROOT)))
+  const flags = ['--offline', '--no-audit', '--no-fund']
+  await promisify(execFile)('npm', ['install', ...flags, ...packages], { cwd: folder })
   return folder
 }

@@ -10,6 +10,7 @@ const DOCUMENTED = {
     Host: 'The plugin',
     EventDeclaration: 'Events',
   },
+  'shared-state.ts': { Counters: 'Shared state', CounterValue: 'Shared state', RecordStore: 'Shared state' },
   'exchange.ts': {
     Exchange: 'The exchange',
     ReplyingExchange: 'The exchange',
@@ -37,6 +38,16 @@ describe('docs/plugins.md', () => {
         expect(fields.filter((field) => !new RegExp(`\\b${field}\\b`).test(code))).to.deep.equal([])
       })
     }
+  }
+})
+
+describe('docs/plugins.md shows the source of', () => {
+  for (const name of ['signalbox-budget', 'signalbox-exact-cache', 'signalbox-redactor']) {
+    it(`${name}, which has less than 80 lines`, () => {
+      const source = readFileSync(new URL(`test/fixtures/packages/${name}/index.js`, ROOT), 'utf8')
+      expect(page).to.contain(`\`\`\`js\n${source}\`\`\``)
+      expect(source.split('\n').length).to.be.below(81)
+    })
   }
 })
 

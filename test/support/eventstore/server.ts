@@ -20,7 +20,7 @@ export interface EventStoreOptions {
 export const EVENTSTORE_VERSION = '24.2.0'
 
 /**
- * A test server that behaves like a single node of EventStoreDB 24.2 on a loopback port and can inject faults.
+ * A test server that behaves like one node of EventStoreDB 24.2, on a loopback port, and can inject faults.
  */
 export interface EventStore extends Faults, Omit<Gate, 'close'> {
   readonly connectionString: string

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { type JsonObject, type Plugin, StrictObject, Type } from '../../../../core/contract/index.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../../../core/pipeline/set-up.ts'
+import { createMemorySharedState } from '../../../../core/shared-state/memory.ts'
 import { installAll } from '../../../support/plugins.ts'
 
 /** The source of a plugin with the name `x`. */
@@ -266,6 +267,8 @@ function createServices(): Parameters<typeof setUpPlugins>[3] {
     logger: pino({ level: 'silent' }),
     metrics: new Registry(),
     operators: createOperatorRegistry(),
+    sharedState: createMemorySharedState(),
+    costOf: () => undefined,
     hasOperators: true,
     openEvents: async () => new Map(),
   }

@@ -1,0 +1,61 @@
+import type { JsonObject } from './json.ts'
+
+/** The state of a counter. */
+export interface CounterValue {
+  /** Sum of the amounts added in the current window; 0 if no window is running. */
+  readonly total: number
+  /** Milliseconds until the window ends; 0 if no window is running. */
+  readonly resetMs: number
+}
+
+/**
+ * A plugin's own counters. All processes share them: in a cluster through its primary process, and on
+ * several machines through Redis. Methods reject with a `SharedStateUnavailableError` if Redis or the primary
+ * does not respond; an addition may or may not have been made then.
+ */
+export interface Counters {
+  /**
+   * Adds to a counter and returns its new value. A window begins with the first addition and ends after
+   * `windowSeconds`, whatever later additions pass; then the counter is 0 again. `amount` may be a fraction,
+   * or negative.
+   */
+  add(key: string, amount: number, windowSeconds: number): Promise<CounterValue>
+  read(key: string): Promise<CounterValue>
+}
+
+/** A value that can be stored as JSON. */
+export type JsonValue = string | number | boolean | null | readonly unknown[] | JsonObject
+
+/**
+ * A plugin's own records, which expire. Shared and unavailable like `Counters`. Without Redis, records are in
+ * memory: when it is full, those that were not used for longest are dropped before they expire.
+ */
+export interface RecordStore {
+  /** Returns a copy of the value; undefined if there is none or it has expired. */
+  get(key: string): Promise<unknown>
+  /** Replaces the record of the key. Rejects with a `RangeError` if the value has more than 1 MiB of JSON. */
+  set(key: string, value: JsonValue, ttlSeconds: number): Promise<void>
+  delete(key: string): Promise<void>
+}
+
+const SHARED_STATE_UNAVAILABLE_ERROR = Symbol.for('signalbox.SharedStateUnavailableError')
+
+/** Redis, or the primary process of a cluster, did not carry out a call. */
+export class SharedStateUnavailableError extends Error {
+  static {
+    Object.defineProperty(SharedStateUnavailableError.prototype, SHARED_STATE_UNAVAILABLE_ERROR, {
+      value: true,
+    })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process. */
+  static isInstance(error: unknown): error is SharedStateUnavailableError {
+    return error instanceof Error && SHARED_STATE_UNAVAILABLE_ERROR in error
+  }
+
+  /** The reason must not contain keys or values: they may hold texts of requests. */
+  constructor(reason: string) {
+    super(`The shared state is unavailable: ${reason}`)
+    this.name = 'SharedStateUnavailableError'
+  }
+}

@@ -1,0 +1,70 @@
+import { type CounterValue, SharedStateUnavailableError } from '../contract/index.ts'
+import type { RpcHandlers, RpcPeer } from '../process/rpc.ts'
+import { errorMessage } from '../util/error-message.ts'
+import type { SharedState } from './shared-state.ts'
+
+interface Entry {
+  readonly namespace: string
+  readonly key: string
+}
+
+type Empty = Readonly<Record<never, never>>
+
+/** RPC methods of the process that keeps the state. */
+export type SharedStateMethods = {
+  addToCounter: {
+    params: Entry & { readonly amount: number; readonly windowSeconds: number }
+    result: CounterValue
+  }
+  readCounter: { params: Entry; result: CounterValue }
+  getStored: { params: Entry; result: { readonly json?: string } }
+  setStored: { params: Entry & { readonly json: string; readonly ttlSeconds: number }; result: Empty }
+  deleteStored: { params: Entry; result: Empty }
+}
+
+/** Returns the handlers of the process that keeps the state. */
+export function serveSharedState(state: SharedState): RpcHandlers<SharedStateMethods> {
+  return {
+    addToCounter: ({ namespace, key, amount, windowSeconds }) =>
+      state.counters(namespace).add(key, amount, windowSeconds),
+    readCounter: ({ namespace, key }) => state.counters(namespace).read(key),
+    async getStored({ namespace, key }) {
+      const json = await state.store(namespace).get(key)
+      return json === undefined ? {} : { json }
+    },
+    async setStored({ namespace, key, json, ttlSeconds }) {
+      await state.store(namespace).set(key, json, ttlSeconds)
+      return {}
+    },
+    async deleteStored({ namespace, key }) {
+      await state.store(namespace).delete(key)
+      return {}
+    },
+  }
+}
+
+type Request = RpcPeer<SharedStateMethods>['request']
+
+/** Uses the state of another process. Each call waits at most `timeoutMs`. */
+export function createRemoteSharedState(request: Request, timeoutMs: number): SharedState {
+  const call: <Method extends keyof SharedStateMethods>(
+    method: Method,
+    params: SharedStateMethods[Method]['params'],
+  ) => Promise<SharedStateMethods[Method]['result']> = (method, params) =>
+    request(method, params, timeoutMs).catch((error: unknown) => {
+      throw new SharedStateUnavailableError(errorMessage(error))
+    })
+  return {
+    counters: (namespace) => ({
+      add: (key, amount, windowSeconds) => call('addToCounter', { namespace, key, amount, windowSeconds }),
+      read: (key) => call('readCounter', { namespace, key }),
+    }),
+    store: (namespace) => ({
+      get: async (key) => (await call('getStored', { namespace, key })).json,
+      set: async (key, json, ttlSeconds) =>
+        void (await call('setStored', { namespace, key, json, ttlSeconds })),
+      delete: async (key) => void (await call('deleteStored', { namespace, key })),
+    }),
+    close: async () => undefined,
+  }
+}

@@ -1,0 +1,138 @@
+import { Redis } from 'ioredis'
+import type { Logger } from 'pino'
+import { SharedStateUnavailableError } from '../contract/index.ts'
+import type { SharedCounters, SharedState, SharedStore } from './shared-state.ts'
+
+interface RedisOptions {
+  /** May contain a password. */
+  readonly url: string
+  /** How long a command waits for Redis. */
+  readonly timeoutMs: number
+}
+
+/**
+ * Keeps counters and records in Redis, shared by all processes that use the same Redis. Resolves after the
+ * first connection attempt, even if it failed.
+ */
+export async function openRedisSharedState(
+  { url, timeoutMs }: RedisOptions,
+  logger: Logger,
+): Promise<SharedState> {
+  const redis = await openRedis(url, timeoutMs, logger)
+  return {
+    counters: (namespace) => createRedisCounters(redis, `signalbox:${namespace}:`),
+    store: (namespace) => createRedisStore(redis, `signalbox:${namespace}:`),
+    async close() {
+      // An intentional disconnect must not be logged as an outage.
+      redis.removeAllListeners('close')
+      redis.disconnect()
+    },
+  }
+}
+
+/**
+ * Returns the new total and the milliseconds until the window ends. A key without an expiry gets one. See
+ * docs/decisions/limits.md, "One script counts in Redis".
+ */
+const ADD_TO_COUNTER = `
+local total = redis.call('INCRBYFLOAT', KEYS[1], ARGV[1])
+local reset = redis.call('PTTL', KEYS[1])
+if reset < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  reset = tonumber(ARGV[2])
+end
+return { total, reset }`
+
+/** A client with the script above as a command. */
+interface CounterRedis extends Redis {
+  addToCounter(key: string, amount: number, windowMs: number): Promise<[total: string, resetMs: number]>
+}
+
+function createRedisCounters(redis: CounterRedis, prefix: string): SharedCounters {
+  return {
+    async add(key, amount, windowSeconds) {
+      const windowMs = Math.ceil(windowSeconds * 1000)
+      const [total, resetMs] = await redis
+        .addToCounter(prefix + key, amount, windowMs)
+        .catch(rejectUnavailable)
+      return { total: Number(total), resetMs }
+    },
+    async read(key) {
+      const [total, resetMs] = await Promise.all([redis.get(prefix + key), redis.pttl(prefix + key)]).catch(
+        rejectUnavailable,
+      )
+      return { total: Number(total ?? 0), resetMs: Math.max(resetMs, 0) }
+    },
+  }
+}
+
+function createRedisStore(redis: Redis, prefix: string): SharedStore {
+  return {
+    get: async (key) => (await redis.get(prefix + key).catch(rejectUnavailable)) ?? undefined,
+    async set(key, json, ttlSeconds) {
+      await redis.set(prefix + key, json, 'PX', Math.ceil(ttlSeconds * 1000)).catch(rejectUnavailable)
+    },
+    async delete(key) {
+      await redis.del(prefix + key).catch(rejectUnavailable)
+    },
+  }
+}
+
+/** Keeps only the code of Redis' own errors: the rest, and the property `command`, may quote the command. */
+function rejectUnavailable(error: Error): never {
+  const reason = error.name === 'ReplyError' ? error.message.split(' ')[0] : error.message
+  throw new SharedStateUnavailableError(`Redis: ${reason}`)
+}
+
+/** The backoff between connection attempts. Attempts are unlimited. */
+const RECONNECT_BACKOFF_MS = { step: 100, max: 2000 }
+
+const CONNECT_TIMEOUT_MS = 2000
+
+/** A connection without a response for this many command timeouts is replaced. */
+const SOCKET_TIMEOUT_FACTOR = 4
+
+/**
+ * Connects to Redis and reconnects whenever the connection is lost. Commands reject immediately without a
+ * connection, and after `timeoutMs` without a response. Resolves after the first attempt, also a failed one.
+ */
+async function openRedis(url: string, timeoutMs: number, logger: Logger): Promise<CounterRedis> {
+  const redis = new Redis(url, {
+    connectionName: 'signalbox',
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: timeoutMs,
+    socketTimeout: timeoutMs * SOCKET_TIMEOUT_FACTOR,
+    // Better not to count a request than to delay it until Redis is available again or to count it twice.
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (attempt) => Math.min(attempt * RECONNECT_BACKOFF_MS.step, RECONNECT_BACKOFF_MS.max),
+    scripts: { addToCounter: { lua: ADD_TO_COUNTER, numberOfKeys: 1 } },
+  })
+  logAvailability(redis, logger)
+  await new Promise<void>((resolve) => {
+    redis.once('ready', resolve)
+    redis.once('close', resolve)
+  })
+  return redis as CounterRedis
+}
+
+/**
+ * Logs once when Redis becomes unavailable and once when it is available again. Logs only error messages,
+ * because the `command` property of an error contains the password.
+ */
+function logAvailability(redis: Redis, logger: Logger): void {
+  let isAvailable = true
+  let reason = 'connection closed'
+  redis.on('error', (error: Error) => {
+    reason = error.message
+  })
+  redis.on('close', () => {
+    if (isAvailable) logger.warn({ reason }, 'redis unavailable; retrying')
+    isAvailable = false
+  })
+  redis.on('ready', () => {
+    if (!isAvailable) logger.info('redis available again')
+    isAvailable = true
+  })
+}
