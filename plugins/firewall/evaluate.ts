@@ -1,19 +1,26 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import { createPatternBudget, type PatternBudget } from '../../core/pcre/budget.ts'
-import { mapRequestTexts, requestTexts, stringValues } from '../../core/text/request-texts.ts'
+import { requestTexts } from '../../core/text/request-texts.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { Candidates, CompiledFirewall, CompiledFirewallRule } from './compile.ts'
+import { maskRequest } from './mask.ts'
 
 export interface FirewallOutcome {
   /** The request after masking; the same object if nothing was masked. */
   readonly request: ChatRequest
-  /** The rule that blocks the request; undefined if none does. */
-  readonly blockedBy: FirewallRule | undefined
+  /** Why the request is refused; undefined if it is not. */
+  readonly refusal: FirewallRefusal | undefined
   readonly warnings: readonly Warning[]
   readonly trace: readonly RuleTraceEntry[]
   /** The patterns that exceeded the time budget of the request, and so counted as no match. */
   readonly overruns: readonly string[]
+}
+
+export interface FirewallRefusal {
+  readonly rule: FirewallRule
+  /** `blocked`: the rule blocks. `not_maskable`: the rule masks, and a match cannot be replaced. */
+  readonly reason: 'blocked' | 'not_maskable'
 }
 
 /**
@@ -37,7 +44,7 @@ export function evaluateFirewall(
 
 /** The outcome of most requests. */
 function unchangedOutcome(request: ChatRequest): FirewallOutcome {
-  return { request, blockedBy: undefined, warnings: [], trace: [], overruns: [] }
+  return { request, refusal: undefined, warnings: [], trace: [], overruns: [] }
 }
 
 /** Whether a rule found by the pattern set applies without running its pattern. */
@@ -57,10 +64,14 @@ function applyMatches(
     if (match === undefined) continue
     trace.push(match.applied)
     if (match.rule.action === 'block')
-      return { request, blockedBy: match.rule, warnings, trace, overruns: [] }
+      return { request, refusal: blockedBy(match.rule), warnings, trace, overruns: [] }
     warnings.push(match.warning)
   }
-  return { request, blockedBy: undefined, warnings, trace, overruns: [] }
+  return { request, refusal: undefined, warnings, trace, overruns: [] }
+}
+
+function blockedBy(rule: FirewallRule): FirewallRefusal {
+  return { rule, reason: 'blocked' }
 }
 
 /** After this many searches of the pattern set, testing the remaining rules one by one is cheaper. */
@@ -80,8 +91,8 @@ async function evaluateEach(
   let { isFromSet } = initialCandidates
   let queue = [...initialCandidates.indexes]
   let searches = 1
-  const outcome = (blockedBy?: FirewallRule): FirewallOutcome => {
-    return { request, blockedBy, warnings, trace, overruns: budget.overruns }
+  const outcome = (refusal?: FirewallRefusal): FirewallOutcome => {
+    return { request, refusal, warnings, trace, overruns: budget.overruns }
   }
   const slice = createCooperativeYield()
 
@@ -99,7 +110,11 @@ async function evaluateEach(
       continue
     }
     if (rule.action === 'mask') {
-      const masked = await maskTexts(candidate, request, budget)
+      const { request: masked, isIncomplete } = await maskTexts(candidate, request, budget)
+      if (isIncomplete) {
+        trace.push(applied)
+        return outcome({ rule, reason: 'not_maskable' })
+      }
       if (masked === request) {
         skip(exceededBudget() ? 'over_budget' : 'nothing_to_mask')
         continue
@@ -116,7 +131,7 @@ async function evaluateEach(
       isFromSet = found.isFromSet
     }
     trace.push(applied)
-    if (rule.action === 'block') return outcome(rule)
+    if (rule.action === 'block') return outcome(blockedBy(rule))
     if (rule.action === 'warn') warnings.push(candidate.warning)
     if (slice.isDue()) await slice.yieldNow()
   }
@@ -135,19 +150,19 @@ async function matchesAny(
   return false
 }
 
-/** Replaces every match in the texts of the request; returns the same object if nothing was replaced. */
-async function maskTexts(
+function maskTexts(
   { pattern, replacement }: CompiledFirewallRule,
   request: ChatRequest,
   budget: PatternBudget,
-): Promise<ChatRequest> {
-  // The expensive texts are masked on a worker thread first, because `mapRequestTexts` is synchronous.
-  const masked = new Map<string, string>()
-  for (const text of stringValues(request)) {
-    if (!pattern.isQuick(text, replacement))
-      masked.set(text, await pattern.replaceAsync(text, replacement, budget))
-  }
-  return mapRequestTexts(request, (text) => masked.get(text) ?? pattern.replace(text, replacement, budget))
+) {
+  return maskRequest(request, {
+    replace: async (text) =>
+      pattern.isQuick(text, replacement)
+        ? pattern.replace(text, replacement, budget)
+        : pattern.replaceAsync(text, replacement, budget),
+    matches: async (text) =>
+      pattern.isQuick(text) ? pattern.test(text, budget) : pattern.testAsync(text, budget),
+  })
 }
 
 function allCandidates({ rules }: CompiledFirewall): Candidates {

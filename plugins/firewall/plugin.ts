@@ -1,7 +1,6 @@
 import { Counter, type Registry } from 'prom-client'
 import {
   type Exchange,
-  type FirewallRule,
   GatewayError,
   type JsonObject,
   type Plugin,
@@ -17,7 +16,7 @@ import { chain } from '../../core/util/maybe-promise.ts'
 import { firewallPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileFirewall } from './compile.ts'
-import { evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
+import { evaluateFirewall, type FirewallOutcome, type FirewallRefusal } from './evaluate.ts'
 
 /** Applies the user's firewall rules before a request goes to a provider; serves `/v1/firewall-rules`. */
 export function createFirewall(services: RuleEndpointServices): Plugin {
@@ -39,7 +38,7 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
         createLookupCounter(metrics, 'firewall'),
       )
       function apply(
-        { request, warnings, trace, overruns, blockedBy }: FirewallOutcome,
+        { request, warnings, trace, overruns, refusal }: FirewallOutcome,
         exchange: Exchange,
       ): void {
         exchange.request = request
@@ -53,7 +52,7 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
             'firewall patterns exceeded time budget',
           )
         }
-        if (blockedBy !== undefined) throw blockedError(blockedBy)
+        if (refusal !== undefined) throw refusedError(refusal)
       }
       return {
         decide: (exchange) =>
@@ -68,9 +67,15 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
   }
 }
 
-function blockedError({ id, name }: FirewallRule): GatewayError {
-  const message = `Request blocked by firewall rule "${name}".`
-  return new GatewayError('firewall_blocked', message, { meta: { rule_id: id } })
+function refusedError({ rule: { id, name }, reason }: FirewallRefusal): GatewayError {
+  return new GatewayError('firewall_blocked', REFUSAL_MESSAGES[reason](name), { meta: { rule_id: id } })
+}
+
+const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (name: string) => string>> = {
+  blocked: (name) => `Request blocked by firewall rule "${name}".`,
+  not_maskable: (name) =>
+    `Request blocked by firewall rule "${name}": it matches text that cannot be masked, such as a number in ` +
+    'place of a parameter, or text across several JSON values.',
 }
 
 /** On firewall endpoints, 400 and 403 carry only a message (docs/api.md, "Errors"). */

@@ -1,6 +1,7 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
-import { asObject, asString, type DataUrl, parseDataUrl, parseObject } from '../shared/fields.ts'
+import { type DataUrl, parseDataUrl } from '../../core/text/data-url.ts'
+import { asObject, asString, parseObject } from '../shared/fields.ts'
 import {
   functionRoleError,
   invalidValueError,

@@ -32,7 +32,7 @@ describe('evaluating the firewall', () => {
   })
 
   it('evaluates rules in order: a mask changes the text that later rules see', async () => {
-    const { text, blockedBy } = await evaluate(
+    const { text, refusal } = await evaluate(
       [
         { pattern: 'secret', replacement: 'public' },
         { pattern: 'secret', action: 'block' },
@@ -40,12 +40,12 @@ describe('evaluating the firewall', () => {
       ],
       'a Secret',
     )
-    expect(blockedBy).to.equal(undefined)
+    expect(refusal).to.equal(undefined)
     expect(text).to.equal('a known')
   })
 
   it('stops at the first matching block', async () => {
-    const { blockedBy, names, warnings } = await evaluate(
+    const { refusal, names, warnings } = await evaluate(
       [
         { pattern: 'a', action: 'warn' },
         { pattern: 'b', action: 'block' },
@@ -53,20 +53,20 @@ describe('evaluating the firewall', () => {
       ],
       'abc',
     )
-    expect(blockedBy?.id).to.equal(2)
+    expect(refusal?.rule.id).to.equal(2)
     expect(names).to.deep.equal(['1 applied', '2 applied'])
     expect(warnings).to.have.length(1)
   })
 
   it('matches text that only a mask produces', async () => {
-    const { blockedBy } = await evaluate(
+    const { refusal } = await evaluate(
       [
         { pattern: 'x', replacement: '' },
         { pattern: 'bomb', action: 'block' },
       ],
       'boxmb',
     )
-    expect(blockedBy?.id).to.equal(2)
+    expect(refusal?.rule.id).to.equal(2)
   })
 
   it('evaluates a long chain of masks', async () => {
@@ -75,7 +75,7 @@ describe('evaluating the firewall', () => {
     expect(text).to.equal('at <60>')
   })
 
-  it('skips a mask that matches only in the JSON encoding', async () => {
+  it('skips a mask that matches nothing but JSON syntax', async () => {
     const { request: passed, trace } = await evaluate(
       [{ pattern: '"type":"text"' }],
       request([{ type: 'text', text: 'x' }]),
@@ -85,11 +85,46 @@ describe('evaluating the firewall', () => {
   })
 
   it('blocks a match in the JSON encoding', async () => {
-    const { blockedBy } = await evaluate(
+    const { refusal } = await evaluate(
       [{ pattern: '"text":"x"', action: 'block' }],
       request([{ type: 'text', text: 'x' }]),
     )
-    expect(blockedBy?.id).to.equal(1)
+    expect(refusal?.rule.id).to.equal(1)
+  })
+
+  it('refuses a mask that matches across values of a JSON document', async () => {
+    const rule = { type: 'regex', pattern: '"ssn":\\s*"\\d+"' } as const
+    const toolResult = (content: string): ChatRequest => ({
+      messages: [{ role: 'tool', tool_call_id: 'c', content }],
+    })
+    const { refusal } = await evaluate([rule], toolResult('{"ssn": "123"}'))
+    expect(refusal).to.deep.include({ reason: 'not_maskable' })
+    const decoy = JSON.stringify({ ssn: '123', note: '"ssn":"456"' })
+    expect((await evaluate([rule], toolResult(decoy))).refusal?.reason).to.equal('not_maskable')
+    const masked = await evaluate([rule], toolResult(JSON.stringify({ note: 'an "ssn":"456"!' })))
+    expect(masked.text).to.equal('{"note":"an [redacted]!"}')
+  })
+
+  it('refuses a mask of a number that must stay a number', async () => {
+    const seeded = { ...request('hello'), seed: 123456789 }
+    expect((await evaluate([{ pattern: '345' }], seeded)).refusal?.reason).to.equal('not_maskable')
+    expect((await evaluate([{ pattern: '345' }], { ...seeded, seed: 345 })).refusal).to.equal(undefined)
+  })
+
+  it('refuses a mask that would make two keys equal', async () => {
+    const content = '{"11": 1, "22": 2}'
+    const rule = { type: 'regex', pattern: '^(11|22)$' } as const
+    const { refusal } = await evaluate([rule], { messages: [{ role: 'tool', tool_call_id: 'c', content }] })
+    expect(refusal?.reason).to.equal('not_maskable')
+  })
+
+  it('masks everything in a content list that a pattern covers', async () => {
+    const { text, refusal } = await evaluate(
+      [{ type: 'regex', pattern: '.+' }],
+      request([{ type: 'text', text: 'hello' }]),
+    )
+    expect(refusal).to.equal(undefined)
+    expect(text).to.deep.equal([{ type: 'text', text: '[redacted]' }])
   })
 
   it('ignores disabled rules, response rules and patterns that cannot be evaluated', async () => {
@@ -114,7 +149,7 @@ describe('evaluating the firewall', () => {
 
   it('blocks and warns on empty matches, but does not mask them', async () => {
     const empty = { type: 'regex' as const, pattern: 'z*' }
-    expect((await evaluate([{ ...empty, action: 'block' }], 'abc')).blockedBy?.id).to.equal(1)
+    expect((await evaluate([{ ...empty, action: 'block' }], 'abc')).refusal?.rule.id).to.equal(1)
     expect((await evaluate([{ ...empty, action: 'warn' }], 'abc')).warnings).to.have.length(1)
     expect((await evaluate([empty], 'abc zz')).text).to.equal('abc [redacted]')
   })
