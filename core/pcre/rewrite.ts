@@ -10,7 +10,7 @@ import {
   someNode,
 } from './ast.ts'
 import { countPositions } from './compile-cost.ts'
-import { canMatchEmpty, isZeroWidth } from './node-properties.ts'
+import { canMatchEmpty, hasSingleMatch, isZeroWidth } from './node-properties.ts'
 import type { ParsedPattern } from './parse.ts'
 import { PatternError } from './pattern-error.ts'
 
@@ -42,8 +42,10 @@ function toNonEmpty(node: Node): Node {
       return { ...node, body: toNonEmpty(node.body) }
     case 'quantifier':
       return node.max === 0 ? NEVER_MATCHES : { ...node, body: toNonEmpty(node.body), min: 1 }
-    case 'back-reference':
     case 'atomic':
+      if (isZeroWidth(node.body)) return NEVER_MATCHES
+      return hasSingleMatch(node.body) ? { ...node, body: toNonEmpty(node.body) } : node
+    case 'back-reference':
       return node
     default:
       return NEVER_MATCHES

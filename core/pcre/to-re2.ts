@@ -142,7 +142,9 @@ function contextsOf(parts: readonly Node[], context: EmitContext): readonly Emit
   for (const part of parts.toReversed()) {
     contexts.push(current)
     const canEnd = current.canEnd && canMatchEmpty(part)
-    current = { ...current, canEnd, mustEnd: current.mustEnd && isEmptySequence(part) }
+    const mustEnd = current.mustEnd && isEmptySequence(part)
+    // A copy for every character of a long pattern would take most of the time of the translation.
+    if (canEnd !== current.canEnd || mustEnd !== current.mustEnd) current = { ...current, canEnd, mustEnd }
   }
   return contexts.toReversed()
 }

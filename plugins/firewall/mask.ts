@@ -1,11 +1,14 @@
 import type { ChatRequest } from '../../core/contract/index.ts'
 import { mapRequest } from '../../core/text/map-request.ts'
 import { documentTexts, inspectedValues } from '../../core/text/request-texts.ts'
+import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /** What a mask rule does to a text. */
 export interface Masking {
-  replace(text: string): Promise<string>
-  matches(text: string): Promise<boolean>
+  replace(text: string): MaybePromise<string>
+  matches(text: string): MaybePromise<boolean>
+  /** Called between two texts, so that many texts do not hold the event loop. */
+  pause(): Promise<void>
 }
 
 export interface MaskResult {
@@ -21,6 +24,7 @@ export async function maskRequest(request: ChatRequest, masking: Masking): Promi
   for (const value of inspectedValues(request)) {
     const replaced = await masking.replace(value)
     if (replaced !== value) replacements.set(value, replaced)
+    await masking.pause()
   }
   let isIncomplete = false
   const masked = mapRequest(request, {

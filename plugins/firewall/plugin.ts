@@ -7,6 +7,7 @@ import {
   type RuleSet,
 } from '../../core/contract/index.ts'
 import { errorEnvelope } from '../../core/http/errors.ts'
+import { PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
 import {
   compiledCacheOptions,
   createCompiledCache,
@@ -15,7 +16,7 @@ import {
 import { chain } from '../../core/util/maybe-promise.ts'
 import { firewallPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
-import { compileFirewall } from './compile.ts'
+import { type CompiledFirewall, compileFirewall } from './compile.ts'
 import { evaluateFirewall, type FirewallOutcome, type FirewallRefusal } from './evaluate.ts'
 
 /** Applies the user's firewall rules before a request goes to a provider; serves `/v1/firewall-rules`. */
@@ -23,9 +24,10 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
   return {
     name: 'firewall',
     after: ['auth', 'plan'],
-    options: compiledCacheOptions,
+    options: firewallOptions,
     setup(options, { logger, metrics }) {
-      const { countUnusable, countOverruns } = createPatternCounters(metrics)
+      const { countUnusable, countUnfinished } = createPatternCounters(metrics)
+      const { onTimeout, cpuMs } = parseLimits(options)
       const compile = async (rules: RuleSet) => {
         const firewall = await compileFirewall(rules)
         countUnusable(firewall.unusableCount)
@@ -37,27 +39,33 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
         ({ firewall }) => firewall.length,
         createLookupCounter(metrics, 'firewall'),
       )
-      function apply(
-        { request, warnings, trace, overruns, refusal }: FirewallOutcome,
-        exchange: Exchange,
-      ): void {
+      function apply(outcome: FirewallOutcome, exchange: Exchange): void {
+        const { request, warnings, trace, unfinished, refusal } = outcome
         exchange.request = request
         exchange.warnings.push(...warnings)
         exchange.trace.push(...trace)
-        if (overruns.length > 0) {
-          countOverruns(overruns.length)
+        if (unfinished.length > 0) {
+          countUnfinished(unfinished.length)
           const { id: requestId, account } = exchange
+          const rules = unfinished.map(({ id }) => id)
           logger.warn(
-            { requestId, user: account.userId, patterns: overruns },
-            'firewall patterns exceeded time budget',
+            { requestId, user: account.userId, rules },
+            'firewall patterns exceeded their time limit',
           )
         }
         if (refusal !== undefined) throw refusedError(refusal)
       }
+      function evaluate(firewall: CompiledFirewall, { account, client, request }: Exchange) {
+        return evaluateFirewall(firewall, request, {
+          onTimeout,
+          createRun: (textLength) =>
+            new PatternRun({ owner: account.userId, client, cpuLimitMs: scaleCpuLimit(cpuMs, textLength) }),
+        })
+      }
       return {
         decide: (exchange) =>
           chain(getCompiled(exchange.rules), (firewall) =>
-            chain(evaluateFirewall(firewall, exchange.request), (outcome) => apply(outcome, exchange)),
+            chain(evaluate(firewall, exchange), (outcome) => apply(outcome, exchange)),
           ),
         routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services),
         openapi: firewallPaths,
@@ -67,8 +75,36 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
   }
 }
 
+const DEFAULT_CPU_MS = 500
+
+/**
+ * `on_timeout`: what happens to a request if the pattern of a blocking or masking rule does not finish.
+ * `cpu_ms`: CPU time in the pattern workers for a request; increases with its text.
+ */
+const firewallOptions: JsonObject = {
+  ...compiledCacheOptions,
+  properties: {
+    ...Object(compiledCacheOptions.properties),
+    on_timeout: { type: 'string', enum: ['refuse', 'allow'], default: 'refuse' },
+    cpu_ms: { type: 'integer', minimum: 10, maximum: 60_000, default: DEFAULT_CPU_MS },
+  },
+}
+
+function parseLimits({ on_timeout, cpu_ms }: JsonObject) {
+  return {
+    onTimeout: on_timeout === 'allow' ? ('allow' as const) : ('refuse' as const),
+    cpuMs: Number(cpu_ms ?? DEFAULT_CPU_MS),
+  }
+}
+
+/** A refusal has the body of a block; `x-error-code` tells a pattern that did not finish. */
 function refusedError({ rule: { id, name }, reason }: FirewallRefusal): GatewayError {
-  return new GatewayError('firewall_blocked', REFUSAL_MESSAGES[reason](name), { meta: { rule_id: id } })
+  const code = reason === 'unfinished' ? 'firewall_timeout' : 'firewall_blocked'
+  return new GatewayError('firewall_blocked', REFUSAL_MESSAGES[reason](name), {
+    meta: { rule_id: id },
+    wireCode: code,
+    headers: { 'x-error-code': code },
+  })
 }
 
 const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (name: string) => string>> = {
@@ -76,6 +112,9 @@ const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (name: string
   not_maskable: (name) =>
     `Request blocked by firewall rule "${name}": it matches text that cannot be masked, such as a number in ` +
     'place of a parameter, or text across several JSON values.',
+  unfinished: (name) =>
+    `Request blocked by firewall rule "${name}": its pattern exceeded the time limit, or the masked text its ` +
+    'size limit. Simplify the pattern or shorten the text.',
 }
 
 /** On firewall endpoints, 400 and 403 carry only a message (docs/api.md, "Errors"). */
@@ -83,20 +122,20 @@ function errorBody(error: GatewayError): JsonObject {
   return [400, 403].includes(error.status) ? { error: { message: error.message } } : errorEnvelope(error)
 }
 
-/** Counts patterns that counted as no match, so that operators notice when a firewall rule has no effect. */
+/** Counts patterns that were not evaluated, so that operators notice. */
 function createPatternCounters(metrics: Registry) {
   const unusable = new Counter({
     name: 'signalbox_firewall_unusable_patterns_total',
     help: 'Firewall rules left out at compilation because their pattern cannot be evaluated.',
     registers: [metrics],
   })
-  const overruns = new Counter({
+  const unfinished = new Counter({
     name: 'signalbox_firewall_overruns_total',
-    help: 'Firewall pattern runs stopped or not started because the request exceeded its time budget.',
+    help: 'Firewall rules whose pattern did not finish within the limits of a request.',
     registers: [metrics],
   })
   return {
     countUnusable: (count: number) => unusable.inc(count),
-    countOverruns: (count: number) => overruns.inc(count),
+    countUnfinished: (count: number) => unfinished.inc(count),
   }
 }

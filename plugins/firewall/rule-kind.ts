@@ -1,6 +1,6 @@
 import { type FirewallRule, GatewayError, type JsonObject, type Warning } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
-import { compilePattern } from '../../core/pcre/compile.ts'
+import { compilePattern } from '../../core/pcre/patterns.ts'
 import {
   enabledField,
   nameField,
@@ -10,6 +10,7 @@ import {
   type RuleKind,
   schemaField,
 } from '../rules/rule-kind.ts'
+import { patternSource } from './compile.ts'
 
 const FIELDS = [
   nameField,
@@ -97,7 +98,6 @@ function parseContent(body: JsonObject, isNew: boolean): JsonObject {
 
 /** Why the pattern of the rule cannot be evaluated: a sentence without a final period. */
 function patternError(rule: Pick<FirewallRule, 'type' | 'pattern'>): string | undefined {
-  if (rule.type !== 'regex') return undefined
-  const pattern = compilePattern(rule.pattern)
+  const pattern = compilePattern(patternSource(rule))
   return 'error' in pattern ? pattern.error : undefined
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { compilePattern } from '../../../../core/pcre/compile.ts'
+import { compilePattern } from '../../../../core/pcre/patterns.ts'
 
 describe('errors of firewall patterns', () => {
   for (const [pattern, error] of [
@@ -26,7 +26,7 @@ describe('errors of firewall patterns', () => {
     ['\\', 'The pattern ends with a backslash'],
   ] as const) {
     it(`explains ${pattern.slice(0, 40)}`, () => {
-      expect(compilePattern(pattern)).to.deep.equal({ error })
+      expect(compilePattern({ kind: 'regex', text: pattern })).to.deep.equal({ error })
     })
   }
 })

@@ -1,8 +1,6 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
 import { mapRequest } from '../../../../core/text/map-request.ts'
-import { compileLiterals, compilePatternSet } from '../../../../core/text/pattern-set.ts'
-import { searchInRegexWorker } from '../../../../core/text/regex-worker-client.ts'
 import { inspectedValues, requestTexts, userTexts } from '../../../../core/text/request-texts.ts'
 
 /** The first bytes of a PNG image. */
@@ -90,61 +88,5 @@ describe('rewriting the texts of a request', () => {
     const before = JSON.stringify(conversation)
     mapTexts(conversation, toUpperCase)
     expect(JSON.stringify(conversation)).to.equal(before)
-  })
-})
-
-describe('literals', () => {
-  it('match in any case, by Unicode simple case folding', () => {
-    for (const [literal, text] of [
-      ['straße', 'STRAẞE'],
-      ['σας', 'ΣΑΣ'],
-      ['kelvin', '\u212Aelvin'],
-      ['Привет', 'пРИВЕТ'],
-    ] as const) {
-      expect(compileLiterals([literal]).test(text), literal).to.equal(true)
-    }
-  })
-
-  it('match special characters literally', () => {
-    expect(compileLiterals(['a.b*[c](d)|e\\/-^$']).test('x A.B*[C](D)|E\\/-^$ y')).to.equal(true)
-    expect(compileLiterals(['a.b']).test('axb')).to.equal(false)
-  })
-})
-
-describe('a set of patterns', () => {
-  it('finds the indexes of the patterns that match any of the texts', async () => {
-    const set = await compilePatternSet(['one', 'two', 't[a-z]o', 'four'])
-    expect([...((await set.find(['two', 'one'])) ?? [])].sort()).to.deep.equal([0, 1, 2])
-  })
-
-  it('searches several automata', async () => {
-    const set = await compilePatternSet(Array.from({ length: 3000 }, (_, n) => `word${n}x`))
-    expect([...((await set.find(['word5x word2999x'])) ?? [])]).to.deep.equal([5, 2999])
-  })
-
-  it('returns undefined if the automaton cannot be built', async () => {
-    const set = await compilePatternSet(['fine', '(broken'])
-    expect(await set.find(['fine'])).to.equal(undefined)
-  })
-
-  it('finds the same in the regex worker', async () => {
-    const sources = ['one', 'two']
-    expect(await searchInRegexWorker(sources, ['two'])).to.deep.equal([1])
-    expect(await searchInRegexWorker(sources, ['three'])).to.deep.equal([])
-    expect(await searchInRegexWorker(['(broken'], ['x'])).to.equal(undefined)
-  })
-
-  it('searches a long text for a thousand patterns without blocking the event loop', async () => {
-    const set = await compilePatternSet(Array.from({ length: 1000 }, (_, n) => `foo${n}.*bar`))
-    const text = Array.from({ length: 6000 }, (_, n) => `foo${n % 1000} lorem ipsum`).join(' ')
-    let longest = 0
-    let last = performance.now()
-    const timer = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
-    }, 1)
-    expect((await set.find([text]))?.length).to.equal(0)
-    clearInterval(timer)
-    expect(longest).to.be.below(100)
   })
 })

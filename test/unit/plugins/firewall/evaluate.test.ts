@@ -1,10 +1,9 @@
-import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { ChatRequest, FirewallRule } from '../../../../core/contract/index.ts'
-import { createPatternBudget } from '../../../../core/pcre/budget.ts'
 
 import { compileFirewall } from '../../../../plugins/firewall/compile.ts'
-import { evaluateFirewall } from '../../../../plugins/firewall/evaluate.ts'
+import { type EvaluationOptions, evaluateFirewall } from '../../../../plugins/firewall/evaluate.ts'
+import { EVALUATION, patternRun } from '../../../support/pattern-run.ts'
 import { firewallRule, ruleSet } from '../../../support/rules.ts'
 
 const request = (content: ChatRequest['messages'][0]['content']): ChatRequest => ({
@@ -12,9 +11,16 @@ const request = (content: ChatRequest['messages'][0]['content']): ChatRequest =>
 })
 
 /** Evaluates the rules, given in evaluation order, for a request or the text of a user message. */
-async function evaluate(rules: readonly Partial<FirewallRule>[], input: string | ChatRequest) {
+async function evaluate(
+  rules: readonly Partial<FirewallRule>[],
+  input: string | ChatRequest,
+  options: Partial<EvaluationOptions> = {},
+) {
   const firewall = await compileFirewall(ruleSet(rules.map(firewallRule)))
-  const outcome = await evaluateFirewall(firewall, typeof input === 'string' ? request(input) : input)
+  const outcome = await evaluateFirewall(firewall, typeof input === 'string' ? request(input) : input, {
+    ...EVALUATION,
+    ...options,
+  })
   const first = outcome.request.messages[0]?.content
   return {
     ...outcome,
@@ -154,48 +160,48 @@ describe('evaluating the firewall', () => {
     expect((await evaluate([empty], 'abc zz')).text).to.equal('abc [redacted]')
   })
 
-  it('masks a prompt of 100 KB on a worker thread', async () => {
+  it('masks a prompt of 100 KB in a pattern worker', async () => {
     const long = `${'lorem ipsum '.repeat(9000)}secret-1234`
-    const { text, overruns } = await evaluate(
-      [{ type: 'regex', pattern: 'secret-[0-9]{1,40}[a-z]{0,40}' }],
-      long,
-    )
+    const { text } = await evaluate([{ type: 'regex', pattern: 'secret-[0-9]{1,40}[a-z]{0,40}' }], long)
     expect(String(text).endsWith('lorem ipsum [redacted]')).to.equal(true)
-    expect(overruns).to.deep.equal([])
   })
 
-  it('does not block the event loop with a mask that would expand a prompt to a gigabyte', async () => {
-    const long = 'a'.repeat(100_000)
-    let last = performance.now()
-    let longest = 0
-    const pulse = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
-    }, 5)
-    const { text, overruns } = await evaluate(
-      [{ type: 'regex', pattern: '.', replacement: 'x'.repeat(10_000) }],
-      long,
-    )
-    await setTimeout(10)
-    clearInterval(pulse)
-    expect(longest).to.be.below(500)
-    expect(text).to.equal(long)
-    expect(overruns).to.deep.equal(['.'])
+  const short = { createRun: () => patternRun(50) }
+  const runaway = { type: 'regex', pattern: '(a+)+(?![a!])' } as const
+  const runawayText = `${'a'.repeat(60)}!`
+
+  it('refuses the request if the pattern of a block or mask does not finish', async () => {
+    for (const action of ['block', 'mask'] as const) {
+      const { refusal, trace, unfinished } = await evaluate([{ ...runaway, action }], runawayText, short)
+      expect(refusal).to.deep.include({ reason: 'unfinished' })
+      expect(trace[0]).to.include({ action, outcome: 'skipped', reason: 'time_limit' })
+      expect(unfinished).to.have.length(1)
+    }
   })
 
-  it('runs RE2 patterns without any budget left', async () => {
-    const firewall = await compileFirewall(ruleSet([firewallRule({ type: 'regex', pattern: 'secret' })]))
-    const { request: passed } = await evaluateFirewall(firewall, request('a secret'), createPatternBudget(0))
-    expect(passed.messages[0]?.content).to.equal('a [redacted]')
+  it('warns if the pattern of a warning does not finish, and evaluates the rules that follow', async () => {
+    const rules = [
+      { ...runaway, action: 'warn' as const },
+      { pattern: '!', replacement: '.' },
+    ]
+    const { refusal, warnings, text } = await evaluate(rules, runawayText, short)
+    expect(refusal).to.equal(undefined)
+    expect(warnings[0]?.message).to.contain('was not evaluated')
+    expect(text).to.equal(`${'a'.repeat(60)}.`)
   })
 
-  it('reports the patterns that exceeded the budget', async () => {
-    const { overruns, trace } = await evaluate(
-      [{ type: 'regex', pattern: '(a+)+(?![a!])', action: 'block' }],
-      `${'a'.repeat(60)}!`,
-    )
-    expect(overruns).to.deep.equal(['(a+)+(?![a!])'])
-    expect(trace[0]).to.include({ action: 'block', outcome: 'skipped', reason: 'over_budget' })
+  it('allows the request with a warning if the settings say so', async () => {
+    const { refusal, warnings } = await evaluate([{ ...runaway, action: 'block' }], runawayText, {
+      ...short,
+      onTimeout: 'allow',
+    })
+    expect(refusal).to.equal(undefined)
+    expect(warnings).to.have.length(1)
+  })
+
+  it('refuses a mask that would expand a prompt to a gigabyte', async () => {
+    const rule = { type: 'regex', pattern: '.', replacement: 'x'.repeat(1000) } as const
+    expect((await evaluate([rule], 'a'.repeat(1_000_000))).refusal?.reason).to.equal('unfinished')
   })
 
   it('evaluates a rule among thousands', async () => {

@@ -66,7 +66,7 @@ c/x', '/a\ b/x', '/[ ]/x', '/a#b/x', '/a\#b/x', '/(?x)a b(?-x) c/', '/(?x: a b )
 
     // Known differences.
     ['captures of an earlier iteration', ['/(?=.)(?:(a)|b)+/'], ['ab', 'aab'], ['[$1]']],
-    ['case with references', ['(s)\w\1', '(a)(?-i:B)\1', '(a)\B\1'], ["s\u{17f}s", 'aBA', 'aba', 'aa'], ['[$1]']],
+    ['case with references', ['(s)\w\1', '(a)(?-i:B)\1', '(a)\B\1', '(a)\1(?-i:B)'], ["s\u{17f}s", 'aBA', 'aba', 'aa', 'aab aaB'], ['[$1]']],
     ['final newline', ['/a$|\n/'], ["a\n", "b\n"], ['x']],
     ['size', ['(?:a?){30001}', '(?:(?:a?){200}){200}', 'a{2000}|b', '(?:(?:a?){40}){40}b'], ['', 'ab'], ['x']],
 
