@@ -64,7 +64,10 @@ const ANALYZE_CPU_LIMIT_MS = 5000
 
 async function analyzeInWorker(patterns: readonly PatternSource[], owner: number): Promise<void> {
   const run = new PatternRun({ owner, cpuLimitMs: ANALYZE_CPU_LIMIT_MS })
-  const analyses = await run.runJob({ type: 'analyze', patterns })
+  const analyses = await run.runJob({ type: 'analyze', patterns }).catch((error: unknown) => {
+    if (!(error instanceof PatternLimitError)) throw error
+    return patterns.map(() => ({ error: 'The pattern takes too long to compile' }))
+  })
   for (const [index, source] of patterns.entries()) {
     const analysis = analyses[index]
     if (analysis !== undefined) compiledPatterns.set(keyOf(source), buildPattern(source, analysis))

@@ -13,8 +13,10 @@ import {
 } from '../../core/contract/index.ts'
 import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
+import type { RuleEvent } from '../../core/events/domain-events.ts'
 import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/http/inference.ts'
 import { jsonBody } from '../../core/http/read-body.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { foldUser, toPastRuleSet } from '../../projections/history.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
@@ -22,6 +24,7 @@ import { parseResponsesCall } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import { prefixErrors } from '../rules/endpoints.ts'
+import { checkPatternSize } from '../rules/pattern-size.ts'
 import { toRecordedError } from '../trace/request-record.ts'
 import {
   parseSimulation,
@@ -86,7 +89,7 @@ async function snapshotSimulatedCaller(
   return {
     // Before the user existed there was no plan: the current one shows what the drafts would do.
     account: { ...account, plan: user?.plan ?? account.plan, position: user?.position ?? 0 },
-    rules: hasDrafts ? addDrafts(userId, rules, drafts, commands) : toPastRuleSet(userId, rules),
+    rules: hasDrafts ? await addDrafts(userId, rules, drafts, commands) : toPastRuleSet(userId, rules),
   }
 }
 
@@ -103,28 +106,39 @@ const DRAFT_TIME = new Date(0).toISOString()
  * with an id changes the stored rule with that id. A draft without an id is a new rule; in the result, new
  * rules have the ids -1, -2, … in the order of the drafts.
  */
-function addDrafts(
+async function addDrafts(
   userId: number,
   userRules: UserRules,
   drafts: RuleDrafts,
   commandSet: RuleCommandSet,
-): RuleSet {
+): Promise<RuleSet> {
   let nextId = FIRST_DRAFT_ID
   const { revision, position } = userRules
   const record = { revision, position, metadata: { time: DRAFT_TIME } }
 
+  const slice = createCooperativeYield()
+
   function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft): void {
-    const commands = commandSet[kind](userId, () => toPastRuleSet(userId, userRules))
+    const currentRules = () => toPastRuleSet(userId, userRules)
+    const commands = commandSet[kind](userId, currentRules)
     const change = id === undefined ? commands.create(body) : commands.update(id, body, 'any')
-    for (const event of change.decide(change.ruleId ?? nextId++)) evolveUserRules(userRules, event, record)
+    const events = change.decide(change.ruleId ?? nextId++)
+    pendingEvents.push(...events)
+    for (const event of events) evolveUserRules(userRules, event, record)
   }
 
+  const pendingEvents: RuleEvent[] = []
+  const stored = toPastRuleSet(userId, userRules)
   for (const kind of ['routing', 'firewall'] as const) {
     for (const [index, draft] of (drafts[kind] ?? []).entries()) {
       prefixErrors(`rules.${kind}[${index}]`, () => addDraft(kind, draft))
+      if (slice.isDue()) await slice.yieldNow()
     }
   }
+  checkPatternSize(stored, pendingEvents)
   const rules = toPastRuleSet(userId, userRules)
+  // The patterns of drafts are compiled like those of stored rules.
+  for (const kind of ['routing', 'firewall'] as const) await commandSet[kind](userId, () => rules).prepare()
   return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
 }
 

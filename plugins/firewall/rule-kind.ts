@@ -1,6 +1,6 @@
 import { type FirewallRule, GatewayError, type JsonObject, type Warning } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
-import { compilePattern } from '../../core/pcre/patterns.ts'
+import { compilePattern, isPrepared, preparePatterns } from '../../core/pcre/patterns.ts'
 import {
   enabledField,
   nameField,
@@ -23,7 +23,12 @@ const FIELDS = [
     'a string of 1 to 10000 characters',
   ),
   enumField('action', ['block', 'mask', 'warn']),
-  schemaField('replacement', { type: ['string', 'null'] }, 'a string or null', false),
+  schemaField(
+    'replacement',
+    { type: ['string', 'null'], maxLength: 1000 },
+    'a string of at most 1000 characters, or null',
+    false,
+  ),
   priorityField,
 ]
 
@@ -69,6 +74,14 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
       ...(error !== undefined && { pattern_error: error }),
     }
   },
+  async prepare(contents, userId) {
+    await preparePatterns(contents.map(patternSource), userId)
+  },
+  check({ type, pattern }) {
+    if (type !== 'substring' || patternError({ type, pattern }) === undefined) return
+    const message = `The pattern of ${pattern.length} characters is too long for a substring. Shorten it.`
+    throw new GatewayError('invalid_rule', message)
+  },
   lint(rule) {
     const warnings: Warning[] = []
     const error = patternError(rule)
@@ -98,6 +111,9 @@ function parseContent(body: JsonObject, isNew: boolean): JsonObject {
 
 /** Why the pattern of the rule cannot be evaluated: a sentence without a final period. */
 function patternError(rule: Pick<FirewallRule, 'type' | 'pattern'>): string | undefined {
-  const pattern = compilePattern(patternSource(rule))
+  const source = patternSource(rule)
+  // Entries of a history are shown without preparation; a long pattern that is unknown is not analyzed then.
+  if (!isPrepared(source)) return undefined
+  const pattern = compilePattern(source)
   return 'error' in pattern ? pattern.error : undefined
 }

@@ -184,7 +184,10 @@ export const batchPaths: JsonObject = {
         },
       },
       responses: {
-        200: dataEnvelope(arrayOf({ anyOf: [ref('RoutingRule'), ref('FirewallRule'), successBody] })),
+        200: closedObject({
+          data: arrayOf({ anyOf: [ref('RoutingRule'), ref('FirewallRule'), successBody] }),
+          'warnings?': arrayOf(closedObject({ code: string, message: string, operation: integer })),
+        }),
         ...userErrorResponses('Error', 400, 403, 404, 409, 412, 413, 422, 507),
       },
     }),

@@ -72,8 +72,22 @@ export function parseBatch(
     }
     if (operation.id !== undefined) seen.add(operation.id)
     const change = prefixErrors(path, () => toChange(operation, commands[operation.kind](userId)))
-    return { ...change, decide: (ruleId) => prefixErrors(path, () => change.decide(ruleId)) }
+    return {
+      ...change,
+      prepare: () => prefixRejection(path, change),
+      decide: (ruleId) => prefixErrors(path, () => change.decide(ruleId)),
+    }
   })
+}
+
+async function prefixRejection(path: string, change: RuleChange): Promise<void> {
+  try {
+    await change.prepare?.()
+  } catch (error) {
+    prefixErrors(path, () => {
+      throw error
+    })
+  }
 }
 
 function toChange({ op, id = 0, revision, data = {} }: Operation, commands: RuleCommands): RuleChange {

@@ -38,6 +38,7 @@ export function addRuleRoutes(router: GatewayRouter, path: string, services: Rul
 
   router.get(path, async (ctx) => {
     const commands = await commandsAsOf(ctx)
+    await commands.prepare()
     ctx.body = { data: commands.list() }
   })
   router.post(path, async (ctx) => {
@@ -46,6 +47,7 @@ export function addRuleRoutes(router: GatewayRouter, path: string, services: Rul
   })
   router.get(`${path}/:id`, async (ctx) => {
     const commands = await commandsAsOf(ctx)
+    await commands.prepare()
     sendRule(ctx, commands.show(parseRuleId(ctx)))
   })
   router.patch(`${path}/:id`, async (ctx) => {

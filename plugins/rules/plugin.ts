@@ -18,8 +18,12 @@ export function createRules(commands: RuleCommandSet, services: RuleServices): P
           const { userId } = ctx.account
           const changes = parseBatch(jsonBody(ctx), commands, userId)
           const results = await executeRuleChanges(changes, services, userId, requestAuthor(ctx))
+          const warnings = results.flatMap((result, operation) =>
+            result.type === 'rule' ? result.warnings.map((warning) => ({ ...warning, operation })) : [],
+          )
           ctx.body = {
             data: results.map((result) => (result.type === 'rule' ? result.shown : { success: true })),
+            ...(warnings.length > 0 && { warnings }),
           }
         })
       },
