@@ -25,7 +25,8 @@ export function createBacktrackingMatcher(root: Node, finder?: CandidateFinder):
   const matchesEmptyAt = (text: string) => (index: number) =>
     candidates === SEARCH_START && execAt(testing().atIndex, text, index)?.[0] === ''
   return {
-    test: (text) => candidates.test(text) && findMatch(testing(), text, 0, candidates) !== null,
+    test: (text) =>
+      candidates.test(text) && findMatch(testing(), text, 0, candidates, new CandidateDensity()) !== null,
     replace: (text, replacement) =>
       candidates.test(text)
         ? replaceMatches(replacing(), text, replacement, candidates, matchesEmptyAt(text))
@@ -67,13 +68,14 @@ function findMatch(
   text: string,
   from: number,
   candidates: CandidateFinder,
+  density: CandidateDensity,
 ): RegExpExecArray | null {
-  if (candidates === EVERY_POSITION) return execAt(fromIndex, text, from)
-  const density = new CandidateDensity()
+  if (candidates === EVERY_POSITION || density.isDense) return execAt(fromIndex, text, from)
   for (let index = from; ; index = nextCodePoint(text, index)) {
     index = candidates.find(text, index)
     if (index === -1 || index > text.length) return null
-    if (density.isDense(index) && candidates !== SEARCH_START) return execAt(fromIndex, text, index)
+    if (candidates !== SEARCH_START) density.record(index)
+    if (density.isDense) return execAt(fromIndex, text, index)
     const match = execAt(atIndex, text, index)
     if (match !== null || candidates === SEARCH_START) return match
   }
@@ -96,12 +98,13 @@ function replaceMatches(
   matchesEmptyAt: (index: number) => boolean,
 ): string | undefined {
   const { keepGroups, groupNames } = search.source
+  const density = new CandidateDensity()
   const parts: string[] = []
   let position = 0
   let length = text.length
   let from = 0
   for (;;) {
-    const match = from > text.length ? null : findMatch(search, text, from, candidates)
+    const match = from > text.length ? null : findMatch(search, text, from, candidates, density)
     if (match === null && from < text.length && matchesEmptyAt(from)) {
       from = nextCodePoint(text, from)
       continue

@@ -10,19 +10,16 @@ export interface CandidateFinder {
 }
 
 /**
- * Creates a finder from an over-approximation of a pattern in RE2's syntax: every match of the pattern begins
- * where a match of the over-approximation begins.
+ * Creates a finder from over-approximations of a pattern in RE2's syntax: every match of the pattern begins
+ * where a match of `startSource` begins, and a text with a match matches `source`.
  */
-export function createCandidateFinder(source: string): CandidateFinder {
-  const compiled = lazy(() => new RE2(source, 'gu'))
+export function createCandidateFinder(source: string, startSource: string): CandidateFinder {
+  const whole = lazy(() => new RE2(source, 'u'))
+  const start = lazy(() => new RE2(startSource, 'gu'))
   return {
-    test(text) {
-      const regex = compiled()
-      regex.lastIndex = 0
-      return regex.test(text)
-    },
+    test: (text) => whole().test(text),
     find(text, from) {
-      const regex = compiled()
+      const regex = start()
       regex.lastIndex = from
       return regex.exec(text)?.index ?? -1
     },
@@ -38,10 +35,13 @@ export class CandidateDensity {
   private denseCount = 0
   private last = 0
 
-  /** Records a candidate. Returns true once candidates have been close to each other for a while. */
-  isDense(candidate: number): boolean {
+  /** True once candidates have been close to each other for a while. */
+  get isDense(): boolean {
+    return this.denseCount > MAX_DENSE_CANDIDATES
+  }
+
+  record(candidate: number): void {
     this.denseCount = candidate - this.last < DENSE_GAP ? this.denseCount + 1 : 0
     this.last = candidate
-    return this.denseCount > MAX_DENSE_CANDIDATES
   }
 }

@@ -10,7 +10,7 @@ import { parsePattern } from './parse.ts'
 import { PatternError } from './pattern-error.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
 import { createRe2Matcher } from './re2-matcher.ts'
-import { expandCalls, removeEmptyMatches } from './rewrite.ts'
+import { cutAtBackReference, expandCalls, removeEmptyMatches } from './rewrite.ts'
 import { type Re2Source, toRe2Source } from './to-re2.ts'
 import { validatePattern } from './validate.ts'
 
@@ -33,7 +33,8 @@ export function analyzePattern(source: PatternSource): PatternAnalysis {
 /** Creates the matcher of a pattern. Throws a `PatternError` if it cannot be evaluated. */
 export function createMatcher(source: PatternSource): EngineMatcher {
   const { root, re2Source, isExact } = translatePattern(source)
-  const finder = re2Source && createCandidateFinder(re2Source.source)
+  const finder =
+    re2Source && createCandidateFinder(re2Source.source, toRe2Source(cutAtBackReference(root)).source)
   if (re2Source === undefined || !isExact) return createBacktrackingMatcher(root, finder)
   return createRe2Matcher({
     re2Source,

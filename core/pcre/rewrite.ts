@@ -91,6 +91,58 @@ function prefersEmpty(node: Node): boolean {
 }
 
 /**
+ * Cuts a pattern before its first back-reference. The rest of the pattern cannot be searched without the
+ * engine that knows the reference, and where a match may begin is decided by what comes before.
+ */
+export function cutAtBackReference(root: Node): Node {
+  return cut(root).node
+}
+
+interface CutNode {
+  readonly node: Node
+  /** Whether what follows the node is cut off, too. */
+  readonly isCut: boolean
+}
+
+function cut(node: Node): CutNode {
+  switch (node.type) {
+    case 'back-reference':
+      return { node: EMPTY_NODE, isCut: true }
+    case 'sequence':
+      return cutSequence(node.parts)
+    case 'alternation': {
+      const branches = node.branches.map(cut)
+      return {
+        node: alternationOf(branches.map((each) => each.node)),
+        isCut: branches.some(({ isCut }) => isCut),
+      }
+    }
+    case 'capture':
+    case 'atomic': {
+      const body = cut(node.body)
+      return { node: { ...node, body: body.node }, isCut: body.isCut }
+    }
+    case 'quantifier': {
+      const body = cut(node.body)
+      if (!body.isCut) return { node, isCut: false }
+      return { node: node.min === 0 ? EMPTY_NODE : body.node, isCut: true }
+    }
+    default:
+      return { node, isCut: false }
+  }
+}
+
+function cutSequence(parts: readonly Node[]): CutNode {
+  const kept: Node[] = []
+  for (const part of parts) {
+    const { node, isCut } = cut(part)
+    kept.push(node)
+    if (isCut) return { node: sequenceOf(kept), isCut }
+  }
+  return { node: sequenceOf(parts), isCut: false }
+}
+
+/**
  * Replaces each subroutine call, such as `(?1)` or `(?&name)`, with the body of the called group. Throws a
  * `PatternError` for recursion.
  */

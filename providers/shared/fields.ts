@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { isNestedTooDeep } from '../../core/util/json-depth.ts'
 
 /** Returns a string as it is, and an empty string for any other value. */
 export function asString(value: unknown): string {
@@ -29,8 +30,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Parses a JSON object. Returns undefined for invalid JSON and for any other JSON value. */
+/**
+ * Parses a JSON object. Returns undefined for invalid JSON, for any other JSON value, and for an object that
+ * is nested too deep to be encoded again.
+ */
 export function parseObject(text: string): JsonObject | undefined {
   const value = parseJson(text)
-  return isJsonObject(value) ? value : undefined
+  return isJsonObject(value) && !isNestedTooDeep(value) ? value : undefined
 }

@@ -7,6 +7,9 @@ import { UNLIMITED, withSettings } from '../support/settings.ts'
 /** Another seed looks elsewhere; the failing one is in the test's name. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20261120)
 
+/** The long form of `npm run test:firewall` tries more. */
+const CHAT_BODIES = process.env.FIREWALL_LONG ? 100_000 : 200
+
 const rule = (more: object) => ({
   name: 'fuzz',
   is_enabled: true,
@@ -18,7 +21,7 @@ const rule = (more: object) => ({
 })
 
 describe(`rules under random input (seed ${SEED})`, function () {
-  this.timeout(60_000)
+  this.timeout(process.env.FIREWALL_LONG ? 3_600_000 : 60_000)
   let sandbox: Sandbox
   let gateway: RunningGateway
 
@@ -62,7 +65,7 @@ describe(`rules under random input (seed ${SEED})`, function () {
         rule({ type: 'regex', pattern: randomPattern(random) }),
       )
     }
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < CHAT_BODIES; round++) {
       const body = random.chance(0.5) ? randomJson(random, 4) : { messages: [randomJson(random, 3)] }
       const answer = await gateway.call('POST', '/v1/chat/completions', body as object)
       expect(answer.status, JSON.stringify(body)).to.be.below(500)
