@@ -9,9 +9,13 @@ import { parseDelimiters } from './modifiers.ts'
 import { parsePattern } from './parse.ts'
 import { PatternError } from './pattern-error.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
+import { createPresetMatcher } from './preset-matcher.ts'
+import type { Preset } from './presets/preset.ts'
+import { findPreset } from './presets/presets.ts'
 import { createRe2Matcher } from './re2-matcher.ts'
 import { cutAtBackReference, expandCalls, removeEmptyMatches } from './rewrite.ts'
 import { type Re2Source, toRe2Source } from './to-re2.ts'
+import { toRegExpSource } from './to-regexp.ts'
 import { validatePattern } from './validate.ts'
 
 /** Parses and translates a pattern, without compiling it. Takes milliseconds for a long one. */
@@ -32,9 +36,10 @@ export function analyzePattern(source: PatternSource): PatternAnalysis {
 
 /** Creates the matcher of a pattern. Throws a `PatternError` if it cannot be evaluated. */
 export function createMatcher(source: PatternSource): EngineMatcher {
-  const { root, re2Source, isExact } = translatePattern(source)
+  const { root, re2Source, isExact, preset } = translatePattern(source)
   const finder =
     re2Source && createCandidateFinder(re2Source.source, toRe2Source(cutAtBackReference(root)).source)
+  if (preset !== undefined) return createPresetMatcher(preset, compileForPreset(root), finder)
   if (re2Source === undefined || !isExact) return createBacktrackingMatcher(root, finder)
   return createRe2Matcher({
     re2Source,
@@ -58,15 +63,31 @@ interface TranslatedPattern {
   readonly re2Source: Re2Source | undefined
   /** Whether RE2 gives the same result as the pattern. */
   readonly isExact: boolean
+  readonly preset?: Preset | undefined
+}
+
+function compileForPreset(root: Node): RegExp {
+  const { source, flags } = toRegExpSource(root)
+  return new RegExp(source, `${flags}g`)
 }
 
 function translatePattern(source: PatternSource): TranslatedPattern {
   if (source.text.length > MAX_PATTERN_LENGTH)
     throw new PatternError(`The pattern is longer than ${MAX_PATTERN_LENGTH} characters`)
-  const root = source.kind === 'literal' ? toLiteral(source.text) : toSyntaxTree(source.text)
+  const preset = source.kind === 'preset' ? findPreset(source.text) : undefined
+  if (source.kind === 'preset' && preset === undefined)
+    throw new PatternError(`There is no preset named ${source.text}`)
+  const root =
+    source.kind === 'literal' ? toLiteral(source.text) : toSyntaxTree(preset?.pattern ?? source.text)
   const re2Source = toRe2Source(root)
   const canRunInRe2 = estimateRe2CompileCost(root) <= MAX_RE2_COMPILE_COST && isAcceptedByRe2(root, re2Source)
-  return { root, re2Source: canRunInRe2 ? re2Source : undefined, isExact: canRunInRe2 && re2Source.isExact }
+  return {
+    root,
+    re2Source: canRunInRe2 ? re2Source : undefined,
+    // RE2 does not check what a preset validates.
+    isExact: canRunInRe2 && re2Source.isExact && preset === undefined,
+    preset,
+  }
 }
 
 function toLiteral(text: string): Node {

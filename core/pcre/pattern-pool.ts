@@ -4,9 +4,12 @@ import { createWorkerPool, type WorkerJobOptions, type WorkerJobResult } from '.
 import { lazy } from '../util/lazy.ts'
 import type { Replacement } from './replacement.ts'
 
-/** A pattern as it is stored: a regular expression, or a text that is matched without regard to case. */
+/**
+ * A pattern as it is stored: a regular expression, a text that is matched without regard to case, or the name
+ * of a preset.
+ */
 export interface PatternSource {
-  readonly kind: 'regex' | 'literal'
+  readonly kind: 'regex' | 'literal' | 'preset'
   readonly text: string
 }
 

@@ -84,7 +84,7 @@ export async function compileFirewall({ firewall, userId }: RuleSet): Promise<Co
 
 /** The pattern of a rule. */
 export function patternSource({ type, pattern }: Pick<FirewallRule, 'type' | 'pattern'>): PatternSource {
-  return { kind: type === 'substring' ? 'literal' : 'regex', text: pattern }
+  return { kind: type === 'substring' ? 'literal' : type, text: pattern }
 }
 
 function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
@@ -94,7 +94,7 @@ function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
 /** Undefined if the pattern cannot be evaluated. */
 function compileRule(rule: FirewallRule): CompiledFirewallRule | undefined {
   const replacement = rule.replacement ?? DEFAULT_REPLACEMENT
-  const isLiteral = rule.type === 'substring'
+  const isLiteral = rule.type !== 'regex'
   const pattern = compilePattern(patternSource(rule))
   if ('error' in pattern) return undefined
   return {

@@ -8,13 +8,14 @@ import {
 } from '../../core/contract/index.ts'
 import { errorEnvelope } from '../../core/http/errors.ts'
 import { PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
+import { listPresets } from '../../core/pcre/presets/presets.ts'
 import {
   compiledCacheOptions,
   createCompiledCache,
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
 import { chain } from '../../core/util/maybe-promise.ts'
-import { firewallPaths } from '../openapi/rules.ts'
+import { firewallPaths, presetPaths } from '../openapi/rules.ts'
 import { addRuleRoutes, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
 import { evaluateFirewall, type FirewallOutcome, type FirewallRefusal } from './evaluate.ts'
@@ -67,8 +68,13 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
           chain(getCompiled(exchange.rules), (firewall) =>
             chain(evaluate(firewall, exchange), (outcome) => apply(outcome, exchange)),
           ),
-        routes: (router) => addRuleRoutes(router, '/v1/firewall-rules', services),
-        openapi: firewallPaths,
+        routes(router) {
+          addRuleRoutes(router, '/v1/firewall-rules', services)
+          router.get('/v1/firewall-presets', (ctx) => {
+            ctx.body = { data: listPresets() }
+          })
+        },
+        openapi: { ...firewallPaths, ...presetPaths },
         errorBody,
       }
     },

@@ -1,6 +1,7 @@
 import { type FirewallRule, GatewayError, type JsonObject, type Warning } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
 import { compilePattern, isPrepared, preparePatterns } from '../../core/pcre/patterns.ts'
+import { PRESETS } from '../../core/pcre/presets/presets.ts'
 import {
   enabledField,
   nameField,
@@ -16,7 +17,7 @@ const FIELDS = [
   nameField,
   enabledField,
   enumField('scope', ['prompt', 'response']),
-  enumField('type', ['substring', 'regex']),
+  enumField('type', ['substring', 'regex', 'preset']),
   schemaField(
     'pattern',
     { type: 'string', minLength: 1, maxLength: 10_000 },
@@ -78,8 +79,11 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
     await preparePatterns(contents.map(patternSource), userId)
   },
   check({ type, pattern }) {
-    if (type !== 'substring' || patternError({ type, pattern }) === undefined) return
-    const message = `The pattern of ${pattern.length} characters is too long for a substring. Shorten it.`
+    if (type === 'regex' || patternError({ type, pattern }) === undefined) return
+    const message =
+      type === 'preset'
+        ? `The pattern field must be the name of a preset: ${PRESETS.map(({ name }) => name).join(', ')}.`
+        : `The pattern of ${pattern.length} characters is too long for a substring. Shorten it.`
     throw new GatewayError('invalid_rule', message)
   },
   lint(rule) {

@@ -151,13 +151,31 @@ export const ruleSchemas: JsonObject = {
   FirewallRule: closedObject({
     ...commonFields,
     scope: stringEnum('prompt', 'response'),
-    type: stringEnum('substring', 'regex'),
+    type: stringEnum('substring', 'regex', 'preset'),
     pattern: string,
     action: stringEnum('block', 'mask', 'warn'),
     replacement: nullable(string),
     ...timestamps,
     'pattern_error?': string,
   }),
+}
+
+export const presetPaths: JsonObject = {
+  '/v1/firewall-presets': {
+    get: describeOperation({
+      id: 'listFirewallPresets',
+      tag: 'firewall rules',
+      summary: 'Lists the curated patterns that a firewall rule of the type preset refers to.',
+      responses: {
+        200: dataEnvelope(
+          arrayOf(
+            closedObject({ name: string, description: string, checked: nullable(string), example: string }),
+          ),
+        ),
+        ...userErrorResponses('Error'),
+      },
+    }),
+  },
 }
 
 export const batchPaths: JsonObject = {

@@ -11,7 +11,7 @@ export function patternRun(cpuLimitMs = 5000, owner = 1): PatternRun {
 export const EVALUATION: EvaluationOptions = { createRun: () => patternRun(), onTimeout: 'refuse' }
 
 /** A pattern of a rule with the type `regex` or, with `kind`, `substring`. */
-export function compiled(text: string, kind: 'regex' | 'literal' = 'regex'): CompiledPattern {
+export function compiled(text: string, kind: 'regex' | 'literal' | 'preset' = 'regex'): CompiledPattern {
   const pattern = compilePattern({ kind, text })
   if ('error' in pattern) throw new Error(`${text}: ${pattern.error}`)
   return pattern
