@@ -26,6 +26,7 @@ export function analyzePattern(source: PatternSource): PatternAnalysis {
     return {
       engine: isExact ? 're2' : 'backtracking',
       positions: countPositions(root),
+      compileCost: estimateRe2CompileCost(root),
       ...(re2Source && { re2SetSource: re2Source.source }),
     }
   } catch (error) {

@@ -25,6 +25,8 @@ export type PatternAnalysis =
       readonly re2SetSource?: string
       /** An upper bound for the cost of each character of text in RE2; see `countPositions`. */
       readonly positions: number
+      /** See `estimateRe2CompileCost`. */
+      readonly compileCost: number
     }
 
 /** A job for the pattern worker. */

@@ -15,6 +15,7 @@ export interface CompiledPattern {
   /** See `PatternAnalysis`. */
   readonly re2SetSource?: string
   readonly positions: number
+  readonly compileCost: number
   /** Returns a promise for what could hold the event loop: it runs in a pattern worker. */
   test(text: string, run: PatternRun): MaybePromise<boolean>
   /** Replaces every non-empty match. Returns a promise like `test`. */

@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
+import os from 'node:os'
 
 /**
  * Returns the id of the calling thread, for `readThreadCpuMs`. Undefined on systems without `/proc`, where
@@ -20,5 +21,18 @@ export function readThreadCpuMs(threadId: number | undefined): number {
     return Number(nanoseconds) / 1e6
   } catch {
     return performance.now()
+  }
+}
+
+/**
+ * Lets all other threads run first. Linux has a priority per thread; elsewhere, and without an id, nothing
+ * happens.
+ */
+export function lowerThreadPriority(threadId: number | undefined): void {
+  if (threadId === undefined) return
+  try {
+    os.setPriority(threadId, os.constants.priority.PRIORITY_LOW)
+  } catch {
+    // The thread has exited.
   }
 }

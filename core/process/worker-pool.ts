@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import { readThreadCpuMs } from './thread-cpu.ts'
+import { lowerThreadPriority, readThreadCpuMs } from './thread-cpu.ts'
 
 /** A job used up its CPU time. */
 export class WorkerLimitError extends Error {}
@@ -231,6 +231,7 @@ export function createWorkerPool<Request, Result>({
     thread.job = undefined
     job.reject(new WorkerLimitError('the job was terminated at its CPU limit'))
     thread.worker.unref()
+    lowerThreadPriority(thread.threadId)
     void thread.worker.terminate()
     dispatch()
   }

@@ -68,8 +68,13 @@ function isEscaped(source: string, index: number): boolean {
 
 function endOfNumber(source: string, start: number): number {
   let end = start + 1
-  while (/[\d.eE+-]/.test(source.charAt(end))) end += 1
+  while (isNumberPart(source.charCodeAt(end))) end += 1
   return end
+}
+
+/** A digit, or one of `.`, `+`, `-`, `e` and `E`. The document is valid, so nothing else needs a check. */
+function isNumberPart(code: number): boolean {
+  return isDigit(code) || code === MINUS || code === 0x2b || code === 0x2e || code === 0x65 || code === 0x45
 }
 
 function decodeString(literal: string): string {

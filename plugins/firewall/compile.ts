@@ -88,7 +88,7 @@ export function patternSource({ type, pattern }: Pick<FirewallRule, 'type' | 'pa
 }
 
 function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
-  return { source: pattern?.re2SetSource ?? '', positions: pattern?.positions ?? 0 }
+  return { source: pattern?.re2SetSource ?? '', compileCost: pattern?.compileCost ?? 0 }
 }
 
 /** Undefined if the pattern cannot be evaluated. */

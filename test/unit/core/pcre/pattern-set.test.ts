@@ -46,12 +46,12 @@ describe('a set of patterns', () => {
   })
 
   it('is searched in a pattern worker if it is too large for the event loop', async () => {
-    const large = { source: `(?:${'abcdefghij'.repeat(2000)})`, positions: 20_000 }
+    const large = { source: `(?:${'abcdefghij'.repeat(2000)})`, compileCost: 20_000 }
     const set = await compilePatternSet([...setOf('one'), large])
     expect(await set.find(['abcdefghij'.repeat(2000)], patternRun())).to.deep.equal([1])
   })
 })
 
 function setOf(...sources: readonly string[]) {
-  return sources.map((source) => ({ source, positions: source.length }))
+  return sources.map((source) => ({ source, compileCost: source.length }))
 }
