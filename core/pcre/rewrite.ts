@@ -108,6 +108,8 @@ function cut(node: Node): CutNode {
   switch (node.type) {
     case 'back-reference':
       return { node: EMPTY_NODE, isCut: true }
+    case 'group-test':
+      return { node: EMPTY_NODE, isCut: false }
     case 'sequence':
       return cutSequence(node.parts)
     case 'alternation': {
@@ -160,7 +162,7 @@ function expandNode(node: Node, bodies: ReadonlyMap<number, Node>, callers: read
   if (node.type !== 'subroutine-call') return mapChildren(node, (child) => expandNode(child, bodies, callers))
   const body = bodies.get(node.index)
   if (body === undefined || callers.includes(node.index)) throw new PatternError('Recursion is not supported')
-  if (someNode(body, ({ type }) => type === 'back-reference'))
+  if (someNode(body, ({ type }) => type === 'back-reference' || type === 'group-test'))
     throw new PatternError('Calls of groups that contain back-references are not supported')
   const expanded = removeCaptures(expandNode(body, bodies, [...callers, node.index]))
   if (countPositions(expanded) > MAX_CALLED_POSITIONS)

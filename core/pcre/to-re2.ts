@@ -64,6 +64,7 @@ class Re2Emitter {
       case 'back-reference':
         return this.approximate('(?s:.*)')
       case 'look-around':
+      case 'group-test':
       case 'keep':
       case 'subroutine-call':
         return this.approximate('')
