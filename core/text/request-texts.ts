@@ -7,16 +7,17 @@ import { isBinaryMedia } from './media-text.ts'
  * because a pattern may match only one of the two (docs/firewall.md, "What is inspected").
  */
 export function requestTexts(request: ChatRequest): readonly string[] {
-  const texts = new Set(inspectedValues(request))
-  for (const document of documentTexts(request)) texts.add(document)
-  return [...texts]
+  const { rewriter, texts } = createCollector()
+  mapRequest(request, { ...rewriter, document: (source) => texts.push(source) })
+  for (const message of request.messages) texts.push(...contentDocuments(message, undefined))
+  return texts
 }
 
 /** Every inspected value of a request on its own; what `mapRequest` rewrites. */
 export function inspectedValues(request: ChatRequest): readonly string[] {
   const { rewriter, texts } = createCollector()
   mapRequest(request, rewriter)
-  return [...texts]
+  return texts
 }
 
 /** The contents of the user's messages: the input of the routing condition `contains`. */
@@ -25,9 +26,9 @@ export function userTexts({ messages }: ChatRequest): readonly string[] {
   for (const message of messages) {
     if (message.role !== 'user') continue
     mapContent(message, rewriter)
-    for (const document of contentDocuments(message, undefined)) texts.add(document)
+    texts.push(...contentDocuments(message, undefined))
   }
-  return [...texts]
+  return texts
 }
 
 /** The number of characters of the messages, to estimate their tokens. */
@@ -42,10 +43,19 @@ export function countCharacters(messages: readonly Message[]): number {
   return count
 }
 
+/** Short texts repeat often, such as the keys of a list of objects. Hashing long ones would cost more. */
+const MAX_DEDUPLICATED_LENGTH = 64
+
 function createCollector() {
-  const texts = new Set<string>()
+  const texts: string[] = []
+  let seen: Set<string> | undefined
   const rewrite = (text: string) => {
-    texts.add(text)
+    if (text.length > MAX_DEDUPLICATED_LENGTH) texts.push(text)
+    else {
+      seen ??= new Set()
+      if (!seen.has(text)) texts.push(text)
+      seen.add(text)
+    }
     return text
   }
   return { texts, rewriter: { rewrite } satisfies TextRewriter }
