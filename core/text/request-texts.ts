@@ -1,4 +1,5 @@
 import { type ChatRequest, type ContentPart, isJsonObject, type Message } from '../contract/index.ts'
+import { rewriteJsonText } from './json-text.ts'
 import { mapContent, mapRequest, type TextRewriter } from './map-request.ts'
 import { isBinaryMedia } from './media-text.ts'
 
@@ -81,8 +82,19 @@ function contentDocuments(message: Message, rewrite: TextRewriter['rewrite'] | u
   const content = rewrite === undefined ? message.content : mapContent(message, { rewrite })
   const parts = content as readonly ContentPart[]
   const lines = parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
-  const encoding = JSON.stringify(parts.every(isText) ? parts : parts.map(withoutBinary))
-  return lines.length > 1 ? [encoding, lines.join('\n')] : [encoding]
+  const documents = [JSON.stringify(parts.every(isText) ? parts : parts.map(withoutBinary))]
+  if (lines.length < 2) return documents
+  const joined = lines.join('\n')
+  documents.push(joined)
+  if (message.role === 'tool' || message.role === 'function') documents.push(jsonTokens(joined).join('\n'))
+  return documents
+}
+
+/** The parts of a tool result may be a JSON document together, which some providers receive parsed. */
+function jsonTokens(source: string): readonly string[] {
+  const { rewriter, texts } = createCollector()
+  rewriteJsonText(source, rewriter.rewrite)
+  return texts
 }
 
 function isText({ type }: ContentPart): boolean {
