@@ -48,6 +48,11 @@ const MAX_CHUNK = { patterns: 700, compileCost: 16_000 }
 /** Larger sets are built in pattern workers only. */
 const MAX_LOCAL_COST = { ofPattern: 10_000, ofSet: 500_000 }
 
+const MIN_JOINED_TEXTS = 8
+
+/** Patterns with these see where a text begins or ends, also as one of several lines. */
+const TEXT_ANCHOR = /\\[Az]|\(\?m:[\^$]\)/
+
 const NONE: readonly number[] = []
 
 /** Compiles patterns. Yields to the event loop between chunks. */
@@ -58,10 +63,18 @@ export async function compilePatternSet(patterns: readonly SetPattern[]): Promis
     patterns.every(({ compileCost }) => compileCost <= MAX_LOCAL_COST.ofPattern) &&
     patterns.reduce((sum, { compileCost }) => sum + compileCost, 0) <= MAX_LOCAL_COST.ofSet
   const chunks = isLocal ? await buildChunks(patterns) : undefined
+  const isJoinable = patterns.every(({ source }) => !TEXT_ANCHOR.test(source))
   let slowUntil = 0
+
+  /** Many short texts are first searched as one: most requests match nothing. */
+  function mayMatch(local: readonly Chunk[], texts: readonly string[]): boolean {
+    if (!isJoinable || texts.length < MIN_JOINED_TEXTS) return true
+    return searchAll(local, [texts.join('\n')])?.length !== 0
+  }
 
   function searchHere(texts: readonly string[], work: number): FoundPatterns {
     if (chunks === undefined) return undefined
+    if (!mayMatch(chunks, texts)) return NONE
     if (work <= SEARCH_WORK.cheap) return searchAll(chunks, texts)
     const before = process.cpuUsage()
     const found = searchAll(chunks, texts)

@@ -23,7 +23,7 @@ export function rewriteJsonText(source: string, rewrite: RewriteToken): Rewritte
     const isString = source.charCodeAt(start) === QUOTE
     const end = isString ? endOfString(source, start) : endOfNumber(source, start)
     const text = isString ? decodeString(source.slice(start, end)) : source.slice(start, end)
-    const rewritten = rewrite(text)
+    const rewritten = isString ? rewrite(text) : rewriteNumber(text, rewrite)
     if (rewritten !== text) {
       parts.push(source.slice(copiedTo, start), JSON.stringify(rewritten))
       copiedTo = end
@@ -34,6 +34,18 @@ export function rewriteJsonText(source: string, rewrite: RewriteToken): Rewritte
   if (parts.length === 0) return { text: source, hasKeyCollision: false }
   const text = parts.join('') + source.slice(copiedTo)
   return { text, hasKeyCollision: hasChangedKey && countKeys(text) < countKeys(source) }
+}
+
+/**
+ * Some providers receive parsed arguments, so a number is inspected as it is written and in its usual form:
+ * `4.1e3` is also `4100`.
+ */
+function rewriteNumber(text: string, rewrite: RewriteToken): string {
+  const rewritten = rewrite(text)
+  const usual = String(Number(text))
+  if (rewritten !== text || usual === text) return rewritten
+  const rewrittenUsual = rewrite(usual)
+  return rewrittenUsual === usual ? text : rewrittenUsual
 }
 
 const QUOTE = 0x22

@@ -12,6 +12,10 @@ type TextEncoding = 'utf8' | 'utf16le' | 'latin1'
 export function rewriteMedia(value: string, rewrite: RewriteText): string {
   const file = openFile(value)
   if (file === undefined) return rewrite(value)
+  if (isShortBase64(file)) {
+    const rewrittenValue = rewrite(value)
+    if (rewrittenValue !== value) return rewrittenValue
+  }
   const head = isKnownHead(file.head) ? file.head : rewrite(file.head)
   const encoding = detectTextEncoding(file)
   const unchanged = head === file.head ? value : head + value.slice(file.head.length)
@@ -42,8 +46,16 @@ interface MediaFile {
 function openFile(value: string): MediaFile | undefined {
   const url = parseDataUrl(value)
   if (url !== undefined) return { ...url, head: value.slice(0, value.indexOf(',') + 1) }
-  return isPlausibleBase64(value) ? { head: '', mediaType: '', base64: value } : undefined
+  const isBase64 = isPlausibleBase64(value) || SHORT_BASE64.test(value)
+  return isBase64 ? { head: '', mediaType: '', base64: value } : undefined
 }
+
+/** A word may look like base64, so it is also inspected as it stands. */
+function isShortBase64({ head, base64 }: MediaFile): boolean {
+  return head === '' && SHORT_BASE64.test(base64)
+}
+
+const SHORT_BASE64 = /^[A-Za-z0-9+/_-]{4,127}={0,2}$/
 
 /** Checks the first characters only, because media can have megabytes. A short word is not media. */
 function isPlausibleBase64(value: string): boolean {

@@ -110,7 +110,11 @@ const MESSAGE_FIELDS = {
 }
 
 /** The result of a tool call: often a JSON document, and `name` is that of the tool. */
-const TOOL_MESSAGE = objectOf({ ...MESSAGE_FIELDS, content: objectOf(PARTS, 'json'), name: EXEMPT })
+const TOOL_MESSAGE = objectOf({
+  ...MESSAGE_FIELDS,
+  content: objectOf({ ...PARTS, text: JSON_TEXT }, 'json'),
+  name: EXEMPT,
+})
 
 export const MESSAGE: Position = {
   ...objectOf(MESSAGE_FIELDS),

@@ -1,4 +1,5 @@
 import { type ChatRequest, type ContentPart, isJsonObject, type Message } from '../contract/index.ts'
+import { rewriteJsonText } from './json-text.ts'
 import { mapContent, mapRequest, type TextRewriter } from './map-request.ts'
 import { isBinaryMedia } from './media-text.ts'
 
@@ -7,16 +8,17 @@ import { isBinaryMedia } from './media-text.ts'
  * because a pattern may match only one of the two (docs/firewall.md, "What is inspected").
  */
 export function requestTexts(request: ChatRequest): readonly string[] {
-  const texts = new Set(inspectedValues(request))
-  for (const document of documentTexts(request)) texts.add(document)
-  return [...texts]
+  const { rewriter, texts } = createCollector()
+  mapRequest(request, { ...rewriter, document: (source) => texts.push(source) })
+  for (const message of request.messages) texts.push(...contentDocuments(message, undefined))
+  return texts
 }
 
 /** Every inspected value of a request on its own; what `mapRequest` rewrites. */
 export function inspectedValues(request: ChatRequest): readonly string[] {
   const { rewriter, texts } = createCollector()
   mapRequest(request, rewriter)
-  return [...texts]
+  return texts
 }
 
 /** The contents of the user's messages: the input of the routing condition `contains`. */
@@ -25,9 +27,9 @@ export function userTexts({ messages }: ChatRequest): readonly string[] {
   for (const message of messages) {
     if (message.role !== 'user') continue
     mapContent(message, rewriter)
-    for (const document of contentDocuments(message, undefined)) texts.add(document)
+    texts.push(...contentDocuments(message, undefined))
   }
-  return [...texts]
+  return texts
 }
 
 /** The number of characters of the messages, to estimate their tokens. */
@@ -42,10 +44,19 @@ export function countCharacters(messages: readonly Message[]): number {
   return count
 }
 
+/** Short texts repeat often, such as the keys of a list of objects. Hashing long ones would cost more. */
+const MAX_DEDUPLICATED_LENGTH = 64
+
 function createCollector() {
-  const texts = new Set<string>()
+  const texts: string[] = []
+  let seen: Set<string> | undefined
   const rewrite = (text: string) => {
-    texts.add(text)
+    if (text.length > MAX_DEDUPLICATED_LENGTH) texts.push(text)
+    else {
+      seen ??= new Set()
+      if (!seen.has(text)) texts.push(text)
+      seen.add(text)
+    }
     return text
   }
   return { texts, rewriter: { rewrite } satisfies TextRewriter }
@@ -71,8 +82,19 @@ function contentDocuments(message: Message, rewrite: TextRewriter['rewrite'] | u
   const content = rewrite === undefined ? message.content : mapContent(message, { rewrite })
   const parts = content as readonly ContentPart[]
   const lines = parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
-  const encoding = JSON.stringify(parts.every(isText) ? parts : parts.map(withoutBinary))
-  return lines.length > 1 ? [encoding, lines.join('\n')] : [encoding]
+  const documents = [JSON.stringify(parts.every(isText) ? parts : parts.map(withoutBinary))]
+  if (lines.length < 2) return documents
+  const joined = lines.join('\n')
+  documents.push(joined)
+  if (message.role === 'tool' || message.role === 'function') documents.push(jsonTokens(joined).join('\n'))
+  return documents
+}
+
+/** The parts of a tool result may be a JSON document together, which some providers receive parsed. */
+function jsonTokens(source: string): readonly string[] {
+  const { rewriter, texts } = createCollector()
+  rewriteJsonText(source, rewriter.rewrite)
+  return texts
 }
 
 function isText({ type }: ContentPart): boolean {

@@ -57,6 +57,11 @@ const POSITIONS: Readonly<Record<string, object>> = {
   'an escaped key of tool arguments': conversation(called(`{"${escapeAll(WORD)}":1}`)),
   'a duplicate key of tool arguments': conversation(called(`{"q":"${WORD}","q":"fine"}`)),
   'a number in tool arguments': conversation(called(`{"a":"${NUMBER}","b":${NUMBER}}`)),
+  'a number in another form': conversation(called('{"b":9.87654321e8}')),
+  'a tool result in parts that are JSON together': conversation(called('{}'), [
+    { type: 'text', text: '{"q":' },
+    { type: 'text', text: `"${escapeAll(WORD)}"}` },
+  ]),
   'tool arguments that are not JSON': conversation(called(`{"q":"${WORD}`)),
   'a tool result': conversation(called('{}'), JSON.stringify({ found: WORD })),
   'a part of a tool result that begins with data:': conversation(called('{}'), [
@@ -140,6 +145,25 @@ const POSITIONS: Readonly<Record<string, object>> = {
   'a field named type in an unknown field': withField({ x_note: { type: WORD } }),
 }
 
+/** Bodies of other endpoints with the word in one position. */
+const OTHER_BODIES: readonly (readonly [string, object])[] = [
+  ['/v1/responses', { input: WORD }],
+  ['/v1/responses', { input: [{ role: 'user', content: [{ type: 'input_text', text: `data: ${WORD}` }] }] }],
+  ['/v1/responses', { input: 'hello', instructions: WORD }],
+  ['/v1/responses', { input: 'hello', user: WORD }],
+  [
+    '/v1/responses',
+    { input: 'hello', tools: [{ type: 'function', name: 'look', description: WORD, parameters: {} }] },
+  ],
+  [
+    '/v1/responses',
+    { input: 'hello', text: { format: { type: 'json_schema', name: 'a', schema: { title: WORD } } } },
+  ],
+  ['/route', { prompt: WORD }],
+  ['/route', { prompt: 'hello', user_id: WORD }],
+  ['/route', { prompt: 'hello', tools: [{ type: 'function', function: { name: 'f', description: WORD } }] }],
+]
+
 describe('the firewall inspects', function () {
   this.timeout(60_000)
   let sandbox: Sandbox
@@ -203,6 +227,22 @@ describe('the firewall inspects', function () {
     })
     // Most bodies reach most providers; the rest is refused for fields that a provider does not have.
     expect(delivered).to.be.above(100)
+  })
+
+  it('the other endpoints', async () => {
+    await withRules('block', async () => {
+      for (const [path, body] of OTHER_BODIES) {
+        const before = sandbox.requests.length
+        const base = path === '/route' ? gateway.routeUrl : gateway.url
+        const response = await fetch(base + path, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${gateway.demoKey}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+        expect(response.status, `${path} ${JSON.stringify(body)}`).to.equal(403)
+        expect(sandbox.requests.length).to.equal(before)
+      }
+    })
   })
 
   it('every position: a warning is given', async () => {

@@ -31,6 +31,15 @@ describe('a set of patterns', () => {
     expect([...((await set.find(['word5x word2999x'], patternRun())) ?? [])]).to.deep.equal([5, 2999])
   })
 
+  it('searches many texts one by one', async () => {
+    const texts = Array.from({ length: 20 }, (_, n) => `text ${n}`)
+    const set = await compilePatternSet(setOf('0\\s+text 1', 'text 7', 'never'))
+    expect(await set.find(texts, patternRun())).to.deep.equal([1])
+    expect(await set.find(['0 text 1', ...texts], patternRun())).to.deep.equal([0, 1])
+    const anchored = await compilePatternSet(setOf('\\Atext 9\\z', '(?m:^)9', '\\Bext 5'))
+    expect(await anchored.find(texts, patternRun())).to.deep.equal([0, 2])
+  })
+
   it('returns undefined if the automaton cannot be built', async () => {
     const set = await compilePatternSet(setOf('fine', '(broken'))
     expect(await set.find(['fine'], patternRun())).to.equal(undefined)

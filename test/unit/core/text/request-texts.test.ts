@@ -46,6 +46,25 @@ describe('the texts of a request', () => {
     expect(userTexts(conversation).join()).not.to.contain('be kind')
   })
 
+  it('include JSON that is divided into parts of a tool result, and numbers in their usual form', () => {
+    const content = [
+      { type: 'text', text: '{"q":' },
+      { type: 'text', text: '"\\u0073ecret","n":4.111e3}' },
+    ]
+    const request: ChatRequest = { messages: [{ role: 'tool', tool_call_id: 'c', content }] }
+    expect(requestTexts(request)).to.include('q\nsecret\nn\n4.111e3\n4111')
+  })
+
+  it('include a text file in base64, with and without a data URL', () => {
+    const base64 = Buffer.from('a secret file').toString('base64')
+    for (const file_data of [base64, `data:text/plain;base64,${base64}`, 'data:,a%20secret%20file']) {
+      const request: ChatRequest = {
+        messages: [{ role: 'user', content: [{ type: 'file', file: { file_data } }] }],
+      }
+      expect(inspectedValues(request), file_data).to.include('a secret file')
+    }
+  })
+
   it('include reasoning that the client sends back', () => {
     const request: ChatRequest = { messages: [{ role: 'assistant', content: 'x', reasoning_content: 'hm' }] }
     expect(inspectedValues(request)).to.deep.equal(['x', 'hm'])

@@ -111,6 +111,15 @@ describe('evaluating the firewall', () => {
     expect(masked.text).to.equal('{"note":"an [redacted]!"}')
   })
 
+  it('refuses a mask of a JSON document that is divided into parts', async () => {
+    const content = [
+      { type: 'text', text: '{"q":' },
+      { type: 'text', text: '"\\u0073ecret"}' },
+    ]
+    const { refusal } = await evaluate([{}], { messages: [{ role: 'tool', tool_call_id: 'c', content }] })
+    expect(refusal?.reason).to.equal('not_maskable')
+  })
+
   it('refuses a mask of a number that must stay a number', async () => {
     const seeded = { ...request('hello'), seed: 123456789 }
     expect((await evaluate([{ pattern: '345' }], seeded)).refusal?.reason).to.equal('not_maskable')
