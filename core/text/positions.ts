@@ -121,7 +121,8 @@ export const MESSAGE: Position = {
   select: ({ role }) => (role === 'tool' || role === 'function' ? TOOL_MESSAGE : MESSAGE),
 }
 
-const FUNCTION_FIELDS = { name: EXEMPT, description: INSPECTED, parameters: SCHEMA }
+/** `strict` is a boolean. */
+const FUNCTION_FIELDS = { name: EXEMPT, description: INSPECTED, parameters: SCHEMA, strict: INSPECTED }
 
 const TOOL = objectOf({
   type: EXEMPT,

@@ -145,7 +145,12 @@ function routeBodies(): readonly JsonObject[] {
       tools: [
         {
           type: 'function',
-          function: { name: 'exempt-tool', parameters: { title: 'text-title' } },
+          function: {
+            name: 'exempt-tool',
+            description: 'text-tooltext',
+            parameters: { title: 'text-title' },
+            strict: true,
+          },
         },
       ],
       tool_choice: 'exempt-tool',
