@@ -7,7 +7,7 @@ import {
   type RuleSet,
 } from '../../core/contract/index.ts'
 import { errorEnvelope } from '../../core/http/errors.ts'
-import { PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
+import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
 import { listPresets } from '../../core/pcre/presets/presets.ts'
 import {
   compiledCacheOptions,
@@ -30,7 +30,7 @@ export function createFirewall(services: RuleEndpointServices): Plugin {
       const { countUnusable, countUnfinished } = createPatternCounters(metrics)
       const { onTimeout, cpuMs } = parseLimits(options)
       const compile = async (rules: RuleSet) => {
-        const firewall = await compileFirewall(rules)
+        const firewall = await compileFirewall(rules).catch(refuseUncompiled)
         countUnusable(firewall.unusableCount)
         return firewall
       }
@@ -101,6 +101,17 @@ function parseLimits({ on_timeout, cpu_ms }: JsonObject) {
     onTimeout: on_timeout === 'allow' ? ('allow' as const) : ('refuse' as const),
     cpuMs: Number(cpu_ms ?? DEFAULT_CPU_MS),
   }
+}
+
+/** Without its rules no request may pass. */
+function refuseUncompiled(error: unknown): never {
+  if (!(error instanceof PatternLimitError)) throw error
+  const message = 'The firewall rules could not be compiled within their time limit. Shorten their patterns.'
+  throw new GatewayError('firewall_blocked', message, {
+    wireCode: 'firewall_timeout',
+    headers: { 'x-error-code': 'firewall_timeout' },
+    cause: error,
+  })
 }
 
 /** A refusal has the body of a block; `x-error-code` tells a pattern that did not finish. */
