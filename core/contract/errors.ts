@@ -38,7 +38,7 @@ export const ERROR_CODES = {
   firewall_timeout: define(
     403,
     'firewall_error',
-    'A blocking or masking firewall rule did not finish within its limits.',
+    'A blocking or masking firewall rule did not finish, or was not compiled, within its limits.',
   ),
   not_found: define(
     404,

@@ -39,11 +39,16 @@ export class PatternRun {
       this.usedCpuMs += cpuMs
       return result
     } catch (error) {
-      if (!(error instanceof WorkerLimitError)) throw error
+      if (!(error instanceof WorkerLimitError) && !isOutOfMemory(error)) throw error
       this.usedCpuMs = cpuLimitMs
-      throw new PatternLimitError(error.message)
+      throw new PatternLimitError('the patterns exceeded their limit', { cause: error })
     }
   }
+}
+
+/** A thread ends when its heap is full. */
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
 }
 
 /** CPU time of the pattern workers for a request, in milliseconds. It grows with the text. */

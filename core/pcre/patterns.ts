@@ -45,7 +45,7 @@ export function isPrepared(source: PatternSource): boolean {
 
 /**
  * Analyzes patterns before `compilePattern` is called for them, in time slices, and the long ones in a
- * pattern worker.
+ * pattern worker. Rejects with a `PatternLimitError` if that takes too long.
  */
 export async function preparePatterns(sources: readonly PatternSource[], owner: number): Promise<void> {
   const missing = sources.filter((source) => !compiledPatterns.has(keyOf(source)))
@@ -64,11 +64,9 @@ const LONG_PATTERNS_PER_JOB = 20
 const ANALYZE_CPU_LIMIT_MS = 5000
 
 async function analyzeInWorker(patterns: readonly PatternSource[], owner: number): Promise<void> {
-  const run = new PatternRun({ owner, cpuLimitMs: ANALYZE_CPU_LIMIT_MS })
-  const analyses = await run.runJob({ type: 'analyze', patterns }).catch((error: unknown) => {
-    if (!(error instanceof PatternLimitError)) throw error
-    return patterns.map(() => ({ error: 'The pattern takes too long to compile' }))
-  })
+  // A queue of its own: while a search of the owner is stuck, changes to their rules must be possible.
+  const run = new PatternRun({ owner: -owner, cpuLimitMs: ANALYZE_CPU_LIMIT_MS })
+  const analyses = await run.runJob({ type: 'analyze', patterns })
   for (const [index, source] of patterns.entries()) {
     const analysis = analyses[index]
     if (analysis !== undefined) compiledPatterns.set(keyOf(source), buildPattern(source, analysis))

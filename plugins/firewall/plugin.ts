@@ -13,7 +13,7 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
-import { PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
+import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/pcre/pattern-run.ts'
 import { listPresets } from '../../core/pcre/presets/presets.ts'
 import {
   compiledCacheOptions,
@@ -36,7 +36,7 @@ export function createFirewall(services: RuleEndpointServices<FirewallRule, Fire
       const { on_timeout: onTimeout, cpu_ms: cpuMs } = options
       const { countUnusable, countUnfinished } = createPatternCounters(metrics)
       const compile = async (rules: RuleSet) => {
-        const firewall = await compileFirewall(rules)
+        const firewall = await compileFirewall(rules).catch(refuseUncompiled)
         countUnusable(firewall.unusableCount)
         return firewall
       }
@@ -102,6 +102,13 @@ const presetEndpoint = endpoint({
   responses: { 200: { description: 'All presets.', body: FirewallPresetList } },
   handle: () => ({ status: 200, body: { data: listPresets() } }),
 })
+
+/** Without its rules no request may pass. */
+function refuseUncompiled(cause: unknown): never {
+  if (!(cause instanceof PatternLimitError)) throw cause
+  const message = 'The firewall rules could not be compiled within their time limit. Shorten their patterns.'
+  throw new GatewayError('firewall_timeout', message, { cause })
+}
 
 /** A refusal has the body of a block; its code tells a pattern that did not finish. */
 function refusedError({ rule: { id, name }, reason }: FirewallRefusal): GatewayError {

@@ -8,6 +8,7 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
+import { PatternLimitError } from '../../core/pcre/pattern-run.ts'
 import { compilePattern, isPrepared, preparePatterns } from '../../core/pcre/patterns.ts'
 import { PRESETS } from '../../core/pcre/presets/presets.ts'
 import {
@@ -86,7 +87,10 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
     }
   },
   async prepare(contents, userId) {
-    await preparePatterns(contents.map(patternSource), userId)
+    await preparePatterns(contents.map(patternSource), userId).catch((cause: unknown) => {
+      if (!(cause instanceof PatternLimitError)) throw cause
+      throw new GatewayError('invalid_rule', 'The pattern takes too long to compile. Shorten it.', { cause })
+    })
   },
   check({ type, pattern }) {
     if (type === 'regex' || patternError({ type, pattern }) === undefined) return
