@@ -1,12 +1,11 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { EVADABLE_PATTERNS, prose } from '../support/evasion.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { providersAt } from '../support/providers.ts'
+import { ROUNDS } from '../support/rounds.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
-
-/** Characters of prose around the text that a rule must find. The long form adds 1 MB and 20 MB. */
-const PADDING = process.env.FIREWALL_LONG ? [0, 1e4, 1e5, 1e6, 19e6] : [0, 1e4, 1e5]
 
 describe('no rule can be evaded by padding', function () {
   this.timeout(600_000)
@@ -28,15 +27,12 @@ describe('no rule can be evaded by padding', function () {
   for (const { name, pattern, secret } of EVADABLE_PATTERNS) {
     it(name, async () => {
       for (const action of ['block', 'mask']) {
-        const rule = { name, is_enabled: true, scope: 'prompt', type: 'regex', pattern, action, priority: 0 }
+        const rule = firewallRuleBody({ name, type: 'regex', pattern, action })
         const { body: made } = await gateway.call('POST', '/v1/firewall-rules', rule)
         expect(made.warnings, pattern).to.equal(undefined)
-        for (const length of PADDING) {
+        for (const length of ROUNDS.padding) {
           for (const content of [`${prose(length)} ${secret} .`, `${secret} ${prose(length)}`]) {
-            const { status, body } = await gateway.call('POST', '/v1/chat/completions', {
-              model: 'gpt-4o',
-              messages: [{ role: 'user', content }],
-            })
+            const { status, body } = await gateway.call('POST', '/v1/chat/completions', chatBody(content))
             const context = `${action} behind ${length}: ${JSON.stringify(body?.error)}`
             expect(status, context).to.equal(action === 'block' ? 403 : 200)
             if (action === 'block')

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
 import { prose } from '../support/evasion.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
@@ -10,15 +11,7 @@ const STUCK_LENGTH = 1_000_000
 /** A pattern with catastrophic backtracking, which is interrupted. */
 const RUNAWAY_PATTERN = '(a+)+(?![a!])'
 
-const rule = (more: object) => ({
-  name: 'r',
-  is_enabled: true,
-  scope: 'prompt',
-  type: 'regex',
-  action: 'block',
-  priority: 0,
-  ...more,
-})
+const rule = (more: object) => firewallRuleBody({ name: 'r', type: 'regex', action: 'block', ...more })
 const prompt = (content: string) => ({ messages: [{ role: 'user', content }] })
 const noise = (length: number) =>
   Array.from({ length: length / 10 }, (_, n) => ((n * 2654435761) >>> 22).toString(2).padStart(10, '0'))
@@ -96,13 +89,7 @@ describe('a user whose patterns take long', function () {
     const operations = Array.from({ length: 320 }, (_, n) => ({
       kind: 'routing',
       op: 'create',
-      data: {
-        name: `r${n}`,
-        is_enabled: true,
-        priority: 0,
-        match_json: { contains: `${'x'.repeat(990)}${n}` },
-        action_json: {},
-      },
+      data: routingRuleBody({ match_json: { contains: `${'x'.repeat(990)}${n}` } }),
     }))
     expect((await abuser.call('POST', '/v1/rules/batch', { operations })).status).to.equal(200)
     const heavy = Array.from({ length: 3 }, () => chat(abuser, 'x'.repeat(160_000)))

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { firewallRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { MODELS, providersAt } from '../support/providers.ts'
 
@@ -184,8 +185,7 @@ describe('the firewall inspects', function () {
   async function withRules(action: string, work: () => Promise<void>): Promise<void> {
     const ids: number[] = []
     for (const pattern of [WORD, String(NUMBER)]) {
-      const rule = { name: 'r', is_enabled: true, scope: 'prompt', type: 'substring', action, priority: 0 }
-      const { body } = await gateway.call('POST', '/v1/firewall-rules', { ...rule, pattern })
+      const { body } = await gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ action, pattern }))
       ids.push(body.data.id)
     }
     try {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { firewallRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { MODELS, providersAt } from '../support/providers.ts'
 
@@ -21,15 +22,7 @@ describe('hostile bodies', function () {
   before(async () => {
     sandbox = await startSandbox({ record: 5 })
     gateway = await startGateway(providersAt(sandbox))
-    const rule = {
-      name: 'r',
-      is_enabled: true,
-      scope: 'prompt',
-      type: 'substring',
-      action: 'mask',
-      priority: 0,
-    }
-    await gateway.call('POST', '/v1/firewall-rules', { ...rule, pattern: 'never found' })
+    await gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern: 'never found' }))
   })
   after(async () => {
     await gateway?.stop()

@@ -1,17 +1,10 @@
 import { expect } from 'chai'
+import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 
-const firewallRule = (more: object) => ({
-  name: 'r',
-  is_enabled: true,
-  scope: 'prompt',
-  type: 'regex',
-  pattern: 'x',
-  action: 'warn',
-  priority: 0,
-  ...more,
-})
+const firewallRule = (more: object) =>
+  firewallRuleBody({ type: 'regex', pattern: 'x', action: 'warn', ...more })
 
 describe('the limits of rules', function () {
   this.timeout(60_000)
@@ -65,12 +58,12 @@ describe('the limits of rules', function () {
   })
 
   it('refuse a text of more than 1,000 characters in contains', async () => {
-    const rule = { name: 'r', is_enabled: true, priority: 0, action_json: {} }
     for (const contains of ['x'.repeat(1001), ['x', 'x'.repeat(1001)]]) {
-      const { status, body } = await user.call('POST', '/v1/routing-rules', {
-        ...rule,
-        match_json: { contains },
-      })
+      const { status, body } = await user.call(
+        'POST',
+        '/v1/routing-rules',
+        routingRuleBody({ match_json: { contains } }),
+      )
       expect(status).to.equal(422)
       expect(body.error.errors.match_json[0]).to.contain('1000 characters')
     }
