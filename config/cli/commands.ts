@@ -80,9 +80,9 @@ export const COMMANDS: readonly Command[] = [
     name: 'presets',
     summary: 'List the presets for firewall rules.',
     details: 'Prints each preset as a line of JSON: its name, what it finds, what it checks, and an example.',
-    async run() {
+    async run(args) {
       const { printPresets } = await import('./print-presets.ts')
-      return printPresets()
+      return printPresets(args)
     },
   },
   {

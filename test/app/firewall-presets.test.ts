@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { providersAt } from '../support/providers.ts'
 
@@ -21,10 +22,14 @@ describe('firewall presets', function () {
     await sandbox?.close()
   })
 
-  it('are listed by the API', async () => {
+  it('are listed by the API and by the command line', async () => {
     const { status, body } = await gateway.call('GET', '/v1/firewall-presets')
     expect(status).to.equal(200)
     expect(body.data[0]).to.deep.include({ name: 'card_number', example: '4111 1111 1111 1111' })
+    const { code, stdout } = await runCommand(['presets'])
+    expect(code).to.equal(0)
+    const lines = stdout.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).to.deep.equal(body.data)
   })
 
   it('are refused if there is none with the name', async () => {

@@ -3,7 +3,6 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { COMMANDS } from '../../config/cli/commands.ts'
-import { listPresets } from '../../core/pcre/presets/presets.ts'
 import { makeFolder } from '../support/folders.ts'
 import { runSignalbox, spawnSignalbox } from '../support/gateway-process.ts'
 import { ROOT } from '../support/root.ts'
@@ -72,15 +71,6 @@ describe('an invalid command line', () => {
       expect(stderr).to.contain(help)
     })
   }
-})
-
-describe('"presets"', () => {
-  it('prints each preset for firewall rules as a line of JSON', async () => {
-    const { code, stdout } = await runSignalbox(['presets'])
-    expect(code).to.equal(0)
-    const lines = stdout.trim().split('\n')
-    expect(lines.map((line) => JSON.parse(line))).to.deep.equal(listPresets())
-  })
 })
 
 describe('a closed pipe', () => {
