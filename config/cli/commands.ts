@@ -77,6 +77,15 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'presets',
+    summary: 'List the presets for firewall rules.',
+    details: 'Prints each preset as a line of JSON: its name, what it finds, what it checks, and an example.',
+    async run(args) {
+      const { printPresets } = await import('./print-presets.ts')
+      return printPresets(args)
+    },
+  },
+  {
     name: 'log export',
     summary: 'Write all events to stdout, each as a line of JSON.',
     options: {

@@ -35,6 +35,11 @@ export const ERROR_CODES = {
   invalid_api_key: define(401, 'authentication_error', 'The key is missing, unknown or revoked.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
   firewall_blocked: define(403, 'firewall_error', 'A firewall rule blocked the request.'),
+  firewall_timeout: define(
+    403,
+    'firewall_error',
+    'A blocking or masking firewall rule did not finish, or was not compiled, within its limits.',
+  ),
   not_found: define(
     404,
     'not_found_error',

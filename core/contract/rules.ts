@@ -24,7 +24,7 @@ export interface RoutingRule extends RuleBase {
 /** See docs/api.md, "Firewall rules". */
 export interface FirewallRule extends RuleBase {
   readonly scope: 'prompt' | 'response'
-  readonly type: 'substring' | 'regex'
+  readonly type: 'substring' | 'regex' | 'preset'
   readonly pattern: string
   readonly action: 'block' | 'mask' | 'warn'
   readonly replacement: string | null

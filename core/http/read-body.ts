@@ -1,6 +1,7 @@
 import { parse as parseJson } from '@hapi/bourne'
 import type { Next } from 'koa'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
+import { isNestedTooDeep, MAX_JSON_DEPTH } from '../util/json-depth.ts'
 import { lazy } from '../util/lazy.ts'
 
 /** Bodies of other methods have no meaning and are ignored. */
@@ -23,10 +24,16 @@ export function createBodyReader(limit: number) {
   }
 
   return (ctx: GatewayContext, next: Next): Promise<void> =>
-    read(ctx).then(next, (error: unknown) => {
-      ctx.req.unpipe()
-      throw toBodyError(error, limit)
-    })
+    read(ctx).then(
+      () => {
+        if (isNestedTooDeep(ctx.request.body)) throw nestingError()
+        return next()
+      },
+      (error: unknown) => {
+        ctx.req.unpipe()
+        throw toBodyError(error, limit)
+      },
+    )
 }
 
 /** Tells a client that waits for admission to send the body. */
@@ -117,6 +124,11 @@ function toBodyError(error: unknown, limit: number): GatewayError {
     return new GatewayError('unsupported_media_type', message)
   }
   return new GatewayError('malformed_body', 'The request body is not valid JSON.', { cause: error })
+}
+
+function nestingError(): GatewayError {
+  const message = `The request body is nested more than ${MAX_JSON_DEPTH} levels deep.`
+  return new GatewayError('malformed_body', message)
 }
 
 function bodyTooLargeError(limit: number): GatewayError {

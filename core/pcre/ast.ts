@@ -15,6 +15,8 @@ export type Node =
   | LookAround
   | { readonly type: 'back-reference'; readonly index: number; readonly caseless: boolean }
   | { readonly type: 'subroutine-call'; readonly index: number }
+  /** The condition of `(?(1)…|…)`: whether the group is set, or with `negated` that it is not. */
+  | { readonly type: 'group-test'; readonly index: number; readonly negated: boolean }
   /** `\K`: the reported match starts here. */
   | { readonly type: 'keep' }
 
@@ -100,6 +102,7 @@ export function childrenOf(node: Node): readonly Node[] {
     case 'assertion':
     case 'back-reference':
     case 'subroutine-call':
+    case 'group-test':
     case 'keep':
       return []
     default:

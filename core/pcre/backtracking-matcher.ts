@@ -1,37 +1,36 @@
+import { lazy } from '../util/lazy.ts'
 import type { Node } from './ast.ts'
+import { CandidateDensity, type CandidateFinder } from './candidate-finder.ts'
 import { estimateV8CompileMicros } from './compile-cost.ts'
-import type { EngineMatcher } from './matcher.ts'
+import { type EngineMatcher, maxMaskedLength } from './matcher.ts'
 import { startsAtSearchStart } from './node-properties.ts'
 import { PatternError } from './pattern-error.ts'
 import type { Replacement } from './replacement.ts'
 import { removeEmptyMatches } from './rewrite.ts'
-import { runWithTimeout } from './run-with-timeout.ts'
 import { type RegExpSource, toRegExpSource } from './to-regexp.ts'
 
-/** Creates a matcher on V8's `RegExp`. Throws a `PatternError` if the pattern is too large to compile. */
-export function createBacktrackingMatcher(root: Node): EngineMatcher {
+/**
+ * Creates a matcher on V8's `RegExp`. With a finder, it tries only where a match may begin. Throws a
+ * `PatternError` if the pattern is too large to compile.
+ */
+export function createBacktrackingMatcher(root: Node, finder?: CandidateFinder): EngineMatcher {
   if (!isQuickToCompileInV8(root)) throw new PatternError('The pattern is too large to compile')
-  const sticky = startsAtSearchStart(root) ? 'y' : ''
-  const { source, flags } = toRegExpSource(root)
-  const regex = new RegExp(source, flags + sticky)
-  let replacing: { readonly regex: RegExp; readonly regExpSource: RegExpSource } | undefined
+  const candidates = startsAtSearchStart(root) ? SEARCH_START : (finder ?? EVERY_POSITION)
+  const testing = lazy(() => compileSearch(toRegExpSource(root), ''))
+  const replacing = lazy(() => {
+    const source = toRegExpSource(removeEmptyMatches(root) ?? root)
+    return compileSearch(source, source.keepGroups.length === 0 ? '' : 'd')
+  })
+  /** After an empty match, a search that must match where it starts goes on at the next character. */
+  const matchesEmptyAt = (text: string) => (index: number) =>
+    candidates === SEARCH_START && execAt(testing().atIndex, text, index)?.[0] === ''
   return {
-    test(text, timeoutMs) {
-      return runWithTimeout(timeoutMs, () => {
-        regex.lastIndex = 0
-        return regex.test(text)
-      })
-    },
-    replace(text, replacement, timeoutMs) {
-      if (replacing === undefined) {
-        const regExpSource = toRegExpSource(removeEmptyMatches(root) ?? root)
-        const indices = regExpSource.keepGroups.length === 0 ? '' : 'd'
-        const replaceFlags = `g${regExpSource.flags}${sticky}${indices}`
-        replacing = { regex: new RegExp(regExpSource.source, replaceFlags), regExpSource }
-      }
-      const { regex, regExpSource } = replacing
-      return runWithTimeout(timeoutMs, () => replaceMatches(regex, regExpSource, text, replacement))
-    },
+    test: (text) =>
+      candidates.test(text) && findMatch(testing(), text, 0, candidates, new CandidateDensity()) !== null,
+    replace: (text, replacement) =>
+      candidates.test(text)
+        ? replaceMatches(replacing(), text, replacement, candidates, matchesEmptyAt(text))
+        : text,
   }
 }
 
@@ -42,24 +41,86 @@ export function isQuickToCompileInV8(root: Node): boolean {
   return estimateV8CompileMicros(root) <= MAX_COMPILE_MICROS
 }
 
+const EVERY_POSITION: CandidateFinder = {
+  test: () => true,
+  find: (_, from) => from,
+}
+
+/** For patterns that match only where a search starts: at the start of the text, or after another match. */
+const SEARCH_START: CandidateFinder = { ...EVERY_POSITION }
+
+interface Search {
+  readonly source: RegExpSource
+  /** Matches at `lastIndex` only. */
+  readonly atIndex: RegExp
+  /** Searches from `lastIndex`. */
+  readonly fromIndex: RegExp
+}
+
+function compileSearch(source: RegExpSource, flags: string): Search {
+  const compile = (mode: string) => new RegExp(source.source, source.flags + flags + mode)
+  return { source, atIndex: compile('y'), fromIndex: compile('g') }
+}
+
+/** Finds the first match from `from`. */
+function findMatch(
+  { atIndex, fromIndex }: Search,
+  text: string,
+  from: number,
+  candidates: CandidateFinder,
+  density: CandidateDensity,
+): RegExpExecArray | null {
+  if (candidates === EVERY_POSITION || density.isDense) return execAt(fromIndex, text, from)
+  for (let index = from; ; index = nextCodePoint(text, index)) {
+    index = candidates.find(text, index)
+    if (index === -1 || index > text.length) return null
+    if (candidates !== SEARCH_START) density.record(index)
+    if (density.isDense) return execAt(fromIndex, text, index)
+    const match = execAt(atIndex, text, index)
+    if (match !== null || candidates === SEARCH_START) return match
+  }
+}
+
+function execAt(regex: RegExp, text: string, index: number): RegExpExecArray | null {
+  regex.lastIndex = index
+  return regex.exec(text)
+}
+
+function nextCodePoint(text: string, index: number): number {
+  return index + ((text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1)
+}
+
 function replaceMatches(
-  regex: RegExp,
-  { keepGroups, groupNames }: RegExpSource,
+  search: Search,
   text: string,
   replacement: Replacement,
-): string {
+  candidates: CandidateFinder,
+  matchesEmptyAt: (index: number) => boolean,
+): string | undefined {
+  const { keepGroups, groupNames } = search.source
+  const density = new CandidateDensity()
   const parts: string[] = []
   let position = 0
-  for (const match of text.matchAll(regex)) {
+  let length = text.length
+  let from = 0
+  for (;;) {
+    const match = from > text.length ? null : findMatch(search, text, from, candidates, density)
+    if (match === null && from < text.length && matchesEmptyAt(from)) {
+      from = nextCodePoint(text, from)
+      continue
+    }
+    if (match === null) return parts.join('') + text.slice(position)
     const keeps = keepGroups.map((name) => match.indices?.groups?.[name]?.[0] ?? 0)
     const start = Math.max(match.index, ...keeps)
     const end = match.index + match[0].length
+    from = end > match.index ? end : nextCodePoint(text, end)
     if (start === end) continue
     const replaced = expandReplacement(replacement, text.slice(start, end), match.groups, groupNames)
+    length += replaced.length - (end - start)
+    if (length > maxMaskedLength(text)) return undefined
     parts.push(text.slice(position, start), replaced)
     position = end
   }
-  return parts.join('') + text.slice(position)
 }
 
 function expandReplacement(

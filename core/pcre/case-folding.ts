@@ -4,9 +4,17 @@ import { mergeRanges, singleCodePoint } from './ranges.ts'
 
 /** A character, or the set of its case variants (Unicode simple case folding) if it has any. */
 export function caselessCharacter(code: number): Node {
+  const cached = caselessAscii[code]
+  if (cached !== undefined) return cached
   const variants = caseVariantsOf(code)
-  return variants.length === 1 ? { type: 'character', code } : characterSet(variants.map(singleCodePoint))
+  const node: Node =
+    variants.length === 1 ? { type: 'character', code } : characterSet(variants.map(singleCodePoint))
+  if (code < 0x80) caselessAscii[code] = node
+  return node
 }
+
+/** The nodes of ASCII characters, which are most of the characters in patterns. */
+const caselessAscii: Node[] = []
 
 /** Adds to the ranges all case variants of their code points. */
 export function addCaseVariants(ranges: readonly CodePointRange[]): readonly CodePointRange[] {

@@ -1,3 +1,4 @@
+import { lazy } from '../util/lazy.ts'
 import type { CodePointRange, SetItem } from './ast.ts'
 import { PatternError } from './pattern-error.ts'
 import { complementRanges, rangesOf, singleCodePoint } from './ranges.ts'
@@ -163,19 +164,44 @@ function findPropertySet(name: string): readonly SetItem[] | undefined {
 function findScript(lower: string): readonly SetItem[] | undefined {
   const [, kind = '', script = ''] =
     lower.match(/^(?:(sc|script|scx|script_?extensions)_?[:=]_?)?(\w+)$/) ?? []
-  const property = `${kind === 'sc' || kind === 'script' ? 'sc' : 'scx'}=${titleCase(script)}`
+  const property = `${kind === 'sc' || kind === 'script' ? 'sc' : 'scx'}=${toUnicodeName(script)}`
   return isProperty(property) ? categorySet(property) : undefined
 }
 
 function findBinaryProperty(lower: string): readonly SetItem[] | undefined {
-  const name = lower === 'ascii' ? 'ASCII' : titleCase(lower)
+  const name = toUnicodeName(lower)
   // JavaScript accepts long category names such as `Letter` here; PCRE does not.
   return isProperty(name) && !isProperty(`gc=${name}`) ? categorySet(name) : undefined
 }
 
-function titleCase(name: string): string {
-  return name.replace(/(^|_)[a-z]/g, (start) => start.toUpperCase())
+/** Returns the name as JavaScript requires it. PCRE ignores case, underscores and hyphens. */
+function toUnicodeName(name: string): string {
+  const compact = name.replaceAll('_', '')
+  return irregularNames().get(compact) ?? compact.charAt(0).toUpperCase() + compact.slice(1)
 }
+
+/** Names and short names of properties and scripts that are not a single capitalized word. */
+const irregularNames = lazy(() => {
+  const names =
+    'ASCII ASCII_Hex_Digit AHex Bidi_Control Bidi_C Bidi_Mirrored Bidi_M Case_Ignorable CI ' +
+    'Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL ' +
+    'Changes_When_Titlecased CWT Changes_When_Uppercased CWU Default_Ignorable_Code_Point DI EBase EComp ' +
+    'EMod EPres Emoji_Component Emoji_Modifier Emoji_Modifier_Base Emoji_Presentation ExtPict ' +
+    'Extended_Pictographic Grapheme_Base Gr_Base Grapheme_Extend Gr_Ext Hex_Digit IDC IDS IDSB IDST ' +
+    'IDS_Binary_Operator IDS_Trinary_Operator ID_Continue ID_Start Join_Control Join_C LOE ' +
+    'Logical_Order_Exception NChar Noncharacter_Code_Point Pat_Syn Pat_WS Pattern_Syntax ' +
+    'Pattern_White_Space QMark Quotation_Mark RI Regional_Indicator SD STerm Sentence_Terminal Soft_Dotted ' +
+    'Terminal_Punctuation UIdeo Unified_Ideograph VS Variation_Selector White_Space XIDC XIDS XID_Continue ' +
+    'XID_Start Anatolian_Hieroglyphs Bassa_Vah Canadian_Aboriginal Caucasian_Albanian Cypro_Minoan ' +
+    'Dives_Akuru Egyptian_Hieroglyphs Gunjala_Gondi Hanifi_Rohingya Imperial_Aramaic Inscriptional_Pahlavi ' +
+    'Inscriptional_Parthian Khitan_Small_Script Linear_A Linear_B Masaram_Gondi Meetei_Mayek Mende_Kikakui ' +
+    'Meroitic_Cursive Meroitic_Hieroglyphs New_Tai_Lue Nyiakeng_Puachue_Hmong Ol_Chiki Old_Hungarian ' +
+    'Old_Italic Old_North_Arabian Old_Permic Old_Persian Old_Sogdian Old_South_Arabian Old_Turkic ' +
+    'Old_Uyghur Pahawh_Hmong Pau_Cin_Hau Phags_Pa Psalter_Pahlavi SignWriting Sora_Sompeng Syloti_Nagri ' +
+    'Tai_Le Tai_Tham Tai_Viet Warang_Citi Zanabazar_Square'
+  const entries = names.split(' ').map((name) => [name.replaceAll('_', '').toLowerCase(), name] as const)
+  return new Map([...entries, ['wspace', 'White_Space']])
+})
 
 function isProperty(property: string): boolean {
   if (!/^[\w=]+$/.test(property)) return false

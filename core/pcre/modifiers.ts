@@ -1,12 +1,41 @@
 import { PatternError } from './pattern-error.ts'
 
 /** Splits a pattern into its body and modifiers. A pattern without delimiters is read as `/…/i`. */
-export function parseDelimiters(pattern: string): { readonly body: string; readonly modifiers: string } {
-  const [, , body = pattern, modifiers = 'i'] = pattern.match(DELIMITED) ?? []
-  return { body, modifiers }
+export function parseDelimiters(pattern: string): DelimitedPattern {
+  const [, , body, modifiers] = pattern.match(DELIMITED) ?? []
+  if (body !== undefined && modifiers !== undefined) return { body, modifiers }
+  return parseBrackets(pattern) ?? { body: pattern, modifiers: 'i' }
+}
+
+interface DelimitedPattern {
+  readonly body: string
+  readonly modifiers: string
 }
 
 const DELIMITED = /^([/#~!@%;,|])(.*)\1([imsxuADUXJ]*)$/s
+
+const CLOSING_BRACKETS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}', '<': '>' }
+
+/**
+ * A pair of brackets delimits a pattern only if modifiers follow it: `(foo)` is a plain pattern, and so is
+ * `(?i)A`, whose content would not be a pattern.
+ */
+function parseBrackets(pattern: string): DelimitedPattern | undefined {
+  const opening = pattern.charAt(0)
+  const closing = CLOSING_BRACKETS[opening]
+  const [, modifiers] = pattern.match(/[)\]}>]([imsxuADUXJ]+)$/) ?? []
+  if (closing === undefined || modifiers === undefined || /^\([?*+]/.test(pattern)) return undefined
+  const end = pattern.length - modifiers.length - 1
+  let depth = 0
+  for (let index = 0; index <= end; index++) {
+    const character = pattern.charAt(index)
+    if (character === '\\') index += 1
+    else if (character === opening) depth += 1
+    else if (character === closing) depth -= 1
+    if (depth === 0) return index === end ? { body: pattern.slice(1, end), modifiers } : undefined
+  }
+  return undefined
+}
 
 /** Options that inline flags such as `(?i)` can change within a pattern. */
 export interface PatternOptions {

@@ -29,6 +29,7 @@ export function isZeroWidth(node: Node): boolean {
       return false
     case 'look-around':
     case 'assertion':
+    case 'group-test':
     case 'keep':
       return true
     default:
@@ -44,6 +45,7 @@ export function fixedWidthOf(node: Node): number | undefined {
       return 1
     case 'look-around':
     case 'assertion':
+    case 'group-test':
     case 'keep':
       return 0
     case 'sequence':

@@ -80,21 +80,34 @@ function parseGroupBody(state: ParserState, isBranchReset = false): Node {
 }
 
 /**
- * Parses a conditional group. `(?(DEFINE)…)` only defines groups. `(?(?=a)b|c)` becomes `(?=a)b|(?!a)c`.
- * Conditions on groups are not supported.
+ * Parses a conditional group. `(?(DEFINE)…)` only defines groups. `(?(?=a)b|c)` becomes `(?=a)b|(?!a)c`, and
+ * a condition on a group becomes two tests of the group.
  */
 function parseConditional(state: ParserState): Atom {
   if (state.scanner.consume('DEFINE)')) {
     parseGroupBody(state)
     return repeatableAtom(EMPTY_NODE)
   }
-  const condition = state.scanner.consumeMatch(/(?=\?<?[=!]|\*[a-z_]+:)/y) && parseGroup(state).node
-  if (condition?.type !== 'look-around') throw new PatternError('Conditions on groups are not supported')
+  const condition = parseCondition(state)
   const body = parseGroupBody(state)
   const [yes = EMPTY_NODE, no = EMPTY_NODE, ...more] = body.type === 'alternation' ? body.branches : [body]
   if (more.length > 0) throw new PatternError('A conditional group has more than two branches')
   const opposite = removeCaptures({ ...condition, negated: !condition.negated })
   return repeatableAtom(alternationOf([sequenceOf([condition, yes]), sequenceOf([opposite, no])]))
+}
+
+type Condition = Extract<Node, { readonly type: 'look-around' | 'group-test' }>
+
+function parseCondition(state: ParserState): Condition {
+  const { scanner, groups } = state
+  const group = scanner.consumeMatch(/(?:([-+]?\d+)|<([^>]*)>|'([^']*)'|((?!R\d*\)|R&)[A-Za-z_]\w*))\)/y)
+  if (group !== undefined) {
+    const index = groups.resolve(group.slice(1).find((name) => name !== undefined) ?? '')
+    return { type: 'group-test', index, negated: false }
+  }
+  const condition = scanner.consumeMatch(/(?=\?<?[=!]|\*[a-z_]+:)/y) && parseGroup(state).node
+  if (condition?.type === 'look-around') return condition
+  throw new PatternError('Conditions on recursion are not supported')
 }
 
 /**

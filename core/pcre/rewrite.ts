@@ -10,7 +10,7 @@ import {
   someNode,
 } from './ast.ts'
 import { countPositions } from './compile-cost.ts'
-import { canMatchEmpty, isZeroWidth } from './node-properties.ts'
+import { canMatchEmpty, hasSingleMatch, isZeroWidth } from './node-properties.ts'
 import type { ParsedPattern } from './parse.ts'
 import { PatternError } from './pattern-error.ts'
 
@@ -42,8 +42,10 @@ function toNonEmpty(node: Node): Node {
       return { ...node, body: toNonEmpty(node.body) }
     case 'quantifier':
       return node.max === 0 ? NEVER_MATCHES : { ...node, body: toNonEmpty(node.body), min: 1 }
-    case 'back-reference':
     case 'atomic':
+      if (isZeroWidth(node.body)) return NEVER_MATCHES
+      return hasSingleMatch(node.body) ? { ...node, body: toNonEmpty(node.body) } : node
+    case 'back-reference':
       return node
     default:
       return NEVER_MATCHES
@@ -89,6 +91,60 @@ function prefersEmpty(node: Node): boolean {
 }
 
 /**
+ * Cuts a pattern before its first back-reference. The rest of the pattern cannot be searched without the
+ * engine that knows the reference, and where a match may begin is decided by what comes before.
+ */
+export function cutAtBackReference(root: Node): Node {
+  return cut(root).node
+}
+
+interface CutNode {
+  readonly node: Node
+  /** Whether what follows the node is cut off, too. */
+  readonly isCut: boolean
+}
+
+function cut(node: Node): CutNode {
+  switch (node.type) {
+    case 'back-reference':
+      return { node: EMPTY_NODE, isCut: true }
+    case 'group-test':
+      return { node: EMPTY_NODE, isCut: false }
+    case 'sequence':
+      return cutSequence(node.parts)
+    case 'alternation': {
+      const branches = node.branches.map(cut)
+      return {
+        node: alternationOf(branches.map((each) => each.node)),
+        isCut: branches.some(({ isCut }) => isCut),
+      }
+    }
+    case 'capture':
+    case 'atomic': {
+      const body = cut(node.body)
+      return { node: { ...node, body: body.node }, isCut: body.isCut }
+    }
+    case 'quantifier': {
+      const body = cut(node.body)
+      if (!body.isCut) return { node, isCut: false }
+      return { node: node.min === 0 ? EMPTY_NODE : body.node, isCut: true }
+    }
+    default:
+      return { node, isCut: false }
+  }
+}
+
+function cutSequence(parts: readonly Node[]): CutNode {
+  const kept: Node[] = []
+  for (const part of parts) {
+    const { node, isCut } = cut(part)
+    kept.push(node)
+    if (isCut) return { node: sequenceOf(kept), isCut }
+  }
+  return { node: sequenceOf(parts), isCut: false }
+}
+
+/**
  * Replaces each subroutine call, such as `(?1)` or `(?&name)`, with the body of the called group. Throws a
  * `PatternError` for recursion.
  */
@@ -106,7 +162,7 @@ function expandNode(node: Node, bodies: ReadonlyMap<number, Node>, callers: read
   if (node.type !== 'subroutine-call') return mapChildren(node, (child) => expandNode(child, bodies, callers))
   const body = bodies.get(node.index)
   if (body === undefined || callers.includes(node.index)) throw new PatternError('Recursion is not supported')
-  if (someNode(body, ({ type }) => type === 'back-reference'))
+  if (someNode(body, ({ type }) => type === 'back-reference' || type === 'group-test'))
     throw new PatternError('Calls of groups that contain back-references are not supported')
   const expanded = removeCaptures(expandNode(body, bodies, [...callers, node.index]))
   if (countPositions(expanded) > MAX_CALLED_POSITIONS)

@@ -1,46 +1,57 @@
 import { createContext, Script } from 'node:vm'
+import { currentThreadId, readThreadCpuMs } from '../process/thread-cpu.ts'
+import { WorkerLimitError } from '../process/worker-pool.ts'
+import { lazy } from '../util/lazy.ts'
 
 /**
- * Runs `job` and returns its result, or undefined if it took longer than `timeoutMs`. V8 interrupts the job
- * even in the middle of a regular expression. The timeout is rounded down to whole milliseconds, with a
- * minimum of 1; the watchdog thread costs about 50 µs.
- *
- * The timeout is wall-clock time. A job that was interrupted although this process used little CPU time is
- * retried: load from other processes must not make a firewall rule fail to match.
+ * Runs `job` and returns its result, or undefined if it took longer than `timeoutMs` of wall-clock time. V8
+ * interrupts the job even in the middle of a regular expression. The timeout is rounded down to whole
+ * milliseconds, with a minimum of 1; the watchdog thread costs about 50 µs.
  */
-export function runWithTimeout<Result>(timeoutMs: number, job: () => Result): Result | undefined {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const cpuBefore = processCpuMs()
+export function runWithTimeout<Result>(timeoutMs: number, job: () => Result): { result: Result } | undefined {
+  const outcome = tryWithTimeout(timeoutMs, job)
+  return typeof outcome === 'object' ? outcome : undefined
+}
+
+/**
+ * Runs `job` and returns its result. Throws a `WorkerLimitError` once it has used `cpuLimitMs` of CPU time
+ * of this thread. A job that was interrupted earlier because the machine is busy is started again.
+ */
+export function runWithCpuLimit<Result>(cpuLimitMs: number, job: () => Result): Result {
+  const startedAt = readThreadCpuMs(threadId())
+  for (let timeoutMs = cpuLimitMs; ; timeoutMs *= 2) {
     const outcome = tryWithTimeout(timeoutMs, job)
-    if (outcome !== undefined) return outcome.result
-    if (processCpuMs() - cpuBefore >= timeoutMs / 2) return undefined
+    if (typeof outcome === 'object') return outcome.result
+    const usedMs = readThreadCpuMs(threadId()) - startedAt
+    if (outcome === 'overflow' || usedMs >= cpuLimitMs * INTERRUPTED_SHARE)
+      throw new WorkerLimitError('the pattern reached its CPU limit')
   }
-  return undefined
 }
 
-const MAX_ATTEMPTS = 5
+const threadId = lazy(currentThreadId)
 
-/** The CPU time that all threads of this process have used, in milliseconds. */
-export function processCpuMs(): number {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1000
-}
+/** A job that was interrupted at the limit has used a little less CPU time than wall-clock time. */
+const INTERRUPTED_SHARE = 0.9
 
-function tryWithTimeout<Result>(timeoutMs: number, job: () => Result): { result: Result } | undefined {
-  let outcome: { result: Result } | undefined
+function tryWithTimeout<Result>(
+  timeoutMs: number,
+  job: () => Result,
+): { readonly result: Result } | 'timeout' | 'overflow' {
+  let outcome: { readonly result: Result } | undefined
   sandbox.job = () => {
     outcome = { result: job() }
   }
   try {
     CALL_JOB.runInContext(sandbox, { timeout: Math.max(1, Math.floor(timeoutMs)) })
   } catch (error) {
+    if (isStackOverflow(error)) return 'overflow'
     // On a busy machine the watchdog can wake up late and report a timeout after the job has finished; its
     // result is used.
-    if (!isTimeoutError(error) && !isStackOverflow(error)) throw error
+    if (!isTimeoutError(error)) throw error
   } finally {
     sandbox.job = () => {}
   }
-  return outcome
+  return outcome ?? 'timeout'
 }
 
 /** The job is passed as a value, so no user input is ever compiled as code. */
@@ -58,7 +69,7 @@ function isTimeoutError(error: unknown): boolean {
   return error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 }
 
-/** A regular expression that overflows its backtracking stack counts as a timeout. */
+/** A regular expression that overflows its backtracking stack never finishes. */
 function isStackOverflow(error: unknown): boolean {
   return error instanceof RangeError || (error instanceof SyntaxError && error.message.includes('overflow'))
 }

@@ -64,6 +64,7 @@ class Re2Emitter {
       case 'back-reference':
         return this.approximate('(?s:.*)')
       case 'look-around':
+      case 'group-test':
       case 'keep':
       case 'subroutine-call':
         return this.approximate('')
@@ -142,7 +143,9 @@ function contextsOf(parts: readonly Node[], context: EmitContext): readonly Emit
   for (const part of parts.toReversed()) {
     contexts.push(current)
     const canEnd = current.canEnd && canMatchEmpty(part)
-    current = { ...current, canEnd, mustEnd: current.mustEnd && isEmptySequence(part) }
+    const mustEnd = current.mustEnd && isEmptySequence(part)
+    // A copy for every character of a long pattern would take most of the time of the translation.
+    if (canEnd !== current.canEnd || mustEnd !== current.mustEnd) current = { ...current, canEnd, mustEnd }
   }
   return contexts.toReversed()
 }

@@ -6,6 +6,7 @@ import {
   type Quantifier,
   type SetItem,
 } from './ast.ts'
+import { findUnsetReferences } from './group-references.ts'
 
 /** A pattern as the source and flags of a JavaScript `RegExp`. */
 export interface RegExpSource {
@@ -20,7 +21,7 @@ export interface RegExpSource {
 /** Translates a pattern to `RegExp`. All groups are named, because emulated atomic groups add groups. */
 export function toRegExpSource(root: Node): RegExpSource {
   const groupNames = nameGroups(root)
-  const emitter = new RegExpEmitter(groupNames)
+  const emitter = new RegExpEmitter(groupNames, findUnsetReferences(root))
   const source = emitter.emit(root, false)
   return { source, flags: emitter.isCaseless ? 'iu' : 'u', groupNames, keepGroups: emitter.keepGroups }
 }
@@ -29,11 +30,13 @@ class RegExpEmitter {
   isCaseless = false
   readonly keepGroups: string[] = []
   private readonly groupNames: ReadonlyMap<number, readonly string[]>
+  private readonly mayBeUnset: ReadonlySet<Node>
   private readonly emittedCaptures = new Map<number, number>()
   private atomicCount = 0
 
-  constructor(groupNames: ReadonlyMap<number, readonly string[]>) {
+  constructor(groupNames: ReadonlyMap<number, readonly string[]>, mayBeUnset: ReadonlySet<Node>) {
     this.groupNames = groupNames
+    this.mayBeUnset = mayBeUnset
   }
 
   /** `behind` is true inside a look-behind, which JavaScript matches from right to left. */
@@ -57,7 +60,9 @@ class RegExpEmitter {
         return this.emitLookAround(node)
       case 'back-reference':
         this.isCaseless ||= node.caseless
-        return (this.groupNames.get(node.index) ?? []).map((name) => `(?:\\k<${name}>)`).join('')
+        return this.emitBackReference(node.index, this.mayBeUnset.has(node))
+      case 'group-test':
+        return this.emitGroupTest(node.index, node.negated)
       case 'keep':
         return this.emitKeep()
       case 'assertion':
@@ -67,6 +72,28 @@ class RegExpEmitter {
       default:
         return node satisfies never
     }
+  }
+
+  private emitBackReference(index: number, mayBeUnset: boolean): string {
+    const reference = this.namesOf(index)
+      .map((name) => `(?:\\k<${name}>)`)
+      .join('')
+    return mayBeUnset ? this.emitGroupTest(index, false) + reference : reference
+  }
+
+  /**
+   * Tests whether a group is set. A reference to a group that is not set matches the empty string, and no
+   * group of which this is tested can be empty; so a reference matches at the end of the text if and only if
+   * the group is not set.
+   */
+  private emitGroupTest(index: number, negated: boolean): string {
+    const tests = this.namesOf(index).map((name) => `(?=[^]*$(?!\\k<${name}>))`)
+    const isSet = `(?:${tests.join('|')})`
+    return negated ? `(?!${isSet})` : isSet
+  }
+
+  private namesOf(index: number): readonly string[] {
+    return this.groupNames.get(index) ?? []
   }
 
   private emitCapture(index: number, body: Node, behind: boolean): string {

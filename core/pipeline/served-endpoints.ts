@@ -34,6 +34,7 @@ const INFERENCE_ERRORS: readonly ErrorCode[] = [
   'unsupported_parameter',
   'provider_refused',
   'firewall_blocked',
+  'firewall_timeout',
   'model_not_found',
   'provider_quota_exceeded',
   'provider_rate_limited',

@@ -1,160 +1,111 @@
-import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '../contract/index.ts'
-import { parseJson } from '../util/json.ts'
+import { type ChatRequest, type ContentPart, isJsonObject, type Message } from '../contract/index.ts'
+import { rewriteJsonText } from './json-text.ts'
+import { mapContent, mapRequest, type TextRewriter } from './map-request.ts'
+import { isBinaryMedia } from './media-text.ts'
 
 /**
- * Returns all texts of a request that rules inspect: every string, and every content list also as its JSON
- * encoding, because a pattern may match only one of the two forms (docs/api.md, "Input that rules inspect").
+ * Returns all texts of a request that rules inspect: every value on its own, and the text of each document,
+ * because a pattern may match only one of the two (docs/firewall.md, "What is inspected").
  */
 export function requestTexts(request: ChatRequest): readonly string[] {
-  const texts = stringValues(request)
-  for (const { content } of request.messages) {
-    if (Array.isArray(content)) texts.push(JSON.stringify(content, omitBinary))
+  const { rewriter, texts } = createCollector()
+  mapRequest(request, { ...rewriter, document: (source) => texts.push(source) })
+  for (const message of request.messages) texts.push(...contentDocuments(message, undefined))
+  return texts
+}
+
+/** Every inspected value of a request on its own; what `mapRequest` rewrites. */
+export function inspectedValues(request: ChatRequest): readonly string[] {
+  const { rewriter, texts } = createCollector()
+  mapRequest(request, rewriter)
+  return texts
+}
+
+/** The contents of the user's messages: the input of the routing condition `contains`. */
+export function userTexts({ messages }: ChatRequest): readonly string[] {
+  const { rewriter, texts } = createCollector()
+  for (const message of messages) {
+    if (message.role !== 'user') continue
+    mapContent(message, rewriter)
+    texts.push(...contentDocuments(message, undefined))
   }
   return texts
 }
 
-/** Like `requestTexts`, for user messages only: the input of the routing condition `contains`. */
-export function userTexts(request: ChatRequest): readonly string[] {
-  const messages = request.messages.filter(({ role }) => role === 'user')
-  return requestTexts(messages.length === request.messages.length ? request : { ...request, messages })
+/** The number of characters of the messages, to estimate their tokens. */
+export function countCharacters(messages: readonly Message[]): number {
+  let count = 0
+  for (const { content, reasoning_content, tool_calls } of messages) {
+    if (typeof content === 'string') count += content.length
+    else for (const { text } of content ?? []) count += text?.length ?? 0
+    count += reasoning_content?.length ?? 0
+    for (const call of tool_calls ?? []) count += call.function?.arguments?.length ?? 0
+  }
+  return count
 }
 
-/** Returns every string that is sent to the model. */
-export function stringValues(request: ChatRequest): string[] {
-  const strings: string[] = []
-  mapRequestTexts(request, (text) => {
-    strings.push(text)
-    return text
-  })
-  return strings
-}
+/** Short texts repeat often, such as the keys of a list of objects. Hashing long ones would cost more. */
+const MAX_DEDUPLICATED_LENGTH = 64
 
-/** A `JSON.stringify` replacer. */
-function omitBinary(name: string, value: unknown): unknown {
-  if (typeof value === 'string' && value.startsWith('data:')) return undefined
-  return name === 'input_audio' || name === 'file' ? undefined : value
-}
-
-/** Fields that describe a part, and are not content. */
-const STRUCTURAL_FIELDS = new Set([
-  'type',
-  'role',
-  'name',
-  'id',
-  'tool_call_id',
-  'detail',
-  'format',
-  'file_id',
-  'mime_type',
-])
-
-/** Types of parts with binary data. */
-const BINARY_TYPES = new Set(['input_audio', 'file'])
-
-/**
- * Rewrites every text that is sent to the model: contents of all roles, tool call arguments and tool results.
- * Keeps structural fields and binary data. Returns the same object if nothing changed.
- */
-export function mapRequestTexts(request: ChatRequest, rewrite: (text: string) => string): ChatRequest {
-  const messages = mapList(request.messages, (message) => mapMessage(message, rewrite))
-  return messages === request.messages ? request : { ...request, messages }
-}
-
-function mapMessage(message: Message, rewrite: (text: string) => string): Message {
-  const isToolResult = message.role === 'tool' || message.role === 'function'
-  // The cast is safe, because every field keeps its type.
-  return mapEntries(message, (name, field) => {
-    switch (name) {
-      case 'content':
-        return mapContent(field, isToolResult ? (text) => mapJsonText(text, rewrite) : rewrite)
-      case 'reasoning_content':
-      case 'refusal':
-        return typeof field === 'string' ? rewrite(field) : field
-      case 'tool_calls':
-        return Array.isArray(field) ? mapList(field, (call) => mapToolCall(call, rewrite)) : field
-      case 'function_call':
-        return mapFunction(field, rewrite)
-      default:
-        return field
+function createCollector() {
+  const texts: string[] = []
+  let seen: Set<string> | undefined
+  const rewrite = (text: string) => {
+    if (text.length > MAX_DEDUPLICATED_LENGTH) texts.push(text)
+    else {
+      seen ??= new Set()
+      if (!seen.has(text)) texts.push(text)
+      seen.add(text)
     }
-  }) as Message
-}
-
-function mapToolCall(call: unknown, rewrite: (text: string) => string): unknown {
-  if (!isJsonObject(call)) return call
-  return mapEntries(call, (name, field) => (name === 'function' ? mapFunction(field, rewrite) : field))
-}
-
-function mapFunction(value: unknown, rewrite: (text: string) => string): unknown {
-  if (!isJsonObject(value)) return value
-  return mapEntries(value, (name, field) =>
-    name === 'arguments' && typeof field === 'string' ? mapJsonText(field, rewrite) : field,
-  )
-}
-
-function mapContent(content: unknown, rewrite: (text: string) => string): unknown {
-  if (typeof content === 'string') return rewrite(content)
-  if (!Array.isArray(content)) return content
-  return mapList(content, (part) => (isJsonObject(part) && !isBinary(part) ? mapFields(part, rewrite) : part))
-}
-
-function isBinary({ type }: JsonObject): boolean {
-  return typeof type === 'string' && BINARY_TYPES.has(type)
+    return text
+  }
+  return { texts, rewriter: { rewrite } satisfies TextRewriter }
 }
 
 /**
- * Rewrites a text that may be a JSON document, such as tool arguments: first its string values, which JSON
- * escapes would hide from patterns; if that changes nothing, the text itself. See docs/decisions/firewall.md,
- * "JSON in tool calls is masked by value".
+ * The documents of a request: contents that are lists, as their JSON encoding, and as the lines that some
+ * providers receive; and texts that are JSON, such as tool arguments. With `rewrite`, the documents as they
+ * are with their values rewritten.
  */
-function mapJsonText(text: string, rewrite: (text: string) => string): string {
-  // Only objects and arrays are documents. Truncated documents are rewritten as plain text.
-  const value = /^\s*[[{]/.test(text) ? parseJson(text) : undefined
-  const mapped = mapAllStrings(value, rewrite)
-  return mapped === value ? rewrite(text) : JSON.stringify(mapped)
+export function documentTexts(request: ChatRequest, rewrite?: TextRewriter['rewrite']): readonly string[] {
+  const documents: string[] = []
+  mapRequest(request, {
+    rewrite: rewrite ?? ((text) => text),
+    document: (source) => documents.push(source),
+  })
+  for (const message of request.messages) documents.push(...contentDocuments(message, rewrite))
+  return documents
 }
 
-/** Rewrites all string values: in a tool's own document no field is structural. */
-function mapAllStrings(value: unknown, rewrite: (text: string) => string): unknown {
-  if (typeof value === 'string') return rewrite(value)
-  if (Array.isArray(value)) return mapList(value, (item) => mapAllStrings(item, rewrite))
-  return isJsonObject(value) ? mapEntries(value, (_, field) => mapAllStrings(field, rewrite)) : value
+function contentDocuments(message: Message, rewrite: TextRewriter['rewrite'] | undefined): readonly string[] {
+  if (!Array.isArray(message.content)) return []
+  const content = rewrite === undefined ? message.content : mapContent(message, { rewrite })
+  const parts = content as readonly ContentPart[]
+  const lines = parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
+  const documents = [JSON.stringify(parts.every(isText) ? parts : parts.map(withoutBinary))]
+  if (lines.length < 2) return documents
+  const joined = lines.join('\n')
+  documents.push(joined)
+  if (message.role === 'tool' || message.role === 'function') documents.push(jsonTokens(joined).join('\n'))
+  return documents
 }
 
-function mapFields(value: JsonObject, rewrite: (text: string) => string): JsonObject {
-  return mapEntries(value, (name, field) => (STRUCTURAL_FIELDS.has(name) ? field : mapValue(field, rewrite)))
+/** The parts of a tool result may be a JSON document together, which some providers receive parsed. */
+function jsonTokens(source: string): readonly string[] {
+  const { rewriter, texts } = createCollector()
+  rewriteJsonText(source, rewriter.rewrite)
+  return texts
 }
 
-/** Returns the same object if no field changed. */
-function mapEntries(value: JsonObject, rewrite: (name: string, field: unknown) => unknown): JsonObject {
-  let changed: Record<string, unknown> | undefined
-  // Half the cost of Object.entries, for every message of every request. Parsed JSON inherits no fields.
-  for (const name in value) {
-    const field = value[name]
-    const mapped = rewrite(name, field)
-    if (mapped === field) continue
-    changed ??= { ...value }
-    changed[name] = mapped
-  }
-  return changed ?? value
+function isText({ type }: ContentPart): boolean {
+  return type === 'text'
 }
 
-function mapValue(value: unknown, rewrite: (text: string) => string): unknown {
-  if (typeof value === 'string') return value.startsWith('data:') ? value : rewrite(value)
-  if (Array.isArray(value)) return mapList(value, (item) => mapValue(item, rewrite))
-  return isJsonObject(value) ? mapFields(value, rewrite) : value
-}
-
-/** Like `Array.map`, but returns the same array if no item changed. */
-function mapList<T>(items: readonly T[], rewrite: (item: T) => T): readonly T[] {
-  let changed: T[] | undefined
-  for (let index = 0; index < items.length; index++) {
-    // The cast is safe, because the index is within the bounds.
-    const item = items[index] as T
-    const mapped = rewrite(item)
-    if (mapped === item) continue
-    changed ??= [...items]
-    changed[index] = mapped
-  }
-  return changed ?? items
+/** A copy of the part without binary media. */
+function withoutBinary(part: unknown): unknown {
+  if (!isJsonObject(part)) return part
+  const entries = Object.entries(part).filter(
+    ([, value]) => typeof value !== 'string' || !isBinaryMedia(value),
+  )
+  return Object.fromEntries(entries.map(([name, value]) => [name, withoutBinary(value)]))
 }

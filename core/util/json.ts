@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { isNestedTooDeep } from './json-depth.ts'
 
 /** Returns the parsed JSON text, or undefined if the text is not valid JSON. Never throws. */
 export function parseJson(text: string): unknown {
@@ -9,8 +10,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Like `parseJson`, but also returns undefined for a JSON value that is not an object. */
+/**
+ * Like `parseJson`, but also returns undefined for a JSON value that is not an object, and for an object that
+ * is nested too deep to be encoded again.
+ */
 export function parseJsonObject(text: string): JsonObject | undefined {
   const value = parseJson(text)
-  return isJsonObject(value) ? value : undefined
+  return isJsonObject(value) && !isNestedTooDeep(value) ? value : undefined
 }

@@ -32,6 +32,10 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
   const content = kind.parseNew(findContent(entries, revertedTo))
   return {
     ruleId,
+    async prepare() {
+      await kind.prepare?.([content], userId)
+      kind.check?.(content)
+    },
     decide() {
       const current = context.rules()[kind.name].find(({ id }) => id === ruleId)
       if (current !== undefined) {

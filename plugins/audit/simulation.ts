@@ -15,13 +15,16 @@ import {
 } from '../../core/contract/index.ts'
 import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
+import type { RuleEvent } from '../../core/events/domain-events.ts'
 import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/pipeline/inference.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { foldUser, toPastRuleSet } from '../../projections/history.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { parseResponsesCall } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
+import { checkPatternSize } from '../rules/pattern-size.ts'
 import { prefixErrors } from '../rules/rule-commands.ts'
 import { toRecordedError } from '../trace/request-record.ts'
 import {
@@ -118,7 +121,7 @@ async function snapshotSimulatedCaller(
   return {
     // Before the user existed there was no plan: the current one shows what the drafts would do.
     account: { ...account, plan: user?.plan ?? account.plan, position: user?.position ?? 0 },
-    rules: hasDrafts ? addDrafts(userId, rules, drafts, commands) : toPastRuleSet(userId, rules),
+    rules: hasDrafts ? await addDrafts(userId, rules, drafts, commands) : toPastRuleSet(userId, rules),
   }
 }
 
@@ -136,28 +139,38 @@ const DRAFT_TIME = new Date(0).toISOString()
  * rules have the ids -1, -2, … in the order of the drafts. See docs/decisions/rules.md, "Drafts are added to
  * the stored rules".
  */
-function addDrafts(
+async function addDrafts(
   userId: number,
   userRules: UserRules,
   drafts: RuleDrafts,
   commandSet: RuleCommandSet,
-): RuleSet {
+): Promise<RuleSet> {
   let nextId = FIRST_DRAFT_ID
   const { revision, position } = userRules
   const record = { revision, position, metadata: { time: DRAFT_TIME } }
+  const stored = toPastRuleSet(userId, userRules)
+  const pendingEvents: RuleEvent[] = []
+  const slice = createCooperativeYield()
 
   function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft): void {
-    const commands = commandSet[kind](userId, () => toPastRuleSet(userId, userRules))
+    const currentRules = () => toPastRuleSet(userId, userRules)
+    const commands = commandSet[kind](userId, currentRules)
     const change = id === undefined ? commands.create(body) : commands.update(id, body, 'any')
-    for (const event of change.decide(change.ruleId ?? nextId++)) evolveUserRules(userRules, event, record)
+    const events = change.decide(change.ruleId ?? nextId++)
+    pendingEvents.push(...events)
+    for (const event of events) evolveUserRules(userRules, event, record)
   }
 
   for (const kind of RULE_KINDS) {
     for (const [index, draft] of (drafts[kind] ?? []).entries()) {
       prefixErrors(`rules.${kind}[${index}]`, () => addDraft(kind, draft))
+      if (slice.isDue()) await slice.yieldNow()
     }
   }
+  checkPatternSize(stored, pendingEvents)
   const rules = toPastRuleSet(userId, userRules)
+  // The patterns of drafts are compiled like those of stored rules.
+  for (const kind of RULE_KINDS) await commandSet[kind](userId, () => rules).prepare()
   return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
 }
 

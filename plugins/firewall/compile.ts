@@ -1,8 +1,9 @@
 import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { type CompiledPattern, compileLiteral, compilePattern } from '../../core/pcre/compile.ts'
+import type { PatternSource } from '../../core/pcre/pattern-pool.ts'
+import type { PatternRun } from '../../core/pcre/pattern-run.ts'
+import { compilePatternSet, type FoundPatterns, type SetPattern } from '../../core/pcre/pattern-set.ts'
+import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/pcre/patterns.ts'
 import { literalReplacement, parseReplacement, type Replacement } from '../../core/pcre/replacement.ts'
-import { startRe2Worker } from '../../core/pcre/run-in-worker.ts'
-import { compilePatternSet, type FoundPatterns } from '../../core/text/pattern-set.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 
 /** A user's firewall, ready to evaluate. */
@@ -12,7 +13,7 @@ export interface CompiledFirewall {
   /** The number of rules left out because their pattern cannot be evaluated. */
   readonly unusableCount: number
   /** Finds the rules that may match the texts. */
-  findCandidates(texts: readonly string[]): Candidates | Promise<Candidates>
+  findCandidates(texts: readonly string[], run: PatternRun): Candidates | Promise<Candidates>
 }
 
 export interface CompiledFirewallRule {
@@ -44,25 +45,23 @@ const MAX_SET_POSITIONS = 300
  * Compiles a user's firewall in time slices. All small patterns are combined in a set that finds the
  * candidates.
  */
-export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFirewall> {
+export async function compileFirewall({ firewall, userId }: RuleSet): Promise<CompiledFirewall> {
+  const active = firewall.filter(({ is_enabled, scope }) => is_enabled && scope === 'prompt')
+  await preparePatterns(active.map(patternSource), userId)
   const slice = createCooperativeYield()
   const rules: CompiledFirewallRule[] = []
   let unusableCount = 0
-  for (const rule of firewall) {
-    if (!rule.is_enabled || rule.scope !== 'prompt') continue
+  for (const rule of active) {
     const compiled = compileRule(rule)
     if (compiled === undefined) unusableCount += 1
     else rules.push(compiled)
     if (slice.isDue()) await slice.yieldNow()
   }
 
-  // Only backtracking patterns use the worker. A thread is expensive, and most installations never need it.
-  if (rules.some(({ pattern }) => pattern.engine !== 're2')) await startRe2Worker()
-
   const allIndexes = [...rules.keys()]
   const inSet = allIndexes.filter((index) => isInSet(rules[index]?.pattern))
   const notInSet = allIndexes.filter((index) => !isInSet(rules[index]?.pattern))
-  const set = await compilePatternSet(inSet.map((index) => rules[index]?.pattern.re2SetSource ?? ''))
+  const set = await compilePatternSet(inSet.map((index) => toSetPattern(rules[index]?.pattern)))
 
   function toCandidates(found: FoundPatterns): Candidates {
     // The automaton ran out of memory. No rule may be skipped for that reason.
@@ -76,18 +75,27 @@ export async function compileFirewall({ firewall }: RuleSet): Promise<CompiledFi
   return {
     rules,
     unusableCount,
-    findCandidates(texts) {
-      const found = set.find(texts)
+    findCandidates(texts, run) {
+      const found = set.find(texts, run)
       return found instanceof Promise ? found.then(toCandidates) : toCandidates(found)
     },
   }
 }
 
+/** The pattern of a rule. */
+export function patternSource({ type, pattern }: Pick<FirewallRule, 'type' | 'pattern'>): PatternSource {
+  return { kind: type === 'substring' ? 'literal' : type, text: pattern }
+}
+
+function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
+  return { source: pattern?.re2SetSource ?? '', compileCost: pattern?.compileCost ?? 0 }
+}
+
 /** Undefined if the pattern cannot be evaluated. */
 function compileRule(rule: FirewallRule): CompiledFirewallRule | undefined {
   const replacement = rule.replacement ?? DEFAULT_REPLACEMENT
-  const isLiteral = rule.type === 'substring'
-  const pattern = isLiteral ? compileLiteral(rule.pattern) : compilePattern(rule.pattern)
+  const isLiteral = rule.type !== 'regex'
+  const pattern = compilePattern(patternSource(rule))
   if ('error' in pattern) return undefined
   return {
     rule,

@@ -1,19 +1,36 @@
 import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
-import { createPatternBudget, type PatternBudget } from '../../core/pcre/budget.ts'
-import { mapRequestTexts, requestTexts, stringValues } from '../../core/text/request-texts.ts'
+import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
+import { requestTexts } from '../../core/text/request-texts.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import type { Candidates, CompiledFirewall, CompiledFirewallRule } from './compile.ts'
+import { maskRequest } from './mask.ts'
 
 export interface FirewallOutcome {
   /** The request after masking; the same object if nothing was masked. */
   readonly request: ChatRequest
-  /** The rule that blocks the request; undefined if none does. */
-  readonly blockedBy: FirewallRule | undefined
+  /** Why the request is refused; undefined if it is not. */
+  readonly refusal: FirewallRefusal | undefined
   readonly warnings: readonly Warning[]
   readonly trace: readonly RuleTraceEntry[]
-  /** The patterns that exceeded the time budget of the request, and so counted as no match. */
-  readonly overruns: readonly string[]
+  /** The rules whose pattern did not finish within the limits of the request. */
+  readonly unfinished: readonly FirewallRule[]
+}
+
+export interface FirewallRefusal {
+  readonly rule: FirewallRule
+  /**
+   * `blocked`: the rule blocks. `not_maskable`: the rule masks, and a match cannot be replaced.
+   * `unfinished`: the rule blocks or masks, and its pattern did not finish.
+   */
+  readonly reason: 'blocked' | 'not_maskable' | 'unfinished'
+}
+
+export interface EvaluationOptions {
+  /** Creates the limits of the patterns for a request with this many characters. */
+  createRun(textLength: number): PatternRun
+  /** Whether a request is refused if the pattern of a blocking or masking rule does not finish. */
+  readonly onTimeout: 'refuse' | 'allow'
 }
 
 /**
@@ -23,21 +40,42 @@ export interface FirewallOutcome {
 export function evaluateFirewall(
   firewall: CompiledFirewall,
   request: ChatRequest,
-  budget?: PatternBudget,
+  options: EvaluationOptions,
 ): MaybePromise<FirewallOutcome> {
   if (firewall.rules.length === 0) return unchangedOutcome(request)
   const texts = requestTexts(request)
-  return chain(firewall.findCandidates(texts), (candidates) => {
+  let length = 0
+  for (const text of texts) length += text.length
+  const run = options.createRun(length)
+  return chain(findCandidates(firewall, texts, run), (candidates) => {
     if (candidates.indexes.length === 0) return unchangedOutcome(request)
     if (candidates.isFromSet && candidates.indexes.every((index) => needsNoTest(firewall.rules[index])))
       return applyMatches(firewall, request, candidates.indexes)
-    return evaluateEach(firewall, request, texts, candidates, budget ?? createPatternBudget())
+    return new FirewallEvaluation(firewall, request, texts, run, options.onTimeout).evaluate(candidates)
   })
 }
 
 /** The outcome of most requests. */
 function unchangedOutcome(request: ChatRequest): FirewallOutcome {
-  return { request, blockedBy: undefined, warnings: [], trace: [], overruns: [] }
+  return { request, refusal: undefined, warnings: [], trace: [], unfinished: [] }
+}
+
+/** If the search does not finish, every rule is tested by itself, and fails closed if it does not finish. */
+function findCandidates(
+  firewall: CompiledFirewall,
+  texts: readonly string[],
+  run: PatternRun,
+): MaybePromise<Candidates> {
+  const candidates = firewall.findCandidates(texts, run)
+  if (!(candidates instanceof Promise)) return candidates
+  return candidates.catch((error: unknown) => {
+    if (error instanceof PatternLimitError) return allCandidates(firewall)
+    throw error
+  })
+}
+
+function allCandidates({ rules }: CompiledFirewall): Candidates {
+  return { indexes: [...rules.keys()], isFromSet: false }
 }
 
 /** Whether a rule found by the pattern set applies without running its pattern. */
@@ -56,100 +94,141 @@ function applyMatches(
     const match = rules[index]
     if (match === undefined) continue
     trace.push(match.applied)
-    if (match.rule.action === 'block')
-      return { request, blockedBy: match.rule, warnings, trace, overruns: [] }
+    if (match.rule.action === 'block') {
+      const refusal: FirewallRefusal = { rule: match.rule, reason: 'blocked' }
+      return { request, refusal, warnings, trace, unfinished: [] }
+    }
     warnings.push(match.warning)
   }
-  return { request, blockedBy: undefined, warnings, trace, overruns: [] }
+  return { request, refusal: undefined, warnings, trace, unfinished: [] }
 }
 
 /** After this many searches of the pattern set, testing the remaining rules one by one is cheaper. */
 const MAX_SET_SEARCHES = 16
 
-async function evaluateEach(
-  firewall: CompiledFirewall,
-  originalRequest: ChatRequest,
-  originalTexts: readonly string[],
-  initialCandidates: Candidates,
-  budget: PatternBudget,
-): Promise<FirewallOutcome> {
-  const warnings: Warning[] = []
-  const trace: RuleTraceEntry[] = []
-  let request = originalRequest
-  let texts = originalTexts
-  let { isFromSet } = initialCandidates
-  let queue = [...initialCandidates.indexes]
-  let searches = 1
-  const outcome = (blockedBy?: FirewallRule): FirewallOutcome => {
-    return { request, blockedBy, warnings, trace, overruns: budget.overruns }
+/** Evaluates the candidates of one request one by one. */
+class FirewallEvaluation {
+  private readonly warnings: Warning[] = []
+  private readonly trace: RuleTraceEntry[] = []
+  private readonly unfinished: FirewallRule[] = []
+  private readonly slice = createCooperativeYield()
+  private readonly firewall: CompiledFirewall
+  private readonly run: PatternRun
+  private readonly onTimeout: EvaluationOptions['onTimeout']
+  private request: ChatRequest
+  private texts: readonly string[]
+  private searches = 1
+
+  constructor(
+    firewall: CompiledFirewall,
+    request: ChatRequest,
+    texts: readonly string[],
+    run: PatternRun,
+    onTimeout: EvaluationOptions['onTimeout'],
+  ) {
+    this.firewall = firewall
+    this.request = request
+    this.texts = texts
+    this.run = run
+    this.onTimeout = onTimeout
   }
-  const slice = createCooperativeYield()
 
-  for (let index = queue.shift(); index !== undefined; index = queue.shift()) {
-    const candidate = firewall.rules[index]
-    if (candidate === undefined) continue
-    const { rule, applied } = candidate
-    const overrunsBefore = budget.overruns.length
-    const exceededBudget = () => budget.overruns.length > overrunsBefore
-    const skip = (reason: string) => trace.push({ ...applied, outcome: 'skipped', reason })
-
-    const isMatch = (isFromSet && candidate.isExactInSet) || (await matchesAny(candidate, texts, budget))
-    if (!isMatch) {
-      if (exceededBudget()) skip('over_budget')
-      continue
-    }
-    if (rule.action === 'mask') {
-      const masked = await maskTexts(candidate, request, budget)
-      if (masked === request) {
-        skip(exceededBudget() ? 'over_budget' : 'nothing_to_mask')
-        continue
+  async evaluate(initial: Candidates): Promise<FirewallOutcome> {
+    let { isFromSet } = initial
+    let queue = [...initial.indexes]
+    for (let index = queue.shift(); index !== undefined; index = queue.shift()) {
+      const candidate = this.firewall.rules[index]
+      if (candidate === undefined) continue
+      const before = this.request
+      const refusal = await this.applyWithinLimit(candidate, isFromSet && candidate.isExactInSet)
+      if (refusal !== undefined) return this.outcome(refusal)
+      if (this.request !== before) {
+        const ruleIndex = index
+        const found = await this.searchAgain()
+        queue = found.indexes.filter((later) => later > ruleIndex)
+        isFromSet = found.isFromSet
       }
-      request = masked
-      texts = requestTexts(request)
-      searches += 1
-      // The masked texts may match other rules than the original ones: search again for the rules that
-      // follow.
-      const found =
-        searches > MAX_SET_SEARCHES ? allCandidates(firewall) : await firewall.findCandidates(texts)
-      const maskIndex = index
-      queue = found.indexes.filter((later) => later > maskIndex)
-      isFromSet = found.isFromSet
+      await this.yieldIfDue()
     }
-    trace.push(applied)
-    if (rule.action === 'block') return outcome(rule)
-    if (rule.action === 'warn') warnings.push(candidate.warning)
-    if (slice.isDue()) await slice.yieldNow()
+    return this.outcome(undefined)
   }
-  return outcome()
-}
 
-async function matchesAny(
-  { pattern }: CompiledFirewallRule,
-  texts: readonly string[],
-  budget: PatternBudget,
-): Promise<boolean> {
-  for (const text of texts) {
-    if (pattern.isQuick(text) ? pattern.test(text, budget) : await pattern.testAsync(text, budget))
-      return true
+  private outcome(refusal: FirewallRefusal | undefined): FirewallOutcome {
+    const { request, warnings, trace, unfinished } = this
+    return { request, refusal, warnings, trace, unfinished }
   }
-  return false
-}
 
-/** Replaces every match in the texts of the request; returns the same object if nothing was replaced. */
-async function maskTexts(
-  { pattern, replacement }: CompiledFirewallRule,
-  request: ChatRequest,
-  budget: PatternBudget,
-): Promise<ChatRequest> {
-  // The expensive texts are masked on a worker thread first, because `mapRequestTexts` is synchronous.
-  const masked = new Map<string, string>()
-  for (const text of stringValues(request)) {
-    if (!pattern.isQuick(text, replacement))
-      masked.set(text, await pattern.replaceAsync(text, replacement, budget))
+  /** A rule whose pattern does not finish refuses the request, or only warns if it would only warn. */
+  private async applyWithinLimit(
+    candidate: CompiledFirewallRule,
+    isMatch: boolean,
+  ): Promise<FirewallRefusal | undefined> {
+    try {
+      return await this.apply(candidate, isMatch)
+    } catch (error) {
+      if (!(error instanceof PatternLimitError)) throw error
+      const { rule } = candidate
+      this.unfinished.push(rule)
+      this.skip(candidate, 'time_limit')
+      if (rule.action !== 'warn' && this.onTimeout === 'refuse') return { rule, reason: 'unfinished' }
+      const message = `Firewall rule "${rule.name}" was not evaluated: its pattern exceeded the time limit.`
+      this.warnings.push({ code: 'firewall', message })
+      return undefined
+    }
   }
-  return mapRequestTexts(request, (text) => masked.get(text) ?? pattern.replace(text, replacement, budget))
-}
 
-function allCandidates({ rules }: CompiledFirewall): Candidates {
-  return { indexes: [...rules.keys()], isFromSet: false }
+  /** `isMatch`: the rule is known to match. */
+  private async apply(
+    candidate: CompiledFirewallRule,
+    isMatch: boolean,
+  ): Promise<FirewallRefusal | undefined> {
+    const { rule } = candidate
+    if (!isMatch && !(await this.matchesAny(candidate))) return undefined
+    if (rule.action === 'mask') return this.mask(candidate)
+    this.trace.push(candidate.applied)
+    if (rule.action === 'block') return { rule, reason: 'blocked' }
+    this.warnings.push(candidate.warning)
+    return undefined
+  }
+
+  private async matchesAny({ pattern }: CompiledFirewallRule): Promise<boolean> {
+    for (const text of this.texts) {
+      if (await pattern.test(text, this.run)) return true
+      await this.yieldIfDue()
+    }
+    return false
+  }
+
+  private async mask(candidate: CompiledFirewallRule): Promise<FirewallRefusal | undefined> {
+    const { pattern, replacement, rule, applied } = candidate
+    const { request, isIncomplete } = await maskRequest(this.request, {
+      replace: (text) => pattern.replace(text, replacement, this.run),
+      matches: (text) => pattern.test(text, this.run),
+      pause: () => this.yieldIfDue(),
+    })
+    if (!isIncomplete && request === this.request) {
+      this.skip(candidate, 'nothing_to_mask')
+      return undefined
+    }
+    this.trace.push(applied)
+    if (isIncomplete) return { rule, reason: 'not_maskable' }
+    this.request = request
+    this.texts = requestTexts(request)
+    return undefined
+  }
+
+  /** The masked texts may match other rules than the original ones. */
+  private searchAgain(): MaybePromise<Candidates> {
+    this.searches += 1
+    if (this.searches > MAX_SET_SEARCHES) return allCandidates(this.firewall)
+    return findCandidates(this.firewall, this.texts, this.run)
+  }
+
+  private skip({ applied }: CompiledFirewallRule, reason: string): void {
+    this.trace.push({ ...applied, outcome: 'skipped', reason })
+  }
+
+  private async yieldIfDue(): Promise<void> {
+    if (this.slice.isDue()) await this.slice.yieldNow()
+  }
 }

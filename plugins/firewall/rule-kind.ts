@@ -8,7 +8,9 @@ import {
   type Warning,
 } from '../../core/contract/index.ts'
 import type { FirewallContent } from '../../core/events/domain-events.ts'
-import { compilePattern } from '../../core/pcre/compile.ts'
+import { PatternLimitError } from '../../core/pcre/pattern-run.ts'
+import { compilePattern, isPrepared, preparePatterns } from '../../core/pcre/patterns.ts'
+import { PRESETS } from '../../core/pcre/presets/presets.ts'
 import {
   enabledField,
   nameField,
@@ -18,20 +20,26 @@ import {
   type RuleKind,
   schemaField,
 } from '../rules/rule-kind.ts'
+import { patternSource } from './compile.ts'
 import { firewallRuleApi } from './schemas.ts'
 
 const FIELDS = [
   nameField,
   enabledField,
   enumField('scope', ['prompt', 'response']),
-  enumField('type', ['substring', 'regex']),
+  enumField('type', ['substring', 'regex', 'preset']),
   schemaField(
     'pattern',
     Type.String({ minLength: 1, maxLength: 10_000 }),
     'a string of 1 to 10000 characters',
   ),
   enumField('action', ['block', 'mask', 'warn']),
-  schemaField('replacement', Nullable(Type.String()), 'a string or null', false),
+  schemaField(
+    'replacement',
+    Nullable(Type.String({ maxLength: 1000 })),
+    'a string of at most 1000 characters, or null',
+    false,
+  ),
   priorityField,
 ]
 
@@ -78,6 +86,20 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
       ...(error !== undefined && { pattern_error: error }),
     }
   },
+  async prepare(contents, userId) {
+    await preparePatterns(contents.map(patternSource), userId).catch((cause: unknown) => {
+      if (!(cause instanceof PatternLimitError)) throw cause
+      throw new GatewayError('invalid_rule', 'The pattern takes too long to compile. Shorten it.', { cause })
+    })
+  },
+  check({ type, pattern }) {
+    if (type === 'regex' || patternError({ type, pattern }) === undefined) return
+    const message =
+      type === 'preset'
+        ? `The pattern field must be the name of a preset: ${PRESETS.map(({ name }) => name).join(', ')}.`
+        : `The pattern of ${pattern.length} characters is too long for a substring. Shorten it.`
+    throw new GatewayError('invalid_rule', message)
+  },
   lint(rule) {
     const warnings: Warning[] = []
     const error = patternError(rule)
@@ -109,7 +131,9 @@ function parseContent(body: JsonObject, isNew: boolean): JsonObject {
 
 /** Why the pattern of the rule cannot be evaluated: a sentence without a final period. */
 function patternError(rule: Pick<FirewallRule, 'type' | 'pattern'>): string | undefined {
-  if (rule.type !== 'regex') return undefined
-  const pattern = compilePattern(rule.pattern)
+  const source = patternSource(rule)
+  // Entries of a history are shown without preparation; a long pattern that is unknown is not analyzed then.
+  if (!isPrepared(source)) return undefined
+  const pattern = compilePattern(source)
   return 'error' in pattern ? pattern.error : undefined
 }

@@ -1,11 +1,11 @@
-import { Nullable, StringEnum, Type } from '../../core/contract/index.ts'
+import { data, Nullable, StringEnum, Type } from '../../core/contract/index.ts'
 import type { RuleApi } from '../rules/rule-kind.ts'
 import { ruleSchema } from '../rules/schemas.ts'
 
 const FirewallRuleSchema = ruleSchema('FirewallRule', 'A rule that inspects the text of requests.', {
   scope: StringEnum(['prompt', 'response'], { description: 'The text that the rule inspects.' }),
-  type: StringEnum(['substring', 'regex'], { description: 'Kind of the pattern.' }),
-  pattern: Type.String({ description: 'A substring or a PCRE pattern.' }),
+  type: StringEnum(['substring', 'regex', 'preset'], { description: 'Kind of the pattern.' }),
+  pattern: Type.String({ description: 'A substring, a PCRE pattern, or the name of a preset.' }),
   action: StringEnum(['block', 'mask', 'warn'], { description: 'What happens if the pattern matches.' }),
   replacement: Nullable(Type.String(), {
     description: 'The text that replaces masked text; null: [redacted].',
@@ -14,6 +14,20 @@ const FirewallRuleSchema = ruleSchema('FirewallRule', 'A rule that inspects the 
     Type.String({ description: 'Why the pattern cannot be evaluated. Missing if it can.' }),
   ),
 })
+
+const FirewallPreset = Type.Object(
+  {
+    name: Type.String({ description: 'The pattern of rules of the type preset.' }),
+    description: Type.String({ description: 'What the preset finds.' }),
+    checked: Nullable(Type.String(), {
+      description: 'What is checked beside the pattern, such as a checksum; null if nothing is.',
+    }),
+    example: Type.String({ description: 'A text that the preset finds.' }),
+  },
+  { $id: 'FirewallPreset', description: 'A curated pattern for firewall rules.' },
+)
+
+export const FirewallPresetList = data(Type.Array(FirewallPreset, { description: 'All presets.' }))
 
 const exampleFirewallRule = {
   name: 'Contracts',
@@ -37,6 +51,7 @@ const examples = {
     pattern: 'top secret',
     action: 'block',
   },
+  preset: { ...exampleFirewallRule, type: 'preset', pattern: 'iban' },
 }
 
 export const firewallRuleApi: RuleApi = {

@@ -6,7 +6,8 @@ import type {
   RuleSet,
   RuleTraceEntry,
 } from '../../core/contract/index.ts'
-import { buildLiteralSource, compileLiterals, compilePatternSet } from '../../core/text/pattern-set.ts'
+import type { PatternRun } from '../../core/pcre/pattern-run.ts'
+import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /** A user's enabled routing rules, ready to evaluate. */
@@ -15,7 +16,10 @@ export interface CompiledRouting {
    * Returns, in evaluation order, the rules whose literals occur in the texts and the rules without literals.
    * Only their other conditions need to be evaluated.
    */
-  findCandidates(texts: () => readonly string[]): MaybePromise<readonly CompiledRoutingRule[]>
+  findCandidates(
+    texts: () => readonly string[],
+    run: () => PatternRun,
+  ): MaybePromise<readonly CompiledRoutingRule[]>
 }
 
 export interface CompiledRoutingRule {
@@ -85,7 +89,8 @@ export async function compileRouting(
   }
 
   return {
-    findCandidates: (texts) => (literalLists.length === 0 ? rules : chain(findLists(texts()), candidatesOf)),
+    findCandidates: (texts, run) =>
+      literalLists.length === 0 ? rules : chain(findLists(texts(), run()), candidatesOf),
   }
 }
 
@@ -112,12 +117,12 @@ export function skippedEntry(entry: RuleTraceEntry, reason: string): RuleTraceEn
 /** Compiles a search for the lists that have a member in the texts. An empty list is never found. */
 async function compileSearch(
   lists: readonly (readonly string[])[],
-): Promise<(texts: readonly string[]) => MaybePromise<readonly number[]>> {
+): Promise<(texts: readonly string[], run: PatternRun) => MaybePromise<readonly number[]>> {
   const nonEmpty = [...lists.keys()].filter((index) => lists[index]?.length)
   const listAt = (index: number) => lists[index] ?? []
-  const set = await compilePatternSet(nonEmpty.map((index) => buildLiteralSource(listAt(index))))
-  return (texts) =>
-    chain(set.find(texts), (found) => {
+  const set = await compilePatternSet(nonEmpty.map((index) => buildLiteralPattern(listAt(index))))
+  return (texts, run) =>
+    chain(set.find(texts, run), (found) => {
       if (found === undefined) return nonEmpty.filter((index) => hasLiteral(texts, listAt(index)))
       return found.map((position) => nonEmpty[position] ?? -1)
     })
@@ -125,6 +130,19 @@ async function compileSearch(
 
 /** The fallback if the automaton runs out of memory: a rule must never be skipped for that reason. */
 function hasLiteral(texts: readonly string[], literals: readonly string[]): boolean {
-  const regex = compileLiterals(literals)
-  return texts.some((text) => regex.test(text))
+  return literals.some((literal) => {
+    const isIn = createLiteralTest(literal)
+    return texts.some(isIn)
+  })
+}
+
+function createLiteralTest(literal: string): (text: string) => boolean {
+  try {
+    const regex = compileLiterals([literal])
+    return (text) => regex.test(text)
+  } catch {
+    // Rules of earlier versions may hold texts that are too long for RE2.
+    const lowerCase = literal.toLowerCase()
+    return (text) => text.toLowerCase().includes(lowerCase)
+  }
 }

@@ -1,4 +1,5 @@
 import type { RoutingDraft, RoutingInput, RuleTraceEntry } from '../../core/contract/index.ts'
+import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { userTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { type CompiledRouting, type CompiledRoutingRule, skippedEntry } from './compile.ts'
@@ -13,9 +14,13 @@ export interface RuleDecision {
  * Evaluates all rules (docs/api.md, "Evaluation order"): the first matching rule with a setter wins, warnings
  * accumulate.
  */
-export function evaluateRouting(compiled: CompiledRouting, input: RoutingInput): MaybePromise<RuleDecision> {
+export function evaluateRouting(
+  compiled: CompiledRouting,
+  input: RoutingInput,
+  run: () => PatternRun,
+): MaybePromise<RuleDecision> {
   return chain(
-    compiled.findCandidates(() => userTexts(input.request)),
+    compiled.findCandidates(() => userTexts(input.request), run),
     (candidates) => applyRules(candidates, input),
   )
 }

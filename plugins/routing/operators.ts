@@ -11,12 +11,19 @@ import {
 } from '../../core/contract/index.ts'
 import { ModelName } from '../../core/dialects/schema-types.ts'
 
+/** Longer texts of `contains` would take long to search. */
+const MAX_TEXT_LENGTH = 1000
+
 /** The built-in conditions of `match_json` (docs/api.md, "Match conditions"). */
 export const builtInConditions: readonly Condition[] = [
   {
     name: 'contains',
-    schema: { type: ['string', 'array'], items: { type: 'string' } },
-    description: 'a string or an array of strings',
+    schema: {
+      type: ['string', 'array'],
+      maxLength: MAX_TEXT_LENGTH,
+      items: { type: 'string', maxLength: MAX_TEXT_LENGTH },
+    },
+    description: `a string of at most ${MAX_TEXT_LENGTH} characters, or an array of such strings`,
     literals: literalsOf,
     lint: (value) =>
       literalsOf(value).length === 0

@@ -1,12 +1,13 @@
-import type { Plugin, RoutingRule, RuleSet } from '../../core/contract/index.ts'
+import { GatewayError, type Plugin, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
 import type { RoutingContent } from '../../core/events/domain-events.ts'
+import { PatternLimitError, PatternRun } from '../../core/pcre/pattern-run.ts'
 import {
   type CompiledCacheOptions,
   compiledCacheOptions,
   createCompiledCache,
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
-import { chain } from '../../core/util/maybe-promise.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileRouting } from './compile.ts'
 import { evaluateRouting, type RuleDecision } from './evaluate.ts'
@@ -52,8 +53,10 @@ export function createRouting(services: RoutingServices): Plugin {
             exchange.warnings.push(...warnings)
             exchange.trace.push(...trace)
           }
+          const createRun = () =>
+            new PatternRun({ owner: account.userId, client: exchange.client, cpuLimitMs: MAX_SEARCH_CPU_MS })
           return chain(getCompiled(exchange.rules), (compiled) =>
-            chain(evaluateRouting(compiled, input), apply),
+            chain(evaluateWithinLimit(compiled, input, createRun), apply),
           )
         },
         endpoints: createRuleEndpoints(services),
@@ -62,4 +65,20 @@ export function createRouting(services: RoutingServices): Plugin {
       }
     },
   }
+}
+
+/** CPU time of the search for `contains`, in a pattern worker. */
+const MAX_SEARCH_CPU_MS = 2000
+
+function evaluateWithinLimit(...args: Parameters<typeof evaluateRouting>): MaybePromise<RuleDecision> {
+  const decision = evaluateRouting(...args)
+  return decision instanceof Promise ? decision.catch(throwLimitError) : decision
+}
+
+function throwLimitError(error: unknown): never {
+  if (!(error instanceof PatternLimitError)) throw error
+  const message =
+    'The routing rules could not be evaluated within their time limit. ' +
+    'Shorten the texts of "contains", or the prompt.'
+  throw new GatewayError('refused', message, { cause: error })
 }

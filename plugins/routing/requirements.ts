@@ -1,5 +1,5 @@
 import type { ChatRequest, Model } from '../../core/contract/index.ts'
-import { stringValues } from '../../core/text/request-texts.ts'
+import { countCharacters } from '../../core/text/request-texts.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
 /** What a request requires of a model. Token counts are estimates. */
@@ -21,7 +21,7 @@ const CHARACTERS_PER_TOKEN = 4
 const EXPECTED_OUTPUT_TOKENS = 500
 
 export function requirementsOf(request: ChatRequest): Requirements {
-  const characters = stringValues(request).reduce((sum, text) => sum + text.length, 0)
+  const characters = countCharacters(request.messages)
   const limit = request.max_completion_tokens ?? request.max_tokens
   return {
     inputTokens: Math.ceil(characters / CHARACTERS_PER_TOKEN),

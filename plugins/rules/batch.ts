@@ -73,8 +73,22 @@ export function toRuleChanges(
     }
     if (ruleId !== undefined) seen.add(ruleId)
     const change = prefixErrors(path, () => toChange(operation, commands[operation.kind](userId)))
-    return { ...change, decide: (ruleId) => prefixErrors(path, () => change.decide(ruleId)) }
+    return {
+      ...change,
+      prepare: () => prefixRejection(path, change),
+      decide: (ruleId) => prefixErrors(path, () => change.decide(ruleId)),
+    }
   })
+}
+
+async function prefixRejection(path: string, change: RuleChange): Promise<void> {
+  try {
+    await change.prepare?.()
+  } catch (error) {
+    prefixErrors(path, () => {
+      throw error
+    })
+  }
 }
 
 function toChange(operation: Static<typeof Operation>, commands: RuleCommands): RuleChange {

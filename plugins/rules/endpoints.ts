@@ -74,6 +74,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       },
       async handle({ account, query }) {
         const commands = await commandsAsOf(account.userId, query.as_of)
+        await commands.prepare()
         return { status: 200, body: { data: commands.list() } }
       },
     }),
@@ -108,6 +109,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       notFound,
       async handle({ account, params: { id }, query }) {
         const commands = await commandsAsOf(account.userId, query.as_of)
+        await commands.prepare()
         return toRuleResponse(200, commands.show(id))
       },
     }),

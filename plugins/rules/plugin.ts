@@ -1,5 +1,5 @@
-import { data, endpoint, type Plugin, Type, user } from '../../core/contract/index.ts'
-import { Success } from '../../core/http/schemas.ts'
+import { endpoint, type Plugin, Type, user } from '../../core/contract/index.ts'
+import { Success, WarningSchema } from '../../core/http/schemas.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { RuleBatch, type RuleCommandSet, toRuleChanges } from './batch.ts'
 import { RULE_WRITE_ERRORS } from './endpoints.ts'
@@ -16,6 +16,14 @@ export function createRules(kinds: RuleApis, commands: RuleCommandSet, services:
 }
 
 type RuleApis = Readonly<Record<RuleKindName, { readonly api: RuleApi }>>
+
+const OperationWarning = Type.Object(
+  {
+    ...WarningSchema.properties,
+    operation: Type.Integer({ minimum: 0, description: 'Index of the operation that the warning is about.' }),
+  },
+  { $id: 'RuleOperationWarning', description: 'A warning about a rule after its change.' },
+)
 
 function createBatchEndpoint(
   { routing, firewall }: RuleApis,
@@ -53,7 +61,15 @@ function createBatchEndpoint(
     responses: {
       200: {
         description: 'All changes were made.',
-        body: data(Type.Array(BatchResult, { description: 'One result for each operation, in order.' })),
+        body: Type.Object(
+          {
+            data: Type.Array(BatchResult, { description: 'One result for each operation, in order.' }),
+            warnings: Type.Optional(
+              Type.Array(OperationWarning, { description: 'Warnings; missing if there are none.' }),
+            ),
+          },
+          { $id: 'RuleOperationResultList', description: 'The results.' },
+        ),
       },
     },
     errors: ['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error', ...RULE_WRITE_ERRORS],
@@ -61,7 +77,10 @@ function createBatchEndpoint(
       const changes = toRuleChanges(body, commands, userId)
       const results = await executeRuleChanges(changes, services, userId, author)
       const data = results.map((result) => (result.type === 'rule' ? result.shown : { success: true }))
-      return { status: 200, body: { data } }
+      const warnings = results.flatMap((result, operation) =>
+        result.type === 'rule' ? result.warnings.map((warning) => ({ ...warning, operation })) : [],
+      )
+      return { status: 200, body: { data, ...(warnings.length > 0 && { warnings }) } }
     },
   })
 }

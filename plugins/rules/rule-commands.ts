@@ -9,15 +9,19 @@ import {
 } from '../../core/contract/index.ts'
 import { type RuleEvent, rulesStream } from '../../core/events/domain-events.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName, Rules } from '../../projections/rules.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
+import { checkPatternSize } from './pattern-size.ts'
 import type { RuleKind } from './rule-kind.ts'
 
 /** A change to one rule. The request is validated; the current state of the rule is checked by `decide`. */
 export interface RuleChange {
   /** Undefined for a new rule, which gets its id when the change is executed. */
   readonly ruleId: number | undefined
+  /** Checks what takes longer than the event loop may be held; called before `decide`. */
+  prepare?(): Promise<void>
   /**
    * Returns the events of the change, given the current state; none if nothing changes. Throws a
    * `GatewayError` if the change is not possible.
@@ -38,6 +42,8 @@ export type RuleChangeResult =
 
 /** Reads one user's rules of one kind and prepares changes to them. */
 export interface RuleCommands {
+  /** To be called before `list` and `show`. */
+  prepare(): Promise<void>
   list(): readonly JsonObject[]
   /** Throws 404 for an unknown id and for the id of another user's rule. */
   requireRule(ruleId: number): void
@@ -71,20 +77,34 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
     return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.lint(rule) }
   }
 
+  async function prepareChange(content: Content): Promise<void> {
+    await kind.prepare?.([content], userId)
+    kind.check?.(content)
+  }
+
   return {
+    // The cast is safe: a rule has the fields of its content.
+    prepare: async () => kind.prepare?.(list() as unknown as readonly Content[], userId),
     list: () => list().map(kind.show),
     requireRule: (ruleId) => void find(ruleId),
     show,
     create(body) {
       const content = kind.parseNew(body)
-      return { ruleId: undefined, decide: (ruleId) => [kind.created(userId, ruleId, content)], outcome: show }
+      return {
+        ruleId: undefined,
+        prepare: () => prepareChange(content),
+        decide: (ruleId) => [kind.created(userId, ruleId, content)],
+        outcome: show,
+      }
     },
     update(ruleId, body, expected) {
-      find(ruleId)
+      const current = find(ruleId)
       const changes = kind.parseChanges(body)
       const isEmpty = Object.keys(changes).length === 0
       return {
         ruleId,
+        // The cast is safe: a rule has the fields of its content.
+        prepare: () => prepareChange({ ...current, ...changes } as unknown as Content),
         decide() {
           find(ruleId, expected)
           return isEmpty ? [] : [kind.updated(userId, ruleId, changes)]
@@ -132,8 +152,17 @@ export async function executeRuleChanges(
   userId: number,
   author: Author,
 ): Promise<readonly RuleChangeResult[]> {
+  const slice = createCooperativeYield()
+  for (const change of changes) {
+    await change.prepare?.()
+    if (slice.isDue()) await slice.yieldNow()
+  }
   const changesWithIds = await assignIds(changes, ids, author)
-  const decide = () => changesWithIds.flatMap(({ change, ruleId }) => change.decide(ruleId))
+  function decide(): readonly RuleEvent[] {
+    const events = changesWithIds.flatMap(({ change, ruleId }) => change.decide(ruleId))
+    checkPatternSize(rules.of(userId), events)
+    return events
+  }
   await writer.write({ stream: rulesStream(userId), revision: () => rules.revision(userId), decide }, author)
   return changesWithIds.map(({ change, ruleId }) => change.outcome(ruleId))
 }

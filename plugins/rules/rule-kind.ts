@@ -45,6 +45,10 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   deleted(userId: number, ruleId: number): RuleEvent
   /** The rule as the API shows it. */
   show(rule: Rule): JsonObject
+  /** Prepares `show`, `lint` and `check`, which must not hold the event loop. */
+  prepare?(contents: readonly Content[], userId: number): Promise<void>
+  /** Throws a `GatewayError` for valid fields that make no usable rule together. */
+  check?(content: Content): void
   /** Warnings about a valid rule, for its owner. */
   lint(rule: Rule): readonly Warning[]
 }

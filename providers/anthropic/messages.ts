@@ -1,7 +1,8 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject } from '../../core/contract/json.ts'
+import { type DataUrl, parseDataUrl } from '../../core/text/data-url.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
-import { asObject, asString, type DataUrl, parseDataUrl } from '../shared/fields.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import {
   functionRoleError,
   invalidValueError,

@@ -1,6 +1,7 @@
 import type { ContentPart, Message } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import { asObject, asString, parseDataUrl } from '../shared/fields.ts'
+import { parseDataUrl } from '../../core/text/data-url.ts'
+import { asObject, asString } from '../shared/fields.ts'
 import {
   functionRoleError,
   invalidValueError,

@@ -20,7 +20,8 @@ export type RenamedFields = Readonly<Record<string, readonly string[]>>
 export function isSentIn(body: object, renamed: RenamedFields = {}): (field: string) => boolean {
   const sent = new Set(Object.entries(body).flatMap(([name, value]) => (value === undefined ? [] : [name])))
   // A prediction only speeds up the reply.
-  return (field) => field === 'prediction' || (renamed[field] ?? [field]).some((name) => sent.has(name))
+  const namesOf = (field: string) => (Object.hasOwn(renamed, field) ? renamed[field] : undefined) ?? [field]
+  return (field) => field === 'prediction' || namesOf(field).some((name) => sent.has(name))
 }
 
 /** Fields about delivery, storage, accounting and caching. */
@@ -41,5 +42,5 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
 
 function isDefault(field: string, value: unknown): boolean {
   if (value == null || (Array.isArray(value) && value.length === 0)) return true
-  return DEFAULTS[field]?.includes(value) ?? false
+  return Object.hasOwn(DEFAULTS, field) && DEFAULTS[field]?.includes(value) === true
 }

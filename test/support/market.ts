@@ -7,6 +7,7 @@ import { buildRoutingInput, parseRequestedModel } from '../../plugins/routing/re
 import { type RouteResolution, resolveRoute } from '../../plugins/routing/resolve-route.ts'
 import type { ModeWeights, RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { type Capabilities, createCatalog } from '../../providers/shared/catalog.ts'
+import { patternRun } from './pattern-run.ts'
 
 /** As shipped (docs/routing.md, "Automatic choice"). */
 export const WEIGHTS: ModeWeights = {
@@ -51,7 +52,7 @@ export async function routeFor(
   const mode: Mode = requested.type === 'auto' ? requested.mode : 'balance'
   const account = { userId: 1, name: 'demo', plan: 'paid' as const, keyId: 'key', position: 0 }
   const input = buildRoutingInput(account, request, mode)
-  return resolveRoute(requested, await evaluateRouting(compiled, input), preferences, from)
+  return resolveRoute(requested, await evaluateRouting(compiled, input, patternRun), preferences, from)
 }
 
 function rule(id: number, match: object, action: object): RoutingRule {

@@ -4,7 +4,7 @@
  */
 const isLong = process.env.TEST_LONG === '1'
 
-const choose = (short: number, long: number) => (isLong ? long : short)
+const choose = <Value>(short: Value, long: Value) => (isLong ? long : short)
 
 export const ROUNDS = {
   /** Kills of a gateway while clients write rules. */
@@ -25,6 +25,8 @@ export const ROUNDS = {
   inventedClients: choose(100, 600),
   /** Random histories of rules that are simulated. */
   simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(60, 300)),
+  /** Characters of prose around a text that a rule must find. */
+  padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6]),
   /** A factor for the rounds of random input for rules. */
   fuzz: choose(1, 4),
 }

@@ -1,31 +1,44 @@
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
-import { compilePatternSet } from '../../core/text/pattern-set.ts'
+import type { ChatRequest } from '../../core/contract/index.ts'
+import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { compileFirewall } from '../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
+import { EVALUATION, patternRun } from '../support/pattern-run.ts'
 import { firewallRule, ruleSet } from '../support/rules.ts'
 
 describe('the event loop', () => {
   it('is not blocked by a search in a long text for a thousand patterns', async () => {
-    const set = await compilePatternSet(Array.from({ length: 1000 }, (_, n) => `foo${n}.*bar`))
+    const sources = Array.from({ length: 1000 }, (_, n) => `foo${n}.*bar`)
+    const set = await compilePatternSet(sources.map((source) => ({ source, compileCost: source.length })))
     const text = Array.from({ length: 6000 }, (_, n) => `foo${n % 1000} lorem ipsum`).join(' ')
-    const [found, longestMs] = await measureLongestTask(() => set.find([text]))
+    const [found, longestMs] = await measureLongestTask(() => set.find([text], patternRun()))
     expect(found).to.deep.equal([])
     expect(longestMs).to.be.below(100)
   })
 
   it('is not blocked by a mask that would expand a prompt to a gigabyte', async () => {
-    const content = 'a'.repeat(100_000)
-    const rule = firewallRule({ type: 'regex', pattern: '.', replacement: 'x'.repeat(10_000) })
+    const rule = firewallRule({ type: 'regex', pattern: '.', replacement: 'x'.repeat(1000) })
     const firewall = await compileFirewall(ruleSet([rule]))
-    const [{ request, overruns }, longestMs] = await measureLongestTask(() =>
-      evaluateFirewall(firewall, { messages: [{ role: 'user', content }] }),
+    const [{ refusal }, longestMs] = await measureLongestTask(() =>
+      evaluateFirewall(firewall, request('a'.repeat(1_000_000)), EVALUATION),
     )
-    expect(longestMs).to.be.below(500)
-    expect(request.messages[0]?.content).to.equal(content)
-    expect(overruns).to.deep.equal(['.'])
+    expect(longestMs).to.be.below(100)
+    expect(refusal?.reason).to.equal('unfinished')
+  })
+
+  it('is not blocked by a runaway pattern', async () => {
+    const rule = firewallRule({ type: 'regex', pattern: '(a+)+(?![a!])', action: 'block' })
+    const firewall = await compileFirewall(ruleSet([rule]))
+    const [{ refusal }, longestMs] = await measureLongestTask(() =>
+      evaluateFirewall(firewall, request(`${'a'.repeat(60)}!`), EVALUATION),
+    )
+    expect(longestMs).to.be.below(100)
+    expect(refusal?.reason).to.equal('unfinished')
   })
 })
+
+const request = (content: string): ChatRequest => ({ messages: [{ role: 'user', content }] })
 
 /** Returns the result, and the longest time in ms that the event loop was blocked meanwhile. */
 async function measureLongestTask<Result>(run: () => Result | Promise<Result>): Promise<[Result, number]> {

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { createPatternBudget } from '../../../../core/pcre/budget.ts'
-import { compilePattern } from '../../../../core/pcre/compile.ts'
 import { parseDelimiters } from '../../../../core/pcre/modifiers.ts'
+import { compiled, patternRun } from '../../../support/pattern-run.ts'
 
 describe('parsing the delimiters of a firewall pattern', () => {
   it('reads a pattern without delimiters as case-insensitive', () => {
@@ -15,7 +14,18 @@ describe('parsing the delimiters of a firewall pattern', () => {
     })
   }
 
-  it('does not accept brackets as delimiters', () => {
+  it('accepts a pair of brackets as delimiters if modifiers follow', () => {
+    for (const pattern of ['(foo)i', '[foo]i', '{foo}i', '<foo>i'])
+      expect(parseDelimiters(pattern)).to.deep.equal({ body: 'foo', modifiers: 'i' })
+  })
+
+  it('accepts brackets only if they are a pair around a pattern', () => {
+    for (const pattern of ['(?i)A', '(a)|(b)i', '[a]|[b]i', '(a\\)i', '(*UTF)s']) {
+      expect(parseDelimiters(pattern)).to.deep.equal({ body: pattern, modifiers: 'i' })
+    }
+  })
+
+  it('does not accept brackets without modifiers as delimiters', () => {
     for (const pattern of ['(foo)', '[a-z]', '{a}', '<a>']) {
       expect(parseDelimiters(pattern)).to.deep.equal({ body: pattern, modifiers: 'i' })
     }
@@ -35,8 +45,6 @@ describe('parsing the delimiters of a firewall pattern', () => {
   })
 
   it('needs no escaped slash in a pattern without delimiters', () => {
-    const pattern = compilePattern('https?://evil')
-    if ('error' in pattern) throw new Error(pattern.error)
-    expect(pattern.test('see HTTP://EVIL.example', createPatternBudget())).to.equal(true)
+    expect(compiled('https?://evil').test('see HTTP://EVIL.example', patternRun())).to.equal(true)
   })
 })

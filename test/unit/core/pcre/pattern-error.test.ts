@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { compilePattern } from '../../../../core/pcre/compile.ts'
+import { compilePattern } from '../../../../core/pcre/patterns.ts'
 
 describe('errors of firewall patterns', () => {
   for (const [pattern, error] of [
@@ -15,8 +15,12 @@ describe('errors of firewall patterns', () => {
     ['(?&x)', 'Group x does not exist'],
     ['(?<n>a)(?<n>b)', 'Two groups are named n'],
     ['(?<=a+)b', 'A branch of a look-behind does not have a fixed length'],
-    ['(a)|b\\1', 'Back-references to groups that may be unset are not supported'],
-    ['(a)?(?(1)b)', 'Conditions on groups are not supported'],
+    [
+      '(a*)|b\\1',
+      'Back-references to groups that may be unset and may be empty or repeated are not supported',
+    ],
+    ['(a)*(?(1)b)', 'Conditions on groups that may be empty or are repeated are not supported'],
+    ['(?(R)a|b)', 'Conditions on recursion are not supported'],
     ['\\((?R)?\\)', 'Recursion is not supported'],
     ['a(*SKIP)b', 'Verbs such as (*SKIP) are not supported'],
     ['\\X', '\\X is not supported'],
@@ -26,7 +30,7 @@ describe('errors of firewall patterns', () => {
     ['\\', 'The pattern ends with a backslash'],
   ] as const) {
     it(`explains ${pattern.slice(0, 40)}`, () => {
-      expect(compilePattern(pattern)).to.deep.equal({ error })
+      expect(compilePattern({ kind: 'regex', text: pattern })).to.deep.equal({ error })
     })
   }
 })

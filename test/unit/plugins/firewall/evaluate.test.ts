@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { ChatRequest, FirewallRule } from '../../../../core/contract/index.ts'
-import { createPatternBudget } from '../../../../core/pcre/budget.ts'
 
 import { compileFirewall } from '../../../../plugins/firewall/compile.ts'
-import { evaluateFirewall } from '../../../../plugins/firewall/evaluate.ts'
+import { type EvaluationOptions, evaluateFirewall } from '../../../../plugins/firewall/evaluate.ts'
+import { EVALUATION, patternRun } from '../../../support/pattern-run.ts'
 import { firewallRule, ruleSet } from '../../../support/rules.ts'
 
 const request = (content: ChatRequest['messages'][0]['content']): ChatRequest => ({
@@ -11,9 +11,16 @@ const request = (content: ChatRequest['messages'][0]['content']): ChatRequest =>
 })
 
 /** Evaluates the rules, given in evaluation order, for a request or the text of a user message. */
-async function evaluate(rules: readonly Partial<FirewallRule>[], input: string | ChatRequest) {
+async function evaluate(
+  rules: readonly Partial<FirewallRule>[],
+  input: string | ChatRequest,
+  options: Partial<EvaluationOptions> = {},
+) {
   const firewall = await compileFirewall(ruleSet(rules.map(firewallRule)))
-  const outcome = await evaluateFirewall(firewall, typeof input === 'string' ? request(input) : input)
+  const outcome = await evaluateFirewall(firewall, typeof input === 'string' ? request(input) : input, {
+    ...EVALUATION,
+    ...options,
+  })
   const first = outcome.request.messages[0]?.content
   return {
     ...outcome,
@@ -31,7 +38,7 @@ describe('evaluating the firewall', () => {
   })
 
   it('evaluates rules in order: a mask changes the text that later rules see', async () => {
-    const { text, blockedBy } = await evaluate(
+    const { text, refusal } = await evaluate(
       [
         { pattern: 'secret', replacement: 'public' },
         { pattern: 'secret', action: 'block' },
@@ -39,12 +46,12 @@ describe('evaluating the firewall', () => {
       ],
       'a Secret',
     )
-    expect(blockedBy).to.equal(undefined)
+    expect(refusal).to.equal(undefined)
     expect(text).to.equal('a known')
   })
 
   it('stops at the first matching block', async () => {
-    const { blockedBy, names, warnings } = await evaluate(
+    const { refusal, names, warnings } = await evaluate(
       [
         { pattern: 'a', action: 'warn' },
         { pattern: 'b', action: 'block' },
@@ -52,20 +59,20 @@ describe('evaluating the firewall', () => {
       ],
       'abc',
     )
-    expect(blockedBy?.id).to.equal(2)
+    expect(refusal?.rule.id).to.equal(2)
     expect(names).to.deep.equal(['1 applied', '2 applied'])
     expect(warnings).to.have.length(1)
   })
 
   it('matches text that only a mask produces', async () => {
-    const { blockedBy } = await evaluate(
+    const { refusal } = await evaluate(
       [
         { pattern: 'x', replacement: '' },
         { pattern: 'bomb', action: 'block' },
       ],
       'boxmb',
     )
-    expect(blockedBy?.id).to.equal(2)
+    expect(refusal?.rule.id).to.equal(2)
   })
 
   it('evaluates a long chain of masks', async () => {
@@ -74,7 +81,7 @@ describe('evaluating the firewall', () => {
     expect(text).to.equal('at <60>')
   })
 
-  it('skips a mask that matches only in the JSON encoding', async () => {
+  it('skips a mask that matches nothing but JSON syntax', async () => {
     const { request: passed, trace } = await evaluate(
       [{ pattern: '"type":"text"' }],
       request([{ type: 'text', text: 'x' }]),
@@ -84,11 +91,55 @@ describe('evaluating the firewall', () => {
   })
 
   it('blocks a match in the JSON encoding', async () => {
-    const { blockedBy } = await evaluate(
+    const { refusal } = await evaluate(
       [{ pattern: '"text":"x"', action: 'block' }],
       request([{ type: 'text', text: 'x' }]),
     )
-    expect(blockedBy?.id).to.equal(1)
+    expect(refusal?.rule.id).to.equal(1)
+  })
+
+  it('refuses a mask that matches across values of a JSON document', async () => {
+    const rule = { type: 'regex', pattern: '"ssn":\\s*"\\d+"' } as const
+    const toolResult = (content: string): ChatRequest => ({
+      messages: [{ role: 'tool', tool_call_id: 'c', content }],
+    })
+    const { refusal } = await evaluate([rule], toolResult('{"ssn": "123"}'))
+    expect(refusal).to.deep.include({ reason: 'not_maskable' })
+    const decoy = JSON.stringify({ ssn: '123', note: '"ssn":"456"' })
+    expect((await evaluate([rule], toolResult(decoy))).refusal?.reason).to.equal('not_maskable')
+    const masked = await evaluate([rule], toolResult(JSON.stringify({ note: 'an "ssn":"456"!' })))
+    expect(masked.text).to.equal('{"note":"an [redacted]!"}')
+  })
+
+  it('refuses a mask of a JSON document that is divided into parts', async () => {
+    const content = [
+      { type: 'text', text: '{"q":' },
+      { type: 'text', text: '"\\u0073ecret"}' },
+    ]
+    const { refusal } = await evaluate([{}], { messages: [{ role: 'tool', tool_call_id: 'c', content }] })
+    expect(refusal?.reason).to.equal('not_maskable')
+  })
+
+  it('refuses a mask of a number that must stay a number', async () => {
+    const seeded = { ...request('hello'), seed: 123456789 }
+    expect((await evaluate([{ pattern: '345' }], seeded)).refusal?.reason).to.equal('not_maskable')
+    expect((await evaluate([{ pattern: '345' }], { ...seeded, seed: 345 })).refusal).to.equal(undefined)
+  })
+
+  it('refuses a mask that would make two keys equal', async () => {
+    const content = '{"11": 1, "22": 2}'
+    const rule = { type: 'regex', pattern: '^(11|22)$' } as const
+    const { refusal } = await evaluate([rule], { messages: [{ role: 'tool', tool_call_id: 'c', content }] })
+    expect(refusal?.reason).to.equal('not_maskable')
+  })
+
+  it('masks everything in a content list that a pattern covers', async () => {
+    const { text, refusal } = await evaluate(
+      [{ type: 'regex', pattern: '.+' }],
+      request([{ type: 'text', text: 'hello' }]),
+    )
+    expect(refusal).to.equal(undefined)
+    expect(text).to.deep.equal([{ type: 'text', text: '[redacted]' }])
   })
 
   it('ignores disabled rules, response rules and patterns that cannot be evaluated', async () => {
@@ -113,34 +164,53 @@ describe('evaluating the firewall', () => {
 
   it('blocks and warns on empty matches, but does not mask them', async () => {
     const empty = { type: 'regex' as const, pattern: 'z*' }
-    expect((await evaluate([{ ...empty, action: 'block' }], 'abc')).blockedBy?.id).to.equal(1)
+    expect((await evaluate([{ ...empty, action: 'block' }], 'abc')).refusal?.rule.id).to.equal(1)
     expect((await evaluate([{ ...empty, action: 'warn' }], 'abc')).warnings).to.have.length(1)
     expect((await evaluate([empty], 'abc zz')).text).to.equal('abc [redacted]')
   })
 
-  it('masks a prompt of 100 KB on a worker thread', async () => {
+  it('masks a prompt of 100 KB in a pattern worker', async () => {
     const long = `${'lorem ipsum '.repeat(9000)}secret-1234`
-    const { text, overruns } = await evaluate(
-      [{ type: 'regex', pattern: 'secret-[0-9]{1,40}[a-z]{0,40}' }],
-      long,
-    )
+    const { text } = await evaluate([{ type: 'regex', pattern: 'secret-[0-9]{1,40}[a-z]{0,40}' }], long)
     expect(String(text).endsWith('lorem ipsum [redacted]')).to.equal(true)
-    expect(overruns).to.deep.equal([])
   })
 
-  it('runs RE2 patterns without any budget left', async () => {
-    const firewall = await compileFirewall(ruleSet([firewallRule({ type: 'regex', pattern: 'secret' })]))
-    const { request: passed } = await evaluateFirewall(firewall, request('a secret'), createPatternBudget(0))
-    expect(passed.messages[0]?.content).to.equal('a [redacted]')
+  const short = { createRun: () => patternRun(50) }
+  const runaway = { type: 'regex', pattern: '(a+)+(?![a!])' } as const
+  const runawayText = `${'a'.repeat(60)}!`
+
+  it('refuses the request if the pattern of a block or mask does not finish', async () => {
+    for (const action of ['block', 'mask'] as const) {
+      const { refusal, trace, unfinished } = await evaluate([{ ...runaway, action }], runawayText, short)
+      expect(refusal).to.deep.include({ reason: 'unfinished' })
+      expect(trace[0]).to.include({ action, outcome: 'skipped', reason: 'time_limit' })
+      expect(unfinished).to.have.length(1)
+    }
   })
 
-  it('reports the patterns that exceeded the budget', async () => {
-    const { overruns, trace } = await evaluate(
-      [{ type: 'regex', pattern: '(a+)+(?![a!])', action: 'block' }],
-      `${'a'.repeat(60)}!`,
-    )
-    expect(overruns).to.deep.equal(['(a+)+(?![a!])'])
-    expect(trace[0]).to.include({ action: 'block', outcome: 'skipped', reason: 'over_budget' })
+  it('warns if the pattern of a warning does not finish, and evaluates the rules that follow', async () => {
+    const rules = [
+      { ...runaway, action: 'warn' as const },
+      { pattern: '!', replacement: '.' },
+    ]
+    const { refusal, warnings, text } = await evaluate(rules, runawayText, short)
+    expect(refusal).to.equal(undefined)
+    expect(warnings[0]?.message).to.contain('was not evaluated')
+    expect(text).to.equal(`${'a'.repeat(60)}.`)
+  })
+
+  it('allows the request with a warning if the settings say so', async () => {
+    const { refusal, warnings } = await evaluate([{ ...runaway, action: 'block' }], runawayText, {
+      ...short,
+      onTimeout: 'allow',
+    })
+    expect(refusal).to.equal(undefined)
+    expect(warnings).to.have.length(1)
+  })
+
+  it('refuses a mask that would expand a prompt to a gigabyte', async () => {
+    const rule = { type: 'regex', pattern: '.', replacement: 'x'.repeat(1000) } as const
+    expect((await evaluate([rule], 'a'.repeat(1_000_000))).refusal?.reason).to.equal('unfinished')
   })
 
   it('evaluates a rule among thousands', async () => {

@@ -10,6 +10,7 @@ import { compileRouting } from '../../../../plugins/routing/compile.ts'
 import { evaluateRouting } from '../../../../plugins/routing/evaluate.ts'
 import { builtInConditions, createBuiltInActions } from '../../../../plugins/routing/operators.ts'
 import { buildRoutingInput } from '../../../../plugins/routing/requested-model.ts'
+import { patternRun } from '../../../support/pattern-run.ts'
 import { routingRule, ruleSet } from '../../../support/rules.ts'
 
 const account: Account = { userId: 1, name: 'Ada', plan: 'paid', keyId: 'key_1', position: 1 }
@@ -34,7 +35,11 @@ async function evaluate(
     messages: [{ role: 'user', content: typeof input === 'string' ? input : 'hello' }],
     ...(typeof input === 'object' && input),
   }
-  const { draft, trace } = await evaluateRouting(compiled, buildRoutingInput(account, request, 'balance'))
+  const { draft, trace } = await evaluateRouting(
+    compiled,
+    buildRoutingInput(account, request, 'balance'),
+    patternRun,
+  )
   return { draft, trace, matched: trace.map(({ rule_id }) => rule_id) }
 }
 

@@ -1,0 +1,231 @@
+import RE2 from 're2'
+import { createCooperativeYield } from '../util/cooperative-yield.ts'
+import type { MaybePromise } from '../util/maybe-promise.ts'
+import type { PatternRun } from './pattern-run.ts'
+
+/** A pattern of a set, in RE2 syntax with inline flags. */
+export interface SetPattern {
+  readonly source: string
+  /** See `estimateRe2CompileCost`. */
+  readonly compileCost: number
+}
+
+/** Patterns that are searched together, in one automaton per chunk. */
+interface PatternSet {
+  /**
+   * Returns a promise only for searches in a pattern worker. It rejects with a `PatternLimitError` beyond the
+   * limit of the run.
+   */
+  find(texts: readonly string[], run: PatternRun): MaybePromise<FoundPatterns>
+}
+
+/**
+ * Indexes of the patterns that match any of the texts, ascending and unique. Undefined if the automaton
+ * failed: then the result is unknown, and each pattern must be tested separately.
+ */
+export type FoundPatterns = readonly number[] | undefined
+
+/**
+ * Work of a search, in patterns × characters. RE2 builds the automaton lazily, and an unfavourable text may
+ * need a new state for every character, at some nanoseconds per pattern. Searches above `max` run in a
+ * pattern worker; searches up to `cheap` are fast for every text.
+ */
+const SEARCH_WORK = { cheap: 2_500_000, max: 25_000_000 }
+
+/** Longer texts are searched in a pattern worker, whatever the patterns are. */
+const MAX_LOCAL_TEXT_LENGTH = 2_000_000
+
+/** A text costs as much as this many characters in addition to its own. */
+const TEXT_OVERHEAD = 200
+
+/** A search in between that uses more CPU time than this sends later ones to a pattern worker for a while. */
+const SLOW_SEARCH_MICROSECONDS = 5000
+const SLOW_PERIOD_MS = 60_000
+
+/** A chunk compiles in 5 to 9 ms. Larger sets have several automata, built one after the other. */
+const MAX_CHUNK = { patterns: 700, compileCost: 16_000 }
+
+/** Larger sets are built in pattern workers only. */
+const MAX_LOCAL_COST = { ofPattern: 10_000, ofSet: 500_000 }
+
+const MIN_JOINED_TEXTS = 8
+
+/** Patterns with these see where a text begins or ends, also as one of several lines. */
+const TEXT_ANCHOR = /\\[Az]|\(\?m:[\^$]\)/
+
+const NONE: readonly number[] = []
+
+/** Compiles patterns. Yields to the event loop between chunks. */
+export async function compilePatternSet(patterns: readonly SetPattern[]): Promise<PatternSet> {
+  if (patterns.length === 0) return { find: () => NONE }
+  const sources = patterns.map(({ source }) => source)
+  const isLocal =
+    patterns.every(({ compileCost }) => compileCost <= MAX_LOCAL_COST.ofPattern) &&
+    patterns.reduce((sum, { compileCost }) => sum + compileCost, 0) <= MAX_LOCAL_COST.ofSet
+  const chunks = isLocal ? await buildChunks(patterns) : undefined
+  const isJoinable = patterns.every(({ source }) => !TEXT_ANCHOR.test(source))
+  let slowUntil = 0
+
+  /** Many short texts are first searched as one: most requests match nothing. */
+  function mayMatch(local: readonly Chunk[], texts: readonly string[]): boolean {
+    if (!isJoinable || texts.length < MIN_JOINED_TEXTS) return true
+    return searchAll(local, [texts.join('\n')])?.length !== 0
+  }
+
+  function searchHere(texts: readonly string[], work: number): FoundPatterns {
+    if (chunks === undefined) return undefined
+    if (!mayMatch(chunks, texts)) return NONE
+    if (work <= SEARCH_WORK.cheap) return searchAll(chunks, texts)
+    const before = process.cpuUsage()
+    const found = searchAll(chunks, texts)
+    const { user, system } = process.cpuUsage(before)
+    if (user + system > SLOW_SEARCH_MICROSECONDS) slowUntil = performance.now() + SLOW_PERIOD_MS
+    return found
+  }
+
+  return {
+    find(texts, run) {
+      let length = 0
+      for (const text of texts) length += text.length
+      const work = sources.length * length
+      const isExpensive =
+        !isLocal ||
+        work > SEARCH_WORK.max ||
+        length + texts.length * TEXT_OVERHEAD > MAX_LOCAL_TEXT_LENGTH ||
+        (work > SEARCH_WORK.cheap && performance.now() < slowUntil)
+      return isExpensive
+        ? searchInWorker(sources, texts, run).then(sortUnique)
+        : sortUnique(searchHere(texts, work))
+    },
+  }
+}
+
+async function searchInWorker(
+  sources: readonly string[],
+  texts: readonly string[],
+  run: PatternRun,
+): Promise<FoundPatterns> {
+  const set = setIdOf(sources)
+  const first = await run.runJob({ type: 'search', set, texts })
+  const found = first === 'unknown set' ? await run.runJob({ type: 'search', set, sources, texts }) : first
+  return found === 'unknown set' ? undefined : found
+}
+
+const setIds = new WeakMap<readonly string[], number>()
+let lastSetId = 0
+
+/** Returns the same id for the same list object. Workers cache automata by id. */
+function setIdOf(sources: readonly string[]): number {
+  const id = setIds.get(sources) ?? ++lastSetId
+  setIds.set(sources, id)
+  return id
+}
+
+/** Searches of several texts return a pattern once per text. */
+function sortUnique(indexes: readonly number[] | undefined): FoundPatterns {
+  if (indexes === undefined || isAscending(indexes)) return indexes
+  return [...new Set(indexes)].sort((a, b) => a - b)
+}
+
+function isAscending(indexes: readonly number[]): boolean {
+  for (let i = 1; i < indexes.length; i++) if ((indexes[i] ?? 0) <= (indexes[i - 1] ?? 0)) return false
+  return true
+}
+
+interface Chunk {
+  readonly automaton: Automaton
+  /** The index of its first pattern in the set. */
+  readonly start: number
+}
+
+/** Builds one automaton per chunk; returns undefined if one of them cannot be built. */
+async function buildChunks(patterns: readonly SetPattern[]): Promise<readonly Chunk[] | undefined> {
+  const slice = createCooperativeYield()
+  const chunks: Chunk[] = []
+  for (let start = 0; start < patterns.length; ) {
+    const end = endOfChunk(patterns, start)
+    const automaton = buildAutomaton(patterns.slice(start, end).map(({ source }) => source))
+    if (automaton === undefined) return undefined
+    chunks.push({ automaton, start })
+    start = end
+    if (slice.isDue()) await slice.yieldNow()
+  }
+  return chunks
+}
+
+function endOfChunk(patterns: readonly SetPattern[], start: number): number {
+  let cost = 0
+  let end = start
+  while (end < patterns.length && end - start < MAX_CHUNK.patterns) {
+    cost += patterns[end]?.compileCost ?? 0
+    if (cost > MAX_CHUNK.compileCost && end > start) break
+    end += 1
+  }
+  return end
+}
+
+function searchAll(chunks: readonly Chunk[], texts: readonly string[]): FoundPatterns {
+  const encoded = encodeTexts(texts)
+  const [only] = chunks
+  if (only !== undefined && chunks.length === 1) return searchTexts(only.automaton, encoded)
+  const indexes: number[] = []
+  for (const { automaton, start } of chunks) {
+    const found = searchTexts(automaton, encoded)
+    if (found === undefined) return undefined
+    for (const index of found) indexes.push(start + index)
+  }
+  return indexes
+}
+
+export type Automaton = InstanceType<typeof RE2.Set>
+
+/** Memory limit of an automaton in bytes. RE2 allocates the memory as new texts need it. */
+const MAX_AUTOMATON_BYTES = 64 * 1024 * 1024
+
+/** Builds one automaton for all patterns; returns undefined if RE2 rejects them. */
+export function buildAutomaton(sources: readonly string[]): Automaton | undefined {
+  try {
+    return new RE2.Set(sources, 'u', { maxMem: MAX_AUTOMATON_BYTES })
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Returns the indexes of the patterns that match any of the UTF-8 texts, unsorted; undefined if the automaton
+ * ran out of memory.
+ */
+export function searchTexts(automaton: Automaton, texts: readonly Buffer[]): readonly number[] | undefined {
+  try {
+    const [only] = texts
+    if (only !== undefined && texts.length === 1) return automaton.match(only)
+    return texts.flatMap((text) => automaton.match(text))
+  } catch {
+    // Out of memory: the result is unknown, which is not the same as "no match".
+    return undefined
+  }
+}
+
+/** Encodes texts as UTF-8. Passing strings to RE2's binding takes twice as long on 1 KB. */
+export function encodeTexts(texts: readonly string[]): readonly Buffer[] {
+  return texts.map((text) => Buffer.from(text))
+}
+
+/**
+ * Builds a pattern that matches any of the literals, ignoring case. RE2 uses Unicode simple
+ * case folding, which maps one code point to one code point, so offsets do not shift; `toLowerCase` would
+ * shift them.
+ */
+export function buildLiteralPattern(literals: readonly string[]): SetPattern {
+  const source = `(?i:${literals.map(escapeLiteral).join('|')})`
+  return { source, compileCost: literals.reduce((sum, literal) => sum + literal.length, 0) }
+}
+
+/** Compiles a regular expression that matches any of the literals, ignoring case. */
+export function compileLiterals(literals: readonly string[]): RE2 {
+  return new RE2(buildLiteralPattern(literals).source)
+}
+
+function escapeLiteral(literal: string): string {
+  return literal.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+}

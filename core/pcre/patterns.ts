@@ -1,0 +1,150 @@
+import { LRUCache } from 'lru-cache'
+import { createCooperativeYield } from '../util/cooperative-yield.ts'
+import { lazy } from '../util/lazy.ts'
+import type { MaybePromise } from '../util/maybe-promise.ts'
+import { analyzePattern, createMatcher } from './compile.ts'
+import { maxMaskedLength } from './matcher.ts'
+import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
+import { PatternLimitError, PatternRun } from './pattern-run.ts'
+import type { Replacement } from './replacement.ts'
+import { runWithTimeout } from './run-with-timeout.ts'
+
+/** A pattern, ready to run. Methods throw or reject with a `PatternLimitError` beyond a limit of the run. */
+export interface CompiledPattern {
+  readonly engine: 're2' | 'backtracking'
+  /** See `PatternAnalysis`. */
+  readonly re2SetSource?: string
+  readonly positions: number
+  readonly compileCost: number
+  /** Returns a promise for what could hold the event loop: it runs in a pattern worker. */
+  test(text: string, run: PatternRun): MaybePromise<boolean>
+  /** Replaces every non-empty match. Returns a promise like `test`. */
+  replace(text: string, replacement: Replacement, run: PatternRun): MaybePromise<string>
+}
+
+/** A pattern that is invalid or not supported. `error` is a sentence without a final period. */
+export interface NotEvaluable {
+  readonly error: string
+}
+
+/** Longer patterns are neither analyzed nor compiled on the event loop: that would take milliseconds. */
+const MAX_LOCAL_LENGTH = 1000
+
+/** Least recently used patterns are evicted. After a rule change, only changed patterns are analyzed. */
+const compiledPatterns = new LRUCache<string, CompiledPattern | NotEvaluable>({
+  maxSize: 20_000_000,
+  sizeCalculation: (_, key) => key.length + 500,
+})
+
+const keyOf = ({ kind, text }: PatternSource) => `${kind} ${text}`
+
+/** Whether `compilePattern` returns immediately: the pattern is known or short. */
+export function isPrepared(source: PatternSource): boolean {
+  return source.text.length <= MAX_LOCAL_LENGTH || compiledPatterns.has(keyOf(source))
+}
+
+/**
+ * Analyzes patterns before `compilePattern` is called for them, in time slices, and the long ones in a
+ * pattern worker. Rejects with a `PatternLimitError` if that takes too long.
+ */
+export async function preparePatterns(sources: readonly PatternSource[], owner: number): Promise<void> {
+  const missing = sources.filter((source) => !compiledPatterns.has(keyOf(source)))
+  const long = missing.filter((source) => !isPrepared(source))
+  for (let start = 0; start < long.length; start += LONG_PATTERNS_PER_JOB)
+    await analyzeInWorker(long.slice(start, start + LONG_PATTERNS_PER_JOB), owner)
+  const slice = createCooperativeYield()
+  for (const source of missing) {
+    compilePattern(source)
+    if (slice.isDue()) await slice.yieldNow()
+  }
+}
+
+/** Users' jobs take turns, so a job is short. */
+const LONG_PATTERNS_PER_JOB = 20
+const ANALYZE_CPU_LIMIT_MS = 5000
+
+async function analyzeInWorker(patterns: readonly PatternSource[], owner: number): Promise<void> {
+  // A queue of its own: while a search of the owner is stuck, changes to their rules must be possible.
+  const run = new PatternRun({ owner: -owner, cpuLimitMs: ANALYZE_CPU_LIMIT_MS })
+  const analyses = await run.runJob({ type: 'analyze', patterns })
+  for (const [index, source] of patterns.entries()) {
+    const analysis = analyses[index]
+    if (analysis !== undefined) compiledPatterns.set(keyOf(source), buildPattern(source, analysis))
+  }
+}
+
+/**
+ * Compiles a pattern of a firewall rule (docs/firewall-patterns.md). A pattern that cannot be evaluated is
+ * not an error: the rule is stored and never matches. Call `preparePatterns` first for long patterns.
+ */
+export function compilePattern(source: PatternSource): CompiledPattern | NotEvaluable {
+  const key = keyOf(source)
+  const cached = compiledPatterns.get(key)
+  if (cached !== undefined) return cached
+  const compiled = buildPattern(source, analyzePattern(source))
+  compiledPatterns.set(key, compiled)
+  return compiled
+}
+
+function buildPattern(source: PatternSource, analysis: PatternAnalysis): CompiledPattern | NotEvaluable {
+  if ('error' in analysis) return analysis
+  const isLocal = source.text.length <= MAX_LOCAL_LENGTH
+  const { engine, positions } = analysis
+  const matcher = lazy(() => createMatcher(source))
+  /** Whether RE2 takes at most about 2 ms, in the worst case. */
+  const isQuickInRe2 = (text: string) => isLocal && positions * text.length * MAX_MS_PER_STEP <= MAX_RE2_MS
+
+  /** Runs a backtracking pattern on the event loop; undefined if it takes longer than the run has left. */
+  function tryHere<Result>(run: PatternRun, work: () => Result): { readonly result: Result } | undefined {
+    const startedAt = performance.now()
+    if (run.eventLoopMs < 1) return undefined
+    const outcome = runWithTimeout(run.eventLoopMs, work)
+    run.spendEventLoopMs(performance.now() - startedAt)
+    return outcome
+  }
+
+  function evaluate<Result>(
+    text: string,
+    run: PatternRun,
+    work: () => Result,
+  ): { readonly result: Result } | undefined {
+    if (!isQuickInRe2(text)) return undefined
+    return engine === 're2' ? { result: work() } : tryHere(run, work)
+  }
+
+  return {
+    ...analysis,
+    test(text, run) {
+      const outcome = evaluate(text, run, () => matcher().test(text))
+      return outcome?.result ?? run.runJob({ type: 'test', pattern: source, text })
+    },
+    replace(text, replacement, run) {
+      const isShort = text.length * replacementLength(replacement) <= MAX_LOCAL_RESULT
+      const outcome = isShort ? evaluate(text, run, () => matcher().replace(text, replacement)) : undefined
+      if (outcome !== undefined) return requireResult(outcome.result, text)
+      return run
+        .runJob({ type: 'replace', pattern: source, text, replacement })
+        .then((result) => requireResult(result, text))
+    },
+  }
+}
+
+/**
+ * The worst case for one character of text and one position of the pattern. RE2 cannot be interrupted. It is
+ * linear in the text, but once its automaton exceeds its memory, every position can cost this much for every
+ * character: `a[ab]{900}c` takes 300 ms on 100 KB.
+ */
+const MAX_MS_PER_STEP = 8e-6
+const MAX_RE2_MS = 2
+
+/** Characters of a result with every single character replaced; building it takes a few milliseconds. */
+const MAX_LOCAL_RESULT = 2_000_000
+
+function replacementLength(replacement: Replacement): number {
+  return replacement.reduce<number>((sum, part) => sum + (typeof part === 'string' ? part.length : 1), 0)
+}
+
+function requireResult(result: string | undefined, text: string): string {
+  if (result !== undefined) return result
+  throw new PatternLimitError(`the masked text is longer than ${maxMaskedLength(text)} characters`)
+}

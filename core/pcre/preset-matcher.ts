@@ -1,0 +1,42 @@
+import type { CandidateFinder } from './candidate-finder.ts'
+import { type EngineMatcher, maxMaskedLength } from './matcher.ts'
+import type { Preset } from './presets/preset.ts'
+
+/**
+ * Creates the matcher of a preset: a search with V8's `RegExp`, whose matches count only as far as they are
+ * valid. The replacement is literal.
+ */
+export function createPresetMatcher(preset: Preset, regex: RegExp, finder?: CandidateFinder): EngineMatcher {
+  const validate = preset.validate ?? ((match: string) => match.length)
+
+  /** The next valid value from `from`. */
+  function find(text: string, from: number): { readonly start: number; readonly end: number } | undefined {
+    regex.lastIndex = from
+    for (let match = regex.exec(text); match !== null; match = regex.exec(text)) {
+      const length = validate(match[0])
+      if (length > 0) return { start: match.index, end: match.index + length }
+      // A valid value may begin within a match that is not valid.
+      regex.lastIndex = match.index + 1
+    }
+    return undefined
+  }
+
+  const mayMatch = (text: string) => finder?.test(text) ?? true
+  return {
+    test: (text) => mayMatch(text) && find(text, 0) !== undefined,
+    replace(text, replacement) {
+      if (!mayMatch(text)) return text
+      const literal = replacement.join('')
+      const parts: string[] = []
+      let position = 0
+      let length = text.length
+      for (let found = find(text, 0); found !== undefined; found = find(text, found.end)) {
+        length += literal.length - (found.end - found.start)
+        if (length > maxMaskedLength(text)) return undefined
+        parts.push(text.slice(position, found.start), literal)
+        position = found.end
+      }
+      return parts.join('') + text.slice(position)
+    },
+  }
+}

@@ -1,0 +1,109 @@
+import { parseJson } from '../util/json.ts'
+
+/** The replacement of a string, number or key of a JSON document; the same text if it stays. */
+type RewriteToken = (text: string) => string
+
+export interface RewrittenJson {
+  readonly text: string
+  /** Two keys of an object became equal, so the document would lose a value. */
+  readonly hasKeyCollision: boolean
+}
+
+/**
+ * Rewrites the strings, numbers and keys of a JSON document in its own text: all other bytes stay. A number
+ * that changes becomes a string. Returns undefined if the text is not a JSON object, list or string. See
+ * docs/decisions/firewall.md, "JSON in tool calls is masked in its own text".
+ */
+export function rewriteJsonText(source: string, rewrite: RewriteToken): RewrittenJson | undefined {
+  if (!/^\s*["[{]/.test(source) || parseJson(source) === undefined) return undefined
+  const parts: string[] = []
+  let copiedTo = 0
+  let hasChangedKey = false
+  for (let start = nextToken(source, 0); start < source.length; ) {
+    const isString = source.charCodeAt(start) === QUOTE
+    const end = isString ? endOfString(source, start) : endOfNumber(source, start)
+    const text = isString ? decodeString(source.slice(start, end)) : source.slice(start, end)
+    const rewritten = isString ? rewrite(text) : rewriteNumber(text, rewrite)
+    if (rewritten !== text) {
+      parts.push(source.slice(copiedTo, start), JSON.stringify(rewritten))
+      copiedTo = end
+      hasChangedKey ||= isString && /^\s*:/.test(source.slice(end, end + 100))
+    }
+    start = nextToken(source, end)
+  }
+  if (parts.length === 0) return { text: source, hasKeyCollision: false }
+  const text = parts.join('') + source.slice(copiedTo)
+  return { text, hasKeyCollision: hasChangedKey && countKeys(text) < countKeys(source) }
+}
+
+/**
+ * Some providers receive parsed arguments, so a number is inspected as it is written and in its usual form:
+ * `4.1e3` is also `4100`.
+ */
+function rewriteNumber(text: string, rewrite: RewriteToken): string {
+  const rewritten = rewrite(text)
+  const usual = String(Number(text))
+  if (rewritten !== text || usual === text) return rewritten
+  const rewrittenUsual = rewrite(usual)
+  return rewrittenUsual === usual ? text : rewrittenUsual
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const MINUS = 0x2d
+
+/** The index of the next string or number; the length of the text if there is none. */
+function nextToken(source: string, from: number): number {
+  let index = from
+  while (index < source.length && !startsToken(source.charCodeAt(index))) index += 1
+  return index
+}
+
+function startsToken(code: number): boolean {
+  return code === QUOTE || code === MINUS || isDigit(code)
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+function endOfString(source: string, start: number): number {
+  let end = source.indexOf('"', start + 1)
+  while (isEscaped(source, end)) end = source.indexOf('"', end + 1)
+  return end + 1
+}
+
+function isEscaped(source: string, index: number): boolean {
+  let backslashes = 0
+  while (source.charCodeAt(index - backslashes - 1) === BACKSLASH) backslashes += 1
+  return backslashes % 2 === 1
+}
+
+function endOfNumber(source: string, start: number): number {
+  let end = start + 1
+  while (isNumberPart(source.charCodeAt(end))) end += 1
+  return end
+}
+
+/** A digit, or one of `.`, `+`, `-`, `e` and `E`. The document is valid, so nothing else needs a check. */
+function isNumberPart(code: number): boolean {
+  return isDigit(code) || code === MINUS || code === 0x2b || code === 0x2e || code === 0x65 || code === 0x45
+}
+
+function decodeString(literal: string): string {
+  return literal.includes('\\') ? String(parseJson(literal)) : literal.slice(1, -1)
+}
+
+/** Counts the different keys of each object. Not recursive, because documents may be deep. */
+function countKeys(json: string): number {
+  const pending: unknown[] = [parseJson(json)]
+  let count = 0
+  while (pending.length > 0) {
+    const value = pending.pop()
+    if (typeof value !== 'object' || value === null) continue
+    const values: readonly unknown[] = Object.values(value)
+    if (!Array.isArray(value)) count += values.length
+    for (const each of values) pending.push(each)
+  }
+  return count
+}

@@ -1,0 +1,139 @@
+import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '../contract/index.ts'
+import { rewriteJsonText } from './json-text.ts'
+import { rewriteMedia } from './media-text.ts'
+import { INSPECTED, MESSAGE, type Position, REQUEST, type ScalarRule } from './positions.ts'
+
+/** Rewrites the inspected texts of a request. */
+export interface TextRewriter {
+  /** Returns the replacement of a text; the same text if it stays. */
+  rewrite(text: string): string
+  /** Called for a replacement that cannot be applied, such as a text in place of a numeric parameter. */
+  refuse?(): void
+  /** Called with each text that is a JSON document, and with each document after its parts were rewritten. */
+  document?(source: string): void
+}
+
+/**
+ * Rewrites every text of a request that rules inspect; see `REQUEST`. Returns the same object if nothing
+ * changed.
+ */
+export function mapRequest(request: ChatRequest, rewriter: TextRewriter): ChatRequest {
+  // The cast is safe, because every field keeps its type: `refuse` is called for one that would not.
+  return mapValue(request, REQUEST, rewriter) as ChatRequest
+}
+
+/** Rewrites the content of a message: a text or a list of parts. */
+export function mapContent(message: Message, rewriter: TextRewriter): unknown {
+  const position = MESSAGE.select?.(message).fields?.get('content') ?? INSPECTED
+  return mapValue(message.content, position, rewriter)
+}
+
+function mapValue(value: unknown, position: Position, rewriter: TextRewriter): unknown {
+  switch (typeof value) {
+    case 'string':
+      return mapText(value, position.scalar, rewriter)
+    case 'number':
+      return mapNumber(value, position.scalar, rewriter)
+    case 'object':
+      if (position.scalar === 'unsent') return value
+      if (Array.isArray(value)) return mapItems(value, position, rewriter)
+      return isJsonObject(value) ? mapFields(value, position, rewriter) : value
+    default:
+      return value
+  }
+}
+
+function mapItems(items: readonly unknown[], position: Position, rewriter: TextRewriter): readonly unknown[] {
+  // An id or a role is exempt, a list of texts in its place is not.
+  const itemPosition = position.scalar === 'exempt' && position.fields === undefined ? INSPECTED : position
+  return mapList(items, (item) => mapValue(item, itemPosition, rewriter))
+}
+
+/** Returns the same object if nothing changed. */
+function mapFields(value: JsonObject, basePosition: Position, rewriter: TextRewriter): JsonObject {
+  const position = basePosition.select?.(value) ?? basePosition
+  const { fields, others = INSPECTED, names = 'text' } = position
+  let changed: Record<string, unknown> | undefined
+  let renamed: Map<string, string> | undefined
+  // Half the cost of Object.entries, for every message of every request. Parsed JSON inherits no fields.
+  for (const name in value) {
+    const field = value[name]
+    const known = fields?.get(name)
+    if (known === undefined) {
+      const mappedName = mapText(name, names, rewriter)
+      if (mappedName !== name) renamed = (renamed ?? new Map<string, string>()).set(name, mappedName)
+    }
+    const mapped = mapValue(field, known ?? others, rewriter)
+    if (mapped === field) continue
+    changed ??= { ...value }
+    changed[name] = mapped
+  }
+  return renamed === undefined ? (changed ?? value) : renameFields(changed ?? value, renamed, rewriter)
+}
+
+const MAX_PARAMETER_LENGTH = 7
+const SIGNATURE = /^[A-Za-z0-9+/_=-]{64,}$/
+
+function mapText(text: string, rule: ScalarRule, rewriter: TextRewriter): string {
+  switch (rule) {
+    case 'text':
+      return rewriter.rewrite(text)
+    case 'json':
+      return mapJson(text, rewriter)
+    case 'exempt':
+    case 'unsent':
+      return text
+    case 'media':
+      return rewriteMedia(text, rewriter.rewrite)
+    case 'signature':
+      return SIGNATURE.test(text) ? text : rewriter.rewrite(text)
+    case 'parameter':
+      return text.length <= MAX_PARAMETER_LENGTH ? text : rewriter.rewrite(text)
+    default:
+      return rule.has(text) ? text : rewriter.rewrite(text)
+  }
+}
+
+function mapNumber(value: number, rule: ScalarRule, rewriter: TextRewriter): number | string {
+  if (rule === 'exempt' || rule === 'unsent') return value
+  const text = String(value)
+  if (rule === 'parameter' && text.length <= MAX_PARAMETER_LENGTH) return value
+  const rewritten = rewriter.rewrite(text)
+  if (rewritten === text) return value
+  if (rule === 'parameter') rewriter.refuse?.()
+  return rewritten
+}
+
+/** A text that is not a JSON document is rewritten as plain text. */
+function mapJson(text: string, rewriter: TextRewriter): string {
+  const rewritten = rewriteJsonText(text, rewriter.rewrite)
+  if (rewritten === undefined) return rewriter.rewrite(text)
+  if (rewritten.hasKeyCollision) rewriter.refuse?.()
+  rewriter.document?.(rewritten.text)
+  return rewritten.text
+}
+
+/** Refuses a change that makes two names equal. */
+function renameFields(
+  value: JsonObject,
+  renamed: ReadonlyMap<string, string>,
+  { refuse }: TextRewriter,
+): JsonObject {
+  const entries = Object.entries(value).map(([name, field]) => [renamed.get(name) ?? name, field] as const)
+  if (new Set(entries.map(([name]) => name)).size < entries.length) refuse?.()
+  return Object.fromEntries(entries)
+}
+
+/** Like `Array.map`, but returns the same array if no item changed. */
+function mapList<T>(items: readonly T[], rewrite: (item: T) => T): readonly T[] {
+  let changed: T[] | undefined
+  for (let index = 0; index < items.length; index++) {
+    // The cast is safe, because the index is within the bounds.
+    const item = items[index] as T
+    const mapped = rewrite(item)
+    if (mapped === item) continue
+    changed ??= [...items]
+    changed[index] = mapped
+  }
+  return changed ?? items
+}

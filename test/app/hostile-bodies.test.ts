@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
+import { firewallRuleBody } from '../support/bodies.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { MODELS, providersAt } from '../support/providers.ts'
+
+const user = { role: 'user', content: 'hello' }
+const FIELD_NAMES = [
+  'constructor',
+  'toString',
+  'valueOf',
+  'hasOwnProperty',
+  'isPrototypeOf',
+  '__defineGetter__',
+]
+
+describe('hostile bodies', function () {
+  this.timeout(60_000)
+  let sandbox: Sandbox
+  let gateway: RunningGateway
+
+  before(async () => {
+    sandbox = await startSandbox({ record: 5 })
+    gateway = await startGateway(providersAt(sandbox))
+    await gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern: 'never found' }))
+  })
+  after(async () => {
+    await gateway?.stop()
+    await sandbox?.close()
+  })
+
+  const send = (path: string, body: unknown) => gateway.call('POST', path, body)
+
+  for (const name of FIELD_NAMES) {
+    it(`have fields named ${name} without failing`, async () => {
+      for (const model of Object.values(MODELS)) {
+        for (const value of ['x', 1, null, { a: 1 }, [name]]) {
+          const field = { [name]: value }
+          for (const body of [
+            { model, messages: [user], ...field },
+            { model, messages: [{ ...user, ...field }] },
+            { model, messages: [{ ...user, content: [{ type: 'text', text: 'x', ...field }] }] },
+            { model, messages: [{ ...user, content: [{ type: name, ...field }] }] },
+            { model, messages: [{ role: name, content: 'x' }] },
+            { model, messages: [user], tools: [{ type: 'function', function: { name: 'f', ...field } }] },
+            { model, messages: [user], tools: [{ type: name }], tool_choice: name },
+            { model, messages: [user], response_format: { type: name, ...field } },
+            { model, messages: [user], metadata: field, reasoning_effort: name },
+          ]) {
+            const { status, body: answer } = await send('/v1/chat/completions', body)
+            expect(status, JSON.stringify({ body, answer })).to.be.below(500)
+          }
+        }
+      }
+      for (const body of [
+        { input: 'x', [name]: 'x' },
+        { input: [{ type: name }] },
+        { input: 'x', text: { [name]: 1 } },
+      ])
+        expect((await send('/v1/responses', body)).status, JSON.stringify(body)).to.be.below(500)
+      for (const path of ['/v1/routing-rules', '/v1/firewall-rules', '/v1/rules/batch', '/v1/simulate']) {
+        for (const body of [{ [name]: 1 }, { match_json: { [name]: 1 } }, { operations: [{ [name]: 1 }] }])
+          expect((await send(path, body)).status, path).to.be.below(500)
+      }
+    })
+  }
+
+  const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth)
+
+  for (const depth of [1000, 20_000, 200_000]) {
+    it(`nested ${depth} levels deep are refused with 400`, async () => {
+      for (const inner of [nested(depth, '[', ']'), `${nested(depth, '{"a":', '}').replace(':}', ':1}')}`]) {
+        for (const [path, body] of [
+          ['/v1/chat/completions', `{"messages":[{"role":"user","content":"x"}],"x":${inner}}`],
+          ['/v1/chat/completions', `{"messages":[{"role":"user","content":${inner}}]}`],
+          ['/v1/responses', `{"input":"x","metadata":{"a":${inner}}}`],
+          ['/v1/routing-rules', `{"match_json":${inner}}`],
+          ['/v1/firewall-rules', `{"name":${inner}}`],
+          ['/v1/rules/batch', `{"operations":${inner}}`],
+          ['/v1/simulate', `{"messages":${inner}}`],
+        ] as const) {
+          const { status, body: answer } = await send(path, body)
+          expect(status, path).to.equal(400)
+          expect(answer.error.message, path).to.match(/nested/)
+        }
+      }
+    })
+  }
+
+  it('with deeply nested tool arguments are refused with 400', async () => {
+    for (const model of Object.values(MODELS)) {
+      const call = (json: string) => ({
+        model,
+        messages: [
+          user,
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: json } }],
+          },
+          { role: 'tool', tool_call_id: 'c1', content: json },
+        ],
+      })
+      const { status, body } = await send('/v1/chat/completions', call(`{"a":${nested(20_000, '[', ']')}}`))
+      expect(status, `${model} ${JSON.stringify(body)}`).to.be.below(500)
+    }
+  })
+})

@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import { firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { newUser, type TestUser } from '../support/new-user.ts'
+
+const firewallRule = (more: object) =>
+  firewallRuleBody({ type: 'regex', pattern: 'x', action: 'warn', ...more })
+
+describe('the limits of rules', function () {
+  this.timeout(60_000)
+  let gateway: RunningGateway
+  let user: TestUser
+
+  before(async () => {
+    gateway = await startGateway()
+  })
+  beforeEach(async () => {
+    user = await newUser(gateway)
+  })
+  after(() => gateway?.stop())
+
+  const create = (more: object) => user.call('POST', '/v1/firewall-rules', firewallRule(more))
+  const batch = (rules: readonly object[]) =>
+    user.call('POST', '/v1/rules/batch', {
+      operations: rules.map((data) => ({ kind: 'firewall', op: 'create', data: firewallRule(data) })),
+    })
+
+  it('refuse a replacement of more than 1,000 characters', async () => {
+    const { status, body } = await create({ action: 'mask', replacement: 'x'.repeat(1001) })
+    expect(status).to.equal(400)
+    expect(body.error.message).to.contain('replacement').and.contain('1000')
+    expect((await create({ action: 'mask', replacement: 'x'.repeat(1000) })).status).to.equal(201)
+  })
+
+  it('refuse a substring that is too long to be searched, also in a batch and in a change', async () => {
+    const tooLong = { type: 'substring', pattern: 'я'.repeat(5000) }
+    const { status, body } = await create(tooLong)
+    expect([status, body.error.message]).to.deep.equal([
+      400,
+      'The pattern of 5000 characters is too long for a substring. Shorten it.',
+    ])
+    const inBatch = await batch([{}, tooLong])
+    expect(inBatch.status).to.equal(400)
+    expect(inBatch.body.error.message).to.match(/^operations\[1\]: The pattern of 5000/)
+    const { body: made } = await create({ pattern: tooLong.pattern })
+    const change = await user.call('PATCH', `/v1/firewall-rules/${made.data.id}`, { type: 'substring' })
+    expect(change.status).to.equal(400)
+  })
+
+  it('accept and find a substring of a thousand characters of any script', async () => {
+    for (const letter of ['a', 'я', '漢']) {
+      const pattern = letter.repeat(1000)
+      expect((await create({ type: 'substring', pattern, action: 'block' })).status).to.equal(201)
+      const messages = [{ role: 'user', content: `a ${pattern} b` }]
+      const { status } = await user.call('POST', '/v1/chat/completions', { messages })
+      expect(status, letter).to.equal(403)
+    }
+  })
+
+  it('refuse a text of more than 1,000 characters in contains', async () => {
+    for (const contains of ['x'.repeat(1001), ['x', 'x'.repeat(1001)]]) {
+      const { status, body } = await user.call(
+        'POST',
+        '/v1/routing-rules',
+        routingRuleBody({ match_json: { contains } }),
+      )
+      expect(status).to.equal(422)
+      expect(body.error.errors.match_json[0]).to.contain('1000 characters')
+    }
+  })
+
+  it('refuse patterns of more than 500,000 characters of one user, in single writes, batches and drafts', async () => {
+    const large = Array.from({ length: 51 }, (_, n) => ({ pattern: `${n}`.padEnd(9990, 'x') }))
+    const { status, body } = await batch(large)
+    expect(status).to.equal(400)
+    expect(body.error.message).to.contain('500000 are allowed')
+    expect((await batch(large.slice(1))).status).to.equal(200)
+    expect((await create({ pattern: 'y'.repeat(600) })).status).to.equal(400)
+    expect((await create({ pattern: 'y' })).status).to.equal(201)
+    const simulation = await user.call('POST', '/v1/simulate', {
+      messages: [{ role: 'user', content: 'x' }],
+      rules: { firewall: large.map(firewallRule) },
+    })
+    expect(simulation.status).to.equal(400)
+    const { body: other } = await (await newUser(gateway)).call('GET', '/v1/firewall-rules')
+    expect(other.data).to.deep.equal([])
+  })
+
+  it('give the warnings of single writes in batches, too', async () => {
+    const { status, body } = await batch([
+      { pattern: 'fine' },
+      { pattern: '(broken' },
+      { scope: 'response' },
+      { pattern: `(${'x'.repeat(2000)}` },
+    ])
+    expect(status).to.equal(200)
+    const warnings = body.warnings.map((each: { operation: number; code: string }) => [
+      each.operation,
+      each.code,
+    ])
+    expect(warnings).to.deep.equal([
+      [1, 'pattern_not_evaluable'],
+      [2, 'scope_not_evaluated'],
+      [3, 'pattern_not_evaluable'],
+    ])
+    expect(body.data[3].pattern_error).to.equal('A group has no closing parenthesis')
+  })
+})

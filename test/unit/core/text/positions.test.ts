@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { type ChatRequest, isJsonObject, type JsonObject } from '../../../../core/contract/index.ts'
+import { chatRequestSchema } from '../../../../core/dialects/chat/request-schema.ts'
+import {
+  parseResponsesInput,
+  parseResponsesRequest,
+} from '../../../../core/dialects/responses/parse-request.ts'
+import {
+  type ResponsesBody,
+  responsesRequestSchema,
+} from '../../../../core/dialects/responses/request-schema.ts'
+import { parseRouteRequest } from '../../../../core/dialects/route/dialect.ts'
+import { routeRequestSchema } from '../../../../core/dialects/route/request-schema.ts'
+import { listExemptions, type Position, REQUEST } from '../../../../core/text/positions.ts'
+import { inspectedValues } from '../../../../core/text/request-texts.ts'
+import { ROOT } from '../../../support/root.ts'
+
+describe('the positions of a request', () => {
+  it('have a decision for every field of the chat schema', () => {
+    expect(findUndecided(chatRequestSchema, REQUEST, '')).to.deep.equal([])
+  })
+
+  it('are exempt exactly as documented', () => {
+    const page = readFileSync(new URL('docs/firewall.md', ROOT), 'utf8')
+    const [, list = ''] = page.match(/```\n(model: exempt\n[^`]*)```/) ?? []
+    expect(list.trim().split('\n')).to.deep.equal(listExemptions())
+  })
+
+  for (const [dialect, schema, bodies, parse] of [
+    ['responses', responsesRequestSchema, responsesBodies(), parseResponses],
+    ['route', routeRequestSchema, routeBodies(), parseRouteRequest],
+  ] as const) {
+    it(`of ${dialect}: every field of the schema is in a body of this test`, () => {
+      const names = new Set(bodies.flatMap(fieldNames))
+      expect(schemaFields(schema).filter((name) => !names.has(name))).to.deep.equal([])
+    })
+
+    it(`of ${dialect}: every text is inspected, except the exempt ones`, () => {
+      for (const body of bodies) {
+        const request = parse(body)
+        const sent = JSON.stringify(request)
+        const inspected = inspectedValues(request).join('\n')
+        for (const marker of JSON.stringify(body).match(/(?:text|exempt)-\w+/g) ?? []) {
+          if (!sent.includes(marker)) continue
+          expect(inspected.includes(marker), marker).to.equal(marker.startsWith('text-'))
+        }
+      }
+    })
+  }
+
+  it('inspect a field that no schema knows, and its name', () => {
+    const request: ChatRequest = { messages: [], unknown_field: { deeper: ['text'] } }
+    expect(inspectedValues(request)).to.deep.equal(['unknown_field', 'deeper', 'text'])
+  })
+})
+
+function parseResponses(body: JsonObject): ChatRequest {
+  // The bodies of this test are valid.
+  const valid = body as ResponsesBody
+  return parseResponsesRequest(valid, [], parseResponsesInput(valid))
+}
+
+/** Texts are `text-…`, exempt texts `exempt-…`. */
+function responsesBodies(): readonly JsonObject[] {
+  return [
+    {
+      model: 'exempt-model',
+      instructions: 'text-instructions',
+      input: [
+        { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'text-input' }] },
+        { role: 'assistant', content: [{ type: 'output_text', text: 'text-output' }] },
+        { role: 'assistant', content: [{ type: 'refusal', refusal: 'text-refusal' }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'input_image', image_url: 'https://text-image', detail: 'text-detail', file_id: 'x' },
+            {
+              type: 'input_file',
+              file_id: 'exempt-file',
+              file_data: 'text-file',
+              filename: 'text-filename',
+            },
+          ],
+        },
+        {
+          type: 'reasoning',
+          summary: [{ type: 'summary_text', text: 'text-summary' }],
+          content: [{ type: 'reasoning_text', text: 'text-reasoning' }],
+        },
+        {
+          type: 'function_call',
+          call_id: 'exempt-call',
+          id: 'exempt-item',
+          name: 'exempt-function',
+          arguments: '{"text-key":"text-argument"}',
+          extra_content: { google: { thought_signature: 'text-signature' } },
+        },
+        { type: 'function_call_output', call_id: 'exempt-call', output: 'text-result' },
+      ],
+      max_output_tokens: 10,
+      temperature: 1,
+      top_p: 1,
+      stream: true,
+      store: true,
+      // Not stored at the provider, so it is not sent.
+      metadata: { 'exempt-metakey': 'exempt-metadata' },
+      user: 'text-user',
+      previous_response_id: 'exempt-previous',
+      parallel_tool_calls: true,
+      tools: [
+        {
+          type: 'function',
+          name: 'exempt-tool',
+          description: 'text-tooltext',
+          parameters: { type: 'object', properties: { 'text-property': { type: 'string' } } },
+          strict: true,
+        },
+      ],
+      tool_choice: { type: 'function', name: 'exempt-tool' },
+      text: {
+        format: {
+          type: 'json_schema',
+          name: 'text-schemaname',
+          description: 'text-schematext',
+          schema: { title: 'text-title' },
+          strict: true,
+        },
+        verbosity: 'text-verbosity',
+      },
+      reasoning: { effort: 'text-effort', summary: 'auto' },
+      truncation: 'auto',
+      top_logprobs: null,
+    },
+  ]
+}
+
+function routeBodies(): readonly JsonObject[] {
+  return [
+    {
+      prompt: 'text-prompt',
+      model_preferences: ['exempt-model'],
+      temperature: 1,
+      max_tokens: 5,
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'exempt-tool',
+            description: 'text-tooltext',
+            parameters: { title: 'text-title' },
+            strict: true,
+          },
+        },
+      ],
+      tool_choice: 'exempt-tool',
+      response_format: { type: 'text-format' },
+      user_id: 'text-user',
+      cost_priority: 'speed',
+    },
+  ]
+}
+
+/** The paths of the fields in a schema that the table does not list. */
+function findUndecided(schema: JsonObject, position: Position, path: string): readonly string[] {
+  const undecided: string[] = []
+  for (const [name, field] of Object.entries(fieldsOf(schema))) {
+    const known = position.fields?.get(name)
+    if (known === undefined) undecided.push(`${path}${name}`)
+    else undecided.push(...findUndecided(field, known, `${path}${name}.`))
+  }
+  return undecided
+}
+
+/** The fields of an object, or of each object in a list. */
+function fieldsOf(schema: JsonObject): Readonly<Record<string, JsonObject>> {
+  const { items, properties } = schema
+  // The cast is safe: the properties of a schema are schemas.
+  if (isJsonObject(properties)) return properties as Record<string, JsonObject>
+  return isJsonObject(items) ? fieldsOf(items) : {}
+}
+
+/** The names of all fields in a schema, including those of its conditional parts. */
+function schemaFields(schema: unknown): readonly string[] {
+  if (Array.isArray(schema)) return schema.flatMap(schemaFields)
+  if (!isJsonObject(schema)) return []
+  const own = isJsonObject(schema.properties) ? Object.keys(schema.properties) : []
+  return [...own, ...Object.values(schema).flatMap(schemaFields)]
+}
+
+function fieldNames(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(fieldNames)
+  return isJsonObject(value) ? [...Object.keys(value), ...Object.values(value).flatMap(fieldNames)] : []
+}
