@@ -58,7 +58,7 @@ export function pageQuery(limits: { readonly default: number; readonly max: numb
 }
 
 export const Success = Type.Object(
-  { success: Type.Literal(true, { description: 'Always true.' }) },
+  { success: Type.Boolean({ description: 'Always true.' }) },
   { $id: 'Success', description: 'The change was made.' },
 )
 

@@ -51,7 +51,7 @@ export const DeletedResponse = Type.Object(
   {
     id: Type.String({ description: 'Id of the response.' }),
     object: Type.Literal('response', { description: 'Always response.' }),
-    deleted: Type.Literal(true, { description: 'Always true.' }),
+    deleted: Type.Boolean({ description: 'Always true.' }),
   },
   { $id: 'DeletedResponse', description: 'A response was deleted.' },
 )

@@ -45,9 +45,15 @@ const stop = Type.Unsafe<string | readonly string[] | null>(
   Type.Union([Type.String(), Type.Array(Type.String()), Type.Null()], { description: 'Stop sequences.' }),
 )
 
+/** The tool that the model must call. */
+export const ChosenTool = OpenObject(
+  { type: Type.Optional(Text('Kind of the tool, such as function.')) },
+  { additionalProperties: true, $id: 'ChosenTool', description: 'The tool to call.' },
+)
+
 /** Which tool the model calls. */
 export const ToolChoice = Type.Unsafe<string | JsonObject | null>(
-  Type.Union([Type.String(), AnyObject('A tool.'), Type.Null()], {
+  Type.Union([Type.String(), ChosenTool, Type.Null()], {
     description: 'auto, none, required, or the tool to call.',
   }),
 )

@@ -1,4 +1,5 @@
 import { Nullable, StringEnum, Type } from '../../contract/index.ts'
+import { ChosenTool } from '../chat/request-schema.ts'
 import { metadataFields } from '../chat/response-schemas.ts'
 import { AnyObject, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
 
@@ -150,7 +151,7 @@ export const ResponseSchema = OpenObject(
     temperature: Type.Number({ description: 'Randomness.' }),
     top_p: Type.Number({ description: 'Share of the probability mass that is sampled from.' }),
     tools: Type.Array(AnyObject('A tool.'), { description: 'The tools of the request.' }),
-    tool_choice: Type.Union([Type.String(), AnyObject('A tool.')], {
+    tool_choice: Type.Union([Type.String(), ChosenTool], {
       description: 'auto, none, required, or the tool to call.',
     }),
     parallel_tool_calls: Type.Boolean({ description: 'Whether several calls in one reply are allowed.' }),
