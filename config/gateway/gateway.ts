@@ -28,7 +28,7 @@ export interface ServingAddresses {
 
 /** A running gateway. */
 export interface Gateway extends ServingAddresses {
-  /** Undefined when a provider key is configured. */
+  /** Undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
   readonly state: State
   /**

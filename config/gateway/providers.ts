@@ -1,6 +1,6 @@
 import { ADAPTERS, type AdapterName } from '../../providers/adapters.ts'
 import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
-import { needsSandbox, type Settings } from '../settings/settings.ts'
+import { isConfigured, needsSandbox, type Settings } from '../settings/settings.ts'
 
 /** Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes"). */
 const WELL_KNOWN_IDS = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
@@ -16,28 +16,30 @@ const SANDBOX_PATHS: Readonly<Record<AdapterName, string>> = {
 
 /** The clients of all configured providers. */
 export interface Providers {
-  /** Providers that have a key, or all of them when the sandbox replaces them. */
+  /** Configured providers, or all of them when the sandbox replaces them. */
   readonly byId: ReadonlyMap<string, Provider>
-  /** Ids that may appear in rules and model prefixes, including providers without a key. */
+  /** Ids that may appear in rules and model prefixes, including providers that are not configured. */
   readonly known: ReadonlySet<string>
-  /** Address of the sandbox; undefined when a provider key is configured. */
+  /** Address of the sandbox; undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
   close(): Promise<void>
 }
 
 /**
- * Creates a client for every provider that has a key. Without any key, all clients use the sandbox at
+ * Creates a client for every configured provider. If there is none, all clients use the sandbox at
  * `sandboxUrl`, or one that this function starts.
  */
 export async function openProviders(settings: Settings, sandboxUrl?: string): Promise<Providers> {
   const { providers, timeouts } = settings
   const sandbox = needsSandbox(settings) ? await openSandbox(sandboxUrl) : undefined
   const byId = new Map<string, Provider>()
-  for (const [id, { format, base_url, api_key, capabilities }] of Object.entries(providers)) {
-    const apiKey = sandbox ? 'sandbox' : api_key
-    if (apiKey === undefined) continue
-    const baseUrl = sandbox ? sandbox.url + SANDBOX_PATHS[format] : base_url
-    const client = createProviderClient({ id, adapter: ADAPTERS[format], baseUrl, apiKey, timeouts })
+  for (const [id, row] of Object.entries(providers)) {
+    if (!sandbox && !isConfigured(row)) continue
+    const { format, base_url, api_key, auth, query, capabilities } = row
+    const access = sandbox
+      ? { baseUrl: sandbox.url + SANDBOX_PATHS[format], apiKey: 'sandbox' }
+      : { baseUrl: base_url, apiKey: api_key, auth, query }
+    const client = createProviderClient({ id, adapter: ADAPTERS[format], timeouts, ...access })
     byId.set(id, { client, capabilities })
   }
   return {

@@ -32,6 +32,29 @@ const ProviderRow = StrictObject({
     pattern: '^https?://',
     description: 'The part of the URL before /chat/completions, /v1/messages and the like.',
   }),
+  auth: Type.Optional(
+    Type.Union(
+      [
+        Type.Literal('none'),
+        StrictObject({
+          header: Type.String({
+            pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+            description: 'Header whose value is the API key.',
+          }),
+        }),
+      ],
+      {
+        description:
+          'How requests authenticate: none, for a provider without keys, or a header with the key. ' +
+          'Default: as the format requires.',
+      },
+    ),
+  ),
+  query: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Query parameters of every request, such as api-version. Not for secrets.',
+    }),
+  ),
   key_variable: Type.Optional(
     Type.String({
       pattern: '^[A-Z][A-Z0-9_]*$',

@@ -4,6 +4,7 @@ import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { AdapterName } from '../../providers/adapters.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
+import type { ProviderAuth } from '../../providers/shared/client.ts'
 import { findSettingsIssues } from './check-settings.ts'
 import { replaceDeprecatedSettings } from './deprecated-settings.ts'
 import {
@@ -35,13 +36,20 @@ interface ProviderSettings {
   readonly base_url: string
   readonly capabilities: Capabilities
   readonly key_variable: string
-  /** Undefined when the provider's key variable is not set. */
+  /** Undefined when the provider's key variable is not set, and when the provider needs no key. */
   readonly api_key: string | undefined
+  readonly auth: ProviderAuth | undefined
+  readonly query: Readonly<Record<string, string>> | undefined
 }
 
-/** Whether no provider has a key, so that the sandbox replaces all of them. */
+/** Whether requests can be sent to the provider: it has a key, or needs none. */
+export function isConfigured({ api_key, auth }: Pick<ProviderSettings, 'api_key' | 'auth'>): boolean {
+  return api_key !== undefined || auth === 'none'
+}
+
+/** Whether no provider is configured, so that the sandbox replaces all of them. */
 export function needsSandbox({ providers }: Pick<Settings, 'providers'>): boolean {
-  return Object.values(providers).every(({ api_key }) => api_key === undefined)
+  return !Object.values(providers).some(isConfigured)
 }
 
 const schema = JSON.parse(readFileSync(shippedFile('config/schema.json'), 'utf8'))
@@ -106,9 +114,10 @@ function toProviderSettings(
 ): Settings['providers'] {
   const rows = Object.entries(providers).map(([id, row]) => {
     const key_variable = row.key_variable ?? defaultKeyVariable(id)
-    const api_key = environment[key_variable] || undefined
+    const { auth, query } = row
+    const api_key = auth === 'none' ? undefined : environment[key_variable] || undefined
     const capabilities = { ...DEFAULT_CAPABILITIES, ...row.capabilities }
-    return [id, { ...row, key_variable, api_key, capabilities }] as const
+    return [id, { ...row, auth, query, key_variable, api_key, capabilities }] as const
   })
   return Object.fromEntries(rows)
 }

@@ -13,6 +13,12 @@ export async function readCurlBlocks(page: string): Promise<readonly string[]> {
     .filter((block) => block.includes('curl'))
 }
 
+/** The YAML blocks of a page (from the project's root), in order. */
+export async function readYamlBlocks(page: string): Promise<readonly string[]> {
+  const text = await readFile(new URL(`../../${page}`, import.meta.url), 'utf8')
+  return [...text.matchAll(/```yaml\n(.*?)```/gs)].map(([, block = '']) => block)
+}
+
 /** Runs a block as it stands, with the demo key, at the gateway's real address. */
 export async function runBlock(gateway: RunningGateway, script = ''): Promise<string> {
   const env = { ...process.env, SIGNALBOX_KEY: gateway.demoKey }
