@@ -1,7 +1,9 @@
 import { findPluginIssues } from '../../core/pipeline/find-plugin-issues.ts'
+import { ADAPTERS } from '../../providers/adapters.ts'
 import { declareBuiltInPlugins } from '../gateway/built-in-plugins.ts'
+import { describeUnknownFormat } from '../gateway/providers.ts'
 import type { Environment } from '../settings/environment.ts'
-import { readSettings } from '../settings/settings.ts'
+import { readSettings, type Settings } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
 import { printLine } from './stdout.ts'
 
@@ -13,7 +15,21 @@ export async function checkConfig(environment: Environment): Promise<void> {
   const settings = readSettings(environment)
   for (const warning of settings.warnings) printLine(`Warning: ${warning}.`)
   const builtIns = declareBuiltInPlugins(settings)
-  const issues = await findPluginIssues(settings.plugins, builtIns, process.cwd())
+  const pluginIssues = await findPluginIssues(settings.plugins, builtIns, process.cwd())
+  const hasPackages = settings.plugins.some(({ use }) => !builtIns.has(use))
+  const issues = [...pluginIssues, ...findFormatIssues(settings.providers, hasPackages)]
   if (issues.length > 0) throw new SettingsError(issues)
   printLine('The settings and plugins are valid.')
+}
+
+/** The formats of packages are known only once they are set up, so with packages, warnings are printed. */
+function findFormatIssues(providers: Settings['providers'], hasPackages: boolean): readonly string[] {
+  const known = ADAPTERS.map(({ format }) => format)
+  const unknown = Object.entries(providers).filter(([, { format }]) => !known.includes(format))
+  if (!hasPackages) return unknown.map(([id, { format }]) => describeUnknownFormat(id, format, known))
+  for (const [id, { format }] of unknown)
+    printLine(
+      `Warning: providers.${id}.format is "${format}"; the start fails unless a plugin adds this format.`,
+    )
+  return []
 }

@@ -36,7 +36,7 @@ import type { State } from './state.ts'
 export function createBuiltInPlugins(
   settings: Settings,
   state: State,
-  providers: Providers,
+  providers: Pick<Providers, 'byId' | 'isAvailable' | 'known'>,
   operators: OperatorRegistry,
   authFailures: AuthFailureLimiter,
   cluster: ClusterPeer | undefined,
@@ -52,7 +52,7 @@ export function createBuiltInPlugins(
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
   const routingCatalog: RoutingCatalog = {
-    catalog: createCatalog(settings.models, (provider) => providers.byId.has(provider)),
+    catalog: createCatalog(settings.models, providers.isAvailable),
     weights: settings.modes,
     latencyOf: latency.estimateMs,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
@@ -125,12 +125,7 @@ export function createBuiltInPlugins(
  * be used: there is no state behind them, so their `setup` fails.
  */
 export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, Plugin> {
-  const providers = {
-    byId: new Map(),
-    known: new Set<string>(),
-    sandboxUrl: undefined,
-    close: async () => undefined,
-  }
+  const providers = { byId: new Map(), isAvailable: () => false, known: new Set<string>() }
   const [state, authFailures] = [{} as State, {} as AuthFailureLimiter]
   return createBuiltInPlugins(settings, state, providers, createOperatorRegistry(), authFailures, undefined)
 }

@@ -6,6 +6,7 @@ import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
 import { listen } from '../../core/http/server/listen.ts'
+import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
@@ -81,10 +82,12 @@ export async function startGateway(
       broadcastPosition: peer?.broadcastPosition,
     })
     opened.push(state)
-    const { openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } = await loading
+    const { ADAPTERS, openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } =
+      await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
     const operators = createOperatorRegistry()
+    const adapters = createAdapterRegistry(ADAPTERS)
     const authFailures = openAuthFailureLimiter(settings, metrics, logger)
     opened.push(authFailures)
     const plugins = createBuiltInPlugins(settings, state, providers, operators, authFailures, peer)
@@ -96,6 +99,7 @@ export async function startGateway(
       log,
       logger,
       operators,
+      adapters,
       metrics,
       hasOperators: authenticateOperator !== undefined,
       openEvents: (plugins: readonly Plugin[]) =>
@@ -103,6 +107,7 @@ export async function startGateway(
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, host)
     opened.push(pipeline)
+    providers.connect(adapters.adapters)
 
     let isStopping = false
     const parts = {
@@ -156,13 +161,14 @@ export async function startGateway(
 
 /** Imports most of the code while the threads of the event log start. */
 async function importServingModules() {
-  const [providers, plugins, operators, app] = await Promise.all([
+  const [adapters, providers, plugins, operators, app] = await Promise.all([
+    import('../../providers/adapters.ts'),
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
     import('../../plugins/auth/authenticate.ts'),
     import('../../core/pipeline/app.ts'),
   ])
-  return { ...providers, ...plugins, ...operators, ...app }
+  return { ...adapters, ...providers, ...plugins, ...operators, ...app }
 }
 
 async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {

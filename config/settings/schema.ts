@@ -1,18 +1,9 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import type { AdapterName } from '../../providers/adapters.ts'
 import { JsonMode, ModelRowSchema, ProviderId } from './model-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
 
 // The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway
 // validates with and editors read. At run time only the types of this file are used.
-
-const FORMATS = [
-  'openai',
-  'anthropic',
-  'gemini',
-  'mistral',
-  'deepseek',
-] as const satisfies readonly AdapterName[]
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -25,8 +16,12 @@ const PluginListEntry = Type.Union([
 ])
 
 const ProviderRow = StrictObject({
-  format: StringEnum(FORMATS, {
-    description: 'The wire format of the provider; openai for every compatible one.',
+  format: Type.String({
+    pattern: '^[a-z][a-z0-9-]*$',
+    examples: ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek'],
+    description:
+      'The wire format of the provider: openai for every compatible one, anthropic, gemini, mistral, ' +
+      'deepseek, or a format that a listed plugin adds.',
   }),
   base_url: Type.String({
     pattern: '^https?://',

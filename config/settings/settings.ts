@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { isJsonObject, type JsonObject, type Model } from '../../core/contract/index.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
-import type { AdapterName } from '../../providers/adapters.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth } from '../../providers/shared/client.ts'
 import { findSettingsIssues } from './check-settings.ts'
@@ -32,7 +31,7 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
 }
 
 interface ProviderSettings {
-  readonly format: AdapterName
+  readonly format: string
   readonly base_url: string
   readonly capabilities: Capabilities
   readonly key_variable: string

@@ -20,6 +20,7 @@ import type {
   RequestObserver,
 } from './http.ts'
 import type { JsonObject, MaybePromise } from './json.ts'
+import type { ProviderAdapter } from './provider.ts'
 import type { Mode } from './rules.ts'
 
 /** Version of the plugin API (`Plugin`, `PluginParts`, `Host`). Incremented by breaking changes. */
@@ -78,6 +79,8 @@ export interface PluginParts {
    * after `await next()` it sees the response: headers, and the body as an object or a `Readable`.
    */
   readonly middleware?: GatewayMiddleware
+  /** Wire formats of providers. The setting `format` of a provider selects one by its name. */
+  readonly providers?: readonly ProviderAdapter[]
   /** Inference endpoints by path, each for `POST` requests in the format of its dialect. */
   readonly dialects?: Readonly<Record<string, Dialect>>
   /** `admit` of all plugins runs before endpoints for users. */

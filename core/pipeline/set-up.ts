@@ -1,6 +1,7 @@
 import type { Host, JsonObject, Plugin, PluginEvents, PluginParts } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileOptionsValidator, describeSchemaErrors } from '../util/json-schema.ts'
+import type { AdapterRegistry } from './adapter-registry.ts'
 import { checkPluginOrder } from './check-order.ts'
 import { loadPlugin, type PluginEntry, type PluginStep } from './load.ts'
 import { createMetricOwners } from './metric-owners.ts'
@@ -22,6 +23,7 @@ interface Pipeline {
  */
 type HostServices = Omit<Host, 'decide' | 'api' | 'events' | 'operators'> & {
   readonly operators: MutableOperatorRegistry
+  readonly adapters: AdapterRegistry
   /** Whether endpoints for operators are served. */
   readonly hasOperators: boolean
   openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
@@ -35,7 +37,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  { openEvents, hasOperators, ...services }: HostServices,
+  { openEvents, hasOperators, adapters, ...services }: HostServices,
 ): Promise<Pipeline> {
   const list: ListedPlugin[] = []
   for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
@@ -65,6 +67,7 @@ export async function setUpPlugins(
       metricOwners.claim(title)
       steps.push({ plugin, parts, isBuiltIn, title })
       services.operators.add(title, parts)
+      adapters.add(title, parts)
     }
     collectErrorCodes(steps)
   } catch (error) {

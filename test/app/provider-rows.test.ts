@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { parse, stringify } from 'yaml'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { readYamlBlocks } from '../support/pages.ts'
+import { readBlocks } from '../support/pages.ts'
 import { withSettings } from '../support/settings.ts'
 
 const KEY = 'tr4in-n0-known-prefix'
@@ -91,7 +91,7 @@ describe('a provider with another kind of authentication, as a row of the settin
 
   /** The row of the page, with this server's address in place of the shown one. */
   async function readRow(provider: string) {
-    const blocks = (await readYamlBlocks('docs/providers.md')).map((yaml) => parse(yaml))
+    const blocks = (await readBlocks('docs/providers.md', 'yaml')).map((yaml) => parse(yaml))
     const row = blocks.find((block) => block?.providers?.[provider])?.providers[provider]
     expect(row, `${provider} in docs/providers.md`).to.be.an('object')
     const { origin } = new URL(row.base_url)

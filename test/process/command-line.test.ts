@@ -100,7 +100,7 @@ describe('"config check"', () => {
     await writeFile(newer, `export default { name: 'newer', contract: 99, setup: () => ({}) }`)
     await writeFile(
       late,
-      `export default { name: 'late', after: ['dispatch'], setup() { throw new Error('it was set up') } }`,
+      `export default { name: 'late', contract: 2, after: ['dispatch'], setup() { throw new Error('it was set up') } }`,
     )
     const trace = { use: 'trace', options: { kept_requests: 0 } }
     const plugins = ['plan', 'auth', trace, newer, late, 'routing', 'dispatch', './nowhere.mjs', 'auth']
@@ -123,7 +123,10 @@ describe('"config check"', () => {
   it('opens neither the event log nor a port, and sets no plugin up', async () => {
     const folder = await makeFolder()
     const plugin = path.join(folder, 'plugin.mjs')
-    await writeFile(plugin, `export default { name: 'any', setup() { throw new Error('it was set up') } }`)
+    await writeFile(
+      plugin,
+      `export default { name: 'any', contract: 2, setup() { throw new Error('it was set up') } }`,
+    )
     const CONFIG = await writeSettings(`plugins: [auth, ${plugin}]\nresponses: { keep_days: 3 }\n`)
     const DATA_DIR = await makeFolder()
 
@@ -135,5 +138,24 @@ describe('"config check"', () => {
       stderr: '',
     })
     expect(await readdir(DATA_DIR)).to.deep.equal([])
+  })
+
+  it('checks the formats of providers, and warns about those that a package may add', async () => {
+    const providers = "providers: { post: { format: telegraph, base_url: 'http://127.0.0.1:9' } }\n"
+    const misspelt = await runSignalbox(['config', 'check'], { CONFIG: await writeSettings(providers) })
+    expect(misspelt).to.include({ code: 1, stdout: '' })
+    expect(misspelt.stderr).to.contain(
+      'providers.post.format is "telegraph", which is not a known format. ' +
+        'Use one of openai, anthropic, gemini, mistral, deepseek, or list the plugin that adds the format.',
+    )
+
+    const plugin = path.join(await makeFolder(), 'plugin.mjs')
+    await writeFile(plugin, `export default { name: 'any', contract: 2, setup: () => ({}) }`)
+    const CONFIG = await writeSettings(`${providers}plugins: [auth, ${plugin}]\n`)
+    const { code, stdout } = await runSignalbox(['config', 'check'], { CONFIG })
+    expect(code).to.equal(0)
+    expect(stdout).to.contain(
+      'Warning: providers.post.format is "telegraph"; the start fails unless a plugin adds this format.\n',
+    )
   })
 })

@@ -3,10 +3,7 @@ import { ADAPTERS } from '../../../providers/adapters.ts'
 
 describe('the built-in adapters', () => {
   it('authenticate as their providers require', () => {
-    const headers = Object.values(ADAPTERS).map(({ format, buildAuthHeaders }) => [
-      format,
-      buildAuthHeaders('sk-key'),
-    ])
+    const headers = ADAPTERS.map(({ format, buildAuthHeaders }) => [format, buildAuthHeaders('sk-key')])
     expect(Object.fromEntries(headers)).to.deep.equal({
       openai: { authorization: 'Bearer sk-key' },
       anthropic: { 'x-api-key': 'sk-key' },

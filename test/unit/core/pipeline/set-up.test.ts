@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type JsonObject, type Plugin, StrictObject, Type } from '../../../../core/contract/index.ts'
+import { createAdapterRegistry } from '../../../../core/pipeline/adapter-registry.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../../../core/pipeline/set-up.ts'
 import { installAll } from '../../../support/plugins.ts'
@@ -218,6 +219,7 @@ function createServices(): Parameters<typeof setUpPlugins>[3] {
     logger: pino({ level: 'silent' }),
     metrics: new Registry(),
     operators: createOperatorRegistry(),
+    adapters: createAdapterRegistry([]),
     hasOperators: true,
     openEvents: async () => new Map(),
   }
