@@ -19,6 +19,7 @@ export async function checkConfig(environment: Environment): Promise<void> {
   const hasPackages = settings.plugins.some(({ use }) => !builtIns.has(use))
   const issues = [...pluginIssues, ...findFormatIssues(settings.providers, hasPackages)]
   if (issues.length > 0) throw new SettingsError(issues)
+  printLine(`Plugins: ${settings.plugins.map(({ use }) => use).join(' -> ')}`)
   printLine('The settings and plugins are valid.')
 }
 

@@ -7,13 +7,33 @@ import { Milliseconds, Port } from './schema-types.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-const PluginListEntry = Type.Union([
-  Type.String({ minLength: 1 }),
+const PluginName = Type.String({ minLength: 1 })
+
+const PluginWithOptions = {
+  use: PluginName,
+  options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+}
+
+const PluginListEntry = Type.Union([PluginName, StrictObject(PluginWithOptions)])
+
+const AddedPlugin = Type.Union([
+  PluginName,
   StrictObject({
-    use: Type.String({ minLength: 1 }),
-    options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    ...PluginWithOptions,
+    before: Type.Optional(
+      Type.String({ description: 'A plugin of the list. Default: the end of the list.' }),
+    ),
+    after: Type.Optional(Type.String({ description: 'A plugin of the list.' })),
   }),
 ])
+
+const PluginChanges = StrictObject(
+  {
+    remove: Type.Optional(Type.Array(PluginName)),
+    add: Type.Optional(Type.Array(AddedPlugin)),
+  },
+  { minProperties: 1, description: 'Changes to the shipped list: removes plugins, then adds others.' },
+)
 
 const ProviderRow = StrictObject({
   format: Type.String({
@@ -138,11 +158,10 @@ export const SettingsSchema = Type.Object(
     log_level: StringEnum(LOG_LEVELS, {
       description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
     }),
-    plugins: Type.Array(PluginListEntry, {
-      minItems: 1,
+    plugins: Type.Union([Type.Array(PluginListEntry, { minItems: 1 }), PluginChanges], {
       description:
         'The plugins that every request passes through, in running order: built-in names, npm packages, ' +
-        'or paths relative to the working directory.',
+        'or paths relative to the working directory. Or the changes to the shipped list.',
     }),
     providers: Type.Record(Type.String(), ProviderRow, {
       minProperties: 1,

@@ -13,6 +13,7 @@ import {
   listSecretVariables,
   readSecretFiles,
 } from './environment.ts'
+import { resolvePluginList } from './plugin-list.ts'
 import { readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
 import { SettingsError } from './settings-error.ts'
@@ -71,14 +72,16 @@ export function readSettings(processEnvironment: Environment): Settings {
   const models = readYaml(shippedFile('config/models.yaml'), issues)
   if (!validateModels(models))
     issues.push(...describeSchemaErrors(validateModels.errors).map((issue) => `models.yaml: ${issue}`))
-  if (!validate(settings)) issues.push(...describeSchemaErrors(validate.errors))
+  const isValid = validate(settings)
+  if (!isValid) issues.push(...describeSchemaErrors(validate.errors))
   issues.push(...findSettingsIssues(settings))
-  if (issues.length > 0 || !validate(settings) || !validateModels(models))
-    throw new SettingsError([...new Set(issues)])
+  const shippedPlugins = Array.isArray(shipped.plugins) ? shipped.plugins : []
+  const plugins = isValid ? resolvePluginList(settings.plugins, shippedPlugins, issues) : []
+  if (issues.length > 0 || !isValid || !validateModels(models)) throw new SettingsError([...new Set(issues)])
 
   return {
     ...settings,
-    plugins: settings.plugins.map(toPluginEntry),
+    plugins,
     providers: toProviderSettings(settings.providers, environment),
     models: mergeModels(models, settings.models),
     warnings,
@@ -99,12 +102,6 @@ function mergeSettings(base: JsonObject, override: JsonObject): JsonObject {
     merged[key] = isJsonObject(current) && isJsonObject(value) ? mergeSettings(current, value) : value
   }
   return merged
-}
-
-function toPluginEntry(entry: SettingsDocument['plugins'][number]): PluginEntry {
-  return typeof entry === 'string'
-    ? { use: entry, options: {} }
-    : { use: entry.use, options: entry.options ?? {} }
 }
 
 function toProviderSettings(

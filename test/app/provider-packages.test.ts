@@ -7,7 +7,7 @@ import OpenAI from 'openai'
 import { stringify } from 'yaml'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { readBlocks } from '../support/pages.ts'
-import { BUILT_IN, installAll } from '../support/plugins.ts'
+import { installAll } from '../support/plugins.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
 const KEY = 'tr4in-n0-known-prefix'
@@ -66,7 +66,7 @@ describe('a plugin package with a wire format of its own', () => {
     const pluginFolder = await installAll({ telegraph: await readTelegraph() })
     const CONFIG = await writeSettings(
       stringify({
-        plugins: [...BUILT_IN, 'telegraph'],
+        plugins: { add: ['telegraph'] },
         providers: { post: { format: 'telegraph', base_url: `http://127.0.0.1:${port}/office` } },
         models: [MODEL],
         rate_limits: { requests_per_minute: { free: null, paid: null } },
@@ -159,7 +159,7 @@ describe('wire formats that cannot be used', () => {
     const pluginFolder = await installAll(sources)
     const CONFIG = await writeSettings(
       stringify({
-        plugins: [...BUILT_IN, ...Object.keys(sources)],
+        plugins: { add: Object.keys(sources) },
         providers: { post: { format, base_url: 'http://127.0.0.1:9' } },
       }),
     )
