@@ -26,6 +26,19 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'plugin init',
+    operands: ['NAME', '[FOLDER]'],
+    summary: 'Write a plugin package to start from.',
+    details:
+      'NAME is the name of the npm package, such as signalbox-feedback. FOLDER is created if it does not ' +
+      'exist; default: NAME in the current folder. Writes package.json, index.js, index.test.js and ' +
+      'README.md, never over existing files, and links this gateway in node_modules for "npm test".',
+    async run(args) {
+      const { initPlugin } = await import('./init-plugin.ts')
+      return initPlugin(args)
+    },
+  },
+  {
     name: 'users add',
     summary: 'Create a user with an API key.',
     details: 'Prints the user and the key as a line of JSON. The key cannot be shown again.',
