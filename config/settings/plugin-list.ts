@@ -46,16 +46,24 @@ function removePlugin(list: PluginEntry[], name: string, field: string, issues: 
 
 function addPlugin(list: PluginEntry[], added: AddedPlugin, field: string, issues: string[]): void {
   const entry = toPluginEntry(added)
-  const { before = undefined, after = undefined } = typeof added === 'string' ? {} : added
-  const anchor = before ?? after
-  const index = anchor === undefined ? list.length : indexOf(list, anchor)
-  if (before !== undefined && after !== undefined)
-    issues.push(`${field} has both before and after; keep one of them`)
-  else if (indexOf(list, entry.use) !== -1)
+  const place = findPlace(list, added, field)
+  if (indexOf(list, entry.use) !== -1)
     issues.push(`${field} adds "${entry.use}", which is already in the list; remove one of the two`)
-  else if (index === -1)
-    issues.push(describeUnlisted(list, `${anchor}`, `${field}.${before === undefined ? 'after' : 'before'}`))
-  else list.splice(after === undefined ? index : index + 1, 0, entry)
+  else if (typeof place === 'string') issues.push(place)
+  else list.splice(place, 0, entry)
+}
+
+/** Returns the index at which to add a plugin, or an issue. */
+function findPlace(list: readonly PluginEntry[], added: AddedPlugin, field: string): number | string {
+  const { before = undefined, after = undefined } = typeof added === 'string' ? {} : added
+  if (before !== undefined && after !== undefined)
+    return `${field} has both before and after; keep one of them`
+  const anchor = before ?? after
+  if (anchor === undefined) return list.length
+  const index = indexOf(list, anchor)
+  if (index === -1)
+    return describeUnlisted(list, anchor, `${field}.${before === anchor ? 'before' : 'after'}`)
+  return before === undefined ? index + 1 : index
 }
 
 function indexOf(list: readonly PluginEntry[], name: string): number {

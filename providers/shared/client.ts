@@ -166,7 +166,13 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
 
 function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, auth?: ProviderAuth) {
   if (apiKey === undefined || auth === 'none') return {}
-  return auth === undefined ? adapter.buildAuthHeaders(apiKey) : { [auth.header]: apiKey }
+  if (auth !== undefined) return { [auth.header]: apiKey }
+  try {
+    return adapter.buildAuthHeaders(apiKey)
+  } catch {
+    // The error is not shown: it may contain the key.
+    throw new Error(`The format "${adapter.format}" cannot build headers from the API key. Check the key.`)
+  }
 }
 
 function addQuery(path: string, query: string): string {

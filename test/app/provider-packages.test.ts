@@ -155,7 +155,11 @@ describe('wire formats that cannot be used', () => {
     telegraph = await readTelegraph()
   })
 
-  const failureOf = async (sources: Readonly<Record<string, string>>, format = 'openai') => {
+  const failureOf = async (
+    sources: Readonly<Record<string, string>>,
+    format = 'openai',
+    environment = {},
+  ) => {
     const pluginFolder = await installAll(sources)
     const CONFIG = await writeSettings(
       stringify({
@@ -163,7 +167,7 @@ describe('wire formats that cannot be used', () => {
         providers: { post: { format, base_url: 'http://127.0.0.1:9' } },
       }),
     )
-    const failure: Error = await startGateway({ CONFIG }, { pluginFolder }).then(
+    const failure: Error = await startGateway({ CONFIG, ...environment }, { pluginFolder }).then(
       () => expect.fail('the gateway started'),
       (error) => error,
     )
@@ -185,6 +189,13 @@ describe('wire formats that cannot be used', () => {
     const second = telegraph.replace("name: 'telegraph'", "name: 'second'")
     expect(await failureOf({ telegraph, second })).to.equal(
       'plugin "second" defines the wire format "telegraph", which plugin "telegraph" already defines. Rename it.',
+    )
+  })
+
+  it('stop the start without the key if they cannot use it', async () => {
+    const failing = telegraph.replace("({ 'x-telegraph-key': apiKey })", '{ throw new Error(apiKey) }')
+    expect(await failureOf({ failing }, 'telegraph', { POST_API_KEY: KEY })).to.equal(
+      'The format "telegraph" cannot build headers from the API key. Check the key.',
     )
   })
 
