@@ -5,10 +5,5 @@ import { gemini } from './gemini/adapter.ts'
 import { mistral } from './mistral/adapter.ts'
 import { openai } from './openai/adapter.ts'
 
-/** The adapters by the name that a provider's `format` setting uses. */
-export const ADAPTERS = { openai, anthropic, gemini, mistral, deepseek } as const satisfies Record<
-  string,
-  ProviderAdapter
->
-
-export type AdapterName = keyof typeof ADAPTERS
+/** The wire formats that need no plugin. */
+export const ADAPTERS: readonly ProviderAdapter[] = [openai, anthropic, gemini, mistral, deepseek]

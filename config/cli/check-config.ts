@@ -1,6 +1,8 @@
 import { findPluginIssues } from '../../core/pipeline/find-plugin-issues.ts'
+import { ADAPTERS } from '../../providers/adapters.ts'
 import { declareBuiltInPlugins } from '../gateway/built-in-plugins.ts'
-import { readSettings } from '../settings/settings.ts'
+import { describeUnknownFormat } from '../gateway/providers.ts'
+import { readSettings, type Settings } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
 import type { CommandArgs } from './command.ts'
 
@@ -12,7 +14,24 @@ export async function checkConfig({ environment, print }: CommandArgs): Promise<
   const settings = readSettings(environment)
   for (const warning of settings.warnings) print(`Warning: ${warning}.`)
   const builtIns = declareBuiltInPlugins(settings)
-  const issues = await findPluginIssues(settings.plugins, builtIns, process.cwd())
+  const pluginIssues = await findPluginIssues(settings.plugins, builtIns, process.cwd())
+  const hasPackages = settings.plugins.some(({ use }) => !builtIns.has(use))
+  const issues = [...pluginIssues, ...findFormatIssues(settings.providers, hasPackages, print)]
   if (issues.length > 0) throw new SettingsError(issues)
+  print(`Plugins: ${settings.plugins.map(({ use }) => use).join(' -> ')}`)
   print('The settings and plugins are valid.')
+}
+
+/** The formats of packages are known only once they are set up, so with packages, warnings are printed. */
+function findFormatIssues(
+  providers: Settings['providers'],
+  hasPackages: boolean,
+  print: CommandArgs['print'],
+): readonly string[] {
+  const known = ADAPTERS.map(({ format }) => format)
+  const unknown = Object.entries(providers).filter(([, { format }]) => !known.includes(format))
+  if (!hasPackages) return unknown.map(([id, { format }]) => describeUnknownFormat(id, format, known))
+  for (const [id, { format }] of unknown)
+    print(`Warning: providers.${id}.format is "${format}"; the start fails unless a plugin adds this format.`)
+  return []
 }

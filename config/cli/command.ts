@@ -5,7 +5,7 @@ import type { Environment } from '../settings/environment.ts'
 export interface Command {
   /** One or two words, such as `users add`. */
   readonly name: string
-  /** Names of the operands in order, such as `USER`. All are required. */
+  /** Names of the operands in order, such as `USER`; optional ones, in brackets, come last. */
   readonly operands?: readonly string[]
   /** One line for the list of commands. */
   readonly summary: string
@@ -24,7 +24,7 @@ interface CommandOption {
 }
 
 export interface CommandArgs {
-  /** As many as the command declares. */
+  /** At most as many as the command declares; optional ones may be missing. */
   readonly operands: readonly string[]
   /** Values of the options that were given; `''` for a flag. */
   readonly options: ReadonlyMap<string, string>

@@ -18,10 +18,24 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Check the settings and the plugins without starting the gateway.',
     details:
       'If the settings are valid, loads the listed plugins and checks their names, contract versions, ' +
-      'options and order. Prints all issues and exits with 1 if there are any.',
+      'options and order. Prints the plugins in running order, or all issues, and exits with 1 if there ' +
+      'are any.',
     async run(args) {
       const { checkConfig } = await import('./check-config.ts')
       return checkConfig(args)
+    },
+  },
+  {
+    name: 'plugin init',
+    operands: ['NAME', '[FOLDER]'],
+    summary: 'Write a plugin package to start from.',
+    details:
+      'NAME is the name of the npm package, such as signalbox-feedback. FOLDER is created if it does not ' +
+      'exist; default: NAME in the current folder. Writes package.json, index.js, index.test.js and ' +
+      'README.md, never over existing files, and links this gateway in node_modules for "npm test".',
+    async run(args) {
+      const { initPlugin } = await import('./init-plugin.ts')
+      return initPlugin(args)
     },
   },
   {

@@ -52,7 +52,7 @@ function describeUnknownCommand(words: readonly string[], [option]: readonly Opt
 
 function checkOperands({ name, operands = [] }: Command, words: readonly string[]): readonly string[] {
   const values = words.slice(name.split(' ').length)
-  const missing = operands.find((_, index) => !values[index])
+  const missing = operands.find((operand, index) => !operand.startsWith('[') && !values[index])
   if (missing !== undefined) throw new UsageError(`${missing} is missing.`)
   if (values.length > operands.length) throw new UsageError(`Unexpected operand for "signalbox ${name}".`)
   return values

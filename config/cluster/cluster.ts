@@ -46,7 +46,7 @@ export class Cluster {
     this.failed.catch(() => undefined)
   }
 
-  /** Undefined when a provider key is configured. */
+  /** Undefined when a provider is configured. */
   get sandboxUrl(): string | undefined {
     return this.#settings && needsSandbox(this.#settings) ? this.#resources.sandboxUrl : undefined
   }

@@ -7,7 +7,7 @@ export interface WorkerEnv {
   /** The actual ports, also where the settings ask for any free port. */
   readonly port: number
   readonly routePort: number
-  /** The sandbox of the primary, used for all providers when no provider key is configured. */
+  /** The sandbox of the primary, used for all providers when no provider is configured. */
   readonly sandboxUrl: string | undefined
 }
 

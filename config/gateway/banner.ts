@@ -2,7 +2,7 @@ import type { ServingAddresses } from './gateway.ts'
 
 interface BannerContent extends ServingAddresses {
   readonly workers: number
-  /** Undefined when a provider key is configured. */
+  /** Undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
 }
 
@@ -14,7 +14,7 @@ export function formatBanner({ baseUrl, routeBaseUrl, plugins, sandboxUrl, worke
   ]
   if (workers > 1) lines.push(`workers: ${workers}`)
   if (sandboxUrl !== undefined) {
-    lines.push(`no provider key is configured: the sandbox at ${sandboxUrl} stands in for every provider`)
+    lines.push(`no provider is configured: the sandbox at ${sandboxUrl} stands in for every provider`)
   }
   return lines.join('\n')
 }

@@ -38,7 +38,7 @@ import type { State } from './state.ts'
 export function createBuiltInPlugins(
   settings: Settings,
   state: State,
-  providers: Providers,
+  providers: Pick<Providers, 'byId' | 'known' | 'catalog'>,
   operators: OperatorRegistry,
   authFailures: AuthFailureLimiter,
   sharedState: Pick<SharedState, 'counters'>,
@@ -129,9 +129,6 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
     byId: new Map(),
     known: new Set<string>(),
     catalog: createCatalog([]),
-    costOf: () => undefined,
-    sandboxUrl: undefined,
-    close: async () => undefined,
   }
   const [state, authFailures] = [{} as State, {} as AuthFailureLimiter]
   const sharedState = createMemorySharedState()

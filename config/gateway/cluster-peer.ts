@@ -6,7 +6,7 @@ import type { SharedRecords } from '../../plugins/trace/request-record.ts'
 
 /** The cluster as one of its workers sees it. All calls go through the primary. */
 export interface ClusterPeer {
-  /** Address of the sandbox of the primary; undefined when a provider key is configured. */
+  /** Address of the sandbox of the primary; undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
   /** Exactly one worker of the cluster takes snapshots. */
   readonly takesSnapshots: boolean

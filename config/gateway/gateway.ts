@@ -7,6 +7,7 @@ import { createClientAddressResolver } from '../../core/http/client-address.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import type { ServerOptions } from '../../core/http/server/hardened-server.ts'
 import { listen } from '../../core/http/server/listen.ts'
+import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
 import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
@@ -30,7 +31,7 @@ export interface ServingAddresses {
 
 /** A running gateway. */
 export interface Gateway extends ServingAddresses {
-  /** Undefined when a provider key is configured. */
+  /** Undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
   readonly state: State
   /**
@@ -83,12 +84,14 @@ export async function startGateway(
       broadcastPosition: peer?.broadcastPosition,
     })
     opened.push(state)
-    const { openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } = await loading
+    const { ADAPTERS, openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } =
+      await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
     const sharedState = await openSharedState(settings, peer, logger)
     opened.push(sharedState)
     const operators = createOperatorRegistry()
+    const adapters = createAdapterRegistry(ADAPTERS)
     const authFailures = createAuthFailureLimiter({
       limit: settings.limits.auth_failures_per_minute,
       counters: sharedState.counters('auth-failures'),
@@ -113,6 +116,7 @@ export async function startGateway(
       log,
       logger,
       operators,
+      adapters,
       metrics,
       sharedState,
       costOf: providers.costOf,
@@ -122,6 +126,7 @@ export async function startGateway(
     }
     const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, host)
     opened.push(pipeline)
+    providers.connect(adapters.adapters)
 
     let isStopping = false
     const parts = {
@@ -175,13 +180,14 @@ export async function startGateway(
 
 /** Imports most of the code while the threads of the event log start. */
 async function importServingModules() {
-  const [providers, plugins, operators, app] = await Promise.all([
+  const [adapters, providers, plugins, operators, app] = await Promise.all([
+    import('../../providers/adapters.ts'),
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
     import('../../plugins/auth/authenticate.ts'),
     import('../../core/pipeline/app.ts'),
   ])
-  return { ...providers, ...plugins, ...operators, ...app }
+  return { ...adapters, ...providers, ...plugins, ...operators, ...app }
 }
 
 async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {

@@ -1,52 +1,55 @@
-import type { Host } from '../../core/contract/index.ts'
+import type { Host, ProviderAdapter } from '../../core/contract/index.ts'
 import { costOf } from '../../core/util/cost.ts'
-import { ADAPTERS, type AdapterName } from '../../providers/adapters.ts'
 import { type Catalog, createCatalog } from '../../providers/shared/catalog.ts'
 import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
-import { needsSandbox, type Settings } from '../settings/settings.ts'
+import { isConfigured, needsSandbox, type Settings } from '../settings/settings.ts'
 
 /** Provider ids that rules and model prefixes may always use (docs/api.md, "Models and routing modes"). */
 const WELL_KNOWN_IDS = ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']
 
-/** The base path at which the sandbox serves each wire format. */
-const SANDBOX_PATHS: Readonly<Record<AdapterName, string>> = {
-  openai: '/openai/v1',
-  anthropic: '/anthropic',
-  gemini: '/gemini',
-  mistral: '/mistral',
-  deepseek: '/deepseek',
-}
+/** The base path at which the sandbox serves each wire format. It serves none of plugins. */
+const SANDBOX_PATHS: ReadonlyMap<string, string> = new Map([
+  ['openai', '/openai/v1'],
+  ['anthropic', '/anthropic'],
+  ['gemini', '/gemini'],
+  ['mistral', '/mistral'],
+  ['deepseek', '/deepseek'],
+])
 
 /** The clients of all configured providers, and their models. */
 export interface Providers {
-  /** Providers that have a key, or all of them when the sandbox replaces them. */
+  /** Providers that requests can be sent to. Empty until `connect`. */
   readonly byId: ReadonlyMap<string, Provider>
-  /** Ids that may appear in rules and model prefixes, including providers without a key. */
+  /** Whether requests can be sent to the provider after `connect`. */
+  isAvailable(id: string): boolean
+  /** Ids that may appear in rules and model prefixes, including providers that are not configured. */
   readonly known: ReadonlySet<string>
   readonly catalog: Catalog
   /** See `Host`. */
   readonly costOf: Host['costOf']
-  /** Address of the sandbox; undefined when a provider key is configured. */
+  /** Address of the sandbox; undefined when a provider is configured. */
   readonly sandboxUrl: string | undefined
+  /**
+   * Creates the clients, with the adapters of the gateway and of all plugins. Throws if the settings name a
+   * format that none of them has.
+   */
+  connect(adapters: ReadonlyMap<string, ProviderAdapter>): void
   close(): Promise<void>
 }
 
 /**
- * Creates a client for every provider that has a key. Without any key, all clients use the sandbox at
+ * Prepares a client for every configured provider. If there is none, all clients use the sandbox at
  * `sandboxUrl`, or one that this function starts.
  */
 export async function openProviders(settings: Settings, sandboxUrl?: string): Promise<Providers> {
   const { providers, timeouts } = settings
   const sandbox = needsSandbox(settings) ? await openSandbox(sandboxUrl) : undefined
   const byId = new Map<string, Provider>()
-  for (const [id, { format, base_url, api_key, capabilities }] of Object.entries(providers)) {
-    const apiKey = sandbox ? 'sandbox' : api_key
-    if (apiKey === undefined) continue
-    const baseUrl = sandbox ? sandbox.url + SANDBOX_PATHS[format] : base_url
-    const client = createProviderClient({ id, adapter: ADAPTERS[format], baseUrl, apiKey, timeouts })
-    byId.set(id, { client, capabilities })
+  const isAvailable = (id: string) => {
+    const row = providers[id]
+    return row !== undefined && (sandbox ? SANDBOX_PATHS.has(row.format) : isConfigured(row))
   }
-  const catalog = createCatalog(settings.models, (provider) => byId.has(provider))
+  const catalog = createCatalog(settings.models, isAvailable)
   return {
     byId,
     catalog,
@@ -54,13 +57,34 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
       const model = entry ?? catalog.find(name, provider)
       return model && costOf(model, usage)
     },
+    isAvailable,
     known: new Set([...WELL_KNOWN_IDS, ...Object.keys(providers)]),
     sandboxUrl: sandbox?.url,
+    connect(adapters) {
+      for (const [id, { format, base_url, api_key, auth, query, capabilities }] of Object.entries(
+        providers,
+      )) {
+        const adapter = adapters.get(format)
+        if (adapter === undefined) throw new Error(describeUnknownFormat(id, format, [...adapters.keys()]))
+        if (!isAvailable(id)) continue
+        const access = sandbox
+          ? { baseUrl: `${sandbox.url}${SANDBOX_PATHS.get(format)}`, apiKey: 'sandbox' }
+          : { baseUrl: base_url, apiKey: api_key, auth, query }
+        byId.set(id, { client: createProviderClient({ id, adapter, timeouts, ...access }), capabilities })
+      }
+    },
     async close() {
       await Promise.all([...byId.values()].map(({ client }) => client.close()))
       await sandbox?.close()
     },
   }
+}
+
+export function describeUnknownFormat(id: string, format: string, known: readonly string[]): string {
+  return (
+    `providers.${id}.format is "${format}", which is not a known format. ` +
+    `Use one of ${known.join(', ')}, or list the plugin that adds the format.`
+  )
 }
 
 async function openSandbox(url: string | undefined) {

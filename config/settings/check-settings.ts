@@ -6,11 +6,14 @@ import { findOriginIssue } from '../../core/http/cors.ts'
  * Finds issues that the schema of the settings cannot express. Values of the wrong type are left to the
  * schema.
  */
-export function findSettingsIssues({ trusted_proxies, cors }: JsonObject): readonly string[] {
+export function findSettingsIssues({ trusted_proxies, cors, providers }: JsonObject): readonly string[] {
   const origins = isJsonObject(cors) ? cors.origins : undefined
   return [
     ...findItemIssues('trusted_proxies', trusted_proxies, findNetworkIssue),
     ...findItemIssues('cors.origins', origins, findOriginIssue),
+    ...Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) =>
+      isJsonObject(row) ? findProviderIssues(`providers.${id}`, row) : [],
+    ),
   ]
 }
 
@@ -24,4 +27,32 @@ function findItemIssues(
     const issue = typeof item === 'string' ? findIssue(item) : undefined
     return issue === undefined ? [] : [`${setting}[${index}] ${issue}`]
   })
+}
+
+/** Headers that the gateway or the HTTP client sets. */
+const RESERVED_HEADERS = [
+  'accept',
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+]
+
+function findProviderIssues(
+  setting: string,
+  { base_url, auth, key_variable }: JsonObject,
+): readonly string[] {
+  const issues: string[] = []
+  if (typeof base_url === 'string' && /[?#]/.test(base_url))
+    issues.push(`${setting}.base_url must not contain "?" or "#"; set query parameters with ${setting}.query`)
+  if (auth === 'none' && key_variable !== undefined)
+    issues.push(`${setting} has both auth: none and key_variable; remove one of them`)
+  const header = isJsonObject(auth) && typeof auth.header === 'string' ? auth.header.toLowerCase() : ''
+  if (RESERVED_HEADERS.includes(header))
+    issues.push(`${setting}.auth.header must not be ${header}, which the gateway sets itself`)
+  return issues
 }

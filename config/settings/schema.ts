@@ -1,37 +1,75 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
-import type { AdapterName } from '../../providers/adapters.ts'
 import { JsonMode, ModelRowSchema, ProviderId } from './model-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
 
 // The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway
 // validates with and editors read. At run time only the types of this file are used.
 
-const FORMATS = [
-  'openai',
-  'anthropic',
-  'gemini',
-  'mistral',
-  'deepseek',
-] as const satisfies readonly AdapterName[]
-
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-const PluginListEntry = Type.Union([
-  Type.String({ minLength: 1 }),
+const PluginName = Type.String({ minLength: 1 })
+
+const PluginWithOptions = {
+  use: PluginName,
+  options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+}
+
+const PluginListEntry = Type.Union([PluginName, StrictObject(PluginWithOptions)])
+
+const AddedPlugin = Type.Union([
+  PluginName,
   StrictObject({
-    use: Type.String({ minLength: 1 }),
-    options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    ...PluginWithOptions,
+    before: Type.Optional(
+      Type.String({ description: 'A plugin of the list. Default: the end of the list.' }),
+    ),
+    after: Type.Optional(Type.String({ description: 'A plugin of the list.' })),
   }),
 ])
 
+const PluginChanges = StrictObject(
+  {
+    remove: Type.Optional(Type.Array(PluginName)),
+    add: Type.Optional(Type.Array(AddedPlugin)),
+  },
+  { minProperties: 1, description: 'Changes to the shipped list: removes plugins, then adds others.' },
+)
+
 const ProviderRow = StrictObject({
-  format: StringEnum(FORMATS, {
-    description: 'The wire format of the provider; openai for every compatible one.',
+  format: Type.String({
+    pattern: '^[a-z][a-z0-9-]*$',
+    examples: ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek'],
+    description:
+      'The wire format of the provider: openai for every compatible one, anthropic, gemini, mistral, ' +
+      'deepseek, or a format that a listed plugin adds.',
   }),
   base_url: Type.String({
     pattern: '^https?://',
     description: 'The part of the URL before /chat/completions, /v1/messages and the like.',
   }),
+  auth: Type.Optional(
+    Type.Union(
+      [
+        Type.Literal('none'),
+        StrictObject({
+          header: Type.String({
+            pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+            description: 'Header whose value is the API key.',
+          }),
+        }),
+      ],
+      {
+        description:
+          'How requests authenticate: none, for a provider without keys, or a header with the key. ' +
+          'Default: as the format requires.',
+      },
+    ),
+  ),
+  query: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Query parameters of every request, such as api-version. Not for secrets.',
+    }),
+  ),
   key_variable: Type.Optional(
     Type.String({
       pattern: '^[A-Z][A-Z0-9_]*$',
@@ -120,11 +158,10 @@ export const SettingsSchema = Type.Object(
     log_level: StringEnum(LOG_LEVELS, {
       description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
     }),
-    plugins: Type.Array(PluginListEntry, {
-      minItems: 1,
+    plugins: Type.Union([Type.Array(PluginListEntry, { minItems: 1 }), PluginChanges], {
       description:
         'The plugins that every request passes through, in running order: built-in names, npm packages, ' +
-        'or paths relative to the working directory.',
+        'or paths relative to the working directory. Or the changes to the shipped list.',
     }),
     providers: Type.Record(Type.String(), ProviderRow, {
       minProperties: 1,

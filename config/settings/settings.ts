@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { isJsonObject, type JsonObject, type Model } from '../../core/contract/index.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
-import type { AdapterName } from '../../providers/adapters.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
+import type { ProviderAuth } from '../../providers/shared/client.ts'
 import { findSettingsIssues } from './check-settings.ts'
 import { replaceDeprecatedSettings } from './deprecated-settings.ts'
 import {
@@ -13,6 +13,7 @@ import {
   listSecretVariables,
   readSecretFiles,
 } from './environment.ts'
+import { resolvePluginList } from './plugin-list.ts'
 import { readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
 import { SettingsError } from './settings-error.ts'
@@ -31,17 +32,24 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
 }
 
 interface ProviderSettings {
-  readonly format: AdapterName
+  readonly format: string
   readonly base_url: string
   readonly capabilities: Capabilities
   readonly key_variable: string
-  /** Undefined when the provider's key variable is not set. */
+  /** Undefined when the provider's key variable is not set, and when the provider needs no key. */
   readonly api_key: string | undefined
+  readonly auth: ProviderAuth | undefined
+  readonly query: Readonly<Record<string, string>> | undefined
 }
 
-/** Whether no provider has a key, so that the sandbox replaces all of them. */
+/** Whether requests can be sent to the provider: it has a key, or needs none. */
+export function isConfigured({ api_key, auth }: Pick<ProviderSettings, 'api_key' | 'auth'>): boolean {
+  return api_key !== undefined || auth === 'none'
+}
+
+/** Whether no provider is configured, so that the sandbox replaces all of them. */
 export function needsSandbox({ providers }: Pick<Settings, 'providers'>): boolean {
-  return Object.values(providers).every(({ api_key }) => api_key === undefined)
+  return !Object.values(providers).some(isConfigured)
 }
 
 const schema = JSON.parse(readFileSync(shippedFile('config/schema.json'), 'utf8'))
@@ -64,14 +72,16 @@ export function readSettings(processEnvironment: Environment): Settings {
   const models = readYaml(shippedFile('config/models.yaml'), issues)
   if (!validateModels(models))
     issues.push(...describeSchemaErrors(validateModels.errors).map((issue) => `models.yaml: ${issue}`))
-  if (!validate(settings)) issues.push(...describeSchemaErrors(validate.errors))
+  const isValid = validate(settings)
+  if (!isValid) issues.push(...describeSchemaErrors(validate.errors))
   issues.push(...findSettingsIssues(settings))
-  if (issues.length > 0 || !validate(settings) || !validateModels(models))
-    throw new SettingsError([...new Set(issues)])
+  const shippedPlugins = Array.isArray(shipped.plugins) ? shipped.plugins : []
+  const plugins = isValid ? resolvePluginList(settings.plugins, shippedPlugins, issues) : []
+  if (issues.length > 0 || !isValid || !validateModels(models)) throw new SettingsError([...new Set(issues)])
 
   return {
     ...settings,
-    plugins: settings.plugins.map(toPluginEntry),
+    plugins,
     providers: toProviderSettings(settings.providers, environment),
     models: mergeModels(models, settings.models),
     warnings,
@@ -94,21 +104,16 @@ function mergeSettings(base: JsonObject, override: JsonObject): JsonObject {
   return merged
 }
 
-function toPluginEntry(entry: SettingsDocument['plugins'][number]): PluginEntry {
-  return typeof entry === 'string'
-    ? { use: entry, options: {} }
-    : { use: entry.use, options: entry.options ?? {} }
-}
-
 function toProviderSettings(
   providers: SettingsDocument['providers'],
   environment: Environment,
 ): Settings['providers'] {
   const rows = Object.entries(providers).map(([id, row]) => {
     const key_variable = row.key_variable ?? defaultKeyVariable(id)
-    const api_key = environment[key_variable] || undefined
+    const { auth, query } = row
+    const api_key = auth === 'none' ? undefined : environment[key_variable] || undefined
     const capabilities = { ...DEFAULT_CAPABILITIES, ...row.capabilities }
-    return [id, { ...row, key_variable, api_key, capabilities }] as const
+    return [id, { ...row, auth, query, key_variable, api_key, capabilities }] as const
   })
   return Object.fromEntries(rows)
 }

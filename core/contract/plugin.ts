@@ -20,7 +20,7 @@ import type {
   RequestObserver,
 } from './http.ts'
 import type { JsonObject, MaybePromise, Static, TObject, TSchema } from './json.ts'
-import type { Target } from './provider.ts'
+import type { ProviderAdapter, Target } from './provider.ts'
 import type { Mode } from './rules.ts'
 import type { Counters, RecordStore } from './shared-state.ts'
 
@@ -100,6 +100,8 @@ export interface PluginParts {
    * after `await next()` it sees the response: headers, and the body as an object or a `Readable`.
    */
   readonly middleware?: GatewayMiddleware
+  /** Wire formats of providers. The setting `format` of a provider selects one by its name. */
+  readonly providers?: readonly ProviderAdapter[]
   /** Inference endpoints by path, each for `POST` requests in the format of its dialect. */
   readonly dialects?: Readonly<Record<string, Dialect>>
   /** `admit` of all plugins runs before endpoints for users. */

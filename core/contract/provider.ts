@@ -11,7 +11,9 @@ export interface Target {
   readonly entry?: Model
 }
 
-/** The HTTP request to a provider. `path` is relative to the provider's base URL. */
+/**
+ * The HTTP request to a provider, without authentication. `path` is relative to the provider's base URL.
+ */
 export interface ProviderRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -36,16 +38,24 @@ export interface StreamReader {
   end(): readonly ReplyEvent[]
 }
 
-/** The wire format of a provider. Its functions are pure and do no I/O. */
+/**
+ * The wire format of a provider: JSON over HTTP, and SSE for streams. Its functions are pure and do no I/O.
+ */
 export interface ProviderAdapter {
-  /** Name of the format, such as `openai`. */
+  /** Name of the format, such as `openai`, which the setting `format` of a provider selects. */
   readonly format: string
-  buildRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest
+  /** Builds the headers that carry the API key. The setting `auth` of a provider replaces them. */
+  buildAuthHeaders(apiKey: string): Readonly<Record<string, string>>
+  /** Throws a `GatewayError` for a request that the format cannot express. */
+  buildRequest(request: ChatRequest, target: Target): ProviderRequest
   /** Parses the JSON body of a complete reply. Throws a `GatewayError` if it is not a reply. */
   parseReply(body: unknown): ReplyEvent
   createStreamReader(): StreamReader
-  /** Converts a response with a status other than 2xx to the error for the client. */
-  parseError(failure: ProviderErrorResponse): GatewayError
+  /**
+   * Converts a response with a status other than 2xx to the error for the client. Default: by the status,
+   * with the message that common error bodies contain.
+   */
+  parseError?(failure: ProviderErrorResponse): GatewayError
 }
 
 /** A provider's response with a status other than 2xx. `body` is text, cut to a few KB. */

@@ -1,4 +1,5 @@
 import type { Action, Condition, OperatorRegistry, PluginParts } from '../contract/index.ts'
+import { createNameOwners } from './name-owners.ts'
 
 /** A registry that plugins are still being added to. */
 export interface MutableOperatorRegistry extends OperatorRegistry {
@@ -11,7 +12,7 @@ export interface MutableOperatorRegistry extends OperatorRegistry {
 export function createOperatorRegistry(): MutableOperatorRegistry {
   const conditions = new Map<string, Condition>()
   const actions = new Map<string, Action>()
-  const owners = new Map<string, string>()
+  const owners = createNameOwners()
 
   function define<Operator extends { readonly name: string }>(
     operators: Map<string, Operator>,
@@ -19,12 +20,7 @@ export function createOperatorRegistry(): MutableOperatorRegistry {
     title: string,
     operator: Operator,
   ): void {
-    const owner = owners.get(`${kind} ${operator.name}`)
-    if (owner !== undefined) {
-      const clash = `${title} defines the ${kind} "${operator.name}", which ${owner} already defines.`
-      throw new Error(`${clash} Rename it.`)
-    }
-    owners.set(`${kind} ${operator.name}`, title)
+    owners.claim(kind, operator.name, title)
     operators.set(operator.name, operator)
   }
 

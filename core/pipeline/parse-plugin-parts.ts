@@ -23,6 +23,11 @@ export function parsePluginParts(parts: unknown): PluginParts {
     checkOperatorSchema('action', action)
     checkFunction(`apply of the action "${action.name}"`, action.apply)
   }
+  for (const adapter of parts.providers ?? []) {
+    const title = `the wire format "${adapter.format}"`
+    for (const name of ADAPTER_FUNCTIONS) checkFunction(`${name} of ${title}`, adapter[name])
+    if (adapter.parseError !== undefined) checkFunction(`parseError of ${title}`, adapter.parseError)
+  }
   for (const endpoint of parts.endpoints ?? []) {
     const title = `${endpoint.method} ${endpoint.path}`
     checkFunction(`handle of ${title}`, endpoint.handle)
@@ -43,6 +48,14 @@ const FUNCTIONS = [
   'observe',
   'close',
 ] as const
+
+const ADAPTER_FUNCTIONS = ['buildAuthHeaders', 'buildRequest', 'parseReply', 'createStreamReader'] as const
+
+const adapterSchema = {
+  type: 'object',
+  required: ['format'],
+  properties: { format: { type: 'string', pattern: '^[a-z][a-z0-9-]*$' } },
+}
 
 const operatorSchema = {
   type: 'object',
@@ -98,6 +111,7 @@ const partsValidator = lazy(() =>
     additionalProperties: false,
     properties: {
       ...Object.fromEntries(FUNCTIONS.map((name) => [name, {}])),
+      providers: { type: 'array', items: adapterSchema },
       dialects: { type: 'object' },
       conditions: { type: 'array', items: operatorSchema },
       actions: {

@@ -3,6 +3,7 @@ import { createPluginServices } from '../shared-state/plugin-services.ts'
 import type { SharedState } from '../shared-state/shared-state.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileOptionsValidator, describeSchemaErrors } from '../util/json-schema.ts'
+import type { AdapterRegistry } from './adapter-registry.ts'
 import { checkPluginOrder } from './check-order.ts'
 import { loadPlugin, type PluginEntry, type PluginStep } from './load.ts'
 import { createMetricOwners } from './metric-owners.ts'
@@ -25,6 +26,7 @@ interface Pipeline {
 type HostServices = Omit<Host, 'decide' | 'api' | 'events' | 'operators' | 'counters' | 'store'> & {
   readonly sharedState: SharedState
   readonly operators: MutableOperatorRegistry
+  readonly adapters: AdapterRegistry
   /** Whether endpoints for operators are served. */
   readonly hasOperators: boolean
   openEvents(plugins: readonly Plugin[]): Promise<ReadonlyMap<string, PluginEvents>>
@@ -38,7 +40,7 @@ export async function setUpPlugins(
   entries: readonly PluginEntry[],
   builtIns: ReadonlyMap<string, Plugin>,
   folder: string,
-  { openEvents, hasOperators, sharedState, ...services }: HostServices,
+  { openEvents, hasOperators, sharedState, adapters, ...services }: HostServices,
 ): Promise<Pipeline> {
   const list: ListedPlugin[] = []
   for (const entry of entries) list.push(await loadListedPlugin(entry, builtIns, folder))
@@ -73,6 +75,7 @@ export async function setUpPlugins(
       metricOwners.claim(title)
       steps.push({ plugin, parts, isBuiltIn, title })
       services.operators.add(title, parts)
+      adapters.add(title, parts)
     }
     collectErrorCodes(steps)
     checkOperationIds(steps)

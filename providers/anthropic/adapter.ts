@@ -8,10 +8,11 @@ import { createAnthropicStreamReader } from './stream.ts'
  * Anthropic's Messages API: https://platform.claude.com/docs/en/api/messages. The base URL is
  * `https://api.anthropic.com`.
  */
-export const anthropic: ProviderAdapter = {
+export const anthropic = {
   format: 'anthropic',
+  buildAuthHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
   buildRequest: buildAnthropicRequest,
   parseReply: parseAnthropicReply,
   createStreamReader: createAnthropicStreamReader,
   parseError: parseAnthropicError,
-}
+} satisfies ProviderAdapter

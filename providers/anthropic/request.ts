@@ -13,14 +13,13 @@ import type { AnthropicBody, AnthropicThinking } from './wire.ts'
  * (docs/providers.md, "Parameters" and "Anthropic requests"). Throws a `GatewayError` for content that
  * Anthropic does not support.
  */
-export function buildAnthropicRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
+export function buildAnthropicRequest(request: ChatRequest, target: Target): ProviderRequest {
   const body = buildBody(request, target)
   return {
     path: '/v1/messages',
     headers: {
       'content-type': 'application/json',
       accept: request.stream ? 'text/event-stream' : 'application/json',
-      'x-api-key': apiKey,
       'anthropic-version': '2023-06-01',
     },
     body: JSON.stringify(body),

@@ -14,11 +14,11 @@ import type { DeepSeekBody, DeepSeekResponseFormat } from './wire.ts'
  * Builds the request field by field (docs/providers.md, "Parameters" and "DeepSeek requests"). Throws a
  * `GatewayError` for content that DeepSeek does not support.
  */
-export function buildDeepSeekRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
+export function buildDeepSeekRequest(request: ChatRequest, target: Target): ProviderRequest {
   const body = buildBody(request, target)
   return {
     path: '/chat/completions',
-    headers: buildChatHeaders(apiKey, request.stream === true),
+    headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
     omitted: findOmittedFields(request, isSentIn(body, RENAMED_FIELDS)),
   }

@@ -7,10 +7,11 @@ import { createGeminiStreamReader } from './stream.ts'
 /**
  * Google's Generative Language API, also known as the Gemini API: https://ai.google.dev/api/generate-content
  */
-export const gemini: ProviderAdapter = {
+export const gemini = {
   format: 'gemini',
+  buildAuthHeaders: (apiKey) => ({ 'x-goog-api-key': apiKey }),
   buildRequest: buildGeminiRequest,
   parseReply: parseGeminiReply,
   createStreamReader: createGeminiStreamReader,
   parseError: parseGeminiError,
-}
+} satisfies ProviderAdapter

@@ -12,7 +12,7 @@ import type { GeminiBody, GeminiFamily, GenerationConfig } from './wire.ts'
  * (docs/providers.md, "Parameters" and "Gemini requests"). Throws a `GatewayError` for content that Gemini
  * does not support.
  */
-export function buildGeminiRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
+export function buildGeminiRequest(request: ChatRequest, target: Target): ProviderRequest {
   const family = familyOf(target.model)
   const body: GeminiBody = {
     ...toGeminiMessages(request.messages, family),
@@ -25,7 +25,6 @@ export function buildGeminiRequest(request: ChatRequest, target: Target, apiKey:
     headers: {
       'content-type': 'application/json',
       accept: request.stream ? 'text/event-stream' : 'application/json',
-      'x-goog-api-key': apiKey,
     },
     body: JSON.stringify(body),
     omitted: findOmittedFields(request, isSentIn(sentFields, RENAMED_FIELDS)),

@@ -1,5 +1,6 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { parseChatError } from '../chat-format/errors.ts'
+import { buildBearerAuth } from '../chat-format/request.ts'
 import { parseMistralReply } from './reply.ts'
 import { buildMistralRequest } from './request.ts'
 import { createMistralStreamReader } from './stream.ts'
@@ -8,10 +9,11 @@ import { createMistralStreamReader } from './stream.ts'
  * Mistral's chat completions: https://docs.mistral.ai/api/endpoint/chat. The base URL is
  * `https://api.mistral.ai`.
  */
-export const mistral: ProviderAdapter = {
+export const mistral = {
   format: 'mistral',
+  buildAuthHeaders: buildBearerAuth,
   buildRequest: buildMistralRequest,
   parseReply: parseMistralReply,
   createStreamReader: createMistralStreamReader,
   parseError: parseChatError,
-}
+} satisfies ProviderAdapter

@@ -15,11 +15,11 @@ import type { MistralBody, MistralResponseFormat } from './wire.ts'
  * Builds the request field by field (docs/providers.md, "Parameters" and "Mistral requests"). Throws a
  * `GatewayError` for content that Mistral does not support.
  */
-export function buildMistralRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
+export function buildMistralRequest(request: ChatRequest, target: Target): ProviderRequest {
   const body = buildBody(request, target)
   return {
     path: '/v1/chat/completions',
-    headers: buildChatHeaders(apiKey, request.stream === true),
+    headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
     omitted: findOmittedFields(request, isSentIn(body, RENAMED_FIELDS)),
   }

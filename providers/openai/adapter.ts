@@ -1,6 +1,7 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { parseChatError } from '../chat-format/errors.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
+import { buildBearerAuth } from '../chat-format/request.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
 import { buildOpenAiRequest } from './request.ts'
 
@@ -8,10 +9,11 @@ import { buildOpenAiRequest } from './request.ts'
  * OpenAI's chat completions, which are also the canonical format:
  * https://platform.openai.com/docs/api-reference/chat
  */
-export const openai: ProviderAdapter = {
+export const openai = {
   format: 'openai',
+  buildAuthHeaders: buildBearerAuth,
   buildRequest: buildOpenAiRequest,
   parseReply: parseChatReply,
   createStreamReader: createChatStreamReader,
   parseError: parseChatError,
-}
+} satisfies ProviderAdapter

@@ -6,7 +6,7 @@ import { buildChatHeaders } from '../chat-format/request.ts'
  * Passes the client's request through (docs/providers.md, "OpenAI"). Changes only the model name, asks
  * streams for their usage, and leaves out what the model does not support.
  */
-export function buildOpenAiRequest(request: ChatRequest, target: Target, apiKey: string): ProviderRequest {
+export function buildOpenAiRequest(request: ChatRequest, target: Target): ProviderRequest {
   const messages = withoutForeignFields(request.messages)
   const body: Record<string, unknown> = { ...request, model: target.model, messages }
   // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
@@ -16,7 +16,7 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target, apiKey:
   const omitted = target.entry ? removeUnsupportedFields(body, target.entry) : []
   return {
     path: '/chat/completions',
-    headers: buildChatHeaders(apiKey, request.stream === true),
+    headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
     omitted,
   }

@@ -6,6 +6,7 @@ import type { ProviderAdapter, Target } from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
+import { parseErrorByStatus } from './errors-by-status.ts'
 import { ProviderCall, type ResponseHead, toNetworkError, type WholeResponse } from './http.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
@@ -15,13 +16,20 @@ export interface Provider {
   readonly capabilities: Capabilities
 }
 
-interface ProviderClientOptions {
+/** How requests authenticate: not at all, or with the bare API key in a header. */
+export type ProviderAuth = 'none' | { readonly header: string }
+
+export interface ProviderClientOptions {
   /** The provider's id, which error messages name. */
   readonly id: string
   readonly adapter: ProviderAdapter
   /** Such as `https://api.openai.com/v1`. */
   readonly baseUrl: string
-  readonly apiKey: string
+  readonly apiKey?: string | undefined
+  /** Default: the headers of the adapter. */
+  readonly auth?: ProviderAuth | undefined
+  /** Query parameters of every request. */
+  readonly query?: Readonly<Record<string, string>> | undefined
   readonly timeouts: {
     readonly connect_ms: number
     /** Until the head of a whole reply, or the first event of a stream. */
@@ -69,6 +77,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   const { id, adapter, apiKey, timeouts } = options
   const { origin, pathname } = new URL(options.baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
+  const query = new URLSearchParams(options.query).toString()
+  const authHeaders = buildAuthHeaders(adapter, apiKey, options.auth)
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.
   const pool = new Pool(origin, {
@@ -85,12 +95,18 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     client: ClientConnection,
     mayQueue = false,
   ): Promise<SentRequest> {
-    const { path, headers, body, omitted } = adapter.buildRequest(request, target, apiKey)
+    const { path, headers, body, omitted } = adapter.buildRequest(request, target)
     let call: ProviderCall | undefined
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
       if (deadline.aborted !== undefined) throw deadline.aborted.reason
-      call = new ProviderCall(pool, { method: 'POST', path: basePath + path, headers, body })
+      call = new ProviderCall(pool, {
+        method: 'POST',
+        path: addQuery(basePath + path, query),
+        // A spread of two objects takes 0.5 µs longer.
+        headers: Object.assign({}, headers, authHeaders),
+        body,
+      })
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
         : toReply(await readWhole(call, deadline), deadline)
@@ -141,11 +157,28 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
 
   function toProviderError({ head, text }: WholeResponse): GatewayError {
     const { status, headers } = head
-    const body = apiKey === '' ? text : text.replaceAll(apiKey, '[redacted]')
-    return adapter.parseError({ provider: id, status, headers, body })
+    const body = apiKey ? text.replaceAll(apiKey, '[redacted]') : text
+    const failure = { provider: id, status, headers, body }
+    return adapter.parseError?.(failure) ?? parseErrorByStatus(failure)
   }
 
   return { id, send, close: () => pool.close() }
+}
+
+function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, auth?: ProviderAuth) {
+  if (apiKey === undefined || auth === 'none') return {}
+  if (auth !== undefined) return { [auth.header]: apiKey }
+  try {
+    return adapter.buildAuthHeaders(apiKey)
+  } catch {
+    // The error is not shown: it may contain the key.
+    throw new Error(`The format "${adapter.format}" cannot build headers from the API key. Check the key.`)
+  }
+}
+
+function addQuery(path: string, query: string): string {
+  if (query === '') return path
+  return path + (path.includes('?') ? '&' : '?') + query
 }
 
 function isErrorStatus({ status }: ResponseHead): boolean {

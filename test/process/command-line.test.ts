@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { COMMANDS } from '../../config/cli/commands.ts'
+import { BUILT_IN_NAMES } from '../../config/settings/built-in-names.ts'
 import { makeFolder } from '../support/folders.ts'
 import { runSignalbox, spawnSignalbox } from '../support/gateway-process.ts'
 import { ROOT } from '../support/root.ts'
@@ -134,9 +135,40 @@ describe('"config check"', () => {
       code: 0,
       stdout:
         'Warning: setting responses.keep_days is deprecated; use responses.retention_days.\n' +
+        `Plugins: auth -> ${plugin}\n` +
         'The settings and plugins are valid.\n',
       stderr: '',
     })
     expect(await readdir(DATA_DIR)).to.deep.equal([])
+  })
+
+  it('checks the formats of providers, and warns about those that a package may add', async () => {
+    const providers = "providers: { post: { format: telegraph, base_url: 'http://127.0.0.1:9' } }\n"
+    const misspelt = await runSignalbox(['config', 'check'], { CONFIG: await writeSettings(providers) })
+    expect(misspelt).to.include({ code: 1, stdout: '' })
+    expect(misspelt.stderr).to.contain(
+      'providers.post.format is "telegraph", which is not a known format. ' +
+        'Use one of openai, anthropic, gemini, mistral, deepseek, or list the plugin that adds the format.',
+    )
+
+    const plugin = path.join(await makeFolder(), 'plugin.mjs')
+    await writeFile(plugin, `export default { name: 'any', contract: 2, setup: () => ({}) }`)
+    const CONFIG = await writeSettings(`${providers}plugins: [auth, ${plugin}]\n`)
+    const { code, stdout } = await runSignalbox(['config', 'check'], { CONFIG })
+    expect(code).to.equal(0)
+    expect(stdout).to.contain(
+      'Warning: providers.post.format is "telegraph"; the start fails unless a plugin adds this format.\n',
+    )
+  })
+
+  it('prints the order that changes to the shipped list result in', async () => {
+    const CONFIG = await writeSettings(
+      'plugins: { add: [{ use: trace, after: auth }], remove: [trace, audit] }',
+    )
+    const { code, stdout } = await runSignalbox(['config', 'check'], { CONFIG })
+    expect(code).to.equal(0)
+    const rest = BUILT_IN_NAMES.filter((name) => name !== 'trace' && name !== 'audit')
+    expect(stdout).to.match(/^Plugins: auth -> trace -> rate-limit -> /)
+    expect(/^Plugins: (.*)$/m.exec(stdout)?.[1]?.split(' -> ')).to.have.members(['trace', ...rest])
   })
 })

@@ -155,13 +155,14 @@ describe('the packed package', () => {
       'config/default.yaml',
       'config/models.yaml',
       'config/schema.json',
+      'config/plugin-template/index.js',
       'dist/config/main.js',
       'dist/core/contract/index.d.ts',
     ])
     const known = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
       /^docs\/(decisions\/)?[\w-]+\.md$/,
-      /^config\/(default\.yaml|models\.yaml|schema\.json|deploy\/.+)$/,
+      /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
     ]
     expect(files.filter((file) => !known.some((pattern) => pattern.test(file)))).to.deep.equal([])
@@ -206,6 +207,14 @@ describe('the packed package', () => {
     const wrongOptions = await compile('wrong-options.ts')
     expect(wrongOptions).to.contain("Property 'limits' does not exist on type")
     expect(wrongOptions).to.contain("Type 'number' is not assignable to type 'string'")
+  })
+
+  it('writes a plugin package that passes its tests', async function () {
+    this.timeout(60_000)
+    const program = path.join(project, 'node_modules/signalbox/dist/config/main.js')
+    await execute(process.execPath, [program, 'plugin', 'init', 'signalbox-short'], { cwd: project })
+    const cwd = path.join(project, 'signalbox-short')
+    expect((await execute('npm', ['test', '--offline'], { cwd })).stdout).to.match(/^. fail 0$/m)
   })
 
   it('starts with the example package listed', async function () {

@@ -5,12 +5,17 @@ import type { RunningGateway } from './gateway.ts'
 
 const execute = promisify(execFile)
 
-/** The shell blocks of a page (from the project's root) that call the gateway, in order. */
-export async function readCurlBlocks(page: string): Promise<readonly string[]> {
+/** The blocks of a page (from the project's root) in this language, in order. */
+export async function readBlocks(page: string, language: 'sh' | 'yaml' | 'js'): Promise<readonly string[]> {
   const text = await readFile(new URL(`../../${page}`, import.meta.url), 'utf8')
-  return [...text.matchAll(/```sh\n(.*?)```/gs)]
-    .map(([, block = '']) => block)
-    .filter((block) => block.includes('curl'))
+  return [...text.matchAll(/```(\w+)\n(.*?)```/gs)].flatMap(([, name, block = '']) =>
+    name === language ? [block] : [],
+  )
+}
+
+/** The shell blocks of a page that call the gateway, in order. */
+export async function readCurlBlocks(page: string): Promise<readonly string[]> {
+  return (await readBlocks(page, 'sh')).filter((block) => block.includes('curl'))
 }
 
 /** Runs a block as it stands, with the demo key, at the gateway's real address. */

@@ -21,6 +21,7 @@ const DOCUMENTED = {
   },
   'chat.ts': { Usage: 'The exchange', ReplyTransform: 'Phases' },
   'reply-text.ts': { TextReplacement: 'Phases' },
+  'provider.ts': { ProviderAdapter: 'Providers', ProviderRequest: 'Providers', StreamReader: 'Providers' },
   'http.ts': { EndedRequest: 'The ended request' },
 } as const
 

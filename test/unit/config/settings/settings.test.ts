@@ -18,4 +18,34 @@ providers: { Foo: { format: openai, base_url: https://foo.test } }
         'the field name "Foo" in providers must match the pattern ^[a-z][a-z0-9-]*$',
       ])
   })
+
+  it('reports rows of providers that cannot work', async () => {
+    const CONFIG = await writeSettings(`
+providers:
+  one: { format: openai, base_url: 'https://one.test/v1?api-version=1' }
+  two: { format: openai, base_url: https://two.test, auth: none, key_variable: TWO_KEY }
+  three: { format: openai, base_url: https://three.test, auth: { header: Content-Type } }
+  four: { format: openai, base_url: https://four.test, auth: bearer, query: { version: 1 } }
+  five: { format: openai, base_url: https://five.test, auth: { header: 'api key' } }
+`)
+    expect(() => readSettings({ CONFIG }))
+      .to.throw(SettingsError)
+      .with.property('issues')
+      .that.deep.equals([
+        'providers.four.auth must be "none"',
+        'providers.four.query.version must be a string',
+        'providers.five.auth.header must match the pattern ^[A-Za-z][A-Za-z0-9-]*$',
+        'providers.one.base_url must not contain "?" or "#"; set query parameters with providers.one.query',
+        'providers.two has both auth: none and key_variable; remove one of them',
+        'providers.three.auth.header must not be content-type, which the gateway sets itself',
+      ])
+  })
+
+  it('never reads a key for a provider with auth: none', async () => {
+    const CONFIG = await writeSettings(
+      'providers: { ollama: { format: openai, base_url: http://127.0.0.1:11434/v1, auth: none } }',
+    )
+    const { ollama } = readSettings({ CONFIG, OLLAMA_API_KEY: 'of-another-service' }).providers
+    expect(ollama).to.include({ auth: 'none', api_key: undefined })
+  })
 })

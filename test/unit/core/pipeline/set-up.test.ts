@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type JsonObject, type Plugin, StrictObject, Type } from '../../../../core/contract/index.ts'
+import { createAdapterRegistry } from '../../../../core/pipeline/adapter-registry.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../../../core/pipeline/set-up.ts'
 import { createMemorySharedState } from '../../../../core/shared-state/memory.ts'
@@ -269,6 +270,7 @@ function createServices(): Parameters<typeof setUpPlugins>[3] {
     operators: createOperatorRegistry(),
     sharedState: createMemorySharedState(),
     costOf: () => undefined,
+    adapters: createAdapterRegistry([]),
     hasOperators: true,
     openEvents: async () => new Map(),
   }

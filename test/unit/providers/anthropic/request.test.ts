@@ -11,7 +11,6 @@ describe('building a request to Anthropic', () => {
     expect(headers).to.deep.equal({
       'content-type': 'application/json',
       accept: 'application/json',
-      'x-api-key': 'sk-ant-key',
       'anthropic-version': '2023-06-01',
     })
   })
@@ -67,7 +66,7 @@ describe('building a request to Anthropic', () => {
   it('does not modify the request', () => {
     const request = Object.freeze({ messages: [user], temperature: 2, stop: ['a', ''], tools: [tool] })
     const copy = structuredClone(request)
-    anthropic.buildRequest(request, targetOf('claude-opus-5-5'), 'key')
+    anthropic.buildRequest(request, targetOf('claude-opus-5-5'))
     expect(request).to.deep.equal(copy)
   })
 

@@ -20,7 +20,7 @@ export const user = { role: 'user', content: 'Which track?' } as const
 
 /** Builds a request with these fields; the default message is a user's question. */
 export function write(fields: Fields, model = 'claude-sonnet-4-6') {
-  return anthropic.buildRequest({ messages: [user], ...fields }, targetOf(model), 'sk-ant-key')
+  return anthropic.buildRequest({ messages: [user], ...fields }, targetOf(model))
 }
 
 /** The body of such a request, parsed. */

@@ -32,12 +32,11 @@ const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisf
 
 describe('building a request to DeepSeek', () => {
   it('sets path and headers', () => {
-    expect(deepseek.buildRequest(request, flash, 'sk-key')).to.deep.include({
+    expect(deepseek.buildRequest(request, flash)).to.deep.include({
       path: '/chat/completions',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json',
-        authorization: 'Bearer sk-key',
       },
       omitted: [],
     })
@@ -48,7 +47,7 @@ describe('building a request to DeepSeek', () => {
   })
 
   it('requests usage for streams', () => {
-    const call = deepseek.buildRequest({ ...request, stream: true, stream_options: {} }, flash, 'sk-key')
+    const call = deepseek.buildRequest({ ...request, stream: true, stream_options: {} }, flash)
     expect(call.headers.accept).to.equal('text/event-stream')
     expect(JSON.parse(call.body)).to.deep.include({ stream: true, stream_options: { include_usage: true } })
   })
@@ -169,7 +168,7 @@ describe('building a request to DeepSeek', () => {
       })
 
       it(`is ${fields.thinking.type} for ${name} without a catalogue`, () => {
-        const { body } = deepseek.buildRequest(request, { provider: 'deepseek', model: name }, 'sk-key')
+        const { body } = deepseek.buildRequest(request, { provider: 'deepseek', model: name })
         expect(JSON.parse(body)).to.deep.include({ model: 'deepseek-flash', ...fields })
       })
     }
@@ -194,11 +193,7 @@ describe('building a request to DeepSeek', () => {
       ['a model not in the catalogue', { provider: 'deepseek', model: 'deepseek-next' }, null, 0.5, 0.5],
     ] as const) {
       it(`is ${sent} for ${requested} on ${name} at effort ${effort}`, () => {
-        const call = deepseek.buildRequest(
-          { ...request, top_p: requested, reasoning_effort: effort },
-          target,
-          'k',
-        )
+        const call = deepseek.buildRequest({ ...request, top_p: requested, reasoning_effort: effort }, target)
         expect(JSON.parse(call.body).top_p).to.equal(sent)
         expect(call.omitted).to.deep.equal(sent === undefined ? ['top_p'] : [])
       })
@@ -338,15 +333,15 @@ describe('building a request to DeepSeek', () => {
 })
 
 function bodyOf(chatRequest: ChatRequest, target = flash): Record<string, unknown> {
-  return JSON.parse(deepseek.buildRequest(chatRequest, target, 'sk-key').body)
+  return JSON.parse(deepseek.buildRequest(chatRequest, target).body)
 }
 
 function messagesOf(messages: readonly Message[]): DeepSeekMessage[] {
-  return JSON.parse(deepseek.buildRequest({ messages }, flash, 'sk-key').body).messages
+  return JSON.parse(deepseek.buildRequest({ messages }, flash).body).messages
 }
 
 function omittedOf(chatRequest: ChatRequest): readonly string[] {
-  return deepseek.buildRequest(chatRequest, flash, 'sk-key').omitted
+  return deepseek.buildRequest(chatRequest, flash).omitted
 }
 
 function targetOf(fields: Partial<Model>): Target {

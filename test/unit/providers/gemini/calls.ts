@@ -31,7 +31,7 @@ export function target(model: string, fields: Partial<Model> = {}): Target {
 }
 
 export function callOf(fields: Partial<ChatRequest>, to: Target = argon) {
-  return gemini.buildRequest({ ...request, ...fields }, to, 'AIza-key')
+  return gemini.buildRequest({ ...request, ...fields }, to)
 }
 
 export function bodyOf(fields: Partial<ChatRequest>, to: Target = argon): GeminiBody {

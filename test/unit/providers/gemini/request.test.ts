@@ -9,7 +9,6 @@ describe('building a request to Gemini', () => {
     expect(call.headers).to.deep.equal({
       'content-type': 'application/json',
       accept: 'application/json',
-      'x-goog-api-key': 'AIza-key',
     })
     expect(JSON.parse(call.body)).to.deep.equal({
       contents: [{ role: 'user', parts: [{ text: 'Which track?' }] }],

@@ -30,12 +30,11 @@ const request = { messages: [{ role: 'user', content: 'Which track?' }] } satisf
 
 describe('building a request to Mistral', () => {
   it('sets path and headers', () => {
-    expect(mistral.buildRequest(request, target, 'a-key')).to.deep.include({
+    expect(mistral.buildRequest(request, target)).to.deep.include({
       path: '/v1/chat/completions',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json',
-        authorization: 'Bearer a-key',
       },
       omitted: [],
     })
@@ -46,7 +45,7 @@ describe('building a request to Mistral', () => {
   })
 
   it('streams', () => {
-    const call = mistral.buildRequest({ ...request, stream: true }, target, 'a-key')
+    const call = mistral.buildRequest({ ...request, stream: true }, target)
     expect(call.headers.accept).to.equal('text/event-stream')
     expect(JSON.parse(call.body)).to.have.property('stream', true)
   })
@@ -85,7 +84,6 @@ describe('building a request to Mistral', () => {
         logprobs: false,
       },
       target,
-      'a-key',
     )
     expect(JSON.parse(call.body)).to.deep.equal({
       model: 'mistral-medium-3.5',
@@ -116,7 +114,7 @@ describe('building a request to Mistral', () => {
       messages: [{ role: 'developer', content: 'Hi' }],
     }
     const copy = structuredClone(original)
-    mistral.buildRequest(original as ChatRequest, target, 'a-key')
+    mistral.buildRequest(original as ChatRequest, target)
     expect(original).to.deep.equal(copy)
   })
 
@@ -315,11 +313,7 @@ describe('building a request to Mistral', () => {
       ['magistral', magistral, 'none', { reasoning_effort: 'none' }],
     ] as const) {
       it(`is ${JSON.stringify(fields)} for ${effort} on ${model}`, () => {
-        const call = mistral.buildRequest(
-          { ...request, reasoning_effort: effort },
-          withQuirks(quirks),
-          'a-key',
-        )
+        const call = mistral.buildRequest({ ...request, reasoning_effort: effort }, withQuirks(quirks))
         const { model: _, messages, ...rest } = JSON.parse(call.body)
         expect(rest).to.deep.equal(fields)
         expect(call.omitted).to.deep.equal([])
@@ -327,7 +321,7 @@ describe('building a request to Mistral', () => {
     }
 
     it('is omitted and reported for models without reasoning', () => {
-      const call = mistral.buildRequest({ ...request, reasoning_effort: 'high' }, target, 'a-key')
+      const call = mistral.buildRequest({ ...request, reasoning_effort: 'high' }, target)
       expect(JSON.parse(call.body)).to.have.all.keys('model', 'messages')
       expect(call.omitted).to.deep.equal(['reasoning_effort'])
       expect(omittedOf({ ...request, reasoning_effort: 'none' })).to.deep.equal([])
@@ -335,22 +329,22 @@ describe('building a request to Mistral', () => {
 
     it('is passed on to models that are not in the catalogue', () => {
       const unknown = { provider: 'mistral', model: 'mistral-next' }
-      const call = mistral.buildRequest({ ...request, reasoning_effort: 'low' }, unknown, 'a-key')
+      const call = mistral.buildRequest({ ...request, reasoning_effort: 'low' }, unknown)
       expect(JSON.parse(call.body)).to.include({ model: 'mistral-next', reasoning_effort: 'low' })
     })
   })
 })
 
 function bodyOf(chatRequest: ChatRequest): Record<string, unknown> {
-  return JSON.parse(mistral.buildRequest(chatRequest, target, 'a-key').body)
+  return JSON.parse(mistral.buildRequest(chatRequest, target).body)
 }
 
 function messagesOf(messages: readonly Message[]): MistralMessage[] {
-  return JSON.parse(mistral.buildRequest({ messages }, target, 'a-key').body).messages
+  return JSON.parse(mistral.buildRequest({ messages }, target).body).messages
 }
 
 function omittedOf(chatRequest: ChatRequest): readonly string[] {
-  return mistral.buildRequest(chatRequest, target, 'a-key').omitted
+  return mistral.buildRequest(chatRequest, target).omitted
 }
 
 function withQuirks(quirks: Quirks = {}): Target {

@@ -30,18 +30,17 @@ describe('building a request to OpenAI', () => {
   })
 
   it('sets path and headers', () => {
-    expect(openai.buildRequest(request, plain, 'sk-key')).to.deep.include({
+    expect(openai.buildRequest(request, plain)).to.deep.include({
       path: '/chat/completions',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json',
-        authorization: 'Bearer sk-key',
       },
     })
   })
 
   it('accepts an event stream if the request streams', () => {
-    const call = openai.buildRequest({ ...request, stream: true }, plain, 'sk-key')
+    const call = openai.buildRequest({ ...request, stream: true }, plain)
     expect(call.headers.accept).to.equal('text/event-stream')
   })
 
@@ -73,13 +72,13 @@ describe('building a request to OpenAI', () => {
 
   it('omits and reports sampling parameters that the model does not support', () => {
     const sampling = { temperature: 1, top_p: 0.5, presence_penalty: null, logit_bias: { 50256: -100 } }
-    const call = openai.buildRequest({ ...request, ...sampling, seed: 7 }, reasoning, 'sk-key')
+    const call = openai.buildRequest({ ...request, ...sampling, seed: 7 }, reasoning)
     expect(JSON.parse(call.body)).to.deep.equal({ ...request, model: 'o3', seed: 7 })
     expect(call.omitted).to.deep.equal(['temperature', 'top_p', 'logit_bias'])
   })
 
   it('omits and reports reasoning_effort for models without reasoning', () => {
-    const call = openai.buildRequest({ ...request, reasoning_effort: 'low' }, plain, 'sk-key')
+    const call = openai.buildRequest({ ...request, reasoning_effort: 'low' }, plain)
     expect(JSON.parse(call.body)).not.to.have.property('reasoning_effort')
     expect(call.omitted).to.deep.equal(['reasoning_effort'])
   })
@@ -111,7 +110,6 @@ describe('building a request to OpenAI', () => {
     const call = openai.buildRequest(
       { ...request, temperature: 1, max_tokens: 20 },
       { provider: 'openai', model: 'ft:gpt-4o:acme::abc' },
-      'sk-key',
     )
     expect(JSON.parse(call.body)).to.include({ model: 'ft:gpt-4o:acme::abc', temperature: 1, max_tokens: 20 })
     expect(call.omitted).to.deep.equal([])
@@ -119,13 +117,13 @@ describe('building a request to OpenAI', () => {
 
   it('does not modify the request', () => {
     const frozen = Object.freeze({ ...request, max_tokens: 20, temperature: 1, stream: true })
-    openai.buildRequest(frozen, reasoning, 'sk-key')
+    openai.buildRequest(frozen, reasoning)
     expect(frozen).to.deep.equal({ ...request, max_tokens: 20, temperature: 1, stream: true })
   })
 })
 
 function bodyOf(chatRequest: ChatRequest, target: Target): Record<string, unknown> {
-  return JSON.parse(openai.buildRequest(chatRequest, target, 'sk-key').body)
+  return JSON.parse(openai.buildRequest(chatRequest, target).body)
 }
 
 function entry(fields: Partial<Model>): Model {

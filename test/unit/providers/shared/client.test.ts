@@ -12,10 +12,12 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import type { ChatRequest, Reply, ReplyEvent } from '../../../../core/contract/chat.ts'
 import { GatewayError } from '../../../../core/contract/errors.ts'
+import { gemini } from '../../../../providers/gemini/adapter.ts'
 import { openai } from '../../../../providers/openai/adapter.ts'
 import {
   createProviderClient,
   type ProviderClient,
+  type ProviderClientOptions,
   type SentRequest,
 } from '../../../../providers/shared/client.ts'
 import { presenceOf, staying } from '../../../support/presence.ts'
@@ -52,16 +54,16 @@ describe('the provider client', () => {
   after(() => server.close())
 
   function connect(
-    options: { baseUrl?: string; timeouts?: object; connections?: number } = {},
+    options: Partial<Omit<ProviderClientOptions, 'timeouts'>> & { timeouts?: object } = {},
   ): ProviderClient {
     const { port } = server.address() as AddressInfo
     const timeouts = { connect_ms: 2000, first_byte_ms: 5000, idle_ms: 5000, ...options.timeouts }
     const baseUrl = options.baseUrl ?? `http://127.0.0.1:${port}/v1`
     return createProviderClient({
-      ...options,
       id: 'acme',
       adapter: openai,
       apiKey: API_KEY,
+      ...options,
       baseUrl,
       timeouts,
     })
@@ -90,6 +92,17 @@ describe('the provider client', () => {
       await send(whole)
       expect(seen).to.include({ method: 'POST', url: '/v1/chat/completions' })
       expect(seen?.headers.authorization).to.equal(`Bearer ${API_KEY}`)
+    })
+
+    it('adds the query of the settings to that of the format', async () => {
+      let url: string | undefined
+      respond = (request, response) => {
+        url = request.url
+        response.writeHead(500).end()
+      }
+      provider = connect({ adapter: gemini, query: { region: 'eu 1', b: '2' } })
+      await failureOf(streamed)
+      expect(url).to.match(/:streamGenerateContent\?alt=sse&region=eu\+1&b=2$/)
     })
 
     for (const [ending, path] of [

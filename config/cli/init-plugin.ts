@@ -1,0 +1,65 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { BUILT_IN_NAMES } from '../settings/built-in-names.ts'
+import { readVersion, shippedFile } from '../settings/shipped-files.ts'
+import { type CommandArgs, UsageError } from './command.ts'
+
+/** The name of the package in config/plugin-template, which the name of the plugin replaces. */
+const TEMPLATE_NAME = 'signalbox-example'
+
+const TEMPLATE_FILES = ['package.json', 'index.js', 'index.test.js', 'README.md']
+
+/**
+ * Writes a plugin package that works, with a link to this gateway in `node_modules`, so that its tests need
+ * no network. Writes nothing if one of the files exists.
+ */
+export async function initPlugin({ operands: [name = '', folder], print }: CommandArgs): Promise<void> {
+  checkPackageName(name)
+  const target = path.resolve(folder || name.replace(/^@.*\//, ''))
+  const existing = TEMPLATE_FILES.filter((file) => existsSync(path.join(target, file)))
+  if (existing.length > 0)
+    throw new Error(
+      `${target} already contains ${existing.join(', ')}, so nothing was written. Choose another folder.`,
+    )
+  await mkdir(target, { recursive: true })
+  for (const file of TEMPLATE_FILES)
+    await writeFile(path.join(target, file), renderFile(file, name), { flag: 'wx' })
+  await linkGateway(target)
+  print(
+    [
+      `Wrote ${TEMPLATE_FILES.join(', ')} to ${target}.`,
+      'Test it with "npm test" in that folder. To try it, add it in the file that CONFIG names:',
+      `plugins: { add: [{ use: ${JSON.stringify(path.join(target, 'index.js'))}, before: firewall }] }`,
+    ].join('\n'),
+  )
+}
+
+function checkPackageName(name: string): void {
+  if (!/^(@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*$/.test(name) || name.length > 214)
+    throw new UsageError(
+      'NAME must be a name of an npm package: lower case letters, digits, ".", "_" and "-", with ' +
+        'or without a scope.',
+    )
+  if (name === 'signalbox' || BUILT_IN_NAMES.includes(name))
+    throw new UsageError(`NAME must not be ${name}, which is part of the gateway.`)
+}
+
+function renderFile(file: string, name: string): string {
+  const text = readFileSync(shippedFile(`config/plugin-template/${file}`), 'utf8')
+  const rendered = text.replaceAll(TEMPLATE_NAME, name)
+  return file === 'package.json' ? addPeerDependency(rendered) : rendered
+}
+
+function addPeerDependency(manifest: string): string {
+  const peerDependencies = { signalbox: `^${readVersion()}` }
+  return `${JSON.stringify({ ...JSON.parse(manifest), peerDependencies }, undefined, 2)}\n`
+}
+
+/** `npm install` keeps the link, because it satisfies the peer dependency. */
+async function linkGateway(target: string): Promise<void> {
+  const link = path.join(target, 'node_modules', 'signalbox')
+  if (existsSync(link)) return
+  await mkdir(path.dirname(link), { recursive: true })
+  await symlink(path.dirname(shippedFile('package.json')), link, 'junction')
+}

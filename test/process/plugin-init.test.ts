@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { makeFolder } from '../support/folders.ts'
+import { runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
+import { writeSettings } from '../support/settings-file.ts'
+
+const execute = promisify(execFile)
+
+const FILES = ['README.md', 'index.js', 'index.test.js', 'package.json']
+
+describe('"plugin init"', () => {
+  it('writes a package that passes its tests and works in a gateway', async function () {
+    this.timeout(90_000)
+    const folder = await makeFolder()
+    const { code, stdout, stderr } = await runSignalbox(['plugin', 'init', 'signalbox-short'], {}, folder)
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
+    const home = path.join(folder, 'signalbox-short')
+    expect(await readdir(home)).to.have.members([...FILES, 'node_modules'])
+    expect(stdout).to.contain(`Wrote package.json, index.js, index.test.js, README.md to ${home}.`)
+    const manifest = JSON.parse(await readFile(path.join(home, 'package.json'), 'utf8'))
+    expect(manifest).to.deep.include({
+      name: 'signalbox-short',
+      peerDependencies: { signalbox: '^0.1.0' },
+    })
+
+    const tested = await execute('npm', ['test', '--offline'], { cwd: home })
+    expect(tested.stdout).to.match(/^. pass 4$/m)
+    expect(tested.stdout).to.match(/^. fail 0$/m)
+
+    const added = { use: './signalbox-short/index.js', before: 'firewall', options: { max_messages: 1 } }
+    const CONFIG = await writeSettings(`plugins: ${JSON.stringify({ add: [added] })}`)
+    const gateway = await startGatewayProcess({ CONFIG }, { cwd: folder })
+    const ask = (...texts: readonly string[]) =>
+      gateway.call('POST', '/v1/chat/completions', {
+        messages: texts.map((content) => ({ role: 'user', content })),
+      })
+    expect((await ask('Hello')).status).to.equal(200)
+    const { status, body } = await ask('Hello', 'Which track?')
+    expect(status).to.equal(400)
+    expect(body.error).to.include({
+      message: 'A request may have at most 1 messages, not 2.',
+      param: 'messages',
+    })
+    await gateway.stop()
+  })
+
+  it('writes into the given folder, which may have other files', async () => {
+    const folder = await makeFolder()
+    await mkdir(path.join(folder, 'mine'))
+    await writeFile(path.join(folder, 'mine/notes.txt'), 'a note')
+    const { code } = await runSignalbox(['plugin', 'init', '@acme/limits', 'mine'], {}, folder)
+    expect(code).to.equal(0)
+    expect(await readdir(path.join(folder, 'mine'))).to.have.members([...FILES, 'node_modules', 'notes.txt'])
+    expect(await readFile(path.join(folder, 'mine/index.js'), 'utf8')).to.contain("name: '@acme/limits'")
+  })
+
+  it('never overwrites a file, and then writes nothing', async () => {
+    const folder = await makeFolder()
+    await writeFile(path.join(folder, 'index.js'), 'mine')
+    const { code, stdout, stderr } = await runSignalbox(['plugin', 'init', 'limits', '.'], {}, folder)
+    expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
+    expect(stderr).to.equal(
+      `${folder} already contains index.js, so nothing was written. Choose another folder.\n`,
+    )
+    expect(await readdir(folder)).to.deep.equal(['index.js'])
+    expect(await readFile(path.join(folder, 'index.js'), 'utf8')).to.equal('mine')
+  })
+
+  for (const [name, message] of [
+    ['Limits', 'NAME must be a name of an npm package'],
+    ['../limits', 'NAME must be a name of an npm package'],
+    ['firewall', 'NAME must not be firewall, which is part of the gateway.'],
+  ] as const) {
+    it(`refuses the name ${name}`, async () => {
+      const folder = await makeFolder()
+      const { code, stderr } = await runSignalbox(['plugin', 'init', name], {}, folder)
+      expect(code).to.equal(2)
+      expect(stderr).to.contain(message)
+      expect(stderr).to.contain('Usage: signalbox plugin init NAME [FOLDER]')
+      expect(await readdir(folder)).to.deep.equal([])
+    })
+  }
+})
