@@ -3,24 +3,25 @@ import type { ResponseForm } from '../events/domain-events.ts'
 import { costOf } from '../util/cost.ts'
 
 /** The provider shown if a plugin answered the request itself. */
-const NO_PROVIDER = 'signalbox'
+export const NO_PROVIDER = 'signalbox'
 
 /**
  * Builds the field `signalbox` of an answer: how the request was decided, as typed values (docs/api.md,
  * "Metadata and warnings"). Provider and mode are null if the request failed before they were known.
  */
-export function buildSignalboxFields(exchange: EndedExchange) {
+export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
   const { target, route, reply, rulesPosition, warnings, trace, headers } = exchange
   const cost = costOfReply(exchange)
-  const includesTrace = String(headers['x-include-trace']).toLowerCase() === 'true'
-  return {
+  const includesTrace = headers['x-include-trace']?.toString().toLowerCase() === 'true'
+  const fields: Record<string, unknown> = {
     provider: target?.provider ?? (reply === undefined ? null : NO_PROVIDER),
     routing_mode: route?.mode ?? (reply === undefined ? null : 'balance'),
     rules_position: rulesPosition,
-    ...(cost !== undefined && { cost_usd: cost }),
-    ...(warnings.length > 0 && { warnings }),
-    ...(includesTrace && { rule_trace: trace }),
   }
+  if (cost !== undefined) fields.cost_usd = cost
+  if (warnings.length > 0) fields.warnings = warnings
+  if (includesTrace) fields.rule_trace = trace
+  return fields
 }
 
 /** Returns the cost of a reply in USD; undefined until its usage is known, and if its model has no price. */

@@ -1,6 +1,6 @@
 import type { Decoration, Plugin, RepliedExchange } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
-import { buildMetadata, buildSignalboxFields } from '../../core/dialects/signalbox-fields.ts'
+import { buildMetadata, buildSignalboxFields, NO_PROVIDER } from '../../core/dialects/signalbox-fields.ts'
 
 /**
  * Adds provider, model, mode, latency, cost and warnings to every response
@@ -23,7 +23,8 @@ export function createDecorate(chooseForm: ChooseForm): Plugin {
 }
 
 function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Decoration {
-  const { provider, routing_mode } = buildSignalboxFields(exchange)
+  const provider = exchange.target?.provider ?? NO_PROVIDER
+  const routing_mode = exchange.route?.mode ?? 'balance'
   const first = () => {
     const signalbox = buildSignalboxFields(exchange)
     const metadata = buildMetadata(exchange.metadata, signalbox, chooseForm(exchange.headers))
@@ -31,9 +32,9 @@ function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Dec
   }
   return {
     headers: [
-      ['x-provider', provider ?? ''],
+      ['x-provider', provider],
       ['x-model', exchange.target?.model ?? exchange.request.model ?? ''],
-      ['x-routing-mode', routing_mode ?? ''],
+      ['x-routing-mode', routing_mode],
     ],
     first,
     last: () => ({ ...first(), latency_ms: Math.round(performance.now() - exchange.startedAt) }),
