@@ -1,10 +1,8 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8'
-import { GatewayError } from '../core/contract/index.ts'
-import { UsageError } from './cli/command.ts'
+import { describeFailure } from './cli/describe-failure.ts'
 import { runProgram } from './cli/run-program.ts'
 import { ignoreClosedPipes } from './cli/stdout.ts'
-import { SettingsError } from './settings/settings-error.ts'
 
 // V8 learns under load which allocation sites produce long-lived objects and allocates those directly in the
 // old generation. There they keep whole requests alive until the next full collection. In about every second
@@ -20,14 +18,7 @@ ignoreClosedPipes()
 try {
   await runProgram(process.argv.slice(2), { ...process.env })
 } catch (error) {
-  process.stderr.write(`${formatError(error)}\n`)
-  process.exitCode = error instanceof UsageError ? 2 : 1
-}
-
-/** The message of an error. With DEBUG set, unexpected errors are shown with their stack. */
-function formatError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const isExpected =
-    error instanceof UsageError || error instanceof SettingsError || GatewayError.isInstance(error)
-  return isExpected || !process.env.DEBUG ? error.message : (error.stack ?? error.message)
+  const { message, exitCode } = describeFailure(error)
+  process.stderr.write(`${message}\n`)
+  process.exitCode = exitCode
 }

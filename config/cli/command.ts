@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import type { Environment } from '../settings/environment.ts'
 
 /** A command of the program, as listed by `signalbox --help`. */
@@ -28,6 +29,9 @@ export interface CommandArgs {
   /** Values of the options that were given; `''` for a flag. */
   readonly options: ReadonlyMap<string, string>
   readonly environment: Environment
+  /** Writes a line to stdout. */
+  print(line: string): void
+  readonly stdout: Writable
 }
 
 /**

@@ -19,9 +19,9 @@ export const COMMANDS: readonly Command[] = [
     details:
       'If the settings are valid, loads the listed plugins and checks their names, contract versions, ' +
       'options and order. Prints all issues and exits with 1 if there are any.',
-    async run({ environment }) {
+    async run(args) {
       const { checkConfig } = await import('./check-config.ts')
-      return checkConfig(environment)
+      return checkConfig(args)
     },
   },
   {

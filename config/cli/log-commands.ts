@@ -9,13 +9,12 @@ import { backUpLog } from './backup-log.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { exportLog } from './export-log.ts'
 import { importLog } from './import-log.ts'
-import { printLine } from './stdout.ts'
 import { verifyLog } from './verify-log.ts'
 
-export function runLogExport({ options, environment }: CommandArgs): Promise<void> {
+export function runLogExport({ options, environment, stdout }: CommandArgs): Promise<void> {
   const after = options.get('after') ?? '0'
   if (!/^\d+$/.test(after)) throw new UsageError('POSITION must be a position of the event log, an integer.')
-  return withLog(environment, (log) => exportLog(log, Number(after), process.stdout))
+  return withLog(environment, (log) => exportLog(log, Number(after), stdout))
 }
 
 /**
@@ -24,30 +23,30 @@ export function runLogExport({ options, environment }: CommandArgs): Promise<voi
  */
 const EMBEDDED_CONCURRENCY = 500
 
-export function runLogImport({ operands: [file = ''], environment }: CommandArgs): Promise<void> {
+export function runLogImport({ operands: [file = ''], environment, print }: CommandArgs): Promise<void> {
   return withLog(environment, async (log, settings) => {
     const concurrency = settings.eventstore_url ? 1 : EMBEDDED_CONCURRENCY
     const plugins = await loadListedPackages(settings)
     const { facts, existing, written } = await importLog(log, file, concurrency, plugins)
-    for (const fact of facts) printLine(`File: ${fact}`)
+    for (const fact of facts) print(`File: ${fact}`)
     const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''
-    printLine(`Imported ${written} events${skipped}.`)
+    print(`Imported ${written} events${skipped}.`)
   })
 }
 
-export async function runLogBackup({ operands, options, environment }: CommandArgs): Promise<void> {
+export async function runLogBackup({ operands, options, environment, print }: CommandArgs): Promise<void> {
   const [folder = ''] = operands
   const sentences = await backUpLog(readSettings(environment), folder, options.has('history-only'))
-  for (const sentence of sentences) printLine(sentence)
+  for (const sentence of sentences) print(sentence)
 }
 
-export function runLogVerify({ environment }: CommandArgs): Promise<void> {
+export function runLogVerify({ environment, print }: CommandArgs): Promise<void> {
   return withLog(environment, async (log, settings) => {
     const snapshotFolder = join(settings.data_dir, 'snapshots')
     const { facts, issues } = await verifyLog(log, snapshotFolder, await loadListedPackages(settings))
-    for (const fact of facts) printLine(fact)
+    for (const fact of facts) print(fact)
     if (issues.length > 0) throw new Error(issues.join('\n'))
-    printLine('No issues found.')
+    print('No issues found.')
   })
 }
 

@@ -1,26 +1,32 @@
+import type { Writable } from 'node:stream'
 import type { Environment } from '../settings/environment.ts'
 import { readVersion } from '../settings/shipped-files.ts'
 import { type Command, UsageError } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { formatCommandHelp, formatHelp } from './help.ts'
 import { type OptionToken, splitArgs } from './split-args.ts'
-import { printLine } from './stdout.ts'
 
 /**
  * Runs the program with these arguments. Throws a `UsageError` that contains the help if they are invalid. It
  * never shows the value of an option, which may be a misplaced secret.
  */
-export async function runProgram(args: readonly string[], environment: Environment): Promise<void> {
+export async function runProgram(
+  args: readonly string[],
+  environment: Environment,
+  stdout: Writable = process.stdout,
+): Promise<void> {
+  const print = (line: string) => void stdout.write(`${line}\n`)
   const { words, options } = splitArgs(args, COMMANDS)
   const given = new Set(options.map(({ name }) => name))
-  if (given.has('version')) return printLine(readVersion())
+  if (given.has('version')) return print(readVersion())
   const command = findCommand(words)
   const help = command ? formatCommandHelp(command) : formatHelp(listGroup(words[0]))
-  if (given.has('help')) return printLine(help)
+  if (given.has('help')) return print(help)
   try {
     if (command === undefined) throw new UsageError(describeUnknownCommand(words, options))
     const values = checkOptions(command, options)
-    await command.run({ operands: checkOperands(command, words), options: values, environment })
+    const operands = checkOperands(command, words)
+    await command.run({ operands, options: values, environment, print, stdout })
   } catch (error) {
     throw error instanceof UsageError ? new UsageError(`${error.message}\n\n${help}`) : error
   }

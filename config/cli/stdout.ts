@@ -1,8 +1,3 @@
-/** Writes a line to stdout. */
-export function printLine(line: string): void {
-  process.stdout.write(`${line}\n`)
-}
-
 /**
  * Ignores EPIPE on stdout and stderr: the reader, such as `head`, has closed the pipe because it needs no
  * more output. Without this, the error would terminate the process with a stack trace.

@@ -5,10 +5,10 @@ import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { FOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { captureOutput } from '../support/captured-output.ts'
+import { runCommand } from '../support/command.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { runSignalbox } from '../support/gateway-process.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -206,7 +206,7 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
     expect(await sortedPatterns(second)).to.deep.equal(await sortedPatterns(gateway))
     expect((await ask(second, 'came-after')).status).to.equal(403)
     await second.stop()
-    const { code, stdout } = await runSignalbox(['log', 'verify'], { ...environment, DATA_DIR: dataDir })
+    const { code, stdout } = await runCommand(['log', 'verify'], { ...environment, DATA_DIR: dataDir })
     expect(stdout.match(/matches the events/g)).to.have.length(2)
     expect(code).to.equal(0)
   })

@@ -2,8 +2,8 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { runSignalbox } from '../support/gateway-process.ts'
 import { scrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 
@@ -60,7 +60,7 @@ describe('a gateway on an event log with events of a newer version', () => {
     const { body } = await call(touched, 'GET', '/v1/audit')
     expect(body.data.filter(({ kind }: { kind: string }) => kind === 'unknown')).to.have.length(2)
 
-    const { code, stdout } = await runSignalbox(['log', 'verify'], { DATA_DIR: gateway.dataDir })
+    const { code, stdout } = await runCommand(['log', 'verify'], { DATA_DIR: gateway.dataDir })
     expect(stdout).to.contain('1 events of a newer version were skipped: RuleShared, schema 1.')
     expect(stdout).to.contain('1 events of a newer version were skipped: FirewallRuleUpdated, schema 2.')
     expect(code).to.equal(0)

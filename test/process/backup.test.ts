@@ -7,6 +7,7 @@ import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
@@ -99,7 +100,7 @@ describe('"log backup"', () => {
 
   before(async () => {
     original = await makeFolder()
-    await runSignalbox(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: original })
+    await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'paid'], { DATA_DIR: original })
     const log = await openSqliteLog({ directory: original, expiringStreams: EXPIRING_STREAMS })
     const metadata = { actor: 'system', time: new Date().toISOString(), schema: 1 }
     await log.append('response-1', [{ type: 'Any', data: {} }], {
@@ -114,7 +115,7 @@ describe('"log backup"', () => {
   })
 
   const backUp = (operands: string[], environment: Record<string, string> = {}) =>
-    runSignalbox(['log', 'backup', ...operands], { DATA_DIR: dataDir, ...environment })
+    runCommand(['log', 'backup', ...operands], { DATA_DIR: dataDir, ...environment })
   const within = async (name: string) => path.join(await makeFolder(), name)
 
   it('creates the folder, readable by its owner only, with the two files', async () => {
@@ -221,7 +222,7 @@ async function startRestored(original: RunningGateway, backup: string): Promise<
 }
 
 async function expectVerified(folder: string): Promise<void> {
-  const { code, stdout, stderr } = await runSignalbox(['log', 'verify'], { DATA_DIR: folder })
+  const { code, stdout, stderr } = await runCommand(['log', 'verify'], { DATA_DIR: folder })
   expect(stderr).to.equal('')
   expect(stdout).to.contain('No issues found.')
   expect(code).to.equal(0)

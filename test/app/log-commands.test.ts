@@ -3,9 +3,9 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { routingRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
 import { startGateway } from '../support/gateway.ts'
-import { runSignalbox } from '../support/gateway-process.ts'
 
 describe('commands on the event log', () => {
   let original: string
@@ -15,7 +15,7 @@ describe('commands on the event log', () => {
 
   before(async () => {
     original = await makeFolder()
-    const added = await runSignalbox(['users', 'add', '--name', 'Ada', '--plan', 'paid'], {
+    const added = await runCommand(['users', 'add', '--name', 'Ada', '--plan', 'paid'], {
       DATA_DIR: original,
     })
     key = JSON.parse(added.stdout).key
@@ -24,7 +24,7 @@ describe('commands on the event log', () => {
     dataDir = await copyFolder(original)
   })
 
-  const run = (...args: string[]) => runSignalbox(['log', ...args], { DATA_DIR: dataDir })
+  const run = (...args: string[]) => runCommand(['log', ...args], { DATA_DIR: dataDir })
   const alter = (sql: string) => {
     const database = new SqliteDatabase(path.join(dataDir, 'events.db'))
     database.exec(sql)
@@ -59,7 +59,7 @@ describe('commands on the event log', () => {
     })
 
     it('writes nothing for an empty log, and refuses an invalid position', async () => {
-      const empty = await runSignalbox(['log', 'export'], { DATA_DIR: await makeFolder() })
+      const empty = await runCommand(['log', 'export'], { DATA_DIR: await makeFolder() })
       expect(empty).to.include({ code: 0, stdout: '' })
       expect((await run('export', '--after', 'yesterday')).code).to.equal(2)
     })

@@ -4,10 +4,10 @@ import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { runSignalbox } from '../support/gateway-process.ts'
 
 describe('"log import"', () => {
   let file: string
@@ -21,19 +21,19 @@ describe('"log import"', () => {
     await gateway.call('PATCH', first, { priority: 7 })
     await gateway.call('DELETE', second)
     await gateway.stop()
-    const { stdout } = await runSignalbox(['log', 'export'], { DATA_DIR: gateway.dataDir })
+    const { stdout } = await runCommand(['log', 'export'], { DATA_DIR: gateway.dataDir })
     lines = stdout.trimEnd().split('\n')
     file = await writeLines(lines)
   })
 
   const importInto = (dataDir: string, from = file) =>
-    runSignalbox(['log', 'import', from], { DATA_DIR: dataDir })
+    runCommand(['log', 'import', from], { DATA_DIR: dataDir })
 
   it('moves a log to EventStoreDB and back, with the same events, order and rules', async function () {
     this.timeout(60_000)
     const server = await startEventStore()
     const onServer = { EVENTSTORE_URL: server.connectionString, DATA_DIR: await makeFolder() }
-    expect(await runSignalbox(['log', 'import', file], onServer)).to.include({ code: 0, stderr: '' })
+    expect(await runCommand(['log', 'import', file], onServer)).to.include({ code: 0, stderr: '' })
     const moved = await startGateway(onServer, { demoKey, dataDir: onServer.DATA_DIR })
     expect((await moved.call('GET', '/v1/firewall-rules')).body.data).to.have.length(1)
     expect((await moved.call('GET', '/v1/audit')).body.data.length).to.be.above(4)
@@ -50,9 +50,7 @@ describe('"log import"', () => {
     const back = await exportFrom({ DATA_DIR: dataDir })
     expect(back.slice(0, lines.length).map(withoutPosition)).to.deep.equal(lines.map(withoutPosition))
     expect(back.map(withoutPosition)).to.deep.equal(exported.map(withoutPosition))
-    expect((await runSignalbox(['log', 'verify'], { DATA_DIR: dataDir })).stdout).to.contain(
-      'No issues found',
-    )
+    expect((await runCommand(['log', 'verify'], { DATA_DIR: dataDir })).stdout).to.contain('No issues found')
   })
 
   it('continues an interrupted import, and writes nothing twice', async () => {
@@ -71,7 +69,7 @@ describe('"log import"', () => {
 
   it('refuses a log with other events', async () => {
     const dataDir = await makeFolder()
-    await runSignalbox(['users', 'add', '--name', 'Eve', '--plan', 'free'], { DATA_DIR: dataDir })
+    await runCommand(['users', 'add', '--name', 'Eve', '--plan', 'free'], { DATA_DIR: dataDir })
     const before = await exportFrom({ DATA_DIR: dataDir })
 
     const { code, stderr } = await importInto(dataDir)
@@ -138,7 +136,7 @@ describe('"log import"', () => {
     const missing = await importInto(await makeFolder(), '/nowhere/events.jsonl')
     expect(missing.stderr).to.contain('no such file')
     expect(missing.code).to.equal(1)
-    expect((await runSignalbox(['log', 'import'], { DATA_DIR: await makeFolder() })).code).to.equal(2)
+    expect((await runCommand(['log', 'import'], { DATA_DIR: await makeFolder() })).code).to.equal(2)
   })
 })
 

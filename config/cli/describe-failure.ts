@@ -1,0 +1,16 @@
+import { GatewayError } from '../../core/contract/index.ts'
+import { SettingsError } from '../settings/settings-error.ts'
+import { UsageError } from './command.ts'
+
+/** The message and the exit code of a command that failed. */
+export function describeFailure(error: unknown): { readonly message: string; readonly exitCode: 1 | 2 } {
+  return { message: formatError(error), exitCode: error instanceof UsageError ? 2 : 1 }
+}
+
+/** With DEBUG set, unexpected errors are shown with their stack. */
+function formatError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isExpected =
+    error instanceof UsageError || error instanceof SettingsError || GatewayError.isInstance(error)
+  return isExpected || !process.env.DEBUG ? error.message : (error.stack ?? error.message)
+}
