@@ -85,6 +85,24 @@ describe('answers for strict clients', function () {
     }
   })
 
+  it("have the form that a request's header names, and refuse other names", async () => {
+    const ask = (form: string, path = '/v1/chat/completions') => {
+      const body = { model: 'gpt-4o', input: 'Hi', messages: [{ role: 'user', content: 'Hi' }] }
+      return gateway.call('POST', path, body, { 'x-response-form': form })
+    }
+    expect((await ask('interface')).body.metadata.rules_position).to.be.a('number')
+    expect((await ask('openai')).body.metadata.rules_position).to.be.a('string')
+    const own = (await ask('interface', '/v1/responses')).body
+    expect(own.output[0].content[0].type).to.equal('text')
+    const theirs = (await ask('openai', '/v1/responses')).body
+    expect(theirs.output[0].content[0].type).to.equal('output_text')
+    for (const path of ['/v1/chat/completions', '/v1/responses']) {
+      const { status, body } = await ask('xml', path)
+      expect(status).to.equal(400)
+      expect(body.error).to.include({ param: 'x-response-form', code: 'invalid_value' })
+    }
+  })
+
   it("match OpenAI's API description", async function () {
     const file = process.env.OPENAI_DESCRIPTION
     if (file === undefined) skip(this, 'OPENAI_DESCRIPTION names no openapi.json of openai/openai-openapi')
