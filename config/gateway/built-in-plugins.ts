@@ -1,4 +1,5 @@
 import type { OperatorRegistry, Plugin } from '../../core/contract/index.ts'
+import { createFormChooser } from '../../core/dialects/response-form.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
@@ -62,6 +63,7 @@ export function createBuiltInPlugins(
     isUsable: breakers.isUsable,
   }
   const ownMetricsAddress = metricsAddress(settings)
+  const chooseForm = createFormChooser(settings.responses.form)
   const plugins = [
     createAuth({
       accounts,
@@ -90,9 +92,9 @@ export function createBuiltInPlugins(
       providers: providers.known,
     }),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
-    createDecorate(),
+    createDecorate(chooseForm),
     createRules(kinds, ruleCommands, { rules, ids, writer }),
-    createResponses(log, settings.responses.retention_days),
+    createResponses(log, settings.responses.retention_days, chooseForm),
     createModels(routingCatalog),
     createAudit({
       rules,

@@ -1,4 +1,5 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
 import { JsonMode, ModelRowSchema, ProviderId } from './model-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
 
@@ -218,6 +219,11 @@ export const SettingsSchema = Type.Object(
         exclusiveMinimum: 0,
         maximum: 36_500,
         description: 'Days after which a stored response is deleted; fractions are allowed.',
+      }),
+      form: StringEnum(FORM_SETTINGS, {
+        description:
+          "The form of answers: OpenAI's, the interface's, or by the client. A request's header " +
+          'x-response-form takes precedence.',
       }),
     }),
     rate_limits: StrictObject({

@@ -29,15 +29,17 @@ export interface Exchange {
   readonly rulesPosition: number
   /** The request in canonical form. The firewall replaces it when it masks text. */
   request: ChatRequest
+  /** `metadata` of the request as the caller sent it. It is part of the response. */
+  readonly metadata?: JsonObject
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
   /** Models preferred by the caller, best first. They are tried before automatic routing. */
   readonly preferences: readonly string[]
   /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */
   readonly defaulted: readonly string[]
-  /** Added to `metadata.warnings` of the response. */
+  /** Added to `signalbox.warnings` and `metadata.warnings` of the response. */
   readonly warnings: Warning[]
-  /** Added to `metadata.rule_trace` of the response, if the caller wants it. */
+  /** Added to `signalbox.rule_trace` of the response, if the caller wants it. */
   readonly trace: RuleTraceEntry[]
 }
 
@@ -87,13 +89,13 @@ export interface Route {
   readonly score: number
 }
 
-/** An entry of `metadata.warnings`. */
+/** An entry of `signalbox.warnings`. */
 export interface Warning {
   readonly code: string
   readonly message: string
 }
 
-/** An entry of `metadata.rule_trace`: the outcome of one action of one rule. */
+/** An entry of `signalbox.rule_trace`: the outcome of one action of one rule. */
 export interface RuleTraceEntry {
   /** Kind of the rule. A plugin's own kinds must come from a small set: they are values of a metric label. */
   readonly kind: 'routing' | 'firewall' | (string & {})

@@ -1,4 +1,4 @@
-import { type TProperties, Type } from '../contract/index.ts'
+import { StringEnum, type TProperties, Type } from '../contract/index.ts'
 import { Text } from './schema-types.ts'
 
 // The parts of the OpenAPI description that all inference endpoints share.
@@ -7,8 +7,14 @@ import { Text } from './schema-types.ts'
 export const inferenceHeaders: TProperties = {
   'x-include-trace': Type.Optional(
     Type.String({
-      description: 'If true, metadata.rule_trace of the response lists the outcome of every rule.',
+      description: 'If true, signalbox.rule_trace of the response lists the outcome of every rule.',
       examples: ['true'],
+    }),
+  ),
+  'x-response-form': Type.Optional(
+    StringEnum(['interface', 'openai'], {
+      description: "The form of the response: the interface's or OpenAI's. Default: by the client.",
+      examples: ['openai'],
     }),
   ),
 }

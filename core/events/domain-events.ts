@@ -66,7 +66,7 @@ export type ResponseEvent =
 
 export interface StoredResponse {
   readonly userId: number
-  /** The form in which the response was sent. */
+  /** The form that plain HTTP tools see. */
   readonly form: ResponseForm
   /** The call's own input as it was sent to the model, after firewall masking. */
   readonly input: readonly Message[]
@@ -77,8 +77,8 @@ export interface StoredResponse {
 }
 
 /**
- * Selects the type of text parts: `text` for `interface`; `output_text` for `openai`, as OpenAI's clients
- * require.
+ * `openai` is as OpenAI's clients require: text parts are `output_text`, `metadata` is a map of strings.
+ * `interface` is the gateway's own: text parts are `text`, `metadata` holds numbers and arrays.
  */
 export type ResponseForm = 'interface' | 'openai'
 

@@ -1,35 +1,35 @@
-import type { Decoration, JsonObject, Plugin, RepliedExchange } from '../../core/contract/index.ts'
+import type { Decoration, Plugin, RepliedExchange } from '../../core/contract/index.ts'
+import type { ChooseForm } from '../../core/dialects/response-form.ts'
+import { buildMetadata, buildSignalboxFields, NO_PROVIDER } from '../../core/dialects/signalbox-fields.ts'
 
 /**
- * Adds provider, model, mode, latency and warnings to every response
+ * Adds provider, model, mode, latency, cost and warnings to every response
  * (docs/api.md, "Metadata and warnings").
  */
-export function createDecorate(): Plugin {
+export function createDecorate(chooseForm: ChooseForm): Plugin {
   return {
     name: 'decorate',
     after: ['dispatch'],
     setup: () => ({
+      decide({ headers }) {
+        chooseForm(headers) // An invalid header is refused before a provider is called.
+      },
       inspect(exchange) {
-        exchange.decoration = buildDecoration(exchange)
+        exchange.decoration = buildDecoration(exchange, chooseForm)
         return undefined
       },
     }),
   }
 }
 
-/** The provider shown if a plugin answered the request itself. */
-const NO_PROVIDER = 'signalbox'
-
-function buildDecoration(exchange: RepliedExchange): Decoration {
+function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Decoration {
   const provider = exchange.target?.provider ?? NO_PROVIDER
   const routing_mode = exchange.route?.mode ?? 'balance'
-  const includesTrace = String(exchange.headers['x-include-trace']).toLowerCase() === 'true'
-  const first = () => ({
-    provider,
-    routing_mode,
-    x_request_id: exchange.id,
-    metadata: buildMetadata(exchange, includesTrace),
-  })
+  const first = () => {
+    const signalbox = buildSignalboxFields(exchange)
+    const metadata = buildMetadata(exchange.metadata, signalbox, chooseForm(exchange.headers))
+    return { provider, routing_mode, x_request_id: exchange.id, metadata, signalbox }
+  }
   return {
     headers: [
       ['x-provider', provider],
@@ -38,14 +38,5 @@ function buildDecoration(exchange: RepliedExchange): Decoration {
     ],
     first,
     last: () => ({ ...first(), latency_ms: Math.round(performance.now() - exchange.startedAt) }),
-  }
-}
-
-function buildMetadata(exchange: RepliedExchange, includesTrace: boolean): JsonObject {
-  const { warnings, trace, rulesPosition } = exchange
-  return {
-    rules_position: rulesPosition,
-    ...(warnings.length > 0 && { warnings }),
-    ...(includesTrace && { rule_trace: trace }),
   }
 }

@@ -7,7 +7,8 @@ import {
   type Message,
   type RequestContext,
 } from '../../core/contract/index.ts'
-import { chooseResponseForm, type ResponsesCall } from '../../core/dialects/responses/call.ts'
+import type { ChooseForm } from '../../core/dialects/response-form.ts'
+import { type ResponsesCall, toPlainToolForm } from '../../core/dialects/responses/call.ts'
 import { responsesDescription } from '../../core/dialects/responses/description.ts'
 import {
   parseResponsesBody,
@@ -26,6 +27,7 @@ export function createResponsesDialect(
   store: ResponseStore,
   activeCalls: ActiveCalls,
   recorder: ResponseRecorder,
+  chooseForm: ChooseForm,
 ): Dialect {
   function requireCall(ctx: GatewayContext): ResponsesCall {
     const call = activeCalls.get(ctx)
@@ -41,7 +43,8 @@ export function createResponsesDialect(
           body,
           responseKey: requestIdSuffix(ctx.requestId),
           createdAt: Math.floor(Date.now() / 1000),
-          form: chooseResponseForm(body, ctx.headers),
+          form: chooseForm(ctx.headers, toPlainToolForm(body)),
+          plainToolForm: toPlainToolForm(body),
           inputCount: input.length,
           earlierCount: earlier.length,
         })

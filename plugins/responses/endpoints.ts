@@ -10,11 +10,12 @@ import {
   type TObject,
   user,
 } from '../../core/contract/index.ts'
+import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { toInputItems } from '../../core/dialects/responses/build-input-items.ts'
-import { isOpenAiClient, parseResponseKey } from '../../core/dialects/responses/call.ts'
+import { parseResponseKey } from '../../core/dialects/responses/call.ts'
 import { toResponseForm } from '../../core/dialects/responses/response.ts'
 import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
-import type { ResponseForm, StoredResponse } from '../../core/events/domain-events.ts'
+import type { StoredResponse } from '../../core/events/domain-events.ts'
 import { isFinishedResponse } from './conversation.ts'
 import type { ActiveCalls } from './dialect.ts'
 import {
@@ -36,14 +37,33 @@ interface FoundResponse extends StoredResponse {
 type ReplayCall = Pick<EndpointCall, 'headers' | 'requestId'>
 
 /** Creates the endpoints for stored responses. Each accepts the response id or the request id of its call. */
-export function createResponseEndpoints(store: ResponseStore, activeCalls: ActiveCalls): readonly Endpoint[] {
+export function createResponseEndpoints(
+  store: ResponseStore,
+  activeCalls: ActiveCalls,
+  chooseForm: ChooseForm,
+): readonly Endpoint[] {
   async function findResponse({ userId }: Account, id: string): Promise<FoundResponse> {
-    const responseKey = parseResponseKey(id) ?? ''
-    const stored = responseKey === '' ? undefined : await store.find(responseKey, userId)
+    const responseKey = parseResponseKey(id)
+    if (responseKey === undefined)
+      throw new GatewayError(
+        'not_found',
+        `"${id}" is not the id of a response. Ids begin with resp_ or req_.`,
+      )
+    const stored = await store.find(responseKey, userId)
     if (stored !== undefined) return { ...stored, responseKey }
     if (activeCalls.isRunning(responseKey, userId))
       throw conflictError(`Response ${id} is still in progress. Wait until it has completed.`)
     throw new GatewayError('not_found', `Response ${id} was not found or has expired.`)
+  }
+
+  /** Returns a stored response with the id of the current request. Throws 409 if it has not completed. */
+  function replayResponse(call: ReplayCall, found: FoundResponse, stream: boolean): EndpointResponse {
+    if (!isFinishedResponse(found))
+      throw conflictError(`Response ${found.response.id} was not completed and cannot be replayed.`)
+    const response = { ...found.response, x_request_id: call.requestId }
+    return stream
+      ? { status: 200, stream: replaySseRecords(found.responseKey, response, found.pace) }
+      : { status: 200, body: toResponseForm(response, chooseForm(call.headers, found.form)) }
   }
 
   const common = {
@@ -80,7 +100,22 @@ export function createResponseEndpoints(store: ResponseStore, activeCalls: Activ
       async handle(call) {
         const found = await findResponse(call.account, call.params.id)
         if (call.query.stream === true) return replayResponse(call, found, true)
-        return { status: 200, body: toResponseForm(found.response, formFor(call, found)) }
+        return { status: 200, body: toResponseForm(found.response, chooseForm(call.headers, found.form)) }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'POST',
+      path: '/v1/responses/{id}/cancel',
+      operationId: 'cancelResponse',
+      summary: 'Always fails: only background responses could be cancelled, and there are none.',
+      responses: {},
+      errors: ['conflict', 'unsupported_parameter'],
+      async handle({ account, params }) {
+        await findResponse(account, params.id)
+        const message =
+          'Only a background response can be cancelled. To stop another one, close its connection.'
+        throw new GatewayError('unsupported_parameter', message, { param: 'response_id' })
       },
     }),
     endpoint({
@@ -113,20 +148,6 @@ export function createResponseEndpoints(store: ResponseStore, activeCalls: Activ
   ]
 }
 
-/** Returns a stored response with the id of the current request. Throws 409 if it has not completed. */
-function replayResponse(call: ReplayCall, found: FoundResponse, stream: boolean): EndpointResponse {
-  if (!isFinishedResponse(found))
-    throw conflictError(`Response ${found.response.id} was not completed and cannot be replayed.`)
-  const response = { ...found.response, x_request_id: call.requestId }
-  return stream
-    ? { status: 200, stream: replaySseRecords(found.responseKey, response, found.pace) }
-    : { status: 200, body: toResponseForm(response, formFor(call, found)) }
-}
-
-function formFor({ headers }: ReplayCall, { form }: FoundResponse): ResponseForm {
-  return isOpenAiClient(headers) ? 'openai' : form
-}
-
 /** Creates a 409 that tells SDKs not to retry automatically. */
 function conflictError(message: string): GatewayError {
   return new GatewayError('conflict', message, { headers: { 'x-should-retry': 'false' } })
@@ -140,13 +161,20 @@ export function listItems(
   { order = 'desc', limit = 20, after }: ItemsQuery,
 ): JsonObject {
   const ordered = order === 'asc' ? items : items.toReversed()
-  const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
+  const start = after === undefined ? 0 : findItem(ordered, after) + 1
   const data = ordered.slice(start, start + limit)
   return {
     object: 'list',
     data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
+    first_id: data[0]?.id ?? '',
+    last_id: data.at(-1)?.id ?? '',
     has_more: start + limit < ordered.length,
   }
+}
+
+function findItem(items: readonly JsonObject[], id: string): number {
+  const index = items.findIndex((item) => item.id === id)
+  if (index !== -1) return index
+  const message = `after: the response has no input item ${id}. Use the last_id of the previous page.`
+  throw new GatewayError('invalid_value', message, { param: 'after' })
 }

@@ -1,4 +1,5 @@
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
+import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
 import { createResponseRecorder, createResponseStore } from './store.ts'
@@ -6,7 +7,7 @@ import { createResponseRecorder, createResponseStore } from './store.ts'
 const DAY_SECONDS = 24 * 60 * 60
 
 /** The Responses API: serves `POST /v1/responses`, stores responses for `retentionDays` and replays them. */
-export function createResponses(log: EventLog, retentionDays: number): Plugin {
+export function createResponses(log: EventLog, retentionDays: number, chooseForm: ChooseForm): Plugin {
   return {
     name: 'responses',
     after: ['auth'],
@@ -19,8 +20,8 @@ export function createResponses(log: EventLog, retentionDays: number): Plugin {
           const call = activeCalls.get(exchange)
           if (call !== undefined) await recorder.recordFailure(exchange, call, error)
         },
-        dialects: { '/v1/responses': createResponsesDialect(store, activeCalls, recorder) },
-        endpoints: createResponseEndpoints(store, activeCalls),
+        dialects: { '/v1/responses': createResponsesDialect(store, activeCalls, recorder, chooseForm) },
+        endpoints: createResponseEndpoints(store, activeCalls, chooseForm),
       }
     },
   }

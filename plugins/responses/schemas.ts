@@ -41,7 +41,7 @@ export const inputItemsQuery = {
     Type.String({
       minLength: 1,
       description: 'Returns items after the item with this id.',
-      examples: ['msg_gGvBxwr2CTTZ4RYVqXhM0SkL0'],
+      examples: ['msg_gGvBxwr2CTTZ4RYVqXhM0SkLi00'],
     }),
   ),
   include,
@@ -60,8 +60,8 @@ export const InputItemList = Type.Object(
   {
     object: Type.Literal('list', { description: 'Always list.' }),
     data: Type.Array(ListedItem, { description: 'The items.' }),
-    first_id: Nullable(Type.String(), { description: 'Id of the first item; null if there is none.' }),
-    last_id: Nullable(Type.String(), { description: 'Id of the last item; null if there is none.' }),
+    first_id: Type.String({ description: 'Id of the first item; empty if there is none.' }),
+    last_id: Type.String({ description: 'Id of the last item; empty if there is none.' }),
     has_more: Type.Boolean({ description: 'Whether there are more items.' }),
   },
   { $id: 'InputItemList', description: 'A page of input items.' },

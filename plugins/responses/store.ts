@@ -7,11 +7,8 @@ import {
   type JsonObject,
 } from '../../core/contract/index.ts'
 import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
-import {
-  buildInitialResponse,
-  toCancelledResponse,
-  toFailedResponse,
-} from '../../core/dialects/responses/response.ts'
+import { toFailedResponse } from '../../core/dialects/responses/failed-response.ts'
+import { buildInitialResponse, toCancelledResponse } from '../../core/dialects/responses/response.ts'
 import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
 import { toStreamError } from '../../core/dialects/stream-error.ts'
 import { createMetadata } from '../../core/events/codec.ts'
@@ -74,7 +71,7 @@ export interface ResponseRecorder {
 export function createResponseRecorder(store: ResponseStore, logger: Logger): ResponseRecorder {
   /** Resolves with false if the response could not be stored. */
   async function save(exchange: EndedExchange, call: ResponsesCall, outcome: Outcome): Promise<boolean> {
-    const data: StoredResponse = { userId: exchange.account.userId, form: call.form, ...outcome }
+    const data: StoredResponse = { userId: exchange.account.userId, form: call.plainToolForm, ...outcome }
     const type: ResponseEvent['type'] =
       outcome.response.completed_at === null ? 'ResponseFailed' : 'ResponseCompleted'
     try {
@@ -109,12 +106,12 @@ export function createResponseRecorder(store: ResponseStore, logger: Logger): Re
 type Outcome = Pick<StoredResponse, 'input' | 'response' | 'pace'>
 
 function withNotStoredWarning(response: JsonObject): JsonObject {
-  const metadata = isJsonObject(response.metadata) ? response.metadata : {}
-  const warnings = Array.isArray(metadata.warnings) ? metadata.warnings : []
+  const signalbox = isJsonObject(response.signalbox) ? response.signalbox : {}
+  const warnings = Array.isArray(signalbox.warnings) ? signalbox.warnings : []
   const message = 'The response could not be stored. It cannot be replayed or continued.'
   return {
     ...response,
     store: false,
-    metadata: { ...metadata, warnings: [...warnings, { code: 'not_stored', message }] },
+    signalbox: { ...signalbox, warnings: [...warnings, { code: 'not_stored', message }] },
   }
 }

@@ -112,6 +112,7 @@ describe('/openapi.json', () => {
     }
     for (const described of operationsOf(document)) {
       const { parameters, examples, path } = described
+      if (!Object.keys(described.operation.responses).some((status) => status.startsWith('2'))) continue
       const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
       const query = (more: readonly Loose[]) => {
         const pairs = [...required, ...more].map(({ name, example }): [string, string] => [
@@ -132,7 +133,10 @@ describe('/openapi.json', () => {
       for (const parameter of parameters.filter((candidate) => ['query', 'header'].includes(candidate.in))) {
         if (parameter.required) continue
         const inQuery = parameter.in === 'query'
-        const filled = `${await fill(described)}${query(inQuery ? [parameter] : [])}`
+        const filledPath = await fill(described)
+        // The example of another response's item.
+        if (parameter.name === 'after') parameter.example = firstItemOf(filledPath)
+        const filled = `${filledPath}${query(inQuery ? [parameter] : [])}`
         const body = examples[0] && (await own(examples[0][1]))
         const headers = inQuery ? {} : { [parameter.name]: parameter.example }
         note(`${filled} ${parameter.name}`, described, await send(described, filled, body, headers))
@@ -237,3 +241,8 @@ const NIGHT = `export default {
     }],
   }),
 }`
+
+/** Returns the id of the first input item of the response in a path. */
+function firstItemOf(path: string): string {
+  return `msg_${/resp_(\w+)/.exec(path)?.[1]}i00`
+}

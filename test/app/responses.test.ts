@@ -115,7 +115,8 @@ describe('the Responses API', () => {
       const { model: _, input: __, metadata, ...echoed } = asked
       expect(response).to.deep.include(echoed)
       expect(response.metadata).to.include({ ...metadata, provider: 'openai', routing_mode: 'balance' })
-      expect(loose(response.metadata).rules_position).to.be.a('number')
+      expect(response.metadata?.rules_position).to.match(/^\d+$/)
+      expect(loose(response).signalbox.rules_position).to.be.a('number')
     })
 
     it('sends instructions as the first message', async () => {
@@ -197,7 +198,8 @@ describe('the Responses API', () => {
       const last = loose(events.at(-1))
       expect(last.type).to.equal('response.failed')
       expect(last.response.status).to.equal('failed')
-      expect(last.response.error.code).to.equal('provider_unreachable')
+      expect(last.response.error.code).to.equal('server_error')
+      expect(last.response.signalbox.error.code).to.equal('provider_unreachable')
       expect(last.sequence_number).to.equal(events.length - 1)
     })
 

@@ -54,7 +54,8 @@ describe('stored responses', () => {
       const last = JSON.parse(/event: response\.completed\ndata: (.*)/.exec(streamed.text)?.[1] ?? '')
       expect({ ...last.response, x_request_id: '' }).to.deep.equal({ ...whole, x_request_id: '' })
 
-      const { text } = await create(gateway, { input: 'x', stream: true })
+      const input = [{ role: 'user', content: 'x' }]
+      const { text } = await create(gateway, { input, stream: true })
       const { body } = await gateway.call('POST', `/v1/responses/${idIn(text)}`, {})
       expect(text).to.contain(JSON.stringify(body.output))
     })

@@ -9,10 +9,12 @@ type Json<Operation extends keyof operations, Status extends number> = operation
   : never
 
 /** The text, calls and arguments of a chat completion. */
-export function readCompletion({ choices, usage, metadata }: Json<'createChatCompletion', 200>) {
+export function readCompletion({ choices, usage, signalbox }: Json<'createChatCompletion', 200>) {
   const message = choices[0]?.message
   const calls = message?.tool_calls?.map(({ id, function: called }) => [id, called.name, called.arguments])
-  const warnings: string[] = (metadata.warnings ?? []).map((warning) => `${warning.code}: ${warning.message}`)
+  const warnings: string[] = (signalbox.warnings ?? []).map(
+    (warning) => `${warning.code}: ${warning.message}`,
+  )
   const tokens: number = usage?.total_tokens ?? 0
   const text: string | null | undefined = message?.content
   return { text, calls, warnings, tokens }

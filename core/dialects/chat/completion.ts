@@ -1,7 +1,6 @@
 import { NATIVE } from '../../contract/chat.ts'
 import {
   GatewayError,
-  isJsonObject,
   type JsonObject,
   type RepliedExchange,
   type ReplyPart,
@@ -21,22 +20,42 @@ export function buildChatCompletion(exchange: RepliedExchange): JsonObject | str
   const { record, source } = event[NATIVE] ?? {}
   const id = relatedId('chatcmpl-', exchange.id)
   const extension = exchange.decoration?.last()
-  const spliced = record && source && extension && spliceCompletion(source, record, id, extension)
-  return spliced || decorateRecord(record ?? buildCompletionFromParts(event.parts), id, extension)
+  if (record === undefined) return decorateRecord(buildCompletionFromParts(event.parts), id, extension)
+  if (!hasCompleteChoices(record)) return decorateRecord(completeChoices(record), id, extension)
+  const spliced = source && extension && spliceCompletion(source, record, id, extension)
+  return spliced || decorateRecord(record, id, extension)
 }
 
-/**
- * Sets the id of a completion or chunk and adds the extension fields. Entries of `metadata` are merged; the
- * gateway's take precedence.
- */
+/** Sets the id of a completion or chunk and adds the extension fields. */
 export function decorateRecord(
   record: JsonObject,
   id: unknown,
   extension: JsonObject | undefined,
 ): JsonObject {
-  if (!isJsonObject(record.metadata) || !isJsonObject(extension?.metadata))
-    return { ...record, id, ...extension }
-  return { ...record, id, ...extension, metadata: { ...record.metadata, ...extension.metadata } }
+  return { ...record, id, ...extension }
+}
+
+/** True if all choices have the fields that OpenAI's clients require. Other providers leave some out. */
+function hasCompleteChoices({ choices }: JsonObject): boolean {
+  if (!Array.isArray(choices)) return true
+  return choices.every(
+    (choice) =>
+      choice?.logprobs !== undefined &&
+      choice.message?.content !== undefined &&
+      choice.message.refusal !== undefined,
+  )
+}
+
+function completeChoices(record: JsonObject): JsonObject {
+  const choices = Array.isArray(record.choices) ? record.choices : []
+  return {
+    ...record,
+    choices: choices.map((choice) => ({
+      logprobs: null,
+      ...choice,
+      message: { content: null, refusal: null, ...choice?.message },
+    })),
+  }
 }
 
 /** The start of a JSON object up to and including its `id`, if that is the first field. */

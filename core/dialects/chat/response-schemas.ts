@@ -1,4 +1,4 @@
-import { Nullable, StringEnum, type TProperties, Type } from '../../contract/index.ts'
+import { type JsonObject, Nullable, StringEnum, type TProperties, Type } from '../../contract/index.ts'
 import { RuleTraceEntrySchema, WarningSchema } from '../../http/schemas.ts'
 import { AnyObject, NullableText, OpenObject, Text } from '../schema-types.ts'
 
@@ -6,22 +6,32 @@ import { AnyObject, NullableText, OpenObject, Text } from '../schema-types.ts'
 
 const tokens = (description: string) => Type.Integer({ minimum: 0, description })
 
-/** The metadata of responses (docs/api.md, "Metadata and warnings"). */
-export const metadataFields = {
-  rules_position: Type.Integer({
-    minimum: 0,
-    format: 'int64',
-    description: 'Log position of the rules that decided the request.',
-  }),
-  warnings: Type.Optional(Type.Array(WarningSchema, { description: 'Missing if there are none.' })),
-  rule_trace: Type.Optional(
-    Type.Array(RuleTraceEntrySchema, { description: 'Present if the header x-include-trace is true.' }),
-  ),
-}
+/** The field `signalbox` of responses (docs/api.md, "Metadata and warnings"). */
+export const SignalboxSchema = OpenObject(
+  {
+    provider: NullableText('The provider that answered; null if none did.'),
+    routing_mode: NullableText('The routing mode; null if the request failed before routing.'),
+    rules_position: Type.Integer({
+      minimum: 0,
+      format: 'int64',
+      description: 'Log position of the rules that decided the request.',
+    }),
+    cost_usd: Type.Optional(Type.Number({ minimum: 0, description: 'Cost of the reply in USD.' })),
+    warnings: Type.Optional(Type.Array(WarningSchema, { description: 'Missing if there are none.' })),
+    rule_trace: Type.Optional(
+      Type.Array(RuleTraceEntrySchema, { description: 'Present if the header x-include-trace is true.' }),
+    ),
+    error: Type.Optional(AnyObject('Why a response failed, as errors of other endpoints say it.')),
+  },
+  { $id: 'Signalbox', description: 'How the request was decided.' },
+)
 
-export const ResponseMetadata = OpenObject(metadataFields, {
+export const ResponseMetadata = Type.Unsafe<JsonObject>({
   $id: 'ResponseMetadata',
-  description: 'How the request was decided.',
+  type: 'object',
+  additionalProperties: true,
+  description:
+    "The caller's metadata, and fields of signalbox. A map of strings, except in the interface's form.",
 })
 
 const FinishReason = StringEnum(['stop', 'length', 'tool_calls', 'content_filter', 'function_call'], {
@@ -68,18 +78,14 @@ const AssistantReply = OpenObject(
   {
     role: Type.Literal('assistant', { description: 'Always assistant.' }),
     content: NullableText('The text; null if there is none.'),
-    refusal: Type.Optional(NullableText('The refusal; null if the model did not refuse.')),
+    refusal: NullableText('The refusal; null if the model did not refuse.'),
     reasoning_content: Type.Optional(NullableText('The reasoning that the provider discloses.')),
     tool_calls: Type.Optional(Type.Array(MessageToolCall, { description: 'Calls of functions.' })),
   },
   { $id: 'ChatReply', description: 'The reply of the model.' },
 )
 
-const logprobs = Type.Optional(
-  Nullable(AnyObject('Log probabilities'), {
-    description: 'Always null: log probabilities are not supported.',
-  }),
-)
+const logprobs = Type.Null({ description: 'Always null: log probabilities are not supported.' })
 
 const index = Type.Integer({ minimum: 0, description: 'Always 0.' })
 
@@ -101,6 +107,7 @@ const extensions = {
   routing_mode: Text('The routing mode.'),
   x_request_id: Text('Id of the request.'),
   metadata: ResponseMetadata,
+  signalbox: SignalboxSchema,
 }
 
 const latency_ms = Type.Integer({ minimum: 0, description: 'Time to the reply, in milliseconds.' })
@@ -150,7 +157,7 @@ const ChunkChoice = OpenObject(
   {
     index,
     delta: Delta,
-    logprobs,
+    logprobs: Type.Optional(logprobs),
     finish_reason: Nullable(FinishReason, { description: 'Why the model stopped; null until then.' }),
   },
   { $id: 'ChunkChoice', description: 'What a chunk adds to the reply.' },

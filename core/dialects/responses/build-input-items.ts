@@ -75,7 +75,7 @@ function toItemPart(part: ContentPart, textType: TextPartType): JsonObject {
   switch (part.type) {
     case 'text':
       return textType === 'output_text'
-        ? { type: textType, text: part.text, annotations: [] }
+        ? { type: textType, text: part.text, annotations: [], logprobs: [] }
         : { type: textType, text: part.text }
     case 'image_url':
       return { type: 'input_image', ...toImageFields(part) }

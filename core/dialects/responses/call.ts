@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { ResponseForm } from '../../events/domain-events.ts'
 import type { ResponsesBody } from './request-schema.ts'
 
@@ -12,7 +11,10 @@ export interface ResponsesCall {
   readonly responseKey: string
   /** Unix time in seconds. */
   readonly createdAt: number
+  /** The form of the response, unless it is streamed: streams always have OpenAI's form. */
   readonly form: ResponseForm
+  /** The form that plain HTTP tools see when they read the stored response. */
+  readonly plainToolForm: ResponseForm
   /** Number of canonical messages that come from the call's own input. They are the last ones. */
   readonly inputCount: number
   /** Number of canonical messages that come from earlier turns. They precede the input. */
@@ -24,22 +26,7 @@ export function parseResponseKey(id: string): string | undefined {
   return /^(?:resp|req)_([0-9A-Za-z]{24})$/.exec(id)?.[1]
 }
 
-/** Chooses the form of the response (docs/api.md, "Response object"). Streams always have OpenAI's form. */
-export function chooseResponseForm(
-  { input, stream }: ResponsesBody,
-  headers: IncomingHttpHeaders,
-): ResponseForm {
-  return typeof input !== 'string' || stream === true || isOpenAiClient(headers) ? 'openai' : 'interface'
+/** Text input is answered in the interface's form if the client is a plain HTTP tool. */
+export function toPlainToolForm({ input }: ResponsesBody): ResponseForm {
+  return typeof input === 'string' ? 'interface' : 'openai'
 }
-
-/** True if the client expects OpenAI's form of the Responses API rather than the gateway's own form. */
-export function isOpenAiClient(headers: IncomingHttpHeaders): boolean {
-  return (
-    headers['openai-beta'] !== undefined ||
-    headers['x-stainless-lang'] !== undefined ||
-    OPENAI_USER_AGENTS.test(headers['user-agent'] ?? '')
-  )
-}
-
-/** User agents of SDKs and agents that parse OpenAI responses. */
-const OPENAI_USER_AGENTS = /openai|ai-sdk|litellm|codex/i

@@ -19,6 +19,7 @@ const ListedOutputText = OpenObject(
     type: literal('output_text'),
     text: Text('The text.'),
     annotations: Type.Array(AnyObject('An annotation.'), { description: 'Always empty.' }),
+    logprobs: Type.Array(AnyObject('A log probability.'), { description: 'Always empty.' }),
   },
   { $id: 'ListedOutputText', description: 'Text of an earlier reply.' },
 )

@@ -32,6 +32,8 @@ const UNSUPPORTED_FIELDS = [
 const SHARED_FIELDS = [
   'temperature',
   'top_p',
+  'presence_penalty',
+  'frequency_penalty',
   'metadata',
   'user',
   'service_tier',

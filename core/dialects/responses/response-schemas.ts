@@ -1,7 +1,8 @@
 import { Nullable, StringEnum, Type } from '../../contract/index.ts'
 import { ChosenTool } from '../chat/request-schema.ts'
-import { metadataFields } from '../chat/response-schemas.ts'
+import { ResponseMetadata, SignalboxSchema } from '../chat/response-schemas.ts'
 import { AnyObject, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+import { RESPONSE_ERROR_CODES } from './failed-response.ts'
 
 // The response object of the Responses API, with its output items.
 
@@ -12,7 +13,7 @@ export const OutputText = OpenObject(
     type: literal('output_text'),
     text: Text('The text.'),
     annotations: Type.Array(AnyObject('An annotation.'), { description: 'Always empty.' }),
-    logprobs: Type.Optional(Type.Array(AnyObject('A log probability.'), { description: 'Always empty.' })),
+    logprobs: Type.Array(AnyObject('A log probability.'), { description: 'Always empty.' }),
   },
   { $id: 'OutputText', description: "Text of the model, in OpenAI's form." },
 )
@@ -105,6 +106,19 @@ const Usage = OpenObject(
 const time = (description: string) =>
   Type.Integer({ format: 'int64', description: `${description} Unix time in seconds.` })
 
+const ListedTool = OpenObject(
+  {
+    type: literal('function'),
+    name: Text('Name of the function.'),
+    description: Type.Optional(NullableText('What it does.')),
+    parameters: Nullable(AnyObject('JSON Schema of the arguments.'), {
+      description: 'Schema of the arguments.',
+    }),
+    strict: Nullable(Type.Boolean(), { description: 'Arguments always match the schema.' }),
+  },
+  { $id: 'ListedTool', description: 'A function that the model may call.' },
+)
+
 export const ResponseSchema = OpenObject(
   {
     id: Type.String({ pattern: '^resp_', description: 'Id of the response.' }),
@@ -115,29 +129,24 @@ export const ResponseSchema = OpenObject(
     }),
     model: Text('The model that answered.'),
     output: Type.Array(OutputItem, { description: 'What the model produced.' }),
-    usage: Nullable(Usage, { description: 'Token usage; null until the response has ended.' }),
-    metadata: OpenObject(
-      {
-        provider: NullableText('The provider that answered; null if none did.'),
-        routing_mode: NullableText('The routing mode; null if the request failed before routing.'),
-        ...metadataFields,
-        rules_position: Type.Optional(metadataFields.rules_position),
-      },
-      {
-        $id: 'ResponseObjectMetadata',
-        description: "The caller's metadata, and how the request was decided.",
-      },
-    ),
+    usage: Type.Optional(Usage),
+    metadata: ResponseMetadata,
+    signalbox: SignalboxSchema,
     error: Nullable(
       OpenObject(
-        { code: Text('What went wrong.'), message: Text('What went wrong, as a sentence.') },
+        {
+          code: StringEnum(RESPONSE_ERROR_CODES, { description: 'What went wrong.' }),
+          message: Text('What went wrong, as a sentence.'),
+        },
         { $id: 'ModelResponseError', description: 'Why a response failed.' },
       ),
       { description: 'Why the response failed; null otherwise.' },
     ),
     incomplete_details: Nullable(
       OpenObject(
-        { reason: Text('max_output_tokens or content_filter.') },
+        {
+          reason: StringEnum(['max_output_tokens', 'content_filter'], { description: 'What cut it off.' }),
+        },
         { $id: 'IncompleteDetails', description: 'Why a response is incomplete.' },
       ),
       { description: 'Why the response is incomplete; null otherwise.' },
@@ -150,7 +159,7 @@ export const ResponseSchema = OpenObject(
     max_output_tokens: Nullable(Type.Integer(), { description: 'Maximum length of the reply, in tokens.' }),
     temperature: Type.Number({ description: 'Randomness.' }),
     top_p: Type.Number({ description: 'Share of the probability mass that is sampled from.' }),
-    tools: Type.Array(AnyObject('A tool.'), { description: 'The tools of the request.' }),
+    tools: Type.Array(ListedTool, { description: 'The tools of the request.' }),
     tool_choice: Type.Union([Type.String(), ChosenTool], {
       description: 'auto, none, required, or the tool to call.',
     }),
@@ -168,7 +177,12 @@ export const ResponseSchema = OpenObject(
     service_tier: NullableText('The service tier of the request.'),
     background: Type.Boolean({ description: 'Always false.' }),
     store: Type.Boolean({ description: 'Whether the response is stored.' }),
-    user: NullableText('The user of the request.'),
+    presence_penalty: Type.Number({ description: 'Penalty for words that occurred.' }),
+    frequency_penalty: Type.Number({ description: 'Penalty for words by how often they occurred.' }),
+    max_tool_calls: Type.Null({ description: 'Always null: not supported.' }),
+    safety_identifier: NullableText('The safety identifier of the request.'),
+    prompt_cache_key: NullableText('The cache key of the request.'),
+    user: Type.Optional(Text('The user of the request.')),
     x_request_id: Text('Id of the request.'),
     latency_ms: Type.Optional(
       Type.Integer({ minimum: 0, description: 'Time to the reply, in milliseconds.' }),

@@ -1,14 +1,15 @@
 import {
   type EndedExchange,
   type FinishReason,
-  type GatewayError,
   isJsonObject,
   type JsonObject,
   type Usage,
 } from '../../contract/index.ts'
 import type { ResponseForm } from '../../events/domain-events.ts'
+import { buildMetadata, buildSignalboxFields } from '../signalbox-fields.ts'
 import type { ResponsesCall } from './call.ts'
 import type { ItemStatus } from './output-items.ts'
+import type { FlatTool } from './request-schema.ts'
 
 /**
  * Builds the response object as it is before the reply has started.
@@ -24,8 +25,8 @@ export function buildInitialResponse(call: ResponsesCall, exchange: EndedExchang
     status: 'in_progress',
     model: exchange.target?.model ?? body.model ?? 'auto:balance',
     output: [],
-    usage: null,
-    metadata: buildMetadata(call, exchange),
+    metadata: body.metadata ?? {},
+    signalbox: buildSignalboxFields(exchange),
     error: null,
     incomplete_details: null,
     completed_at: null,
@@ -34,17 +35,22 @@ export function buildInitialResponse(call: ResponsesCall, exchange: EndedExchang
     max_output_tokens: body.max_output_tokens ?? null,
     temperature: body.temperature ?? 1,
     top_p: body.top_p ?? 1,
-    tools: body.tools ?? [],
+    tools: (body.tools ?? []).map(toEchoedTool),
     tool_choice: body.tool_choice ?? 'auto',
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
     text: { ...text, format: text?.format ?? { type: 'text' } },
     truncation: body.truncation ?? 'disabled',
     top_logprobs: 0,
+    presence_penalty: body.presence_penalty ?? 0,
+    frequency_penalty: body.frequency_penalty ?? 0,
+    max_tool_calls: null,
     service_tier: body.service_tier ?? null,
+    safety_identifier: body.safety_identifier ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
     background: false,
     store: body.store ?? true,
-    user: body.user ?? null,
+    ...(body.user != null && { user: body.user }),
     x_request_id: exchange.id,
   }
 }
@@ -62,7 +68,8 @@ export function buildFinalFields(
   return {
     status: reason === undefined ? 'completed' : 'incomplete',
     output,
-    usage: exchange.usage ? toResponsesUsage(exchange.usage) : null,
+    signalbox: buildSignalboxFields(exchange),
+    ...(exchange.usage && { usage: toResponsesUsage(exchange.usage) }),
     incomplete_details: reason === undefined ? null : { reason },
     completed_at: Math.floor(Date.now() / 1000),
     latency_ms: Math.round(performance.now() - exchange.startedAt),
@@ -80,32 +87,28 @@ export function toLastItemStatus(finishReason: FinishReason): ItemStatus {
   return INCOMPLETE_REASONS[finishReason] === undefined ? 'completed' : 'incomplete'
 }
 
-/** Converts an initial response to a failed one, with the output up to the failure. */
-export function toFailedResponse(
-  initial: JsonObject,
-  error: GatewayError,
-  output: readonly JsonObject[] = [],
-): JsonObject {
-  const { wireCode: code, message } = error
-  return { ...initial, status: 'failed', output, error: { code, message } }
-}
-
 /** Converts an initial response to the one that is stored if the client disconnects before the end. */
 export function toCancelledResponse(initial: JsonObject, output: readonly JsonObject[] = []): JsonObject {
   return { ...initial, status: 'cancelled', output }
 }
 
 /** Converts a finished response back to its state at the start of the reply. */
-export function toInitialResponse({ latency_ms: _, ...response }: JsonObject): JsonObject {
+export function toInitialResponse({ latency_ms: _, usage: __, ...response }: JsonObject): JsonObject {
+  const { signalbox } = response
   return {
     ...response,
+    ...(isJsonObject(signalbox) && { signalbox: withoutCost(signalbox) }),
     status: 'in_progress',
     output: [],
-    usage: null,
     error: null,
     incomplete_details: null,
     completed_at: null,
   }
+}
+
+/** The cost is known only at the end. */
+function withoutCost({ cost_usd: _, ...fields }: JsonObject): JsonObject {
+  return fields
 }
 
 /** Converts token counts to the format of the Responses API. */
@@ -119,15 +122,9 @@ function toResponsesUsage({ input, output, cached, cacheWrite, reasoning }: Usag
   }
 }
 
-/** Merges the caller's metadata with the gateway's, which takes precedence. */
-function buildMetadata({ body }: ResponsesCall, { target, route, decoration }: EndedExchange): JsonObject {
-  const gatewayMetadata = decoration?.first().metadata
-  return {
-    ...body.metadata,
-    provider: target?.provider ?? null,
-    routing_mode: route?.mode ?? null,
-    ...(isJsonObject(gatewayMetadata) && gatewayMetadata),
-  }
+/** Adds the fields that OpenAI's clients require of a function tool. */
+function toEchoedTool(tool: FlatTool): JsonObject {
+  return tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool
 }
 
 /** Returns the instructions as they were sent to the model: the firewall may have masked them. */
@@ -139,14 +136,19 @@ function findInstructions(
   return request.messages.at(-1 - inputCount - earlierCount)?.content ?? null
 }
 
-/** Converts a response in OpenAI's form to the form that the caller expects. */
+/**
+ * Converts a response as it is stored, whose `metadata` has the caller's own entries only, to the form that
+ * the caller expects.
+ */
 export function toResponseForm(response: JsonObject, form: ResponseForm): JsonObject {
-  if (form === 'openai' || !Array.isArray(response.output)) return response
-  const { reasoning } = response
+  const { signalbox, output, reasoning } = response
+  const fields = isJsonObject(signalbox) ? signalbox : {}
+  const shown = { ...response, metadata: buildMetadata(response.metadata, fields, form) }
+  if (form === 'openai' || !Array.isArray(output)) return shown
   const wantsReasoning = isJsonObject(reasoning) && reasoning.summary !== null
-  const items: JsonObject[] = response.output
+  const items: JsonObject[] = output
   return {
-    ...response,
+    ...shown,
     output: items.filter(({ type }) => wantsReasoning || type !== 'reasoning').map(toInterfaceItem),
   }
 }

@@ -3,7 +3,7 @@ import type { ChunkLengths } from '../../events/domain-events.ts'
 import { toReplyParts } from './chunk-lengths.ts'
 import { createResponseOutput, type ResponseOutput } from './output.ts'
 import type { ItemStatus, OutputEvent } from './output-items.ts'
-import { toInitialResponse } from './response.ts'
+import { toInitialResponse, toResponseForm } from './response.ts'
 
 /**
  * The SSE records of one streamed response, numbered from 0 without gaps. Every method returns the text of
@@ -39,8 +39,9 @@ export function createSseRecords(responseKey: string): SseRecords {
   return {
     output,
     open(response) {
-      append({ type: 'response.created', response })
-      append({ type: 'response.in_progress', response })
+      const shown = toResponseForm(response, 'openai')
+      append({ type: 'response.created', response: shown })
+      append({ type: 'response.in_progress', response: shown })
       return takeAppended()
     },
     add(part) {
@@ -52,7 +53,7 @@ export function createSseRecords(responseKey: string): SseRecords {
       return takeAppended()
     },
     end(response) {
-      append({ type: `response.${response.status}`, response })
+      append({ type: `response.${response.status}`, response: toResponseForm(response, 'openai') })
       return takeAppended()
     },
   }

@@ -7,12 +7,12 @@ import {
 import type { ChunkLengths } from '../../events/domain-events.ts'
 import { toStreamError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
+import { toFailedResponse } from './failed-response.ts'
 import { createResponseOutput } from './output.ts'
 import {
   buildFinalFields,
   buildInitialResponse,
   toCancelledResponse,
-  toFailedResponse,
   toLastItemStatus,
   toResponseForm,
 } from './response.ts'

@@ -1,5 +1,5 @@
 import { type InferenceDescription, Type } from '../../contract/index.ts'
-import { completionFields, ResponseMetadata } from '../chat/response-schemas.ts'
+import { completionFields, ResponseMetadata, SignalboxSchema } from '../chat/response-schemas.ts'
 import { inferenceHeaders, replyHeaders } from '../inference-description.ts'
 import { OpenObject, Text } from '../schema-types.ts'
 import { routeRequestSchema } from './request-schema.ts'
@@ -27,6 +27,7 @@ const RouteResult = OpenObject(
     ...completionFields,
     router_meta: RouterMeta,
     metadata: ResponseMetadata,
+    signalbox: SignalboxSchema,
   },
   { $id: 'RouteResult', description: 'A reply of direct routing.' },
 )

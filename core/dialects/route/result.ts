@@ -2,6 +2,7 @@ import { GatewayError, type JsonObject, type RepliedExchange, type Usage } from 
 import { costOf } from '../../util/cost.ts'
 import { relatedId } from '../../util/ids.ts'
 import { buildCompletionFromParts } from '../chat/completion.ts'
+import { costOfReply } from '../signalbox-fields.ts'
 
 /** Builds a direct routing result (docs/api.md, "Direct routing result"). */
 export function buildRouteResult(exchange: RepliedExchange): JsonObject {
@@ -10,7 +11,8 @@ export function buildRouteResult(exchange: RepliedExchange): JsonObject {
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   }
   const { created, model, choices, usage: completionUsage } = buildCompletionFromParts(reply.event.parts)
-  const cost = target?.entry && usage ? costOf(target.entry, usage) : 0
+  const cost = costOfReply(exchange) ?? 0
+  const { metadata, signalbox } = decoration?.last() ?? {}
   return {
     id: relatedId('tr_req_', exchange.id),
     object: 'chat.completion',
@@ -24,10 +26,10 @@ export function buildRouteResult(exchange: RepliedExchange): JsonObject {
       routing_reason: route?.reason ?? 'A plugin answered the request.',
       cost_savings: formatSavings(cost, maxCandidateCost(exchange, usage)),
       response_time_ms: Math.round(performance.now() - startedAt),
-      estimated_cost: Number(cost.toPrecision(12)),
+      estimated_cost: cost,
       routing_score: route?.score ?? 1,
     },
-    ...(decoration && { metadata: decoration.first().metadata }),
+    ...(decoration && { metadata, signalbox }),
   }
 }
 

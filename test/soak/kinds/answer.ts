@@ -13,7 +13,7 @@ export interface Telling {
   readonly provider: string
   readonly mode: string
   readonly requestId: string
-  readonly metadata: Loose
+  readonly signalbox: Loose
 }
 
 /**
@@ -21,14 +21,14 @@ export interface Telling {
  * rules have it.
  */
 export function mustAnswer(telling: Telling, said: Said, asked: string, requestId: string): void {
-  const { text, model, provider, mode, metadata } = telling
+  const { text, model, provider, mode, signalbox } = telling
   mustEqual(text, sandboxText(said.heard, model), `the text of ${requestId}`)
   mustEqual(telling.requestId, requestId, 'x_request_id')
   must(provider !== '' && model !== '', () => `${requestId} tells no provider or model`)
   const pinned = said.model ?? (said.mode === undefined && !asked.startsWith('auto') ? asked : undefined)
   if (pinned !== undefined) mustEqual(model, pinned.replace(/^[a-z-]+:/, ''), `the model of ${requestId}`)
   if (said.mode !== undefined) mustEqual(mode, said.mode, `the mode of ${requestId}`)
-  const messages = (metadata.warnings ?? []).map(({ message }: Loose) => message)
+  const messages = (signalbox.warnings ?? []).map(({ message }: Loose) => message)
   for (const warning of said.warnings)
     must(messages.includes(warning), () => `${requestId} lacks the warning "${warning}", it has ${messages}`)
 }

@@ -58,8 +58,8 @@ export function completed(stream: ChatStream, requestId: string): Telling {
 }
 
 /** The gateway's own fields on a completion or chunk. */
-export function extensions({ model, provider, routing_mode, x_request_id, metadata }: Loose) {
-  return { model, provider, mode: routing_mode, requestId: x_request_id, metadata }
+export function extensions({ model, provider, routing_mode, x_request_id, signalbox }: Loose) {
+  return { model, provider, mode: routing_mode, requestId: x_request_id, signalbox }
 }
 
 async function* pausing(

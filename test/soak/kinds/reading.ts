@@ -11,7 +11,7 @@ async function route(world: World): Promise<string> {
   const body = { prompt: said.prompt, cost_priority }
   const got = await world.client.ask({ path: '/route', key: said.person.key, body, direct: true })
   mustBe(got, 200)
-  const { router_meta, model, metadata, choices } = got.body
+  const { router_meta, model, signalbox, choices } = got.body
   mustEqual(router_meta.selected_model, model, `the selected model of ${got.requestId}`)
   must(router_meta.estimated_cost > 0, () => `${got.requestId} has no cost`)
   const telling = {
@@ -20,7 +20,7 @@ async function route(world: World): Promise<string> {
     provider: router_meta.selected_provider,
     mode: got.headers['x-routing-mode'] ?? '',
     requestId: got.requestId,
-    metadata,
+    signalbox,
   }
   mustAnswer(telling, said, 'auto', got.requestId)
   return 'routed'

@@ -26,12 +26,12 @@ async function create(world: World, said: Said, more: object = {}): Promise<Got>
 
 /** The response belongs to what was said, and is noted as stored. */
 function mustRespond(response: Loose, said: Said, asked: string, requestId: string, unstored: boolean): void {
-  const { model, metadata, status, id } = response
+  const { model, signalbox, status, id } = response
   mustEqual(status, 'completed', `the status of ${requestId}`)
   mustEqual(id.slice('resp_'.length), requestId.slice('req_'.length), 'the seed of the id')
   mustEqual(response.store, !unstored, `what ${requestId} says about storing`)
-  const { provider, routing_mode: mode } = metadata
-  const told = { text: textOf(response), model, provider, mode, requestId: response.x_request_id, metadata }
+  const { provider, routing_mode: mode } = signalbox
+  const told = { text: textOf(response), model, provider, mode, requestId: response.x_request_id, signalbox }
   mustAnswer(told, said, asked, requestId)
 }
 

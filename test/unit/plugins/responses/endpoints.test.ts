@@ -22,12 +22,16 @@ describe('listing input items', () => {
     expect(ids({ limit: 2, order: 'asc' })).to.deep.equal(['i0', 'i1'])
   })
 
+  it('rejects an item that the response does not have', () => {
+    expect(() => listItems(items, { after: 'other' })).to.throw('the response has no input item other')
+  })
+
   it('returns an empty list without items', () => {
     expect(listItems([], {})).to.deep.equal({
       object: 'list',
       data: [],
-      first_id: null,
-      last_id: null,
+      first_id: '',
+      last_id: '',
       has_more: false,
     })
   })

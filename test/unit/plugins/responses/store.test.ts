@@ -17,7 +17,8 @@ const call: ResponsesCall = {
   body: { input: 'Now', instructions: 'a secret', previous_response_id: 'resp_before' },
   responseKey: RESPONSE_KEY,
   createdAt: 1,
-  form: 'interface',
+  form: 'openai',
+  plainToolForm: 'interface',
   inputCount: 1,
   earlierCount: 2,
 }
@@ -27,6 +28,10 @@ const exchange = {
   id: `req_${RESPONSE_KEY}`,
   account: { userId: 7 },
   client: staying,
+  headers: {},
+  warnings: [],
+  trace: [],
+  rulesPosition: 3,
   request: {
     messages: [
       { role: 'system', content: 'a [redacted]' },
@@ -83,11 +88,12 @@ describe('storing responses', () => {
     const persist = recorder.persisterFor(exchange, call)
     const response: JsonObject = await persist({
       ...completed,
-      metadata: { team: 'red', warnings: [{ code: 'plan' }] },
+      signalbox: { provider: 'openai', warnings: [{ code: 'plan' }] },
     })
     expect(response).to.include({ status: 'completed', store: false })
-    expect(response.metadata).to.deep.equal({
-      team: 'red',
+    expect(response.metadata).to.deep.equal({ team: 'red' })
+    expect(response.signalbox).to.deep.equal({
+      provider: 'openai',
       warnings: [
         { code: 'plan' },
         {
@@ -104,7 +110,8 @@ describe('storing responses', () => {
     expect(event?.type).to.equal('ResponseFailed')
     expect(event?.data.input).to.deep.equal([])
     expect(event?.data.response).to.deep.include({ status: 'failed', instructions: null })
-    expect(event?.data.response.error).to.deep.equal({ code: 'firewall_blocked', message: 'Blocked.' })
+    expect(event?.data.response.error).to.deep.equal({ code: 'invalid_prompt', message: 'Blocked.' })
+    expect(event?.data.response.signalbox).to.have.nested.property('error.code', 'firewall_blocked')
     expect(JSON.stringify(event)).not.to.match(/secret|redacted|Now/)
   })
 

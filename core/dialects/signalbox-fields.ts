@@ -1,0 +1,59 @@
+import { type EndedExchange, isJsonObject, type JsonObject } from '../contract/index.ts'
+import type { ResponseForm } from '../events/domain-events.ts'
+import { costOf } from '../util/cost.ts'
+
+/** The provider shown if a plugin answered the request itself. */
+export const NO_PROVIDER = 'signalbox'
+
+/**
+ * Builds the field `signalbox` of an answer: how the request was decided, as typed values (docs/api.md,
+ * "Metadata and warnings"). Provider and mode are null if the request failed before they were known.
+ */
+export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
+  const { target, route, reply, rulesPosition, warnings, trace, headers } = exchange
+  const cost = costOfReply(exchange)
+  const includesTrace = headers['x-include-trace']?.toString().toLowerCase() === 'true'
+  const fields: Record<string, unknown> = {
+    provider: target?.provider ?? (reply === undefined ? null : NO_PROVIDER),
+    routing_mode: route?.mode ?? (reply === undefined ? null : 'balance'),
+    rules_position: rulesPosition,
+  }
+  if (cost !== undefined) fields.cost_usd = cost
+  if (warnings.length > 0) fields.warnings = warnings
+  if (includesTrace) fields.rule_trace = trace
+  return fields
+}
+
+/** Returns the cost of a reply in USD; undefined until its usage is known, and if its model has no price. */
+export function costOfReply({ target, usage }: EndedExchange): number | undefined {
+  if (target?.entry === undefined || usage === undefined) return undefined
+  return Number(costOf(target.entry, usage).toPrecision(12))
+}
+
+/** OpenAI's limits of `metadata`. */
+const MAX_ENTRIES = 16
+const MAX_TEXT = 512
+
+/** The fields that `metadata` repeats as strings. Traces are usually longer than its values may be. */
+const REPEATED = ['provider', 'routing_mode', 'rules_position', 'cost_usd', 'warnings']
+
+/**
+ * Builds the `metadata` of an answer: the caller's own entries as they were sent, then the fields of
+ * `signalbox` whose names are free. OpenAI's clients read it as at most 16 strings, or fail; in the
+ * interface's form values keep their types.
+ */
+export function buildMetadata(own: unknown, fields: JsonObject, form: ResponseForm): JsonObject {
+  const ownEntries = isJsonObject(own) ? own : {}
+  if (form === 'interface') return { ...ownEntries, ...fields, ...ownEntries }
+  const metadata = { ...ownEntries }
+  let freeEntries = MAX_ENTRIES - Object.keys(ownEntries).length
+  for (const name of REPEATED) {
+    const value = fields[name]
+    if (freeEntries <= 0 || value == null || Object.hasOwn(ownEntries, name)) continue
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    if (text.length > MAX_TEXT) continue
+    metadata[name] = text
+    freeEntries--
+  }
+  return metadata
+}

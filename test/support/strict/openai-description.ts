@@ -1,0 +1,32 @@
+import { readFile } from 'node:fs/promises'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { AnswerKind, RecordedAnswer } from './record-answers.ts'
+
+const SCHEMAS: Readonly<Record<AnswerKind, string>> = {
+  completion: 'CreateChatCompletionResponse',
+  chunk: 'CreateChatCompletionStreamResponse',
+  response: 'Response',
+  event: 'ResponseStreamEvent',
+  'input items': 'ResponseItemList',
+  model: 'Model',
+  models: 'ListModelsResponse',
+  error: 'ErrorResponse',
+}
+
+/** Returns a function that lists the violations of OpenAI's API description, a JSON file. */
+export async function loadOpenAiJudge(file: string): Promise<(answer: RecordedAnswer) => readonly string[]> {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false })
+  // Some schemas have OpenAPI 3.0's `nullable`.
+  const description = JSON.parse(await readFile(file, 'utf8'), (_, value) => {
+    if (value?.nullable !== true) return value
+    const { nullable: __, ...schema } = value
+    return { anyOf: [schema, { type: 'null' }] }
+  })
+  ajv.addSchema({ $id: 'openai', ...description })
+  return ({ kind, value }) => {
+    const validate = ajv.getSchema(`openai#/components/schemas/${SCHEMAS[kind]}`)
+    if (validate === undefined) throw new Error(`${file} has no schema ${SCHEMAS[kind]}.`)
+    if (validate(value)) return []
+    return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+  }
+}
