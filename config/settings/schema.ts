@@ -1,40 +1,13 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
 import { JsonMode, ModelRowSchema, ProviderId } from './model-schema.ts'
+import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
 
 // The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway
 // validates with and editors read. At run time only the types of this file are used.
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-
-const PluginName = Type.String({ minLength: 1 })
-
-const PluginWithOptions = {
-  use: PluginName,
-  options: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-}
-
-const PluginListEntry = Type.Union([PluginName, StrictObject(PluginWithOptions)])
-
-const AddedPlugin = Type.Union([
-  PluginName,
-  StrictObject({
-    ...PluginWithOptions,
-    before: Type.Optional(
-      Type.String({ description: 'A plugin of the list. Default: the end of the list.' }),
-    ),
-    after: Type.Optional(Type.String({ description: 'A plugin of the list.' })),
-  }),
-])
-
-const PluginChanges = StrictObject(
-  {
-    remove: Type.Optional(Type.Array(PluginName)),
-    add: Type.Optional(Type.Array(AddedPlugin)),
-  },
-  { minProperties: 1, description: 'Changes to the shipped list: removes plugins, then adds others.' },
-)
 
 const ProviderRow = StrictObject({
   format: Type.String({
