@@ -67,6 +67,11 @@ function responsesBodies(): readonly JsonObject[] {
     {
       model: 'exempt-model',
       instructions: 'text-instructions',
+      safety_identifier: 'text-safety',
+      prompt_cache_key: 'text-cache',
+      service_tier: 'default',
+      presence_penalty: 0,
+      frequency_penalty: 0,
       input: [
         { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'text-input' }] },
         { role: 'assistant', content: [{ type: 'output_text', text: 'text-output' }] },
