@@ -54,7 +54,7 @@ describe('a gateway whose disk is full', () => {
     const body = { messages: [{ role: 'user', content: 'hello' }] }
     expect((await gateway.call('POST', '/v1/chat/completions', body)).status).to.equal(200)
     expect((await gateway.call('GET', '/readyz')).status).to.equal(200)
-    expect((await create('x'.repeat(10_000))).status).to.equal(507)
+    expect((await create(`again ${'.'.repeat(900)}`)).status).to.equal(507)
     expect(await patternsOf(gateway)).to.deep.equal(kept)
 
     await rm(filler())
