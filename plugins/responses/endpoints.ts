@@ -108,11 +108,13 @@ export function createResponseEndpoints(
       method: 'POST',
       path: '/v1/responses/{id}/cancel',
       operationId: 'cancelResponse',
-      summary: 'Always fails: only background responses could be cancelled, and there are none.',
-      responses: {},
+      summary: 'Returns a cancelled response; fails for all others, since none is created in the background.',
+      responses: { 200: storedResponse },
       errors: ['conflict', 'unsupported_parameter'],
-      async handle({ account, params }) {
-        await findResponse(account, params.id)
+      async handle({ account, params, headers }) {
+        const { response, form } = await findResponse(account, params.id)
+        if (response.status === 'cancelled')
+          return { status: 200, body: toResponseForm(response, chooseForm(headers, form)) }
         const message =
           'Only a background response can be cancelled. To stop another one, close its connection.'
         throw new GatewayError('unsupported_parameter', message, { param: 'response_id' })

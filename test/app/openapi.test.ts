@@ -112,7 +112,8 @@ describe('/openapi.json', () => {
     }
     for (const described of operationsOf(document)) {
       const { parameters, examples, path } = described
-      if (!Object.keys(described.operation.responses).some((status) => status.startsWith('2'))) continue
+      // Succeeds only for a response whose client has disconnected: see responses.test.ts.
+      if (path.endsWith('/cancel')) continue
       const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
       const query = (more: readonly Loose[]) => {
         const pairs = [...required, ...more].map(({ name, example }): [string, string] => [

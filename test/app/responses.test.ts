@@ -223,6 +223,17 @@ describe('the Responses API', () => {
       expect(await received.closed).to.equal('aborted')
       const status = async () => (await gateway.call('GET', `/v1/responses/${id}`)).body.status
       await waitUntil(async () => (await status()) === 'cancelled')
+      expect(await client.responses.cancel(id)).to.include({ id, status: 'cancelled' })
+    })
+
+    it('cannot be cancelled by another request, and the error says what to do instead', async () => {
+      const { id } = await client.responses.create({ model: 'gpt-4o', input: 'Hello' })
+      const error = await client.responses.cancel(id).then(
+        () => expect.fail(),
+        (error) => error,
+      )
+      expect(error).to.be.instanceOf(OpenAI.BadRequestError)
+      expect(error.message).to.contain('To stop another one, close its connection.')
     })
   })
 
