@@ -19,7 +19,9 @@ import { waitUntil } from '../../../../support/wait.ts'
 
 const TIMEOUT_MS = 400
 
-describe('the EventStoreDB log', () => {
+describe('the EventStoreDB log', function () {
+  // On a busy machine, the short timeout may expire although the server responds.
+  this.retries(2)
   let directory: string
   let server: EventStore
   let log: EventLog
