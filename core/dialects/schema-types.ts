@@ -55,8 +55,5 @@ export function NullableBoolean(description: string) {
   return Nullable(Type.Boolean(), { description })
 }
 
-/** The options of a described field. */
-export const described = (description: string, more: JsonObject = {}) => ({ description, ...more })
-
 /** A string field. */
 export const Text = (description: string) => Type.String({ description })

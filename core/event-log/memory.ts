@@ -10,7 +10,7 @@ import {
 } from '../contract/event-log.ts'
 import { AutoResetEvent } from '../util/auto-reset-event.ts'
 import { createCooperativeYield } from '../util/cooperative-yield.ts'
-import { checkDeletable, checkMaxAge, matchesStream } from './streams.ts'
+import { checkAppend, checkDeletable, matchesStream } from './streams.ts'
 
 interface MemoryLogOptions {
   /**
@@ -86,8 +86,7 @@ class MemoryLog implements EventLog {
     events: readonly NewEvent[],
     { expectedRevision, metadata, maxAge }: AppendOptions,
   ): Promise<Appended> {
-    if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
-    checkMaxAge(stream, maxAge, this.#isExpiring(stream))
+    checkAppend(stream, events, maxAge, this.#isExpiring(stream))
     this.#checkOpen()
     const actual = this.#eventsOf(stream).at(-1)?.revision ?? -1
     if (expectedRevision !== 'any' && expectedRevision !== actual)

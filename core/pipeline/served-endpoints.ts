@@ -11,6 +11,7 @@ import { chatDialect } from '../dialects/chat/dialect.ts'
 import { routeDialect } from '../dialects/route/dialect.ts'
 import { PROBES } from '../http/probes.ts'
 import type { PluginStep } from './load.ts'
+import { createNameOwners } from './name-owners.ts'
 
 /** An inference endpoint, and the gateway or plugin that adds it, as error messages show it. */
 export interface InferenceEndpoint {
@@ -90,15 +91,11 @@ export function describeApi(steps: readonly PluginStep[], hasOperators: boolean)
 /** Returns the error codes of the gateway and all plugins. Throws if a code is defined twice. */
 export function collectErrorCodes(steps: readonly PluginStep[]): ApiDescription['errorCodes'] {
   const codes: Record<string, ApiDescription['errorCodes'][string]> = { ...ERROR_CODES }
-  const owners = new Map(Object.keys(ERROR_CODES).map((code) => [code, 'the gateway']))
+  const owners = createNameOwners()
+  for (const code of Object.keys(ERROR_CODES)) owners.claim('error code', code, 'the gateway')
   for (const { title, parts } of steps) {
     for (const [code, definition] of Object.entries(parts.errorCodes ?? {})) {
-      const owner = owners.get(code)
-      if (owner !== undefined)
-        throw new Error(
-          `${title} defines the error code "${code}", which ${owner} already defines. Rename it.`,
-        )
-      owners.set(code, title)
+      owners.claim('error code', code, title)
       codes[code] = definition
     }
   }

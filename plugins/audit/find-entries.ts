@@ -1,5 +1,5 @@
 import type { JsonObject, Static, TObject } from '../../core/contract/index.ts'
-import { invalidParameterError } from '../../core/http/parse-call.ts'
+import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import type { AuditEntry } from './audit-entries.ts'
 import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
@@ -34,7 +34,7 @@ export function parseAuditQuery(query: AuditQueryValues): AuditQuery {
     actor,
     kind,
     limit,
-    below: cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor(cursor),
+    below: cursor === undefined ? Number.POSITIVE_INFINITY : decodeCursor('below', cursor),
   }
 }
 
@@ -47,7 +47,10 @@ export function findAuditEntries(entries: readonly AuditEntry[], query: AuditQue
   const matching = entries.filter((entry) => matchesQuery(entry, query)).toReversed()
   const page = matching.slice(0, query.limit)
   const last = page.at(-1)
-  return { entries: page, next: last && matching.length > page.length ? encodeCursor(last) : null }
+  return {
+    entries: page,
+    next: last && matching.length > page.length ? encodeCursor('below', last.record.position) : null,
+  }
 }
 
 function matchesQuery({ record, kind }: AuditEntry, query: AuditQuery): boolean {
@@ -65,17 +68,6 @@ function matchesQuery({ record, kind }: AuditEntry, query: AuditQuery): boolean 
 function compareToAsOf({ position, metadata }: AuditEntry['record'], asOf: AsOf): number {
   if (asOf.type === 'position') return position - asOf.position
   return Number(metadata.time > asOf.time) - Number(metadata.time < asOf.time)
-}
-
-/** Cursors are opaque to clients, so that their content may change. */
-function encodeCursor({ record }: AuditEntry): string {
-  return Buffer.from(`below:${record.position}`).toString('base64url')
-}
-
-function decodeCursor(cursor: string): number {
-  const position = /^below:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1]
-  if (position !== undefined) return Number(position)
-  throw invalidParameterError('cursor', 'cursor must be the next_cursor of an earlier response.')
 }
 
 /** Formats an entry as `/v1/audit` and the history endpoints return it. */

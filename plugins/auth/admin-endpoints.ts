@@ -7,7 +7,7 @@ import {
   operator,
   Type,
 } from '../../core/contract/index.ts'
-import { invalidParameterError } from '../../core/http/parse-call.ts'
+import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
@@ -50,13 +50,13 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
         },
       },
       handle({ query: { limit = PAGE.default, cursor } }) {
-        const after = cursor === undefined ? 0 : decodeCursor(cursor)
+        const after = cursor === undefined ? 0 : decodeCursor('after', cursor)
         const users = accounts.users().filter(({ id }) => id > after)
         const page = users.slice(0, limit)
         const last = users.length > limit ? page.at(-1) : undefined
         return {
           status: 200,
-          body: { data: page.map(toUserBody), next_cursor: last ? encodeCursor(last) : null },
+          body: { data: page.map(toUserBody), next_cursor: last ? encodeCursor('after', last.id) : null },
         }
       },
     }),
@@ -133,17 +133,6 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
 
 function userNotFoundError(id: string): GatewayError {
   return new GatewayError('not_found', `User ${id} was not found.`)
-}
-
-/** Cursors are opaque to clients, so that their content may change. */
-function encodeCursor({ id }: User): string {
-  return Buffer.from(`after:${id}`).toString('base64url')
-}
-
-function decodeCursor(cursor: string): number {
-  const id = /^after:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1]
-  if (id !== undefined) return Number(id)
-  throw invalidParameterError('cursor', 'cursor must be the next_cursor of an earlier response.')
 }
 
 function toUserBody(user: User): JsonObject {

@@ -39,12 +39,13 @@ export function createResponsesDialect(
     parseRequest(rawBody, ctx) {
       const find = (responseKey: string) => store.find(responseKey, ctx.account.userId)
       return chain(parseResponsesCall(rawBody, find), ({ body, input, earlier, request }) => {
+        const plainToolForm = toPlainToolForm(body)
         activeCalls.add(ctx, {
           body,
           responseKey: requestIdSuffix(ctx.requestId),
           createdAt: Math.floor(Date.now() / 1000),
-          form: chooseForm(ctx.headers, toPlainToolForm(body)),
-          plainToolForm: toPlainToolForm(body),
+          form: chooseForm(ctx.headers, plainToolForm),
+          plainToolForm,
           inputCount: input.length,
           earlierCount: earlier.length,
         })

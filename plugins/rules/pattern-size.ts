@@ -5,7 +5,7 @@ import type { RuleEvent } from '../../core/events/domain-events.ts'
  * Characters of all patterns of a user: those of firewall rules, and the conditions of routing rules as JSON.
  * They are compiled for the user's requests.
  */
-export const MAX_PATTERN_CHARACTERS = 500_000
+const MAX_PATTERN_CHARACTERS = 500_000
 
 /** Throws 400 if the events would take the patterns of a user beyond the limit, or further beyond it. */
 export function checkPatternSize(rules: RuleSet, events: readonly RuleEvent[]): void {

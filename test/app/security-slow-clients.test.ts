@@ -6,15 +6,12 @@ import { startEndlessProvider } from '../support/endless-provider.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { openSocket, readToEnd, splitAnswers } from '../support/raw-http.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
-import { expectTimeout, chatHead as head } from '../support/slow-client.ts'
-
-const SETTINGS = `${UNLIMITED}timeouts: { headers_ms: 700, request_ms: 1500, keep_alive_ms: 400, write_timeout_ms: 500 }
-`
+import { expectTimeout, chatHead as head, SHORT_TIMEOUTS } from '../support/slow-client.ts'
 
 describe('a client that is slow', () => {
   let gateway: RunningGateway
   before(async () => {
-    gateway = await startGateway(await withSettings(SETTINGS))
+    gateway = await startGateway(await withSettings(SHORT_TIMEOUTS))
   })
   after(() => gateway.stop())
 

@@ -7,16 +7,13 @@ import { startGatewayProcess } from '../support/gateway-process.ts'
 import { peakMemory } from '../support/memory.ts'
 import { openSocket, readToEnd } from '../support/raw-http.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
-import { expectTimeout, chatHead as head } from '../support/slow-client.ts'
-
-const SETTINGS = `${UNLIMITED}timeouts: { headers_ms: 700, request_ms: 1500, keep_alive_ms: 400, write_timeout_ms: 500 }
-`
+import { expectTimeout, chatHead as head, SHORT_TIMEOUTS } from '../support/slow-client.ts'
 
 const OPTIMIZED = { isOptimized: true }
 
 describe('the memory of the gateway', () => {
   it('does not grow for bodies that are announced and not sent', async () => {
-    const gateway = await startGatewayProcess(await withSettings(SETTINGS), OPTIMIZED)
+    const gateway = await startGatewayProcess(await withSettings(SHORT_TIMEOUTS), OPTIMIZED)
     const before = peakMemory(gateway.process)
     const sockets: Socket[] = []
     for (let count = 0; count < 100; count++) {

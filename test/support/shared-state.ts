@@ -11,7 +11,7 @@ import { skip } from './skip.ts'
 import { pairOfWires } from './wires.ts'
 
 /** Two workers of one primary. */
-export function connectTwoWorkers(): readonly SharedState[] {
+function connectTwoWorkers(): readonly SharedState[] {
   const state = createMemorySharedState()
   return [1, 2].map((number) => {
     const [ofPrimary, ofWorker] = pairOfWires()

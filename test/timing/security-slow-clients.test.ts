@@ -1,16 +1,14 @@
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { withSettings } from '../support/settings.ts'
+import { SHORT_TIMEOUTS } from '../support/slow-client.ts'
 import { post } from '../support/streams.ts'
-
-const SETTINGS = `${UNLIMITED}timeouts: { headers_ms: 700, request_ms: 1500, keep_alive_ms: 400, write_timeout_ms: 500 }
-`
 
 describe('a client that is slow', () => {
   let gateway: RunningGateway
   before(async () => {
-    gateway = await startGateway(await withSettings(SETTINGS))
+    gateway = await startGateway(await withSettings(SHORT_TIMEOUTS))
   })
   after(() => gateway.stop())
 

@@ -61,7 +61,7 @@ const RefusalPart = OpenObject(
 )
 
 /** A content part of any kind, as validated requests hold it. */
-export interface AnyPart extends JsonObject {
+interface AnyPart extends JsonObject {
   readonly type: string
   readonly text?: string
 }
@@ -86,7 +86,7 @@ const nullableContent = Type.Unsafe<string | readonly AnyPart[] | null>(
 const name = Type.Optional(Type.Unsafe<unknown>({ type: 'string', description: 'Name of the author.' }))
 
 /** A call of a function in a message. */
-export const ToolCallSchema = OpenObject(
+const ToolCallSchema = OpenObject(
   {
     id: Text('Id of the call, which its result refers to.'),
     type: Type.Optional(Text('Always function.')),

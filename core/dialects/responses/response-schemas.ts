@@ -33,7 +33,7 @@ export const SummaryText = OpenObject(
   { $id: 'SummaryText', description: 'Reasoning that the provider discloses.' },
 )
 
-export const OutputPart = Variants('type', [OutputText, InterfaceText, OutputRefusal], {
+const OutputPart = Variants('type', [OutputText, InterfaceText, OutputRefusal], {
   $id: 'OutputPart',
   description: 'A part of a message of the model.',
 })

@@ -8,7 +8,7 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../contract/event-log.ts'
-import { checkDeletable, checkMaxAge, matchesStream } from '../streams.ts'
+import { checkAppend, checkDeletable, matchesStream } from '../streams.ts'
 import { appendEvents } from './append.ts'
 import { connectEventStore, type EventStoreServer } from './client.ts'
 import { toUnavailableError, withTimeout } from './errors.ts'
@@ -72,8 +72,7 @@ class EventStoreLog implements EventLog {
   }
 
   async append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended> {
-    if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
-    checkMaxAge(stream, options.maxAge, this.#isExpiring(stream))
+    checkAppend(stream, events, options.maxAge, this.#isExpiring(stream))
     this.#checkOpen()
     const append = appendEvents(this.#server, stream, events, options)
     this.#appends.add(append)

@@ -13,7 +13,7 @@ import {
 } from '../../contract/event-log.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
-import { checkDeletable, checkMaxAge, matchesStream } from '../streams.ts'
+import { checkAppend, checkDeletable, matchesStream } from '../streams.ts'
 import { LazyThread, SqliteThread } from './thread.ts'
 import type { AppendRequest, EventPage, EventRow } from './worker-protocol.ts'
 
@@ -97,8 +97,7 @@ class SqliteLog implements EventLog {
     events: readonly NewEvent[],
     { expectedRevision, metadata, maxAge }: AppendOptions,
   ): Promise<Appended> {
-    if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
-    checkMaxAge(stream, maxAge, this.#isExpiring(stream))
+    checkAppend(stream, events, maxAge, this.#isExpiring(stream))
     const request: AppendRequest = {
       type: 'append',
       stream,
