@@ -30,7 +30,7 @@ export interface Exchange {
   /** The request in canonical form. The firewall replaces it when it masks text. */
   request: ChatRequest
   /** `metadata` of the request as the caller sent it. It is part of the response. */
-  readonly metadata?: JsonObject
+  readonly metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
   route?: Route
   /** Models preferred by the caller, best first. They are tried before automatic routing. */

@@ -116,7 +116,7 @@ export function createExchange(
     rules,
     rulesPosition: Math.max(rules.position, account.position),
     request,
-    ...(isJsonObject(request.metadata) && { metadata: request.metadata }),
+    metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
     preferences: parser.parsePreferences?.(body) ?? [],
     defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),
     warnings: [],
@@ -162,14 +162,14 @@ function respond(
   sender: ResponseSender,
 ): GatewayMiddleware {
   return (ctx, next) =>
-    next()
-      .then(() => inspectReply(ctx.exchange, inspectors))
-      .then((exchange) => {
+    next().then(() =>
+      chain(inspectReply(ctx.exchange, inspectors), (exchange): MaybePromise<void> => {
         if (exchange.decoration !== undefined)
           for (const [name, value] of exchange.decoration.headers) ctx.res.setDefaultHeader(name, value)
         if (exchange.reply.type === 'stream') sender.sendStream(ctx, dialect.writeStream(exchange, ctx))
         else return chain(dialect.writeWhole(exchange, ctx), (body) => sender.sendWhole(ctx, body))
-      })
+      }),
+    )
 }
 
 /** A plugin may answer a request for a stream with a whole reply, and the other way round. */

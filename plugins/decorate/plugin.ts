@@ -12,7 +12,8 @@ export function createDecorate(chooseForm: ChooseForm): Plugin {
     after: ['dispatch'],
     setup: () => ({
       decide({ headers }) {
-        chooseForm(headers) // An invalid header is refused before a provider is called.
+        // An invalid header is refused before a provider is called.
+        if (headers['x-response-form'] !== undefined) chooseForm(headers)
       },
       inspect(exchange) {
         exchange.decoration = buildDecoration(exchange, chooseForm)
@@ -25,9 +26,10 @@ export function createDecorate(chooseForm: ChooseForm): Plugin {
 function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Decoration {
   const provider = exchange.target?.provider ?? NO_PROVIDER
   const routing_mode = exchange.route?.mode ?? 'balance'
+  const form = chooseForm(exchange.headers)
   const first = () => {
     const signalbox = buildSignalboxFields(exchange)
-    const metadata = buildMetadata(exchange.metadata, signalbox, chooseForm(exchange.headers))
+    const metadata = buildMetadata(exchange.metadata, signalbox, form)
     return { provider, routing_mode, x_request_id: exchange.id, metadata, signalbox }
   }
   return {
@@ -37,6 +39,6 @@ function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Dec
       ['x-routing-mode', routing_mode],
     ],
     first,
-    last: () => ({ ...first(), latency_ms: Math.round(performance.now() - exchange.startedAt) }),
+    last: () => Object.assign(first(), { latency_ms: Math.round(performance.now() - exchange.startedAt) }),
   }
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { parseJson, parseJsonObject } from '../../../../core/util/json.ts'
+import { MAX_JSON_DEPTH } from '../../../../core/util/json-depth.ts'
 
 describe('parseJson', () => {
   it('returns the parsed value', () => {
@@ -24,4 +25,15 @@ describe('parseJsonObject', () => {
       expect(parseJsonObject(text), text).to.equal(undefined)
     }
   })
+
+  it('accepts an object of the maximum depth, and refuses a deeper one, however short its text is', () => {
+    expect(parseJsonObject(nested(MAX_JSON_DEPTH))).to.be.an('object')
+    expect(parseJsonObject(nested(MAX_JSON_DEPTH + 1))).to.equal(undefined)
+  })
 })
+
+/** The shortest text of an object with this many levels. */
+function nested(levels: number): string {
+  const lists = levels - 1
+  return `{"":${'['.repeat(lists)}${']'.repeat(lists)}}`
+}
