@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parseDocument } from 'yaml'
+import { loadAll, YAMLException } from 'js-yaml'
 
 /**
  * Reads the value in a YAML file. Adds a syntax error to `issues` by line and column, without the text at
@@ -7,20 +7,25 @@ import { parseDocument } from 'yaml'
  */
 export function readYaml(file: string, issues: string[]): unknown {
   try {
-    const document = parseDocument(readFileSync(file, 'utf8'))
-    const [error] = document.errors
-    if (error === undefined) return document.toJS() ?? {}
-    const { line, col } = error.linePos?.[0] ?? { line: 1, col: 1 }
-    const reason = error.code.toLowerCase().replaceAll('_', ' ')
-    issues.push(`${file} is not valid YAML at line ${line}, column ${col}: ${reason}`)
+    const [value, ...others] = loadAll(readFileSync(file, 'utf8'))
+    if (others.length === 0) return value ?? {}
+    issues.push(`${file} must contain one YAML document, not ${others.length + 1}`)
   } catch (error) {
-    issues.push(`${file} cannot be read: ${describeReadError(error)}`)
+    issues.push(`${file} ${describeError(error)}`)
   }
   return {}
 }
 
-/** A system error names the file only. An error of the parser could quote its content. */
-function describeReadError(error: unknown): string {
-  if (error instanceof Error && 'syscall' in error) return error.message
-  return 'an alias refers to an anchor that does not exist'
+function describeError(error: unknown): string {
+  if (error instanceof YAMLException) {
+    const { line, column } = error.mark ?? { line: 0, column: 0 }
+    return `is not valid YAML at line ${line + 1}, column ${column + 1}: ${withoutQuotation(error.reason)}`
+  }
+  // An error of the file system names the file only.
+  return `cannot be read: ${error instanceof Error && 'syscall' in error ? error.message : 'unknown error'}`
+}
+
+/** Some reasons end with the text at fault: `undeclared tag handle "!secret!"`. */
+function withoutQuotation(reason: string): string {
+  return reason.replace(/(?::? [!"<]|: ).*$/s, '')
 }

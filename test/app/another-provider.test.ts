@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { parse } from 'yaml'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { ROOT } from '../support/root.ts'
 import { withSettings } from '../support/settings.ts'
+import { parseYaml } from '../support/yaml.ts'
 
 /** The settings for another provider that docs/providers.md shows. */
 async function readShownSettings(): Promise<string> {
@@ -37,7 +37,7 @@ describe('another provider with an OpenAI-compatible API, configured by a settin
     })
 
   it('is documented with the settings of one provider and one model', async () => {
-    const { providers, models } = parse(await readShownSettings())
+    const { providers, models } = parseYaml(await readShownSettings())
     expect(providers.acme).to.include({ format: 'openai', key_variable: 'ACME_TOKEN' })
     expect(models).to.have.length(1)
   })

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { makeFolder } from '../support/folders.ts'
 import { ADMIN_KEY, startGateway } from '../support/gateway.ts'
 import { BUILT_IN, installPackage, listPlugins } from '../support/plugins.ts'
+import { ROOT } from '../support/root.ts'
 
 const STAMP = `import { endpoint, Type, user } from 'signalbox'
 export default {
@@ -204,7 +205,7 @@ describe('plugins', () => {
       }) }`
     const home = await installPackage(folder, 'thrower', thrower)
     for (const name of ['errors.js']) {
-      await cp(new URL(`../../dist/core/contract/${name}`, import.meta.url), path.join(home, 'copy', name))
+      await cp(new URL(`dist/core/contract/${name}`, ROOT), path.join(home, 'copy', name))
     }
     const CONFIG = await listPlugins(folder, [...BUILT_IN, 'thrower'])
     const gateway = await startGateway({ CONFIG }, { pluginFolder: folder })

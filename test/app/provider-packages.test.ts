@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
+import { dump } from 'js-yaml'
 import OpenAI from 'openai'
-import { stringify } from 'yaml'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { readBlocks } from '../support/pages.ts'
 import { installAll } from '../support/plugins.ts'
@@ -65,7 +65,7 @@ describe('a plugin package with a wire format of its own', () => {
     const { port } = server.address() as AddressInfo
     const pluginFolder = await installAll({ telegraph: await readTelegraph() })
     const CONFIG = await writeSettings(
-      stringify({
+      dump({
         plugins: { add: ['telegraph'] },
         providers: { post: { format: 'telegraph', base_url: `http://127.0.0.1:${port}/office` } },
         models: [MODEL],
@@ -162,7 +162,7 @@ describe('wire formats that cannot be used', () => {
   ) => {
     const pluginFolder = await installAll(sources)
     const CONFIG = await writeSettings(
-      stringify({
+      dump({
         plugins: { add: Object.keys(sources) },
         providers: { post: { format, base_url: 'http://127.0.0.1:9' } },
       }),

@@ -2,10 +2,11 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { parse, stringify } from 'yaml'
+import { dump } from 'js-yaml'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { readBlocks } from '../support/pages.ts'
 import { withSettings } from '../support/settings.ts'
+import { parseYaml } from '../support/yaml.ts'
 
 const KEY = 'tr4in-n0-known-prefix'
 
@@ -91,7 +92,7 @@ describe('a provider with another kind of authentication, as a row of the settin
 
   /** The row of the page, with this server's address in place of the shown one. */
   async function readRow(provider: string) {
-    const blocks = (await readBlocks('docs/providers.md', 'yaml')).map((yaml) => parse(yaml))
+    const blocks = (await readBlocks('docs/providers.md', 'yaml')).map((yaml) => parseYaml(yaml))
     const row = blocks.find((block) => block?.providers?.[provider])?.providers[provider]
     expect(row, `${provider} in docs/providers.md`).to.be.an('object')
     const { origin } = new URL(row.base_url)
@@ -100,7 +101,7 @@ describe('a provider with another kind of authentication, as a row of the settin
   }
 
   async function startWith(provider: string, row: object, environment: Readonly<Record<string, string>>) {
-    const settings = await withSettings(stringify({ providers: { [provider]: row }, ...UNLIMITED_RATE }))
+    const settings = await withSettings(dump({ providers: { [provider]: row }, ...UNLIMITED_RATE }))
     return startGateway({ ...settings, ...environment })
   }
 

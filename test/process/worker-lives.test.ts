@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect } from 'chai'
-import { parse } from 'yaml'
 import { readSettings } from '../../config/settings/settings.ts'
 import { chatBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
@@ -22,22 +21,24 @@ import { writeSettings } from '../support/settings-file.ts'
 import { startStream, startStreams, textsOf } from '../support/streams.ts'
 import { waitUntil } from '../support/wait.ts'
 import { isAlive, workerPids } from '../support/workers.ts'
+import { parseYaml } from '../support/yaml.ts'
 
 const SLOW = chatBody('Slow [[sandbox:token-delay=60]]')
 
-/** Settings with a plugin whose setup runs this code while the trap is set. */
-async function makeTrap(does: string) {
+/** Settings with a plugin whose setup runs the code of the trap that is set. */
+async function makeTrap() {
   const folder = await makeFolder()
   const [trap, plugin] = [path.join(folder, 'trap'), path.join(folder, 'plugin.mjs')]
   await writeFile(
     plugin,
-    `import { existsSync } from 'node:fs'
-    const spring = () => { ${does} }
-    export default { name: 'trapped', contract: 2, setup() { if (existsSync(${JSON.stringify(trap)})) spring(); return {} } }`,
+    `import { existsSync, readFileSync } from 'node:fs'
+    const trap = ${JSON.stringify(trap)}
+    const spring = () => new Function(readFileSync(trap, 'utf8'))()
+    export default { name: 'trapped', contract: 2, setup() { if (existsSync(trap)) spring(); return {} } }`,
   )
-  const { plugins } = parse(await readFile(new URL('config/default.yaml', ROOT), 'utf8'))
+  const { plugins } = parseYaml(await readFile(new URL('config/default.yaml', ROOT), 'utf8'))
   const CONFIG = await writeSettings(`${UNLIMITED}plugins: ${JSON.stringify([...plugins, plugin])}`)
-  return { CONFIG, set: () => writeFile(trap, ''), remove: () => rm(trap) }
+  return { CONFIG, set: (code: string) => writeFile(trap, code), remove: () => rm(trap) }
 }
 
 const died = (gateway: GatewayProcess, times = 1) => logged(gateway, 'worker exited; restarting', times)
@@ -46,6 +47,19 @@ const succeed = async (gateway: GatewayProcess) =>
   expect(
     (await gateway.call('POST', '/v1/chat/completions', chatBody('Hello'), { connection: 'close' })).status,
   ).to.equal(200)
+
+/** Stops it while streams run: they end as usual, and then no process is left. */
+async function expectGracefulStop(gateway: GatewayProcess, signal: NodeJS.Signals): Promise<void> {
+  const pids = [...(await workerPids(gateway, 2)).values()]
+  const streams = await startStreams(gateway, 4, SLOW)
+  expect(await gateway.stop(signal)).to.equal(0)
+  for (const text of await textsOf(streams)) expect(text).to.match(/\[DONE\]\s*$/)
+  expect(pids.filter(isAlive)).to.deep.equal([])
+  await fetch(`${gateway.url}/healthz`).then(
+    () => expect.fail('it answered'),
+    (error) => expect(error.message).to.contain('fetch failed'),
+  )
+}
 
 describe('a worker that exits', function () {
   this.timeout(60_000)
@@ -69,30 +83,25 @@ describe('a worker that exits', function () {
     for (const pid of after.values()) process.kill(pid, 'SIGKILL')
     await workerPids(gateway, 5)
     await succeed(gateway)
-    expect(await gateway.stop()).to.equal(0)
+    await expectGracefulStop(gateway, 'SIGTERM')
   })
 
-  it('repeatedly at its start is replaced with growing delays, while the other serves', async () => {
-    const trap = await makeTrap(`process.kill(process.pid, 'SIGKILL')`)
+  it('repeatedly at its start is replaced with growing delays, or ends the program when none serves', async () => {
+    const trap = await makeTrap()
     const gateway = await startGatewayProcess({ WORKERS: '2', CONFIG: trap.CONFIG })
     const pids = await workerPids(gateway, 2)
-    await trap.set()
+    await trap.set(`process.kill(process.pid, 'SIGKILL')`)
     process.kill(pids.get(2) ?? 0, 'SIGKILL')
     const lines = await logged(gateway, 'worker failed to start; retrying', 3)
     const waits = lines.map(({ delayMs }) => Number(delayMs))
     expect(waits).to.deep.equal([waits[0], Number(waits[0]) * 2, Number(waits[0]) * 4])
     await succeed(gateway)
     await trap.remove()
-    await workerPids(gateway, 3)
-    await gateway.stop()
-  })
+    const restored = await workerPids(gateway, 3)
 
-  it('ends the program with the reason when no worker serves and none can start', async () => {
-    const trap = await makeTrap(`throw new Error('the trap is set')`)
-    const gateway = await startGatewayProcess({ WORKERS: '2', CONFIG: trap.CONFIG })
     const ended = once(gateway.process, 'close')
-    await trap.set()
-    for (const pid of (await workerPids(gateway, 2)).values()) process.kill(pid, 'SIGKILL')
+    await trap.set(`throw new Error('the trap is set')`)
+    for (const pid of restored.values()) process.kill(pid, 'SIGKILL')
     expect(await ended).to.deep.equal([1, null])
     expect(gateway.stderr()).to.match(/plugin "trapped" from ".+" could not be set up: the trap is set\.\n$/)
   })
@@ -102,9 +111,9 @@ describe('the start of several workers', function () {
   this.timeout(60_000)
 
   it('that is refused ends the program with one sentence', async () => {
-    const trap = await makeTrap(`throw new Error('the trap is set')`)
-    await trap.set()
-    const environment = { WORKERS: '3', CONFIG: trap.CONFIG, PORT: '0', ROUTE_PORT: '0' }
+    const trap = await makeTrap()
+    await trap.set(`throw new Error('the trap is set')`)
+    const environment = { WORKERS: '2', CONFIG: trap.CONFIG, PORT: '0', ROUTE_PORT: '0' }
     const { code, stdout, stderr } = await runSignalbox(['start'], {
       ...environment,
       DATA_DIR: await makeFolder(),
@@ -139,10 +148,23 @@ describe('a rolling restart of the workers', function () {
   this.timeout(60_000)
   const NOT_RENEWED = 'rolling restart failed; the current workers stay'
 
-  it('applies new settings, including more and fewer workers', async () => {
+  it('applies new settings, including more and fewer workers, or keeps the workers if they are invalid', async () => {
     const CONFIG = await writeSettings(`workers: 2\n${UNLIMITED}`)
     const gateway = await startGatewayProcess({ CONFIG })
     const before = await workerPids(gateway, 2)
+    const refused = async (settings: string, times: number) => {
+      await writeFile(CONFIG, settings)
+      gateway.process.kill('SIGHUP')
+      const lines = await logged(gateway, NOT_RENEWED, times)
+      expect([...before.values()].every(isAlive)).to.equal(true)
+      await succeed(gateway)
+      return lines.at(-1)?.reason
+    }
+    expect(await refused('no_such_setting: 1', 1)).to.contain('no_such_setting')
+    expect(await refused('workers: 2\nplugins: [./nowhere.mjs]', 2)).to.contain('nowhere.mjs')
+    expect(await refused('eventstore_url: "esdb://127.0.0.1:9"', 3)).to.contain('eventstore_url')
+    expect(readLog(gateway).filter(({ msg }) => msg === 'worker ready')).to.have.length(2)
+
     await writeFile(CONFIG, 'workers: 3\nrate_limits: { requests_per_minute: { paid: 77 } }')
     gateway.process.kill('SIGHUP')
     await logged(gateway, 'rolling restart completed')
@@ -161,49 +183,10 @@ describe('a rolling restart of the workers', function () {
     await succeed(gateway)
     expect(await gateway.stop()).to.equal(0)
   })
-
-  it('keeps the current workers when the new settings are invalid, and logs the reason', async () => {
-    const dataDir = await makeFolder()
-    const CONFIG = await writeSettings(UNLIMITED)
-    const gateway = await startGatewayProcess({ WORKERS: '2', CONFIG }, { dataDir })
-    const before = await workerPids(gateway, 2)
-    const refused = async (settings: string, times: number) => {
-      await writeFile(CONFIG, settings)
-      gateway.process.kill('SIGHUP')
-      const lines = await logged(gateway, NOT_RENEWED, times)
-      expect([...before.values()].every(isAlive)).to.equal(true)
-      await succeed(gateway)
-      return lines.at(-1)?.reason
-    }
-    expect(await refused('no_such_setting: 1', 1)).to.contain('no_such_setting')
-    expect(await refused('plugins: [./nowhere.mjs]', 2)).to.contain('nowhere.mjs')
-    expect(await refused('eventstore_url: "esdb://127.0.0.1:9"', 3)).to.contain('eventstore_url')
-    expect(readLog(gateway).filter(({ msg }) => msg === 'worker ready')).to.have.length(2)
-
-    await writeFile(CONFIG, UNLIMITED)
-    gateway.process.kill('SIGHUP')
-    await logged(gateway, 'rolling restart completed')
-    await gateway.stop()
-  })
 })
 
 describe('stopping several workers', function () {
   this.timeout(60_000)
-
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`finishes running streams on ${signal}, and exits with 0`, async () => {
-      const gateway = await startGatewayProcess({ WORKERS: '2' })
-      const pids = [...(await workerPids(gateway, 2)).values()]
-      const streams = await startStreams(gateway, 4, SLOW)
-      expect(await gateway.stop(signal)).to.equal(0)
-      for (const text of await textsOf(streams)) expect(text).to.match(/\[DONE\]\s*$/)
-      expect(pids.filter(isAlive)).to.deep.equal([])
-      await fetch(`${gateway.url}/healthz`).then(
-        () => expect.fail('it answered'),
-        (error) => expect(error.message).to.contain('fetch failed'),
-      )
-    })
-  }
 
   it('happens when the primary is killed', async () => {
     const gateway = await startGatewayProcess({ WORKERS: '2' })
@@ -229,12 +212,12 @@ describe('stopping several workers', function () {
     expect({ code, ready: stderr.includes('serves at') }).to.deep.equal({ code: 0, ready: false })
   })
 
-  it('writes one snapshot for all workers', async () => {
+  it('finishes running streams, and writes one snapshot for all workers', async () => {
     const CONFIG = await writeSettings(`${UNLIMITED}snapshots: { every_events: 3 }`)
     const gateway = await startGatewayProcess({ WORKERS: '2', CONFIG })
     for (let n = 0; n < 10; n++)
       await gateway.call('POST', '/admin/users', { name: 'x', plan: 'free' }, AS_ADMIN)
-    await gateway.stop()
+    await expectGracefulStop(gateway, 'SIGINT')
     const taken = readLog(gateway).filter(({ msg }) => msg === 'snapshot written')
     expect(taken).not.to.deep.equal([])
     expect(new Set(taken.map(({ worker }) => worker))).to.deep.equal(new Set([1]))

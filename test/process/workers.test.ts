@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { parse } from 'yaml'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { AS_ADMIN, startGateway } from '../support/gateway.ts'
@@ -15,6 +14,7 @@ import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { streamText } from '../support/streams.ts'
 import { waitUntil } from '../support/wait.ts'
 import { connectToEach, isAlive, openConnection, workerPids } from '../support/workers.ts'
+import { parseYaml } from '../support/yaml.ts'
 
 /** A kept-alive connection would delay a rolling restart: its worker serves until the client closes it. */
 const CLOSE = { connection: 'close' }
@@ -170,7 +170,8 @@ describe('the rate limit of several workers', function () {
   this.timeout(60_000)
   let two: GatewayProcess
   before(async () => {
-    two = await startGatewayProcess({ WORKERS: '2', CONFIG: '' })
+    const settings = await withSettings('timeouts: { keep_alive_ms: 500 }')
+    two = await startGatewayProcess({ ...settings, WORKERS: '2' })
   })
   after(() => two.stop())
 
@@ -201,30 +202,26 @@ describe('the rate limit of several workers', function () {
   }
 
   it('continues its count through a rolling restart', async () => {
-    const gateway = await startGatewayProcess({ WORKERS: '2', CONFIG: '' })
     const remaining = async () =>
-      (await gateway.call('GET', '/v1/models', undefined, CLOSE)).headers.get(
-        'x-ratelimit-remaining-requests',
-      )
+      (await two.call('GET', '/v1/models', undefined, CLOSE)).headers.get('x-ratelimit-remaining-requests')
     expect(await remaining()).to.equal('599')
-    gateway.process.kill('SIGHUP')
-    await logged(gateway, 'rolling restart completed')
+    two.process.kill('SIGHUP')
+    await logged(two, 'rolling restart completed')
     expect(await remaining()).to.equal('598')
-    await gateway.stop()
   })
 })
+
+async function scrape(url: string, headers = {}) {
+  const response = await fetch(url, { headers: { ...headers, ...CLOSE } })
+  expect(response.status).to.equal(200)
+  expect(response.headers.get('content-type')).to.match(/^text\/plain; version=0\.0\.4/)
+  return readScrape(await response.text())
+}
 
 describe('the metrics of several workers', function () {
   this.timeout(60_000)
   const REQUESTS = 'signalbox_http_requests_total'
   const MODELS = { endpoint: '/v1/models', status: '200' }
-
-  const scrape = async (url: string, headers = {}) => {
-    const response = await fetch(url, { headers: { ...headers, ...CLOSE } })
-    expect(response.status).to.equal(200)
-    expect(response.headers.get('content-type')).to.match(/^text\/plain; version=0\.0\.4/)
-    return readScrape(await response.text())
-  }
 
   async function askOften(gateway: GatewayProcess, times: number): Promise<void> {
     for (let n = 0; n < times; n++) {
@@ -269,7 +266,7 @@ describe('the metrics of several workers', function () {
     const dashboard = JSON.parse(
       await readFile(new URL('config/deploy/grafana/dashboard.json', ROOT), 'utf8'),
     )
-    const alerts = parse(await readFile(new URL('config/deploy/alerts.yml', ROOT), 'utf8'))
+    const alerts = parseYaml(await readFile(new URL('config/deploy/alerts.yml', ROOT), 'utf8'))
     const expressions: string[] = [
       ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }: { expr: string }) => expr)),
       ...alerts.groups.flatMap(({ rules }: { rules: { expr: string }[] }) => rules.map(({ expr }) => expr)),
@@ -327,37 +324,30 @@ describe('the metrics of several workers', function () {
       afterRenewal('signalbox_http_request_duration_seconds_count', { endpoint: '/v1/models' }),
     ).to.equal(asked)
   })
-
-  it('may have a separate port, which responds during a rolling restart', async () => {
-    const gateway = await startGatewayProcess({ WORKERS: '2', METRICS_PORT: '0' })
-    const url = gateway.stderr().match(/http:\/\/[\d.:]+\/metrics/)?.[0] ?? ''
-    const hidden = await fetch(`${gateway.url}/metrics`, { headers: { ...AS_ADMIN, ...CLOSE } })
-    expect(hidden.status).to.equal(404)
-    gateway.process.kill('SIGHUP')
-    let pages = 0
-    while (!gateway.stderr().includes('rolling restart completed')) {
-      const { sum } = await scrape(url)
-      expect(sum('signalbox_workers', { state: 'serving' })).to.equal(2)
-      pages++
-    }
-    expect(pages).to.be.above(3)
-    expect(await gateway.stop()).to.equal(0)
-  })
 })
 
 describe('a rolling restart', function () {
   this.timeout(120_000)
 
-  it('refuses no connection, fails no request and interrupts no stream', async () => {
+  it('refuses no connection, fails no request, interrupts no stream and stops no metrics', async () => {
     const settings = await withSettings(`${UNLIMITED}timeouts: { keep_alive_ms: 3000 }`)
-    const gateway = await startGatewayProcess({ ...settings, WORKERS: '2' })
+    const gateway = await startGatewayProcess({ ...settings, WORKERS: '2', METRICS_PORT: '0' })
+    const metrics = gateway.stderr().match(/http:\/\/[\d.:]+\/metrics/)?.[0] ?? ''
+    const hidden = await fetch(`${gateway.url}/metrics`, { headers: { ...AS_ADMIN, ...CLOSE } })
+    expect(hidden.status).to.equal(404)
     const before = await workerPids(gateway, 2)
     const traffic = startTraffic(gateway)
     const stream = streamText(gateway, chatBody('A long one [[sandbox:token-delay=150]]'))
     await traffic.sent(50)
 
     gateway.process.kill('SIGHUP')
-    await logged(gateway, 'rolling restart completed')
+    let pages = 0
+    while (!gateway.stderr().includes('rolling restart completed')) {
+      const { sum } = await scrape(metrics)
+      expect(sum('signalbox_workers', { state: 'serving' })).to.equal(2)
+      pages++
+    }
+    expect(pages).to.be.above(3)
     expect(await stream)
       .to.match(/\[DONE\]\s*$/)
       .and.not.to.contain('error')

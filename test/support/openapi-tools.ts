@@ -3,9 +3,10 @@ import { cp, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { makeFolder } from './folders.ts'
+import { ROOT } from './root.ts'
 import { exists } from './source-files.ts'
 
-const TOOLS = fileURLToPath(new URL('../clients/', import.meta.url))
+const TOOLS = fileURLToPath(new URL('test/clients/', ROOT))
 
 /** Undefined if the tools of test/clients are installed, otherwise why they cannot be used. */
 export function whyNoTools(): string | undefined {

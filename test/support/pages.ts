@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import type { RunningGateway } from './gateway.ts'
+import { ROOT } from './root.ts'
 
 const execute = promisify(execFile)
 
 /** The blocks of a page (from the project's root) in this language, in order. */
 export async function readBlocks(page: string, language: 'sh' | 'yaml' | 'js'): Promise<readonly string[]> {
-  const text = await readFile(new URL(`../../${page}`, import.meta.url), 'utf8')
+  const text = await readFile(new URL(page, ROOT), 'utf8')
   return [...text.matchAll(/```(\w+)\n(.*?)```/gs)].flatMap(([, name, block = '']) =>
     name === language ? [block] : [],
   )

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError, type RecordedEvent } from '../../core/contract/event-log.ts'
 import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
@@ -13,7 +12,7 @@ import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts
 import { collect, metadata, rejection } from '../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
-import { ROOT } from '../support/root.ts'
+import { nodeArguments } from '../support/root.ts'
 
 describe('the time that the SQLite log takes', () => {
   it('to deliver events of another process is short', async () => {
@@ -22,12 +21,8 @@ describe('the time that the SQLite log takes', () => {
     const abort = new AbortController()
     const items = log.subscribe(0, abort.signal)[Symbol.asyncIterator]()
     await items.next()
-    const script = fileURLToPath(
-      new URL('test/unit/core/event-log/sqlite/fixtures/append-on-demand.ts', ROOT),
-    )
-    const child = spawn(process.execPath, ['--import', 'tsx', script, directory], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
+    const script = nodeArguments('test/unit/core/event-log/sqlite/fixtures/append-on-demand')
+    const child = spawn(process.execPath, [...script, directory], { stdio: ['pipe', 'pipe', 'inherit'] })
     await once(createInterface({ input: child.stdout }), 'line')
 
     const delaysMs: number[] = []

@@ -3,9 +3,9 @@ import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { parse } from 'yaml'
 import { makeFolder } from '../../../support/folders.ts'
 import { ROOT } from '../../../support/root.ts'
+import { parseYaml } from '../../../support/yaml.ts'
 
 const PROJECT = fileURLToPath(ROOT)
 const DEPLOY = path.join(PROJECT, 'config/deploy')
@@ -19,7 +19,7 @@ describe('the alert rules', () => {
   let alerts: readonly Alert[]
 
   before(async () => {
-    const { groups } = parse(await readFile(path.join(DEPLOY, 'alerts.yml'), 'utf8'))
+    const { groups } = parseYaml(await readFile(path.join(DEPLOY, 'alerts.yml'), 'utf8'))
     alerts = groups.flatMap(({ rules }: { rules: readonly Alert[] }) => rules)
     expect(alerts.length).to.be.above(15)
   })

@@ -4,17 +4,16 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { parse } from 'yaml'
 import { VARIABLE_NAMES } from '../../../../config/settings/environment.ts'
 import { readSettings } from '../../../../config/settings/settings.ts'
 import { startGateway } from '../../../support/gateway.ts'
 import { ROOT } from '../../../support/root.ts'
+import { parseYaml } from '../../../support/yaml.ts'
 
 const FOLDER = fileURLToPath(new URL('config/deploy/', ROOT))
 
 const read = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8')
-// Merge keys (`<<`) are part of YAML 1.1, which Compose supports.
-const readYaml = (name: string) => parse(read(name), { merge: true })
+const readYaml = (name: string) => parseYaml(read(name))
 
 const { bin, allowScripts, scripts } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'))
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { parse } from 'yaml'
 import { BUILT_IN_NAMES } from '../../../../config/settings/built-in-names.ts'
 import { startGateway } from '../../../support/gateway.ts'
 import { ROOT } from '../../../support/root.ts'
 import { withSettings } from '../../../support/settings.ts'
+import { parseYaml } from '../../../support/yaml.ts'
 
 describe('the names of built-in plugins', () => {
   it('are those that the gateway has', async () => {
@@ -18,7 +18,7 @@ describe('the names of built-in plugins', () => {
   })
 
   it('match the list in default.yaml', () => {
-    const shipped = parse(readFileSync(new URL('config/default.yaml', ROOT), 'utf8'))
+    const shipped = parseYaml(readFileSync(new URL('config/default.yaml', ROOT), 'utf8'))
     expect(shipped.plugins).to.have.members([...BUILT_IN_NAMES])
   })
 })

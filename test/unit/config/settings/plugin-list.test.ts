@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { stringify } from 'yaml'
+import { dump } from 'js-yaml'
 import { readSettings } from '../../../../config/settings/settings.ts'
 import { SettingsError } from '../../../../config/settings/settings-error.ts'
 import { writeSettings } from '../../../support/settings-file.ts'
@@ -9,7 +9,7 @@ const SHIPPED = readSettings({}).plugins
 const names = (plugins: typeof SHIPPED) => plugins.map(({ use }) => use)
 
 async function resolve(plugins: object) {
-  return readSettings({ CONFIG: await writeSettings(stringify({ plugins })) }).plugins
+  return readSettings({ CONFIG: await writeSettings(dump({ plugins })) }).plugins
 }
 
 async function issuesOf(plugins: object): Promise<readonly string[]> {

@@ -19,8 +19,8 @@ interface Row {
   readonly difference?: string
 }
 
-const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
-const rows: readonly Row[] = JSON.parse(read('./php/expectations.json'))
+const EXPECTATIONS = new URL('test/unit/core/pcre/php/expectations.json', ROOT)
+const rows: readonly Row[] = JSON.parse(readFileSync(EXPECTATIONS, 'utf8'))
 
 describe('compiling firewall patterns', () => {
   describe('compared with PHP', () => {

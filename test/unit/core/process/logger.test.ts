@@ -5,7 +5,7 @@ import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createLogDestination } from '../../../../core/process/logger.ts'
-import { ROOT } from '../../../support/root.ts'
+import { moduleUrl, NODE_OPTIONS, ROOT } from '../../../support/root.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 /** A log destination with a file. `writes` counts writes; `untilLines` resolves when it has so many lines. */
@@ -115,12 +115,12 @@ describe('the log destination', () => {
 
 describe('createLogger', () => {
   it('writes all lines before the process exits', () => {
-    const module = new URL('core/process/logger.ts', ROOT).href
+    const module = moduleUrl('core/process/logger').href
     const script = `import { createLogger } from '${module}'
       const logger = createLogger('info', { isShared: true, worker: 3 })
       for (let n = 0; n < 1000; n++) logger.info({ n, key: 'secret' }, 'line')
       process.exit(0)`
-    const { stderr } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    const { stderr } = spawnSync(process.execPath, [...NODE_OPTIONS, '--input-type=module', '-e', script], {
       encoding: 'utf8',
       cwd: new URL('.', ROOT),
     })

@@ -12,6 +12,7 @@ import { readSnapshot, restoreProjections } from '../../../../projections/snapsh
 import { writeSnapshot } from '../../../../projections/snapshots/write.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { buildHistory, recordAll } from '../../../support/histories.ts'
+import { ROOT } from '../../../support/root.ts'
 
 const records = recordAll(buildHistory(10, 5))
 const HALF = Math.floor(records.length / 2)
@@ -161,7 +162,7 @@ describe('snapshots', () => {
     const { parts } = await readSnapshot(file)
     const lines = parts.map(({ name, lines }) => [name, [...lines].map((line) => JSON.parse(String(line)))])
 
-    const expected = await readFile(new URL('state.json', import.meta.url), 'utf8')
+    const expected = await readFile(new URL('test/unit/projections/snapshots/state.json', ROOT), 'utf8')
     expect({ STATE_SHAPE, state: Object.fromEntries(lines) }).to.deep.equal(JSON.parse(expected))
   })
 })

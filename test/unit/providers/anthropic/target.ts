@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import type { ChatRequest } from '../../../../core/contract/chat.ts'
 import type { Model, Target } from '../../../../core/contract/provider.ts'
 import { anthropic } from '../../../../providers/anthropic/adapter.ts'
 import type { AnthropicBody } from '../../../../providers/anthropic/wire.ts'
+import { parseYaml } from '../../../support/yaml.ts'
 
-const rows: Model[] = parse(readFileSync('config/models.yaml', 'utf8'))
+const rows: Model[] = parseYaml(readFileSync('config/models.yaml', 'utf8'))
 
 /** A model of the shipped catalogue; without `entry` if it has no row there. */
 export function targetOf(model: string): Target {

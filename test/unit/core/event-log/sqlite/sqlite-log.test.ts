@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import {
@@ -26,6 +25,7 @@ import {
   rejection,
   revisions,
 } from '../../../../support/event-log-suite.ts'
+import { nodeArguments } from '../../../../support/root.ts'
 
 eventLogContract('the SQLite log', openInTemporaryDirectory)
 
@@ -142,7 +142,7 @@ describe('the SQLite log', () => {
       const leaving = new AbortController()
       const items = log.subscribe(0, leaving.signal)[Symbol.asyncIterator]()
       await items.next()
-      const { child, lines } = await startProcess('append-on-demand.ts', directory)
+      const { child, lines } = await startProcess('append-on-demand', directory)
 
       for (let n = 0; n < 15; n++) {
         child.stdin?.write(`line ${n}\n`)
@@ -156,7 +156,7 @@ describe('the SQLite log', () => {
     })
 
     it('lets an idle process exit without closing the log', async () => {
-      const { child } = await startProcess('append-and-leave.ts', directory)
+      const { child } = await startProcess('append-and-leave', directory)
 
       expect(await once(child, 'exit')).to.deep.equal([0, null])
     })
@@ -166,7 +166,7 @@ describe('the SQLite log', () => {
     it('keeps every acknowledged event and no partial append', async () => {
       const acknowledged: number[] = []
       for (const limit of [1, 20, 75, 150, 300]) {
-        const { child, lines } = await startProcess('append-until-killed.ts', directory)
+        const { child, lines } = await startProcess('append-until-killed', directory)
         let acknowledgements = 0
         lines.on('line', (position) => {
           acknowledged.push(Number(position))
@@ -368,10 +368,8 @@ interface StartedProcess {
 
 /** Runs a fixture in its own process and waits for its first line of output. */
 async function startProcess(fixture: string, directory: string): Promise<StartedProcess> {
-  const script = fileURLToPath(new URL(`fixtures/${fixture}`, import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', script, directory], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const script = nodeArguments(`test/unit/core/event-log/sqlite/fixtures/${fixture}`)
+  const child = spawn(process.execPath, [...script, directory], { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout })
   await once(lines, 'line')
   return { child, lines }
