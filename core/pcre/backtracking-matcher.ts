@@ -25,6 +25,7 @@ export function createBacktrackingMatcher(root: Node, finder?: CandidateFinder):
   const matchesEmptyAt = (text: string) => (index: number) =>
     candidates === SEARCH_START && execAt(testing().atIndex, text, index)?.[0] === ''
   return {
+    mayMatch: candidates.test,
     test: (text) =>
       candidates.test(text) && findMatch(testing(), text, 0, candidates, new CandidateDensity()) !== null,
     replace: (text, replacement) =>
