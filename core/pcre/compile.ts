@@ -4,6 +4,7 @@ import { createBacktrackingMatcher, isQuickToCompileInV8 } from './backtracking-
 import { createCandidateFinder } from './candidate-finder.ts'
 import { caselessCharacter } from './case-folding.ts'
 import { countPositions, estimateRe2CompileCost } from './compile-cost.ts'
+import { expandLookAheads } from './expand-look-aheads.ts'
 import type { EngineMatcher } from './matcher.ts'
 import { parseDelimiters } from './modifiers.ts'
 import { parsePattern } from './parse.ts'
@@ -21,12 +22,12 @@ import { validatePattern } from './validate.ts'
 /** Parses and translates a pattern, without compiling it. Takes milliseconds for a long one. */
 export function analyzePattern(source: PatternSource): PatternAnalysis {
   try {
-    const { root, re2Source, isExact } = translatePattern(source)
+    const { root, re2Root, re2Source, isExact } = translatePattern(source)
     if (!isExact && !isQuickToCompileInV8(root)) throw new PatternError('The pattern is too large to compile')
     return {
       engine: isExact ? 're2' : 'backtracking',
-      positions: countPositions(root),
-      compileCost: estimateRe2CompileCost(root),
+      positions: countPositions(re2Root),
+      compileCost: estimateRe2CompileCost(re2Root),
       ...(re2Source && { re2SetSource: re2Source.source }),
     }
   } catch (error) {
@@ -37,15 +38,15 @@ export function analyzePattern(source: PatternSource): PatternAnalysis {
 
 /** Creates the matcher of a pattern. Throws a `PatternError` if it cannot be evaluated. */
 export function createMatcher(source: PatternSource): EngineMatcher {
-  const { root, re2Source, isExact, preset } = translatePattern(source)
+  const { root, re2Root, re2Source, isExact, preset } = translatePattern(source)
   const finder =
-    re2Source && createCandidateFinder(re2Source.source, toRe2Source(cutAtBackReference(root)).source)
+    re2Source && createCandidateFinder(re2Source.source, toRe2Source(cutAtBackReference(re2Root)).source)
   if (preset !== undefined) return createPresetMatcher(preset, compileForPreset(root), finder)
   if (re2Source === undefined || !isExact) return createBacktrackingMatcher(root, finder)
   return createRe2Matcher({
     re2Source,
     buildNonEmptySource() {
-      const nonEmpty = removeEmptyMatches(root)
+      const nonEmpty = removeEmptyMatches(re2Root)
       const translated = nonEmpty && toRe2Source(nonEmpty)
       return translated?.isExact ? translated : undefined
     },
@@ -60,6 +61,8 @@ const MAX_RE2_COMPILE_COST = 10_000
 
 interface TranslatedPattern {
   readonly root: Node
+  /** The same pattern with fewer look-aheads, for RE2. */
+  readonly re2Root: Node
   /** Undefined if RE2 cannot compile the pattern, or not quickly. */
   readonly re2Source: Re2Source | undefined
   /** Whether RE2 gives the same result as the pattern. */
@@ -80,10 +83,13 @@ function translatePattern(source: PatternSource): TranslatedPattern {
     throw new PatternError(`There is no preset named ${source.text}`)
   const root =
     source.kind === 'literal' ? toLiteral(source.text) : toSyntaxTree(preset?.pattern ?? source.text)
-  const re2Source = toRe2Source(root)
-  const canRunInRe2 = estimateRe2CompileCost(root) <= MAX_RE2_COMPILE_COST && isAcceptedByRe2(root, re2Source)
+  const re2Root = expandLookAheads(root)
+  const re2Source = toRe2Source(re2Root)
+  const canRunInRe2 =
+    estimateRe2CompileCost(re2Root) <= MAX_RE2_COMPILE_COST && isAcceptedByRe2(re2Root, re2Source)
   return {
     root,
+    re2Root,
     re2Source: canRunInRe2 ? re2Source : undefined,
     // RE2 does not check what a preset validates.
     isExact: canRunInRe2 && re2Source.isExact && preset === undefined,

@@ -2,6 +2,8 @@ import { type ChatRequest, type ContentPart, isJsonObject, type Message } from '
 import { rewriteJsonText } from './json-text.ts'
 import { mapContent, mapRequest, type TextRewriter } from './map-request.ts'
 import { isBinaryMedia } from './media-text.ts'
+import { REQUEST } from './positions.ts'
+import { visitTexts } from './visit-texts.ts'
 
 /**
  * The documents of a request with their values rewritten: contents that are lists, as their JSON encoding,
@@ -27,6 +29,16 @@ export function documentTexts(
     documents.push(tokens.join('\n'))
   }
   return documents
+}
+
+/** Whether `documentTexts` may return anything. */
+export function hasDocuments(request: ChatRequest): boolean {
+  let found = request.messages.some(({ content }) => Array.isArray(content))
+  const visitJson = () => {
+    found = true
+  }
+  visitTexts(request, REQUEST, { visitText: () => undefined, visitJson })
+  return found
 }
 
 /** The documents of a content that is a list. */

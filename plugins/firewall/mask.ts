@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../core/contract/index.ts'
-import { documentTexts } from '../../core/text/content-documents.ts'
+import { documentTexts, hasDocuments } from '../../core/text/content-documents.ts'
 import { rewriteLongDocuments } from '../../core/text/long-documents.ts'
 import { mapRequest } from '../../core/text/map-request.ts'
 import { inspectedValues } from '../../core/text/request-texts.ts'
@@ -53,6 +53,7 @@ async function hasUnreplaceableMatch(
   masking: Masking,
 ): Promise<boolean> {
   const { matches } = masking
+  if (!hasDocuments(request)) return false
   const remaining = await withoutMatches(replacements, masking)
   const documents = await rewrittenTexts(request, (text) => remaining.get(text) ?? text)
   const matching: number[] = []
