@@ -14,8 +14,8 @@ import { complementRanges, mergeRanges } from './ranges.ts'
 
 /**
  * Rewrites look-aheads about the characters that follow into alternatives without look-ahead, which RE2 can
- * run: `(?!00)\d{2}` becomes `[1-9]\d|0[1-9]`. The alternatives are disjoint and of one length, so the matches
- * stay the same. A look-ahead about anything else stays.
+ * run: `(?!00)\d{2}` becomes `[1-9]\d|0[1-9]`. The alternatives are disjoint and of one length, so the
+ * matches stay the same. A look-ahead about anything else stays.
  */
 export function expandLookAheads(root: Node): Node {
   if (!someNode(root, isLookAhead)) return root
