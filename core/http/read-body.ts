@@ -1,7 +1,7 @@
 import { parse as parseJson } from '@hapi/bourne'
 import type { Next } from 'koa'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
-import { isNestedTooDeep, MAX_JSON_DEPTH } from '../util/json-depth.ts'
+import { isNestedTooDeep, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json-depth.ts'
 import { lazy } from '../util/lazy.ts'
 
 /** Bodies of other methods have no meaning and are ignored. */
@@ -20,20 +20,17 @@ export function createBodyReader(limit: number) {
     if (!METHODS_WITH_BODY.includes(method) || (length ?? transfer) === undefined) return Promise.resolve()
     if (length !== undefined && Number(length) > limit) return Promise.reject(bodyTooLargeError(limit))
     if (headers.expect !== undefined) sendContinue(ctx)
-    return encoding === undefined ? readPlainBody(ctx, limit) : loadReader().then((reader) => reader(ctx))
+    if (encoding === undefined) return readPlainBody(ctx, limit)
+    return loadReader()
+      .then((reader) => reader(ctx))
+      .then(() => checkDepth(ctx.request.body))
   }
 
   return (ctx: GatewayContext, next: Next): Promise<void> =>
-    read(ctx).then(
-      () => {
-        if (isNestedTooDeep(ctx.request.body)) throw nestingError()
-        return next()
-      },
-      (error: unknown) => {
-        ctx.req.unpipe()
-        throw toBodyError(error, limit)
-      },
-    )
+    read(ctx).then(next, (error: unknown) => {
+      ctx.req.unpipe()
+      throw toBodyError(error, limit)
+    })
 }
 
 /** Tells a client that waits for admission to send the body. */
@@ -79,13 +76,15 @@ function readPlainBody({ req, request }: GatewayContext, limit: number): Promise
 
 /**
  * Parses a JSON object or array; undefined for an empty body. Strips a byte order mark. Throws for a key
- * `__proto__`, which would set the prototype of an object that it is copied into.
+ * `__proto__`, which would set the prototype of an object that it is copied into, and for a value that is
+ * nested too deep.
  */
 function parseBody(bytes: Buffer) {
   const text = decoder.decode(bytes)
   if (text === '') return undefined
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) throw new SyntaxError('neither an object nor an array')
+  if (text.length > SAFE_JSON_LENGTH) checkDepth(value)
   return value
 }
 
@@ -126,9 +125,10 @@ function toBodyError(error: unknown, limit: number): GatewayError {
   return new GatewayError('malformed_body', 'The request body is not valid JSON.', { cause: error })
 }
 
-function nestingError(): GatewayError {
+function checkDepth(body: unknown): void {
+  if (!isNestedTooDeep(body)) return
   const message = `The request body is nested more than ${MAX_JSON_DEPTH} levels deep.`
-  return new GatewayError('malformed_body', message)
+  throw new GatewayError('malformed_body', message)
 }
 
 function bodyTooLargeError(limit: number): GatewayError {

@@ -8,17 +8,27 @@ export type Node =
   | { readonly type: 'set'; readonly items: readonly SetItem[]; readonly negated: boolean }
   | { readonly type: 'assertion'; readonly kind: AssertionKind }
   | { readonly type: 'sequence'; readonly parts: readonly Node[] }
-  | { readonly type: 'alternation'; readonly branches: readonly Node[] }
+  /** `isCondition`: the branches of a conditional group, which `(*THEN)` does not see. */
+  | { readonly type: 'alternation'; readonly branches: readonly Node[]; readonly isCondition?: boolean }
   | { readonly type: 'capture'; readonly index: number; readonly body: Node }
   | { readonly type: 'atomic'; readonly body: Node }
   | Quantifier
   | LookAround
   | { readonly type: 'back-reference'; readonly index: number; readonly caseless: boolean }
+  /** Group 0 is the whole pattern. */
   | { readonly type: 'subroutine-call'; readonly index: number }
   /** The condition of `(?(1)…|…)`: whether the group is set, or with `negated` that it is not. */
   | { readonly type: 'group-test'; readonly index: number; readonly negated: boolean }
+  /** The condition of `(?(R)…|…)`: whether this is a call, of the group if there is one. */
+  | { readonly type: 'recursion-test'; readonly called: number | undefined; readonly negated: boolean }
   /** `\K`: the reported match starts here. */
   | { readonly type: 'keep' }
+  /** `\X`: an extended grapheme cluster. */
+  | { readonly type: 'grapheme' }
+  /** `(*FAIL)`, `(*ACCEPT)` and the verbs that act when they are backtracked onto. */
+  | { readonly type: 'verb'; readonly verb: Verb }
+
+export type Verb = 'accept' | 'commit' | 'fail' | 'prune' | 'skip' | 'then'
 
 export interface Quantifier {
   readonly type: 'quantifier'
@@ -103,7 +113,10 @@ export function childrenOf(node: Node): readonly Node[] {
     case 'back-reference':
     case 'subroutine-call':
     case 'group-test':
+    case 'recursion-test':
     case 'keep':
+    case 'grapheme':
+    case 'verb':
       return []
     default:
       return node satisfies never

@@ -1,6 +1,6 @@
 import { lazy } from '../util/lazy.ts'
 import type { Node } from './ast.ts'
-import { CandidateDensity, type CandidateFinder } from './candidate-finder.ts'
+import { CandidateDensity, type CandidateFinder, EVERY_POSITION } from './candidate-finder.ts'
 import { estimateV8CompileMicros } from './compile-cost.ts'
 import { type EngineMatcher, maxMaskedLength } from './matcher.ts'
 import { startsAtSearchStart } from './node-properties.ts'
@@ -25,6 +25,7 @@ export function createBacktrackingMatcher(root: Node, finder?: CandidateFinder):
   const matchesEmptyAt = (text: string) => (index: number) =>
     candidates === SEARCH_START && execAt(testing().atIndex, text, index)?.[0] === ''
   return {
+    mayMatch: candidates.test,
     test: (text) =>
       candidates.test(text) && findMatch(testing(), text, 0, candidates, new CandidateDensity()) !== null,
     replace: (text, replacement) =>
@@ -39,11 +40,6 @@ const MAX_COMPILE_MICROS = 5000
 /** Whether V8 compiles the pattern within about 5 ms. No timeout can interrupt the compilation. */
 export function isQuickToCompileInV8(root: Node): boolean {
   return estimateV8CompileMicros(root) <= MAX_COMPILE_MICROS
-}
-
-const EVERY_POSITION: CandidateFinder = {
-  test: () => true,
-  find: (_, from) => from,
 }
 
 /** For patterns that match only where a search starts: at the start of the text, or after another match. */

@@ -9,6 +9,11 @@ export interface CandidateFinder {
   find(text: string, from: number): number
 }
 
+export const EVERY_POSITION: CandidateFinder = {
+  test: () => true,
+  find: (_, from) => from,
+}
+
 /**
  * Creates a finder from over-approximations of a pattern in RE2's syntax: every match of the pattern begins
  * where a match of `startSource` begins, and a text with a match matches `source`. See

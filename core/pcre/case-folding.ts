@@ -28,6 +28,11 @@ function casedCodePointsIn({ from, to }: CodePointRange): readonly number[] {
   return Array.from({ length: to - from + 1 }, (_, offset) => from + offset).filter((code) => cased.has(code))
 }
 
+/** Whether two code points are equal when case is ignored. */
+export function equalsIgnoringCase(a: number, b: number): boolean {
+  return a === b || caseVariantsOf(a).includes(b)
+}
+
 /** All code points that are equal to `code` when case is ignored, including `code`. */
 function caseVariantsOf(code: number): readonly number[] {
   return caseVariants().get(code) ?? [code]

@@ -1,12 +1,17 @@
 import RE2 from 're2'
 import { type Node, sequenceOf, someNode } from './ast.ts'
 import { createBacktrackingMatcher, isQuickToCompileInV8 } from './backtracking-matcher.ts'
-import { createCandidateFinder } from './candidate-finder.ts'
+import { type CandidateFinder, createCandidateFinder, EVERY_POSITION } from './candidate-finder.ts'
 import { caselessCharacter } from './case-folding.ts'
 import { countPositions, estimateRe2CompileCost } from './compile-cost.ts'
+import { compileProgram } from './compile-program.ts'
+import { expandLookAheads } from './expand-look-aheads.ts'
+import { createInterpretingMatcher } from './interpreting-matcher.ts'
 import type { EngineMatcher } from './matcher.ts'
 import { parseDelimiters } from './modifiers.ts'
-import { parsePattern } from './parse.ts'
+import { needsInterpreter } from './needs-interpreter.ts'
+import { isSearchStart } from './node-properties.ts'
+import { type ParsedPattern, parsePattern } from './parse.ts'
 import { PatternError } from './pattern-error.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
 import { createPresetMatcher } from './preset-matcher.ts'
@@ -21,12 +26,13 @@ import { validatePattern } from './validate.ts'
 /** Parses and translates a pattern, without compiling it. Takes milliseconds for a long one. */
 export function analyzePattern(source: PatternSource): PatternAnalysis {
   try {
-    const { root, re2Source, isExact } = translatePattern(source)
-    if (!isExact && !isQuickToCompileInV8(root)) throw new PatternError('The pattern is too large to compile')
+    const { root, re2Root, re2Source, isExact } = translatePattern(source)
+    if (!isExact && !needsInterpreter(root) && !isQuickToCompileInV8(root))
+      throw new PatternError('The pattern is too large to compile')
     return {
       engine: isExact ? 're2' : 'backtracking',
-      positions: countPositions(root),
-      compileCost: estimateRe2CompileCost(root),
+      positions: countPositions(re2Root),
+      compileCost: estimateRe2CompileCost(re2Root),
       ...(re2Source && { re2SetSource: re2Source.source }),
     }
   } catch (error) {
@@ -37,15 +43,17 @@ export function analyzePattern(source: PatternSource): PatternAnalysis {
 
 /** Creates the matcher of a pattern. Throws a `PatternError` if it cannot be evaluated. */
 export function createMatcher(source: PatternSource): EngineMatcher {
-  const { root, re2Source, isExact, preset } = translatePattern(source)
+  const { root, groupBodies, re2Root, re2Source, isExact, preset } = translatePattern(source)
   const finder =
-    re2Source && createCandidateFinder(re2Source.source, toRe2Source(cutAtBackReference(root)).source)
+    re2Source && createCandidateFinder(re2Source.source, toRe2Source(cutAtBackReference(re2Root)).source)
   if (preset !== undefined) return createPresetMatcher(preset, compileForPreset(root), finder)
+  if (!isExact && needsInterpreter(root))
+    return createInterpretingMatcher(compileProgram(root, groupBodies), toCandidates(root, finder))
   if (re2Source === undefined || !isExact) return createBacktrackingMatcher(root, finder)
   return createRe2Matcher({
     re2Source,
     buildNonEmptySource() {
-      const nonEmpty = removeEmptyMatches(root)
+      const nonEmpty = removeEmptyMatches(re2Root)
       const translated = nonEmpty && toRe2Source(nonEmpty)
       return translated?.isExact ? translated : undefined
     },
@@ -53,13 +61,26 @@ export function createMatcher(source: PatternSource): EngineMatcher {
   })
 }
 
+/**
+ * Where a match may begin depends on earlier searches with `\G`, and on all positions before it with
+ * `(*SKIP)` and `(*COMMIT)`.
+ */
+function toCandidates(root: Node, finder = EVERY_POSITION): CandidateFinder {
+  return someNode(root, dependsOnSearch) ? { ...EVERY_POSITION, test: finder.test } : finder
+}
+
+function dependsOnSearch(node: Node): boolean {
+  return isSearchStart(node) || (node.type === 'verb' && (node.verb === 'skip' || node.verb === 'commit'))
+}
+
 const MAX_PATTERN_LENGTH = 10_000
 
 /** RE2 takes about 5 ms to compile a pattern of this cost. */
 const MAX_RE2_COMPILE_COST = 10_000
 
-interface TranslatedPattern {
-  readonly root: Node
+interface TranslatedPattern extends ParsedPattern {
+  /** The same pattern with fewer look-aheads, for RE2. */
+  readonly re2Root: Node
   /** Undefined if RE2 cannot compile the pattern, or not quickly. */
   readonly re2Source: Re2Source | undefined
   /** Whether RE2 gives the same result as the pattern. */
@@ -78,12 +99,18 @@ function translatePattern(source: PatternSource): TranslatedPattern {
   const preset = source.kind === 'preset' ? findPreset(source.text) : undefined
   if (source.kind === 'preset' && preset === undefined)
     throw new PatternError(`There is no preset named ${source.text}`)
-  const root =
+  const { root, groupBodies } =
     source.kind === 'literal' ? toLiteral(source.text) : toSyntaxTree(preset?.pattern ?? source.text)
-  const re2Source = toRe2Source(root)
-  const canRunInRe2 = estimateRe2CompileCost(root) <= MAX_RE2_COMPILE_COST && isAcceptedByRe2(root, re2Source)
+  const re2Root = expandLookAheads(root)
+  const re2Source = toRe2Source(re2Root)
+  const canRunInRe2 =
+    estimateRe2CompileCost(re2Root) <= MAX_RE2_COMPILE_COST &&
+    !someNode(root, isAccept) &&
+    isAcceptedByRe2(re2Root, re2Source)
   return {
     root,
+    groupBodies,
+    re2Root,
     re2Source: canRunInRe2 ? re2Source : undefined,
     // RE2 does not check what a preset validates.
     isExact: canRunInRe2 && re2Source.isExact && preset === undefined,
@@ -91,15 +118,22 @@ function translatePattern(source: PatternSource): TranslatedPattern {
   }
 }
 
-function toLiteral(text: string): Node {
-  return sequenceOf([...text].map((letter) => caselessCharacter(letter.codePointAt(0) ?? 0)))
+/** What follows `(*ACCEPT)` is optional, which an over-approximation does not show. */
+function isAccept(node: Node): boolean {
+  return node.type === 'verb' && node.verb === 'accept'
 }
 
-function toSyntaxTree(pattern: string): Node {
+function toLiteral(text: string): ParsedPattern {
+  const letters = [...text].map((letter) => caselessCharacter(letter.codePointAt(0) ?? 0))
+  return { root: sequenceOf(letters), groupBodies: new Map() }
+}
+
+function toSyntaxTree(pattern: string): ParsedPattern {
   const { body, modifiers } = parseDelimiters(pattern)
-  const root = expandCalls(parsePattern(body, modifiers))
-  validatePattern(root)
-  return root
+  const parsed = parsePattern(body, modifiers)
+  const expanded = { ...parsed, root: expandCalls(parsed) ?? parsed.root }
+  validatePattern(expanded)
+  return expanded
 }
 
 /** RE2 can only reject a translated pattern for a Unicode property that it does not know. */

@@ -1,6 +1,5 @@
 import { childrenOf, type Node, someNode } from './ast.ts'
 import { canMatchEmpty } from './node-properties.ts'
-import { PatternError } from './pattern-error.ts'
 
 /** A back-reference, or the condition of a conditional group. */
 type GroupReference = Extract<Node, { readonly type: 'back-reference' | 'group-test' }>
@@ -16,20 +15,17 @@ export function findUnsetReferences(root: Node): ReadonlySet<Node> {
 }
 
 /**
- * Throws a `PatternError` for a reference to a group that may be unset if JavaScript cannot tell whether it
- * is: the group may be set to the empty string, or is repeated, which unsets it in JavaScript.
+ * Whether there is a reference to a group that may be unset, and JavaScript cannot tell whether it is: the
+ * group may be set to the empty string, or is repeated, which unsets it in JavaScript.
  */
-export function validateGroupReferences(root: Node): void {
-  if (!someNode(root, isGroupReference)) return
+export function hasUntestableReferences(root: Node): boolean {
+  if (!someNode(root, isGroupReference)) return false
   const testable = findTestableGroups(root)
-  visitReferences(root, new Set(), ({ type, index }) => {
-    if (testable.get(index) === true) return
-    throw new PatternError(
-      type === 'group-test'
-        ? 'Conditions on groups that may be empty or are repeated are not supported'
-        : 'Back-references to groups that may be unset and may be empty or repeated are not supported',
-    )
+  let found = false
+  visitReferences(root, new Set(), ({ index }) => {
+    found ||= testable.get(index) !== true
   })
+  return found
 }
 
 function isGroupReference({ type }: Node): boolean {

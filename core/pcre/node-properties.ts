@@ -5,6 +5,7 @@ export function canMatchEmpty(node: Node): boolean {
   switch (node.type) {
     case 'character':
     case 'set':
+    case 'grapheme':
       return false
     case 'sequence':
       return node.parts.every(canMatchEmpty)
@@ -26,11 +27,15 @@ export function isZeroWidth(node: Node): boolean {
     case 'character':
     case 'set':
     case 'back-reference':
+    case 'subroutine-call':
+    case 'grapheme':
       return false
     case 'look-around':
     case 'assertion':
     case 'group-test':
+    case 'recursion-test':
     case 'keep':
+    case 'verb':
       return true
     default:
       return childrenOf(node).every(isZeroWidth)
@@ -46,6 +51,7 @@ export function fixedWidthOf(node: Node): number | undefined {
     case 'look-around':
     case 'assertion':
     case 'group-test':
+    case 'recursion-test':
     case 'keep':
       return 0
     case 'sequence':

@@ -1,4 +1,12 @@
-import { alternationOf, EMPTY_NODE, type LookAround, type Node, removeCaptures, sequenceOf } from './ast.ts'
+import {
+  EMPTY_NODE,
+  type LookAround,
+  type Node,
+  removeCaptures,
+  sequenceOf,
+  someNode,
+  type Verb,
+} from './ast.ts'
 import { applyInlineFlags } from './modifiers.ts'
 import { parseOctal } from './parse-class.ts'
 import { type Atom, literalAtom, type ParserState, repeatableAtom } from './parser-state.ts'
@@ -10,7 +18,11 @@ export function parseGroup(state: ParserState): Atom {
   const spelling = scanner.consumeMatch(/\*([a-z_]+):/y)?.[1]
   if (spelling !== undefined)
     return parseSpecialGroup(state, ALPHABETIC_SPELLINGS[spelling] ?? `*${spelling}:`)
-  if (scanner.isNext('*')) throw new PatternError('Verbs such as (*SKIP) are not supported')
+  const verb = scanner.consumeMatch(/\*(F(?:AIL)?|ACCEPT|COMMIT|PRUNE|SKIP|THEN)\)/y)?.[1]
+  if (verb !== undefined)
+    return { node: { type: 'verb', verb: VERBS[verb] ?? 'fail' }, isRepeatable: verb === 'ACCEPT' }
+  if (scanner.isNext('*'))
+    throw new PatternError('Verbs with a name and verbs such as (*CRLF) are not supported')
   if (!scanner.consume('?')) return parseCapture(state, undefined)
   const name = scanner.consumeMatch(/P?<([\p{L}_][\p{L}\p{N}_]*)>|'([\p{L}_][\p{L}\p{N}_]*)'/uy)
   if (name !== undefined) return parseCapture(state, name[1] ?? name[2])
@@ -24,6 +36,14 @@ export function parseGroup(state: ParserState): Atom {
   const kind = scanner.consumeMatch(/[=!>|]|<[=!]/y)?.[0]
   if (kind === undefined) throw new PatternError('The characters after (? are not recognized')
   return parseSpecialGroup(state, `?${kind}`)
+}
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  ACCEPT: 'accept',
+  COMMIT: 'commit',
+  PRUNE: 'prune',
+  SKIP: 'skip',
+  THEN: 'then',
 }
 
 /** Alphabetic spellings of groups, as in `(*pla:…)`. */
@@ -93,10 +113,11 @@ function parseConditional(state: ParserState): Atom {
   const [yes = EMPTY_NODE, no = EMPTY_NODE, ...more] = body.type === 'alternation' ? body.branches : [body]
   if (more.length > 0) throw new PatternError('A conditional group has more than two branches')
   const opposite = removeCaptures({ ...condition, negated: !condition.negated })
-  return repeatableAtom(alternationOf([sequenceOf([condition, yes]), sequenceOf([opposite, no])]))
+  const branches = [sequenceOf([condition, yes]), sequenceOf([opposite, no])]
+  return repeatableAtom({ type: 'alternation', branches, isCondition: true })
 }
 
-type Condition = Extract<Node, { readonly type: 'look-around' | 'group-test' }>
+type Condition = Extract<Node, { readonly type: 'look-around' | 'group-test' | 'recursion-test' }>
 
 function parseCondition(state: ParserState): Condition {
   const { scanner, groups } = state
@@ -106,8 +127,17 @@ function parseCondition(state: ParserState): Condition {
     return { type: 'group-test', index, negated: false }
   }
   const condition = scanner.consumeMatch(/(?=\?<?[=!]|\*[a-z_]+:)/y) && parseGroup(state).node
-  if (condition?.type === 'look-around') return condition
-  throw new PatternError('Conditions on recursion are not supported')
+  if (condition?.type === 'look-around') {
+    if (someNode(condition, ({ type }) => type === 'verb'))
+      throw new PatternError('Verbs in a condition are not supported')
+    return condition
+  }
+  const recursion = scanner.consumeMatch(/R(?:(\d+)|&([^)]*))?\)/y)
+  if (recursion === undefined)
+    throw new PatternError('The condition of a conditional group is not recognized')
+  const called = recursion[1] ?? recursion[2]
+  const index = called === undefined ? undefined : groups.resolve(called)
+  return { type: 'recursion-test', called: index, negated: false }
 }
 
 /**
@@ -136,6 +166,6 @@ function backReference({ groups, options }: ParserState, group: string): Atom {
 }
 
 function subroutineCall({ groups }: ParserState, group: string): Atom {
-  if (/^(?:R|[-+]?0)$/.test(group)) throw new PatternError('Recursion is not supported')
+  if (/^(?:R|[-+]?0)$/.test(group)) return repeatableAtom({ type: 'subroutine-call', index: 0 })
   return repeatableAtom({ type: 'subroutine-call', index: groups.resolve(group) })
 }

@@ -180,6 +180,7 @@ function parseEscape(state: ParserState): Atom {
     return assertionAtom(modes.unicode ? 'not-unicode-word-boundary' : 'not-word-boundary')
   if (scanner.consume('K')) return { node: { type: 'keep' }, isRepeatable: false }
   if (scanner.consume('R')) return repeatableAtom(ANY_NEWLINE)
+  if (scanner.consume('X')) return repeatableAtom({ type: 'grapheme' })
   if (scanner.consumeMatch(/N(?!\{(?!\d+(?:,\d*)?\}))/y) !== undefined)
     return repeatableAtom(characterSet(shorthandSet('n', false), true))
   const property = scanner.consumeMatch(/([pP])(?:\{([^}]*)\}|([a-zA-Z]))/y)

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { startThread } from '../process/start-thread.ts'
 import { createWorkerPool, type WorkerJobOptions, type WorkerJobResult } from '../process/worker-pool.ts'
 import { lazy } from '../util/lazy.ts'
+import type { PackedTexts } from './packed-texts.ts'
 import type { Replacement } from './replacement.ts'
 
 /**
@@ -32,7 +33,7 @@ export type PatternAnalysis =
 /** A job for the pattern worker. */
 export type PatternJob =
   | { readonly type: 'analyze'; readonly patterns: readonly PatternSource[] }
-  | { readonly type: 'test'; readonly pattern: PatternSource; readonly text: string }
+  | { readonly type: 'test'; readonly pattern: PatternSource; readonly texts: PackedTexts }
   | {
       readonly type: 'replace'
       readonly pattern: PatternSource
@@ -44,12 +45,13 @@ export type PatternJob =
       readonly type: 'search'
       readonly set: number
       readonly sources?: readonly string[]
-      readonly texts: readonly string[]
+      readonly texts: PackedTexts
     }
 
 /** The result of each type of job. */
 export interface PatternResults {
   readonly analyze: readonly PatternAnalysis[]
+  /** Whether the pattern matches any of the texts. */
   readonly test: boolean
   /** Undefined if the result is too long. */
   readonly replace: string | undefined

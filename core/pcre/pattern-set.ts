@@ -1,6 +1,15 @@
+import { setImmediate } from 'node:timers/promises'
 import RE2 from 're2'
-import { createCooperativeYield } from '../util/cooperative-yield.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
+import {
+  type Automaton,
+  buildAutomaton,
+  encodeTexts,
+  isJoinable,
+  joinTexts,
+  searchTexts,
+} from './automaton.ts'
+import { packTexts } from './packed-texts.ts'
 import type { PatternRun } from './pattern-run.ts'
 
 /** A pattern of a set, in RE2 syntax with inline flags. */
@@ -33,25 +42,20 @@ export type FoundPatterns = readonly number[] | undefined
 const SEARCH_WORK = { cheap: 2_500_000, max: 25_000_000 }
 
 /** Longer texts are searched in a pattern worker, whatever the patterns are. */
-const MAX_LOCAL_TEXT_LENGTH = 2_000_000
+const MAX_LOCAL_TEXT_LENGTH = 1_000_000
 
-/** A text costs as much as this many characters in addition to its own. */
-const TEXT_OVERHEAD = 200
+/** More texts are searched one by one in a pattern worker only. */
+const MAX_LOCAL_TEXTS = 1000
 
 /** A search in between that uses more CPU time than this sends later ones to a pattern worker for a while. */
 const SLOW_SEARCH_MICROSECONDS = 5000
 const SLOW_PERIOD_MS = 60_000
 
-/** A chunk compiles in 5 to 9 ms. Larger sets have several automata, built one after the other. */
-const MAX_CHUNK = { patterns: 700, compileCost: 16_000 }
+/** A chunk compiles in 4 to 7 ms. Larger sets have several automata, built in turns of their own. */
+const MAX_CHUNK = { patterns: 500, compileCost: 11_500 }
 
 /** Larger sets are built in pattern workers only. */
 const MAX_LOCAL_COST = { ofPattern: 10_000, ofSet: 500_000 }
-
-const MIN_JOINED_TEXTS = 8
-
-/** Patterns with these see where a text begins or ends, also as one of several lines. */
-const TEXT_ANCHOR = /\\[Az]|\(\?m:[\^$]\)/
 
 const NONE: readonly number[] = []
 
@@ -63,21 +67,18 @@ export async function compilePatternSet(patterns: readonly SetPattern[]): Promis
     patterns.every(({ compileCost }) => compileCost <= MAX_LOCAL_COST.ofPattern) &&
     patterns.reduce((sum, { compileCost }) => sum + compileCost, 0) <= MAX_LOCAL_COST.ofSet
   const chunks = isLocal ? await buildChunks(patterns) : undefined
-  const isJoinable = patterns.every(({ source }) => !TEXT_ANCHOR.test(source))
+  const canJoin = isJoinable(sources)
   let slowUntil = 0
 
-  /** Many short texts are first searched as one: most requests match nothing. */
-  function mayMatch(local: readonly Chunk[], texts: readonly string[]): boolean {
-    if (!isJoinable || texts.length < MIN_JOINED_TEXTS) return true
-    return searchAll(local, [texts.join('\n')])?.length !== 0
+  function isExpensive(work: number, length: number): boolean {
+    if (!isLocal || work > SEARCH_WORK.max || length > MAX_LOCAL_TEXT_LENGTH) return true
+    return work > SEARCH_WORK.cheap && performance.now() < slowUntil
   }
 
-  function searchHere(texts: readonly string[], work: number): FoundPatterns {
-    if (chunks === undefined) return undefined
-    if (!mayMatch(chunks, texts)) return NONE
-    if (work <= SEARCH_WORK.cheap) return searchAll(chunks, texts)
+  function measured(work: number, search: () => FoundPatterns): FoundPatterns {
+    if (work <= SEARCH_WORK.cheap) return search()
     const before = process.cpuUsage()
-    const found = searchAll(chunks, texts)
+    const found = search()
     const { user, system } = process.cpuUsage(before)
     if (user + system > SLOW_SEARCH_MICROSECONDS) slowUntil = performance.now() + SLOW_PERIOD_MS
     return found
@@ -88,14 +89,15 @@ export async function compilePatternSet(patterns: readonly SetPattern[]): Promis
       let length = 0
       for (const text of texts) length += text.length
       const work = sources.length * length
-      const isExpensive =
-        !isLocal ||
-        work > SEARCH_WORK.max ||
-        length + texts.length * TEXT_OVERHEAD > MAX_LOCAL_TEXT_LENGTH ||
-        (work > SEARCH_WORK.cheap && performance.now() < slowUntil)
-      return isExpensive
-        ? searchInWorker(sources, texts, run).then(sortUnique)
-        : sortUnique(searchHere(texts, work))
+      if (isExpensive(work, length)) return searchInWorker(sources, texts, run)
+      if (chunks === undefined) return undefined
+      const joined = canJoin ? joinTexts(texts) : texts
+      if (joined !== texts) {
+        if (measured(work, () => searchAll(chunks, joined))?.length === 0) return NONE
+        if (isExpensive(work, length)) return searchInWorker(sources, texts, run)
+      }
+      if (texts.length > MAX_LOCAL_TEXTS) return searchInWorker(sources, texts, run)
+      return sortUnique(measured(work, () => searchAll(chunks, texts)))
     },
   }
 }
@@ -106,9 +108,11 @@ async function searchInWorker(
   run: PatternRun,
 ): Promise<FoundPatterns> {
   const set = setIdOf(sources)
-  const first = await run.runJob({ type: 'search', set, texts })
-  const found = first === 'unknown set' ? await run.runJob({ type: 'search', set, sources, texts }) : first
-  return found === 'unknown set' ? undefined : found
+  const packed = packTexts(texts)
+  const first = await run.runJob({ type: 'search', set, texts: packed })
+  const found =
+    first === 'unknown set' ? await run.runJob({ type: 'search', set, sources, texts: packed }) : first
+  return found === 'unknown set' ? undefined : sortUnique(found)
 }
 
 const setIds = new WeakMap<readonly string[], number>()
@@ -140,15 +144,14 @@ interface Chunk {
 
 /** Builds one automaton per chunk; returns undefined if one of them cannot be built. */
 async function buildChunks(patterns: readonly SetPattern[]): Promise<readonly Chunk[] | undefined> {
-  const slice = createCooperativeYield()
   const chunks: Chunk[] = []
   for (let start = 0; start < patterns.length; ) {
+    await setImmediate()
     const end = endOfChunk(patterns, start)
     const automaton = buildAutomaton(patterns.slice(start, end).map(({ source }) => source))
     if (automaton === undefined) return undefined
     chunks.push({ automaton, start })
     start = end
-    if (slice.isDue()) await slice.yieldNow()
   }
   return chunks
 }
@@ -175,40 +178,6 @@ function searchAll(chunks: readonly Chunk[], texts: readonly string[]): FoundPat
     for (const index of found) indexes.push(start + index)
   }
   return indexes
-}
-
-export type Automaton = InstanceType<typeof RE2.Set>
-
-/** Memory limit of an automaton in bytes. RE2 allocates the memory as new texts need it. */
-const MAX_AUTOMATON_BYTES = 64 * 1024 * 1024
-
-/** Builds one automaton for all patterns; returns undefined if RE2 rejects them. */
-export function buildAutomaton(sources: readonly string[]): Automaton | undefined {
-  try {
-    return new RE2.Set(sources, 'u', { maxMem: MAX_AUTOMATON_BYTES })
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * Returns the indexes of the patterns that match any of the UTF-8 texts, unsorted; undefined if the automaton
- * ran out of memory.
- */
-export function searchTexts(automaton: Automaton, texts: readonly Buffer[]): readonly number[] | undefined {
-  try {
-    const [only] = texts
-    if (only !== undefined && texts.length === 1) return automaton.match(only)
-    return texts.flatMap((text) => automaton.match(text))
-  } catch {
-    // Out of memory: the result is unknown, which is not the same as "no match".
-    return undefined
-  }
-}
-
-/** Encodes texts as UTF-8. Passing strings to RE2's binding takes twice as long on 1 KB. */
-export function encodeTexts(texts: readonly string[]): readonly Buffer[] {
-  return texts.map((text) => Buffer.from(text))
 }
 
 /**

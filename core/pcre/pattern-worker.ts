@@ -1,14 +1,24 @@
 import { LRUCache } from 'lru-cache'
 import { serveWorkerJobs } from '../process/serve-worker-jobs.ts'
+import {
+  type Automaton,
+  buildAutomaton,
+  encodeTexts,
+  isJoinable,
+  joinTexts,
+  searchTexts,
+} from './automaton.ts'
 import { analyzePattern, createMatcher } from './compile.ts'
 import type { EngineMatcher } from './matcher.ts'
+import { unpackTexts } from './packed-texts.ts'
 import type { PatternJob, PatternResult, PatternSource } from './pattern-pool.ts'
-import { type Automaton, buildAutomaton, encodeTexts, searchTexts } from './pattern-set.ts'
 import { runWithCpuLimit } from './run-with-timeout.ts'
 
 /** The thread of the pattern pool. It caches what it has compiled. */
 
-const automata = new LRUCache<number, Automaton>({ max: 50 })
+const automata = new LRUCache<number, { readonly automaton: Automaton; readonly canJoin: boolean }>({
+  max: 50,
+})
 const matchers = new LRUCache<string, EngineMatcher>({ max: 1000 })
 
 serveWorkerJobs((job: PatternJob, cpuLimitMs): PatternResult => {
@@ -16,11 +26,14 @@ serveWorkerJobs((job: PatternJob, cpuLimitMs): PatternResult => {
     case 'analyze':
       return job.patterns.map(analyzePattern)
     case 'test':
-      return runWithCpuLimit(cpuLimitMs, () => matcherOf(job.pattern).test(job.text))
+      return runWithCpuLimit(cpuLimitMs, () => {
+        const matcher = matcherOf(job.pattern)
+        return unpackTexts(job.texts).some((text) => matcher.test(text))
+      })
     case 'replace':
       return runWithCpuLimit(cpuLimitMs, () => matcherOf(job.pattern).replace(job.text, job.replacement))
     case 'search':
-      return search(job.set, job.sources, job.texts)
+      return search(job.set, job.sources, unpackTexts(job.texts))
     default:
       return job satisfies never
   }
@@ -40,10 +53,13 @@ function search(
   sources: readonly string[] | undefined,
   texts: readonly string[],
 ): readonly number[] | 'unknown set' | undefined {
-  const cached = automata.get(set)
-  if (cached === undefined && sources === undefined) return 'unknown set'
-  const automaton = cached ?? buildAutomaton(sources ?? [])
+  const known = automata.get(set)
+  if (known === undefined && sources === undefined) return 'unknown set'
+  const automaton = known?.automaton ?? buildAutomaton(sources ?? [])
   if (automaton === undefined) return undefined
-  automata.set(set, automaton)
+  const canJoin = known?.canJoin ?? isJoinable(sources ?? [])
+  automata.set(set, { automaton, canJoin })
+  const joined = canJoin ? joinTexts(texts) : texts
+  if (joined !== texts && searchTexts(automaton, encodeTexts(joined))?.length === 0) return []
   return searchTexts(automaton, encodeTexts(texts))
 }

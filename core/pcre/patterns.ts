@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache'
-import { createCooperativeYield } from '../util/cooperative-yield.ts'
+import { createCooperativeYield, mapInSlices } from '../util/cooperative-yield.ts'
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { analyzePattern, createMatcher } from './compile.ts'
 import { maxMaskedLength } from './matcher.ts'
+import { packTexts } from './packed-texts.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
 import { PatternLimitError, PatternRun } from './pattern-run.ts'
 import type { Replacement } from './replacement.ts'
@@ -18,6 +19,8 @@ export interface CompiledPattern {
   readonly compileCost: number
   /** Returns a promise for what could hold the event loop: it runs in a pattern worker. */
   test(text: string, run: PatternRun): MaybePromise<boolean>
+  /** Whether the pattern matches any of the texts. Does not hold the event loop, however many there are. */
+  testAny(texts: readonly string[], run: PatternRun): Promise<boolean>
   /** Replaces every non-empty match. Returns a promise like `test`. */
   replace(text: string, replacement: Replacement, run: PatternRun): MaybePromise<string>
 }
@@ -52,11 +55,7 @@ export async function preparePatterns(sources: readonly PatternSource[], owner: 
   const long = missing.filter((source) => !isPrepared(source))
   for (let start = 0; start < long.length; start += LONG_PATTERNS_PER_JOB)
     await analyzeInWorker(long.slice(start, start + LONG_PATTERNS_PER_JOB), owner)
-  const slice = createCooperativeYield()
-  for (const source of missing) {
-    compilePattern(source)
-    if (slice.isDue()) await slice.yieldNow()
-  }
+  await mapInSlices(missing, compilePattern)
 }
 
 /** Users' jobs take turns, so a job is short. */
@@ -103,24 +102,43 @@ function buildPattern(source: PatternSource, analysis: PatternAnalysis): Compile
     return outcome
   }
 
+  /** `unmatched` is the result for a text in which RE2 finds no candidate. */
   function evaluate<Result>(
     text: string,
     run: PatternRun,
+    unmatched: Result,
     work: () => Result,
   ): { readonly result: Result } | undefined {
     if (!isQuickInRe2(text)) return undefined
-    return engine === 're2' ? { result: work() } : tryHere(run, work)
+    if (engine === 're2') return { result: work() }
+    return matcher().mayMatch?.(text) === false ? { result: unmatched } : tryHere(run, work)
   }
+
+  function testHere(text: string, run: PatternRun): boolean | undefined {
+    return evaluate(text, run, false, () => matcher().test(text))?.result
+  }
+
+  const testInWorker = (texts: readonly string[], run: PatternRun) =>
+    run.runJob({ type: 'test', pattern: source, texts: packTexts(texts) })
 
   return {
     ...analysis,
-    test(text, run) {
-      const outcome = evaluate(text, run, () => matcher().test(text))
-      return outcome?.result ?? run.runJob({ type: 'test', pattern: source, text })
+    test: (text, run) => testHere(text, run) ?? testInWorker([text], run),
+    async testAny(texts, run) {
+      const slice = createCooperativeYield()
+      for (const [index, text] of texts.entries()) {
+        const matches = testHere(text, run)
+        if (matches === undefined) return testInWorker(texts.slice(index), run)
+        if (matches) return true
+        if (slice.isDue()) await slice.yieldNow()
+      }
+      return false
     },
     replace(text, replacement, run) {
       const isShort = text.length * replacementLength(replacement) <= MAX_LOCAL_RESULT
-      const outcome = isShort ? evaluate(text, run, () => matcher().replace(text, replacement)) : undefined
+      const outcome = isShort
+        ? evaluate<string | undefined>(text, run, text, () => matcher().replace(text, replacement))
+        : undefined
       if (outcome !== undefined) return requireResult(outcome.result, text)
       return run
         .runJob({ type: 'replace', pattern: source, text, replacement })

@@ -23,6 +23,7 @@ export function createPresetMatcher(preset: Preset, regex: RegExp, finder?: Cand
 
   const mayMatch = (text: string) => finder?.test(text) ?? true
   return {
+    mayMatch,
     test: (text) => mayMatch(text) && find(text, 0) !== undefined,
     replace(text, replacement) {
       if (!mayMatch(text)) return text

@@ -1,5 +1,6 @@
 import {
   alternationOf,
+  characterSet,
   childrenOf,
   EMPTY_NODE,
   mapChildren,
@@ -12,7 +13,6 @@ import {
 import { countPositions } from './compile-cost.ts'
 import { canMatchEmpty, hasSingleMatch, isZeroWidth } from './node-properties.ts'
 import type { ParsedPattern } from './parse.ts'
-import { PatternError } from './pattern-error.ts'
 
 /**
  * Rewrites a pattern so that it never matches the empty string, with the same order of preference. A mask
@@ -91,8 +91,8 @@ function prefersEmpty(node: Node): boolean {
 }
 
 /**
- * Cuts a pattern before its first back-reference. The rest of the pattern cannot be searched without the
- * engine that knows the reference, and where a match may begin is decided by what comes before.
+ * Cuts a pattern at its first back-reference, call or `\X`. The rest of the pattern cannot be searched
+ * without the engine that knows these, and where a match may begin is decided by what comes before.
  */
 export function cutAtBackReference(root: Node): Node {
   return cut(root).node
@@ -107,8 +107,12 @@ interface CutNode {
 function cut(node: Node): CutNode {
   switch (node.type) {
     case 'back-reference':
+    case 'subroutine-call':
       return { node: EMPTY_NODE, isCut: true }
+    case 'grapheme':
+      return { node: characterSet([], true), isCut: true }
     case 'group-test':
+    case 'recursion-test':
       return { node: EMPTY_NODE, isCut: false }
     case 'sequence':
       return cutSequence(node.parts)
@@ -145,31 +149,45 @@ function cutSequence(parts: readonly Node[]): CutNode {
 }
 
 /**
- * Replaces each subroutine call, such as `(?1)` or `(?&name)`, with the body of the called group. Throws a
- * `PatternError` for recursion.
+ * Replaces each subroutine call, such as `(?1)` or `(?&name)`, with the body of the called group. Returns
+ * undefined if only the interpreter can run the calls: for recursion, references in a called group, and
+ * bodies that would make the pattern too large.
  */
-export function expandCalls({ root, groupBodies }: ParsedPattern): Node {
+export function expandCalls({ root, groupBodies }: ParsedPattern): Node | undefined {
   return someNode(root, isSubroutineCall) ? expandNode(root, groupBodies, []) : root
 }
 
 /** Limits how much subroutine calls can enlarge a pattern. */
 const MAX_CALLED_POSITIONS = 2000
 
-function expandNode(node: Node, bodies: ReadonlyMap<number, Node>, callers: readonly number[]): Node {
-  if (node.type === 'capture') {
-    return { ...node, body: expandNode(node.body, bodies, [...callers, node.index]) }
+function expandNode(
+  node: Node,
+  bodies: ReadonlyMap<number, Node>,
+  callers: readonly number[],
+): Node | undefined {
+  if (node.type !== 'subroutine-call') {
+    const inner = node.type === 'capture' ? [...callers, node.index] : callers
+    let isExpanded = true
+    const expanded = mapChildren(node, (child) => {
+      const result = isExpanded ? expandNode(child, bodies, inner) : undefined
+      isExpanded &&= result !== undefined
+      return result ?? child
+    })
+    return isExpanded ? expanded : undefined
   }
-  if (node.type !== 'subroutine-call') return mapChildren(node, (child) => expandNode(child, bodies, callers))
   const body = bodies.get(node.index)
-  if (body === undefined || callers.includes(node.index)) throw new PatternError('Recursion is not supported')
-  if (someNode(body, ({ type }) => type === 'back-reference' || type === 'group-test'))
-    throw new PatternError('Calls of groups that contain back-references are not supported')
-  const expanded = removeCaptures(expandNode(body, bodies, [...callers, node.index]))
-  if (countPositions(expanded) > MAX_CALLED_POSITIONS)
-    throw new PatternError(
-      `A called group has more than ${MAX_CALLED_POSITIONS} elements once it is expanded`,
-    )
-  return expanded
+  if (body === undefined || callers.includes(node.index)) return undefined
+  if (someNode(body, dependsOnCall)) return undefined
+  const expanded = expandNode(body, bodies, [...callers, node.index])
+  if (expanded === undefined || countPositions(expanded) > MAX_CALLED_POSITIONS) return undefined
+  return removeCaptures(expanded)
+}
+
+const CALL_DEPENDENT: readonly Node['type'][] = ['back-reference', 'group-test', 'recursion-test', 'verb']
+
+/** Whether a node in a called group differs from its copy in place of the call. */
+function dependsOnCall({ type }: Node): boolean {
+  return CALL_DEPENDENT.includes(type)
 }
 
 function isSubroutineCall(node: Node): boolean {

@@ -62,11 +62,16 @@ class Re2Emitter {
           ? this.emit(node.body, context)
           : this.approximate(this.emit(node.body, { ...NOT_AT_END, repetitions: context.repetitions }))
       case 'back-reference':
+      case 'subroutine-call':
         return this.approximate('(?s:.*)')
+      case 'grapheme':
+        return this.approximate('(?s:.+)')
+      case 'verb':
+        return this.approximate(node.verb === 'fail' ? NOTHING : '')
       case 'look-around':
       case 'group-test':
+      case 'recursion-test':
       case 'keep':
-      case 'subroutine-call':
         return this.approximate('')
       default:
         return node satisfies never
@@ -131,6 +136,8 @@ class Re2Emitter {
   }
 }
 
+const NOTHING = '[^\\x{0}-\\x{10FFFF}]'
+
 /** RE2's limit for repetitions, with nested quantifiers multiplied. */
 const MAX_RE2_REPETITIONS = 1000
 
@@ -161,7 +168,7 @@ function formatQuantifier(min: number, max: number): string {
 }
 
 function formatSet(items: readonly SetItem[], negated: boolean): string {
-  if (items.length === 0) return negated ? '(?s:.)' : '[^\\x{0}-\\x{10FFFF}]'
+  if (items.length === 0) return negated ? '(?s:.)' : NOTHING
   return `[${negated ? '^' : ''}${items.map(formatItem).join('')}]`
 }
 

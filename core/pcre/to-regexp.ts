@@ -68,7 +68,10 @@ class RegExpEmitter {
       case 'assertion':
         return ASSERTIONS[node.kind]
       case 'subroutine-call':
-        return ''
+      case 'recursion-test':
+      case 'grapheme':
+      case 'verb':
+        throw new Error(`${node.type} cannot be translated`)
       default:
         return node satisfies never
     }
@@ -156,7 +159,8 @@ function notWordBoundary(word: string): string {
   return `(?:(?<=${word})(?=${word})|(?<!${word})(?!${word}))`
 }
 
-function formatSet(items: readonly SetItem[], negated: boolean): string {
+/** A set in JavaScript's syntax. */
+export function formatSet(items: readonly SetItem[], negated: boolean): string {
   return `[${negated ? '^' : ''}${items.map(formatItem).join('')}]`
 }
 

@@ -1,3 +1,4 @@
+import type { CooperativeYield } from '../util/cooperative-yield.ts'
 import { parseJson } from '../util/json.ts'
 
 /** The replacement of a string, number or key of a JSON document; the same text if it stays. */
@@ -9,16 +10,55 @@ export interface RewrittenJson {
   readonly hasKeyCollision: boolean
 }
 
+/** Rewritten JSON documents by their source; undefined for a text that is not a JSON document. */
+export type RewrittenDocuments = ReadonlyMap<string, RewrittenJson | undefined>
+
+/**
+ * Characters of the JSON documents of a request that may be rewritten immediately: about a millisecond.
+ * Further ones are rewritten in time slices.
+ */
+export const MAX_IMMEDIATE_JSON = 40_000
+
 /**
  * Rewrites the strings, numbers and keys of a JSON document in its own text: all other bytes stay. A number
  * that changes becomes a string. Returns undefined if the text is not a JSON object, list or string. See
  * docs/decisions/firewall.md, "JSON in tool calls is masked in its own text".
  */
 export function rewriteJsonText(source: string, rewrite: RewriteToken): RewrittenJson | undefined {
-  if (!/^\s*["[{]/.test(source) || parseJson(source) === undefined) return undefined
+  const steps = rewriteInSteps(source, rewrite)
+  let step = steps.next()
+  while (!step.done) step = steps.next()
+  return step.value
+}
+
+/** Like `rewriteJsonText`, in time slices. */
+export async function rewriteLongJsonText(
+  source: string,
+  rewrite: RewriteToken,
+  slice: CooperativeYield,
+): Promise<RewrittenJson | undefined> {
+  // Parsing the whole text takes a good part of a slice.
+  await slice.yieldNow()
+  const steps = rewriteInSteps(source, rewrite)
+  let step = steps.next()
+  while (!step.done) {
+    if (slice.isDue()) await slice.yieldNow()
+    step = steps.next()
+  }
+  return step.value
+}
+
+const TOKENS_PER_STEP = 500
+
+function* rewriteInSteps(
+  source: string,
+  rewrite: RewriteToken,
+): Generator<undefined, RewrittenJson | undefined> {
+  if (!isJsonDocument(source)) return undefined
   const parts: string[] = []
   let copiedTo = 0
   let hasChangedKey = false
+  let count = 0
   for (let start = nextToken(source, 0); start < source.length; ) {
     const isString = source.charCodeAt(start) === QUOTE
     const end = isString ? endOfString(source, start) : endOfNumber(source, start)
@@ -30,10 +70,19 @@ export function rewriteJsonText(source: string, rewrite: RewriteToken): Rewritte
       hasChangedKey ||= isString && /^\s*:/.test(source.slice(end, end + 100))
     }
     start = nextToken(source, end)
+    count += 1
+    if (count % TOKENS_PER_STEP === 0) yield
   }
   if (parts.length === 0) return { text: source, hasKeyCollision: false }
   const text = parts.join('') + source.slice(copiedTo)
-  return { text, hasKeyCollision: hasChangedKey && countKeys(text) < countKeys(source) }
+  if (!hasChangedKey) return { text, hasKeyCollision: false }
+  yield
+  const keyCount = yield* countKeys(text)
+  return { text, hasKeyCollision: keyCount < (yield* countKeys(source)) }
+}
+
+function isJsonDocument(source: string): boolean {
+  return /^\s*["[{]/.test(source) && parseJson(source) !== undefined
 }
 
 /**
@@ -95,11 +144,12 @@ function decodeString(literal: string): string {
 }
 
 /** Counts the different keys of each object. Not recursive, because documents may be deep. */
-function countKeys(json: string): number {
+function* countKeys(json: string): Generator<undefined, number> {
   const pending: unknown[] = [parseJson(json)]
   let count = 0
-  while (pending.length > 0) {
+  for (let visited = 1; pending.length > 0; visited++) {
     const value = pending.pop()
+    if (visited % TOKENS_PER_STEP === 0) yield
     if (typeof value !== 'object' || value === null) continue
     const values: readonly unknown[] = Object.values(value)
     if (!Array.isArray(value)) count += values.length

@@ -1,7 +1,8 @@
 import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '../contract/index.ts'
-import { rewriteJsonText } from './json-text.ts'
+import { type RewrittenDocuments, rewriteJsonText } from './json-text.ts'
 import { rewriteMedia } from './media-text.ts'
 import { INSPECTED, MESSAGE, type Position, REQUEST, type ScalarRule } from './positions.ts'
+import { isExemptNumber, isExemptText, positionOfItems } from './scalar-rules.ts'
 
 /** Rewrites the inspected texts of a request. */
 export interface TextRewriter {
@@ -9,8 +10,10 @@ export interface TextRewriter {
   rewrite(text: string): string
   /** Called for a replacement that cannot be applied, such as a text in place of a numeric parameter. */
   refuse?(): void
-  /** Called with each text that is a JSON document, and with each document after its parts were rewritten. */
+  /** Called with each text that is a JSON document, after its parts were rewritten. */
   document?(source: string): void
+  /** Long documents that were rewritten before, in time slices; by their source. */
+  readonly rewrittenDocuments?: RewrittenDocuments
 }
 
 /**
@@ -44,8 +47,7 @@ function mapValue(value: unknown, position: Position, rewriter: TextRewriter): u
 }
 
 function mapItems(items: readonly unknown[], position: Position, rewriter: TextRewriter): readonly unknown[] {
-  // An id or a role is exempt, a list of texts in its place is not.
-  const itemPosition = position.scalar === 'exempt' && position.fields === undefined ? INSPECTED : position
+  const itemPosition = positionOfItems(position)
   return mapList(items, (item) => mapValue(item, itemPosition, rewriter))
 }
 
@@ -71,33 +73,15 @@ function mapFields(value: JsonObject, basePosition: Position, rewriter: TextRewr
   return renamed === undefined ? (changed ?? value) : renameFields(changed ?? value, renamed, rewriter)
 }
 
-const MAX_PARAMETER_LENGTH = 7
-const SIGNATURE = /^[A-Za-z0-9+/_=-]{64,}$/
-
 function mapText(text: string, rule: ScalarRule, rewriter: TextRewriter): string {
-  switch (rule) {
-    case 'text':
-      return rewriter.rewrite(text)
-    case 'json':
-      return mapJson(text, rewriter)
-    case 'exempt':
-    case 'unsent':
-      return text
-    case 'media':
-      return rewriteMedia(text, rewriter.rewrite)
-    case 'signature':
-      return SIGNATURE.test(text) ? text : rewriter.rewrite(text)
-    case 'parameter':
-      return text.length <= MAX_PARAMETER_LENGTH ? text : rewriter.rewrite(text)
-    default:
-      return rule.has(text) ? text : rewriter.rewrite(text)
-  }
+  if (rule === 'json') return mapJson(text, rewriter)
+  if (rule === 'media') return rewriteMedia(text, rewriter.rewrite)
+  return isExemptText(text, rule) ? text : rewriter.rewrite(text)
 }
 
 function mapNumber(value: number, rule: ScalarRule, rewriter: TextRewriter): number | string {
-  if (rule === 'exempt' || rule === 'unsent') return value
   const text = String(value)
-  if (rule === 'parameter' && text.length <= MAX_PARAMETER_LENGTH) return value
+  if (isExemptNumber(text, rule)) return value
   const rewritten = rewriter.rewrite(text)
   if (rewritten === text) return value
   if (rule === 'parameter') rewriter.refuse?.()
@@ -106,7 +90,10 @@ function mapNumber(value: number, rule: ScalarRule, rewriter: TextRewriter): num
 
 /** A text that is not a JSON document is rewritten as plain text. */
 function mapJson(text: string, rewriter: TextRewriter): string {
-  const rewritten = rewriteJsonText(text, rewriter.rewrite)
+  const { rewrittenDocuments } = rewriter
+  const rewritten = rewrittenDocuments?.has(text)
+    ? rewrittenDocuments.get(text)
+    : rewriteJsonText(text, rewriter.rewrite)
   if (rewritten === undefined) return rewriter.rewrite(text)
   if (rewritten.hasKeyCollision) rewriter.refuse?.()
   rewriter.document?.(rewritten.text)

@@ -84,7 +84,7 @@ const PARTS = {
   cache_control: CACHE_CONTROL,
 }
 
-const CONTENT = objectOf(PARTS)
+export const CONTENT: Position = objectOf(PARTS)
 
 const CALLED_FUNCTION = objectOf({ name: EXEMPT, arguments: JSON_TEXT }, new Set(['auto', 'none']))
 

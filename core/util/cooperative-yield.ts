@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 /** Splits long synchronous work into time slices, so that it does not block the event loop. */
-interface CooperativeYield {
+export interface CooperativeYield {
   /** True when the current time slice is used up. */
   isDue(): boolean
   /** Resolves in the next iteration of the event loop, and starts a new time slice. */
@@ -18,4 +18,22 @@ export function createCooperativeYield(sliceMs = 5): CooperativeYield {
       startedAt = performance.now()
     },
   }
+}
+
+/** Work on fewer items is done together with what the same turn of the event loop did before. */
+const MIN_ITEMS_FOR_OWN_TURN = 100
+
+/** Like `Array.map`, in time slices. With many items, the first one starts in a turn of its own. */
+export async function mapInSlices<Item, Result>(
+  items: readonly Item[],
+  map: (item: Item, index: number) => Result,
+): Promise<readonly Result[]> {
+  const slice = createCooperativeYield()
+  const results: Result[] = []
+  if (items.length >= MIN_ITEMS_FOR_OWN_TURN) await slice.yieldNow()
+  for (const [index, item] of items.entries()) {
+    if (slice.isDue()) await slice.yieldNow()
+    results.push(map(item, index))
+  }
+  return results
 }

@@ -161,12 +161,15 @@ async function addDrafts(
     for (const event of events) evolveUserRules(userRules, event, record)
   }
 
+  // Reading a body with many drafts takes a good part of a slice.
+  await slice.yieldNow()
   for (const kind of RULE_KINDS) {
     for (const [index, draft] of (drafts[kind] ?? []).entries()) {
       prefixErrors(`rules.${kind}[${index}]`, () => addDraft(kind, draft))
       if (slice.isDue()) await slice.yieldNow()
     }
   }
+  await slice.yieldNow()
   checkPatternSize(stored, pendingEvents)
   const rules = toPastRuleSet(userId, userRules)
   // The patterns of drafts are compiled like those of stored rules.

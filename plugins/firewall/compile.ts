@@ -4,7 +4,8 @@ import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { compilePatternSet, type FoundPatterns, type SetPattern } from '../../core/pcre/pattern-set.ts'
 import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/pcre/patterns.ts'
 import { literalReplacement, parseReplacement, type Replacement } from '../../core/pcre/replacement.ts'
-import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import { mapInSlices } from '../../core/util/cooperative-yield.ts'
+import { UnmatchedTexts } from './unmatched-texts.ts'
 
 /** A user's firewall, ready to evaluate. */
 export interface CompiledFirewall {
@@ -12,6 +13,8 @@ export interface CompiledFirewall {
   readonly rules: readonly CompiledFirewallRule[]
   /** The number of rules left out because their pattern cannot be evaluated. */
   readonly unusableCount: number
+  /** Texts that no rule matches. */
+  readonly unmatched: UnmatchedTexts
   /** Finds the rules that may match the texts. */
   findCandidates(texts: readonly string[], run: PatternRun): Candidates | Promise<Candidates>
 }
@@ -48,15 +51,7 @@ const MAX_SET_POSITIONS = 300
 export async function compileFirewall({ firewall, userId }: RuleSet): Promise<CompiledFirewall> {
   const active = firewall.filter(({ is_enabled, scope }) => is_enabled && scope === 'prompt')
   await preparePatterns(active.map(patternSource), userId)
-  const slice = createCooperativeYield()
-  const rules: CompiledFirewallRule[] = []
-  let unusableCount = 0
-  for (const rule of active) {
-    const compiled = compileRule(rule)
-    if (compiled === undefined) unusableCount += 1
-    else rules.push(compiled)
-    if (slice.isDue()) await slice.yieldNow()
-  }
+  const rules = (await mapInSlices(active, compileRule)).filter((rule) => rule !== undefined)
 
   const allIndexes = [...rules.keys()]
   const inSet = allIndexes.filter((index) => isInSet(rules[index]?.pattern))
@@ -74,7 +69,8 @@ export async function compileFirewall({ firewall, userId }: RuleSet): Promise<Co
 
   return {
     rules,
-    unusableCount,
+    unusableCount: active.length - rules.length,
+    unmatched: new UnmatchedTexts(),
     findCandidates(texts, run) {
       const found = set.find(texts, run)
       return found instanceof Promise ? found.then(toCandidates) : toCandidates(found)

@@ -43,15 +43,20 @@ export function evaluateFirewall(
   options: EvaluationOptions,
 ): MaybePromise<FirewallOutcome> {
   if (firewall.rules.length === 0) return unchangedOutcome(request)
-  const texts = requestTexts(request)
-  let length = 0
-  for (const text of texts) length += text.length
-  const run = options.createRun(length)
-  return chain(findCandidates(firewall, texts, run), (candidates) => {
-    if (candidates.indexes.length === 0) return unchangedOutcome(request)
-    if (candidates.isFromSet && candidates.indexes.every((index) => needsNoTest(firewall.rules[index])))
-      return applyMatches(firewall, request, candidates.indexes)
-    return new FirewallEvaluation(firewall, request, texts, run, options.onTimeout).evaluate(candidates)
+  const { unmatched } = firewall
+  return chain(requestTexts(request, unmatched.has), (texts) => {
+    let length = 0
+    for (const text of texts) length += text.length
+    const run = options.createRun(length)
+    return chain(findCandidates(firewall, texts, run), (candidates) => {
+      if (candidates.indexes.length === 0) {
+        unmatched.add(texts)
+        return unchangedOutcome(request)
+      }
+      if (candidates.isFromSet && candidates.indexes.every((index) => needsNoTest(firewall.rules[index])))
+        return applyMatches(firewall, request, candidates.indexes)
+      return new FirewallEvaluation(firewall, request, texts, run, options.onTimeout).evaluate(candidates)
+    })
   })
 }
 
@@ -183,20 +188,12 @@ class FirewallEvaluation {
     isMatch: boolean,
   ): Promise<FirewallRefusal | undefined> {
     const { rule } = candidate
-    if (!isMatch && !(await this.matchesAny(candidate))) return undefined
+    if (!isMatch && !(await candidate.pattern.testAny(this.texts, this.run))) return undefined
     if (rule.action === 'mask') return this.mask(candidate)
     this.trace.push(candidate.applied)
     if (rule.action === 'block') return { rule, reason: 'blocked' }
     this.warnings.push(candidate.warning)
     return undefined
-  }
-
-  private async matchesAny({ pattern }: CompiledFirewallRule): Promise<boolean> {
-    for (const text of this.texts) {
-      if (await pattern.test(text, this.run)) return true
-      await this.yieldIfDue()
-    }
-    return false
   }
 
   private async mask(candidate: CompiledFirewallRule): Promise<FirewallRefusal | undefined> {
@@ -213,7 +210,7 @@ class FirewallEvaluation {
     this.trace.push(applied)
     if (isIncomplete) return { rule, reason: 'not_maskable' }
     this.request = request
-    this.texts = requestTexts(request)
+    this.texts = await requestTexts(request)
     return undefined
   }
 

@@ -1,6 +1,8 @@
 import type { ChatRequest } from '../../core/contract/index.ts'
+import { documentTexts, hasDocuments } from '../../core/text/content-documents.ts'
+import { rewriteLongDocuments } from '../../core/text/long-documents.ts'
 import { mapRequest } from '../../core/text/map-request.ts'
-import { documentTexts, inspectedValues } from '../../core/text/request-texts.ts'
+import { inspectedValues } from '../../core/text/request-texts.ts'
 import type { MaybePromise } from '../../core/util/maybe-promise.ts'
 
 /** What a mask rule does to a text. */
@@ -21,14 +23,16 @@ export interface MaskResult {
 /** Replaces every match in the inspected values of a request. */
 export async function maskRequest(request: ChatRequest, masking: Masking): Promise<MaskResult> {
   const replacements = new Map<string, string>()
-  for (const value of inspectedValues(request)) {
+  for (const value of await inspectedValues(request)) {
     const replaced = await masking.replace(value)
     if (replaced !== value) replacements.set(value, replaced)
     await masking.pause()
   }
   let isIncomplete = false
+  const rewrite = (text: string) => replacements.get(text) ?? text
   const masked = mapRequest(request, {
-    rewrite: (text) => replacements.get(text) ?? text,
+    rewrite,
+    rewrittenDocuments: await rewriteLongDocuments(request, rewrite),
     refuse() {
       isIncomplete = true
     },
@@ -46,21 +50,33 @@ export async function maskRequest(request: ChatRequest, masking: Masking): Promi
 async function hasUnreplaceableMatch(
   request: ChatRequest,
   replacements: ReadonlyMap<string, string>,
-  { matches }: Masking,
+  masking: Masking,
 ): Promise<boolean> {
-  const remaining = await withoutMatches(replacements, matches)
-  const syntax = documentTexts(request, () => '')
-  const documents = documentTexts(request, (text) => remaining.get(text) ?? text)
-  for (const [index, document] of documents.entries()) {
-    if ((await matches(document)) && !(await matches(syntax[index] ?? ''))) return true
-  }
+  const { matches } = masking
+  if (!hasDocuments(request)) return false
+  const remaining = await withoutMatches(replacements, masking)
+  const documents = await rewrittenTexts(request, (text) => remaining.get(text) ?? text)
+  const matching: number[] = []
+  for (const [index, document] of documents.entries()) if (await matches(document)) matching.push(index)
+  if (matching.length === 0) return false
+  const syntax = await rewrittenTexts(request, () => '')
+  for (const index of matching) if (!(await matches(syntax[index] ?? ''))) return true
   return false
 }
 
+async function rewrittenTexts(request: ChatRequest, rewrite: (text: string) => string) {
+  return documentTexts(request, {
+    rewrite,
+    rewrittenDocuments: await rewriteLongDocuments(request, rewrite),
+  })
+}
+
 /** What remains of the replaced values; nothing of those whose replacement matches again. */
-async function withoutMatches(replacements: ReadonlyMap<string, string>, matches: Masking['matches']) {
+async function withoutMatches(replacements: ReadonlyMap<string, string>, { matches, pause }: Masking) {
   const remaining = new Map<string, string>()
-  for (const [value, replaced] of replacements)
+  for (const [value, replaced] of replacements) {
     remaining.set(value, (await matches(replaced)) ? '' : replaced)
+    await pause()
+  }
   return remaining
 }

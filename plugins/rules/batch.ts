@@ -9,6 +9,7 @@ import {
 import { Variants } from '../../core/dialects/schema-types.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { AnyFields } from '../../core/http/schemas.ts'
+import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { type CreateRuleCommands, prefixErrors, type RuleChange, type RuleCommands } from './rule-commands.ts'
 
@@ -57,14 +58,14 @@ export const RuleBatch = StrictObject(
   { $id: 'RuleBatch', description: 'Changes that are made together or not at all.' },
 )
 
-/** Converts operations to changes. Throws a `GatewayError` that names the invalid operation. */
-export function toRuleChanges(
+/** Converts operations to changes. Rejects with a `GatewayError` that names the invalid operation. */
+export async function toRuleChanges(
   { operations }: Static<typeof RuleBatch>,
   commands: RuleCommandSet,
   userId: number,
-): readonly RuleChange[] {
+): Promise<readonly RuleChange[]> {
   const seen = new Set<number>()
-  return operations.map((operation, index) => {
+  return mapInSlices(operations, (operation, index) => {
     const path = `operations[${index}]`
     const ruleId = 'id' in operation ? operation.id : undefined
     if (ruleId !== undefined && seen.has(ruleId)) {

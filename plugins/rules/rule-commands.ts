@@ -9,7 +9,7 @@ import {
 } from '../../core/contract/index.ts'
 import { type RuleEvent, rulesStream } from '../../core/events/domain-events.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
-import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import { createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName, Rules } from '../../projections/rules.ts'
 import type { EventWriter } from '../../projections/runtime/write.ts'
@@ -66,7 +66,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   const list = () => rules()[kind.name] as unknown as readonly Rule[]
 
   function find(ruleId: number, expected: ExpectedRevisions = 'any'): Rule {
-    const rule = list().find((candidate) => candidate.id === ruleId)
+    const rule = rulesById(list()).get(ruleId)
     if (rule === undefined) throw ruleNotFoundError(kind.name)
     checkRevision(rule.revision, expected)
     return rule
@@ -125,6 +125,18 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   }
 }
 
+const indexes = new WeakMap<readonly object[], ReadonlyMap<number, unknown>>()
+
+/** A batch finds a thousand rules in the same list. */
+function rulesById<Rule extends { readonly id: number }>(rules: readonly Rule[]): ReadonlyMap<number, Rule> {
+  // The cast is safe: the index of a list holds its rules.
+  const index = indexes.get(rules) as ReadonlyMap<number, Rule> | undefined
+  if (index !== undefined) return index
+  const created = new Map(rules.map((rule) => [rule.id, rule]))
+  indexes.set(rules, created)
+  return created
+}
+
 /** Throws 412 if the rule does not have one of the expected revisions. */
 export function checkRevision(actual: number, expected: ExpectedRevisions): void {
   if (expected === 'any' || expected.includes(actual)) return
@@ -157,6 +169,7 @@ export async function executeRuleChanges(
     await change.prepare?.()
     if (slice.isDue()) await slice.yieldNow()
   }
+  if (changes.length > 1) await slice.yieldNow()
   const changesWithIds = await assignIds(changes, ids, author)
   function decide(): readonly RuleEvent[] {
     const events = changesWithIds.flatMap(({ change, ruleId }) => change.decide(ruleId))
@@ -164,7 +177,7 @@ export async function executeRuleChanges(
     return events
   }
   await writer.write({ stream: rulesStream(userId), revision: () => rules.revision(userId), decide }, author)
-  return changesWithIds.map(({ change, ruleId }) => change.outcome(ruleId))
+  return mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId))
 }
 
 /** Pairs each change with the id of its rule, and reserves ids for new rules. */

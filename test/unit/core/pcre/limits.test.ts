@@ -19,6 +19,8 @@ describe('the limits of firewall patterns', function () {
   for (const [pattern, text] of [
     [RUNAWAY, RUNAWAY_TEXT],
     ['(a|aa)+(?=!)\\1', `${'a'.repeat(100_000)}!b`],
+    ['(?:(a)|a|aa)+(?(1)y|x)', `${'a'.repeat(60)}x`],
+    ['(a(?1)?|aa)+(?=[!x])(*THEN)x|.(*PRUNE)y', `${'a'.repeat(50_000)}!x`],
   ] as const) {
     it(`end ${pattern} on ${text.length} characters`, async () => {
       await expectLimit(() => compiled(pattern).test(text, patternRun(LIMIT_MS)))
@@ -31,6 +33,8 @@ describe('the limits of firewall patterns', function () {
     ['(?=x?)(a+)+$', `${'a'.repeat(100_000)}!`, false],
     ['(?<=a)(b|b)*c', `a${'b'.repeat(100_000)}`, false],
     ['(x+x+)+(?<!z)y', `${'x'.repeat(100_000)} xy`, false],
+    ['\\((?:[^()]|(?R))*\\)', `${'('.repeat(20_000)}${')'.repeat(20_000)}`, true],
+    ['\\((?:[^()]++|(?R))*+\\)', `${'lorem (ipsum '.repeat(8000)}`, false],
     ['/^(\\w+\\s?)*$/', `${'word '.repeat(20_000)}!`, false],
     ['(?<!\\d)(?:\\d[ -]?){13,16}(?!\\d)', `${'lorem ipsum, '.repeat(8000)} card 4111 1111 1111 1111`, true],
   ] as const) {

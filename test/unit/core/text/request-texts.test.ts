@@ -1,7 +1,11 @@
 import { expect } from 'chai'
 import type { ChatRequest } from '../../../../core/contract/index.ts'
+import { rewriteJsonText } from '../../../../core/text/json-text.ts'
 import { mapRequest } from '../../../../core/text/map-request.ts'
+import { type Position, REQUEST } from '../../../../core/text/positions.ts'
 import { inspectedValues, requestTexts, userTexts } from '../../../../core/text/request-texts.ts'
+import { visitTexts } from '../../../../core/text/visit-texts.ts'
+import { createRandom, type Random } from '../../../support/random.ts'
 
 /** The first bytes of a PNG image. */
 const BINARY = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(120)]).toString('base64')
@@ -34,8 +38,8 @@ describe('the texts of a request', () => {
     expect(inspectedValues(conversation)).to.deep.equal(['be kind', 'look "here"', 'q', 'a\nb', 'n', '1'])
   })
 
-  it('include the JSON encoding of content lists, without binary data', () => {
-    const encoding = requestTexts(conversation).at(-1) ?? ''
+  it('include the JSON encoding of content lists, without binary data', async () => {
+    const encoding = (await requestTexts(conversation)).at(-1) ?? ''
     expect(encoding).to.contain('"text":"look \\"here\\""')
     expect(encoding).not.to.contain('base64')
     expect(encoding).not.to.contain(BINARY)
@@ -70,6 +74,75 @@ describe('the texts of a request', () => {
     expect(inspectedValues(request)).to.deep.equal(['x', 'hm'])
   })
 })
+
+describe('visiting the texts of a request', () => {
+  it('finds what rewriting them finds, in the same order, whatever the request', () => {
+    for (const seed of [1, 2, 3]) {
+      const random = randomValues(createRandom(seed))
+      for (let round = 0; round < 500; round++) {
+        const request = random.request()
+        const visited: string[] = []
+        const collect = (text: string) => {
+          visited.push(text)
+          return text
+        }
+        visitTexts(request, REQUEST, {
+          visitText: collect,
+          visitJson: (text) => rewriteJsonText(text, collect) ?? collect(text),
+        })
+        const rewritten: string[] = []
+        mapRequest(request, {
+          rewrite(text) {
+            rewritten.push(text)
+            return text
+          },
+        })
+        expect(visited, JSON.stringify(request)).to.deep.equal(rewritten)
+      }
+    }
+  })
+
+  it('reads long JSON documents like short ones', async () => {
+    const rows = Array.from({ length: 3000 }, (_, n) => ({ [`key ${n}`]: `value ${n}`, n: n + 10_000 }))
+    const content = JSON.stringify(rows)
+    const request: ChatRequest = { messages: [{ role: 'tool', tool_call_id: 'c', content }] }
+    const values = await inspectedValues(request)
+    expect(values).to.have.length(9001)
+    expect(values).to.include.members(['key 2999', 'value 2999', 'n', '12999'])
+    expect(await requestTexts(request)).to.include(content)
+    const broken: ChatRequest = {
+      messages: [{ role: 'tool', tool_call_id: 'c', content: content.slice(0, -1) }],
+    }
+    expect(await requestTexts(broken)).to.deep.equal([content.slice(0, -1)])
+  })
+})
+
+/** Requests with the names and values of the table, in places where they belong and where they do not. */
+function randomValues({ pick, integer: below }: Random) {
+  const names = [...fieldNames(REQUEST, new Set()), 'unknown', 'other']
+  const scalars = [
+    ...['text', 'tool', 'user', 'auto', 'ephemeral', '0.7', '12345678', '{"a":[1,"b"]}', '{"a":', IMAGE],
+    ...[0, 12_345_678, 1.5, true, null, 'a'.repeat(70), Buffer.from('a text').toString('base64')],
+  ]
+  function value(depth: number): unknown {
+    const kind = depth === 0 ? 0 : below(4)
+    if (kind < 2) return pick(scalars)
+    if (kind === 2) return Array.from({ length: below(3) }, () => value(depth - 1))
+    return Object.fromEntries(Array.from({ length: below(6) }, () => [pick(names), value(depth - 1)]))
+  }
+  const request = (): ChatRequest =>
+    // The walk takes any value, and so does this test.
+    Object.fromEntries(
+      Array.from({ length: 1 + below(6) }, () => [pick(names), value(5)]),
+    ) as unknown as ChatRequest
+  return { request }
+}
+
+function fieldNames(position: Position, seen: Set<Position>): readonly string[] {
+  if (seen.has(position)) return []
+  seen.add(position)
+  return [...(position.fields ?? [])].flatMap(([name, field]) => [name, ...fieldNames(field, seen)])
+}
 
 describe('rewriting the texts of a request', () => {
   const toUpperCase = (text: string) => text.toUpperCase()

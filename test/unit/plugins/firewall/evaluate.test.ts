@@ -50,6 +50,55 @@ describe('evaluating the firewall', () => {
     expect(text).to.equal('a known')
   })
 
+  it('remembers texts that no rule matches, and inspects every other text', async () => {
+    const tools = Array.from({ length: 20 }, (_, n) => ({
+      type: 'function' as const,
+      function: { name: `tool_${n}`, description: `Does the work number ${n}.`, parameters: {} },
+    }))
+    const withTools = (content: string, more: typeof tools = []): ChatRequest => ({
+      messages: [{ role: 'user', content }],
+      tools: [...tools, ...more],
+    })
+    const described = (description: string) => ({
+      type: 'function' as const,
+      function: { name: 'other', description, parameters: {} },
+    })
+    const block = firewallRule({ pattern: 'secret', action: 'block' })
+    const mask = firewallRule({ pattern: 'harmless', replacement: 'work number 3' })
+    const late = firewallRule({ pattern: 'work number 3', action: 'warn' })
+    const firewall = await compileFirewall(ruleSet([mask, block, late]))
+    const reasonFor = async (input: ChatRequest) =>
+      (await evaluateFirewall(firewall, input, EVALUATION)).refusal?.reason
+    const blocking = await compileFirewall(ruleSet([block]))
+    for (let round = 0; round < 3; round++) {
+      expect((await evaluateFirewall(blocking, withTools('fine'), EVALUATION)).refusal).to.equal(undefined)
+      for (const input of [withTools('a secret'), withTools('fine', [described('Finds a secret.')])])
+        expect((await evaluateFirewall(blocking, input, EVALUATION)).refusal?.reason).to.equal('blocked')
+    }
+    expect(await reasonFor(withTools('fine'))).to.equal(undefined)
+    const { warnings } = await evaluateFirewall(firewall, withTools('harmless'), EVALUATION)
+    expect(warnings).to.have.length(1)
+  })
+
+  it('finds and masks values of a long JSON document', async () => {
+    const rows = Array.from({ length: 3000 }, (_, n) => ({ name: `row ${n}`, amount: n + 10_000 }))
+    const content = JSON.stringify(rows)
+    const input: ChatRequest = { messages: [{ role: 'tool', tool_call_id: 'c', content }] }
+    for (const pattern of ['/^row 2999$/', '/(?<!x)row 2999\\b/', '\\b12999\\b'])
+      expect((await evaluate([{ type: 'regex', pattern, action: 'block' }], input)).refusal).to.include({
+        reason: 'blocked',
+      })
+    for (const pattern of ['row 2999', '/(?<=row )2999/'])
+      expect((await evaluate([{ type: 'regex', pattern, replacement: 'x' }], input)).text).to.equal(
+        content.replace('row 2999', pattern === 'row 2999' ? 'x' : 'row x'),
+      )
+    expect((await evaluate([{ pattern: '12999' }], input)).text).to.equal(
+      content.replace('12999', '"[redacted]"'),
+    )
+    const across = await evaluate([{ type: 'regex', pattern: 'row 2999","amount' }], input)
+    expect(across.refusal?.reason).to.equal('not_maskable')
+  })
+
   it('stops at the first matching block', async () => {
     const { refusal, names, warnings } = await evaluate(
       [

@@ -2,7 +2,7 @@
 /*
  * Generates expectations.json: the results of PHP's preg_match and preg_replace for the patterns in rows.php.
  * Run by hand:  php test/unit/core/pcre/php/generate.php
- * The committed table is from PHP 8.2.35 with PCRE2 10.42 (Debian 12).
+ * The committed table is from PHP 8.2.36 with PCRE2 10.42 (Debian 12).
  *
  * - Patterns are delimited as in the gateway: a pattern without delimiters becomes /…/i. A slash in it is
  *   escaped; without that, PHP would reject the pattern.

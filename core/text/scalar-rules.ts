@@ -1,0 +1,33 @@
+import { INSPECTED, type Position, type ScalarRule } from './positions.ts'
+
+const MAX_PARAMETER_LENGTH = 7
+const SIGNATURE = /^[A-Za-z0-9+/_=-]{64,}$/
+
+/** Whether rules do not inspect a text at a position. JSON and media are inspected in ways of their own. */
+export function isExemptText(text: string, rule: ScalarRule): boolean {
+  switch (rule) {
+    case 'text':
+    case 'json':
+    case 'media':
+      return false
+    case 'exempt':
+    case 'unsent':
+      return true
+    case 'signature':
+      return SIGNATURE.test(text)
+    case 'parameter':
+      return text.length <= MAX_PARAMETER_LENGTH
+    default:
+      return rule.has(text)
+  }
+}
+
+/** Whether rules do not inspect a number, given as text. */
+export function isExemptNumber(text: string, rule: ScalarRule): boolean {
+  return rule === 'exempt' || rule === 'unsent' || (rule === 'parameter' && isExemptText(text, rule))
+}
+
+/** The position of the items of a list. An id or a role is exempt, a list of texts in its place is not. */
+export function positionOfItems(position: Position): Position {
+  return position.scalar === 'exempt' && position.fields === undefined ? INSPECTED : position
+}

@@ -1,0 +1,90 @@
+import { type CooperativeYield, createCooperativeYield } from '../util/cooperative-yield.ts'
+import type { MaybePromise } from '../util/maybe-promise.ts'
+import { MAX_IMMEDIATE_JSON, rewriteJsonText, rewriteLongJsonText } from './json-text.ts'
+import type { TextVisitor } from './visit-texts.ts'
+
+/** Short texts repeat often, such as the keys of a list of objects. Hashing long ones would cost more. */
+const MAX_DEDUPLICATED_LENGTH = 64
+
+/** A few texts are compared one by one. */
+const MAX_COMPARED_TEXTS = 8
+
+interface CollectorOptions {
+  /** Whether JSON documents are collected as a whole, besides their values. */
+  readonly withDocuments?: boolean
+  /** Whether a text may be left out, because the caller knows the result of its inspection. */
+  isKnown?(text: string): boolean
+}
+
+/** Collects texts, each short one once, and the values of JSON documents. Long documents are read later. */
+export class TextCollector implements TextVisitor {
+  readonly texts: string[] = []
+  private readonly options: CollectorOptions
+  private seen: Set<string> | undefined
+  private jsonLength = 0
+  private readonly later: ((slice: CooperativeYield) => Promise<void>)[] = []
+
+  constructor(options: CollectorOptions = {}) {
+    this.options = options
+  }
+
+  visitText(text: string): void {
+    if (this.options.isKnown?.(text)) return
+    if (text.length <= MAX_DEDUPLICATED_LENGTH && !this.isNew(text)) return
+    this.texts.push(text)
+  }
+
+  private isNew(text: string): boolean {
+    if (this.seen === undefined) {
+      if (this.texts.length < MAX_COMPARED_TEXTS) return !this.texts.includes(text)
+      this.seen = new Set(this.texts)
+    }
+    if (this.seen.has(text)) return false
+    this.seen.add(text)
+    return true
+  }
+
+  visitJson(source: string): void {
+    this.readJson(source, this.collect, (isDocument) => {
+      if (!isDocument) this.visitText(source)
+      else if (this.options.withDocuments) this.texts.push(source)
+    })
+  }
+
+  /** Collects the values of a JSON document as one text. */
+  addJoinedValues(source: string): void {
+    const values: string[] = []
+    const addValue = (text: string) => {
+      values.push(text)
+      return text
+    }
+    this.readJson(source, addValue, () => this.texts.push(values.join('\n')))
+  }
+
+  private readonly collect = (text: string): string => {
+    this.visitText(text)
+    return text
+  }
+
+  private readJson(
+    source: string,
+    read: (text: string) => string,
+    done: (isDocument: boolean) => void,
+  ): void {
+    this.jsonLength += source.length
+    if (this.jsonLength <= MAX_IMMEDIATE_JSON) done(rewriteJsonText(source, read) !== undefined)
+    else
+      this.later.push(async (slice) => done((await rewriteLongJsonText(source, read, slice)) !== undefined))
+  }
+
+  /** All texts. Returns a promise if there are long documents, which are read in time slices. */
+  finish(): MaybePromise<readonly string[]> {
+    return this.later.length === 0 ? this.texts : this.readLater()
+  }
+
+  private async readLater(): Promise<readonly string[]> {
+    const slice = createCooperativeYield()
+    for (const read of this.later) await read(slice)
+    return this.texts
+  }
+}
