@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { serveWorkerJobs } from '../process/serve-worker-jobs.ts'
-import { analyzePattern, createMatcher } from './compile.ts'
-import type { EngineMatcher } from './matcher.ts'
+import { analyzePattern, createMatcher, type PatternMatcher } from './compile.ts'
 import type { PatternJob, PatternResult, PatternSource } from './pattern-pool.ts'
 import { type Automaton, buildAutomaton, encodeTexts, searchTexts } from './pattern-set.ts'
 import { runWithCpuLimit } from './run-with-timeout.ts'
@@ -9,7 +8,7 @@ import { runWithCpuLimit } from './run-with-timeout.ts'
 /** The thread of the pattern pool. It caches what it has compiled. */
 
 const automata = new LRUCache<number, Automaton>({ max: 50 })
-const matchers = new LRUCache<string, EngineMatcher>({ max: 1000 })
+const matchers = new LRUCache<string, PatternMatcher>({ max: 1000 })
 
 serveWorkerJobs((job: PatternJob, cpuLimitMs): PatternResult => {
   switch (job.type) {
@@ -19,6 +18,8 @@ serveWorkerJobs((job: PatternJob, cpuLimitMs): PatternResult => {
       return runWithCpuLimit(cpuLimitMs, () => matcherOf(job.pattern).test(job.text))
     case 'replace':
       return runWithCpuLimit(cpuLimitMs, () => matcherOf(job.pattern).replace(job.text, job.replacement))
+    case 'scan':
+      return runWithCpuLimit(cpuLimitMs, () => matcherOf(job.pattern).scan(job.scanned))
     case 'search':
       return search(job.set, job.sources, job.texts)
     default:
@@ -26,7 +27,7 @@ serveWorkerJobs((job: PatternJob, cpuLimitMs): PatternResult => {
   }
 })
 
-function matcherOf(pattern: PatternSource): EngineMatcher {
+function matcherOf(pattern: PatternSource): PatternMatcher {
   const key = `${pattern.kind} ${pattern.text}`
   const cached = matchers.get(key)
   if (cached !== undefined) return cached
