@@ -199,6 +199,11 @@ export const SettingsSchema = Type.Object(
           'x-response-form takes precedence.',
       }),
     }),
+    firewall: StrictObject({
+      evaluate_responses: Type.Boolean({
+        description: 'Whether firewall rules with the scope response inspect the replies of models.',
+      }),
+    }),
     rate_limits: StrictObject({
       requests_per_minute: StrictObject(
         { free: RequestLimit, paid: RequestLimit },

@@ -93,6 +93,8 @@ export interface Route {
 export interface Warning {
   readonly code: string
   readonly message: string
+  /** Present if it is about the reply, so that the start of a stream does not have it. */
+  readonly scope?: 'response'
 }
 
 /** An entry of `signalbox.rule_trace`: the outcome of one action of one rule. */
@@ -103,6 +105,8 @@ export interface RuleTraceEntry {
   readonly name: string
   readonly action: string
   readonly outcome: 'applied' | 'skipped'
+  /** Present if the rule inspected the reply. */
+  readonly scope?: 'response'
   readonly reason?: string
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 /** Splits long synchronous work into time slices, so that it does not block the event loop. */
-interface CooperativeYield {
+export interface CooperativeYield {
   /** True when the current time slice is used up. */
   isDue(): boolean
   /** Resolves in the next iteration of the event loop, and starts a new time slice. */
