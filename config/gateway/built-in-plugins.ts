@@ -11,6 +11,7 @@ import { createDecorate } from '../../plugins/decorate/plugin.ts'
 import { createDispatch } from '../../plugins/dispatch/plugin.ts'
 import { createFirewall } from '../../plugins/firewall/plugin.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
+import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
@@ -86,6 +87,7 @@ export function createBuiltInPlugins(
       createCommands: ruleCommands.firewall,
       evaluatesResponses,
     }),
+    createGuardrailWebhook(settings.guardrail_secret ?? undefined),
     createRouting({
       rules,
       ids,

@@ -129,6 +129,16 @@ export const SettingsSchema = Type.Object(
         }),
       ),
     ),
+    guardrail_secret: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 1,
+          description:
+            'Secret that the plugin guardrail-webhook sends. Prefer the environment variable ' +
+            'GUARDRAIL_SECRET.',
+        }),
+      ),
+    ),
     log_level: StringEnum(LOG_LEVELS, {
       description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
     }),

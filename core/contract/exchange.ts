@@ -19,6 +19,8 @@ export interface Exchange {
   readonly client: ClientConnection
   /** The request's HTTP headers; names are lower case. */
   readonly headers: IncomingHttpHeaders
+  /** The request is simulated: nothing may be called outside of the gateway. */
+  readonly isSimulated?: true
   /** Koa's `ctx.state`: a place for data that plugins keep per request. */
   readonly state: DefaultState
   /** `performance.now()` when the request arrived. */

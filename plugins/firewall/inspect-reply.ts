@@ -4,11 +4,6 @@ import {
   type ReplyPart,
   type ReplyTransform,
 } from '../../core/contract/index.ts'
-import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
-import type { CompiledFirewall } from './compile.ts'
-import { type EvaluationOptions, evaluateFirewall } from './evaluate.ts'
-import { InspectedText, type ResponseFirewall } from './inspected-text.ts'
-import type { ReplyReport } from './reply-report.ts'
 import {
   argumentsOf,
   isTextPart,
@@ -17,7 +12,12 @@ import {
   toCallsRequest,
   toReplyRequest,
   withMaskedTexts,
-} from './reply-request.ts'
+} from '../../core/text/reply-request.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import type { CompiledFirewall } from './compile.ts'
+import { type EvaluationOptions, evaluateFirewall } from './evaluate.ts'
+import { InspectedText, type ResponseFirewall } from './inspected-text.ts'
+import type { ReplyReport } from './reply-report.ts'
 
 export interface ReplyInspectionOptions {
   readonly evaluation: EvaluationOptions

@@ -1,4 +1,4 @@
-import type { ChatRequest, Message, ReplyPart, ToolCall, ToolStart } from '../../core/contract/index.ts'
+import type { ChatRequest, Message, ReplyPart, ToolCall, ToolStart } from '../contract/index.ts'
 
 /** A tool call of a reply, with its whole arguments or input. */
 export interface RepliedCall {
@@ -6,7 +6,7 @@ export interface RepliedCall {
   readonly json: string
 }
 
-/** What a model said, in the form in which the firewall inspects requests. */
+/** What a model said, as a request, so that the same code inspects both. */
 export function toReplyRequest(parts: readonly ReplyPart[]): ChatRequest {
   const texts: Record<string, string> = {}
   for (const part of parts) {
