@@ -39,14 +39,15 @@ export function compileOpenMatch(root: Node): RE2 | undefined {
 export function buildBeginning(root: Node): SetPattern | undefined {
   if (canMatchEmpty(root) || countPositions(root) > MAX_BEGINNING_POSITIONS) return undefined
   const beginning = toBeginning(removeCaptures(root))
-  const compileCost = estimateRe2CompileCost(beginning)
+  // Every character has an alternative, the end of the text, which costs more than a node of its own.
+  const compileCost = 2 * estimateRe2CompileCost(beginning)
   if (compileCost > MAX_BEGINNING_COMPILE_COST) return undefined
   return { source: toRe2Source(beginning).source, compileCost }
 }
 
 /** Larger patterns would slow down the search for all of them. */
 const MAX_BEGINNING_POSITIONS = 300
-const MAX_BEGINNING_COMPILE_COST = 3000
+const MAX_BEGINNING_COMPILE_COST = 6000
 
 const TEXT_END: Node = { type: 'assertion', kind: 'text-end' }
 const NEWLINE: Node = { type: 'character', code: 0x0a }

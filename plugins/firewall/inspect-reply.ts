@@ -51,7 +51,7 @@ export function inspectStream(
   { evaluation, report, cpuMs, holdBackChars }: ReplyInspectionOptions,
 ): ReplyTransform {
   const limits = { run: evaluation.createRun(0), cpuMs, holdBackChars, report }
-  const slice = createCooperativeYield()
+  const slice = createCooperativeYield(3)
   const texts = new Map<TextKind, InspectedText>()
   const calls = createHeldCalls(firewall, evaluation, report)
   let current: TextKind | undefined

@@ -21,6 +21,9 @@ const CONTEXT_LENGTH = { backtracking: 1000, re2: 2 }
 /** A match that keeps growing is held back up to this length, because it will be masked. */
 const MAX_GROWING_LENGTH = 65_536
 
+/** Held text up to this length is scanned again with every chunk. */
+const MAX_EAGER_LENGTH = 256
+
 /**
  * One rule, applied to one text of a streamed reply. It holds back what could still become a match, and
  * passes on the rest to the stage of the next rule. See docs/decisions/firewall.md, "A stream is held back
@@ -35,6 +38,8 @@ export class RuleStage {
   #held = ''
   /** How much of the held text was passed on already, because another kind of output followed it. */
   #sentLength = 0
+  /** The held text is scanned again from this length on. */
+  #nextScanLength = 0
   #receivedLength = 0
   #maskedLength = 0
   /** The rule has nothing more to say about this text. */
@@ -65,6 +70,7 @@ export class RuleStage {
     if (this.#isDone) return text
     this.#held += text
     this.#receivedLength += text.length
+    if (!isPause && this.#held.length < this.#nextScanLength) return this.#deferScan(text)
     let output = ''
     // A pattern may match the empty end of a text.
     while (this.#held !== '' || (isPause && this.#compiled.rule.action !== 'mask')) {
@@ -76,6 +82,13 @@ export class RuleStage {
       if (!step.isAgain) break
     }
     return output
+  }
+
+  /** A rule that warns holds nothing back. */
+  #deferScan(text: string): string {
+    if (this.#compiled.rule.action !== 'warn') return ''
+    this.#sentLength = this.#held.length
+    return text
   }
 
   /** Undefined if the pattern did not finish, and the rule is ignored from then on. */
@@ -159,7 +172,17 @@ export class RuleStage {
     this.#sentLength = Math.max(0, sentTo - keptFrom)
     this.#context = text.slice(Math.max(0, keptFrom - this.#contextLength), keptFrom)
     this.#held = text.slice(keptFrom)
+    this.#nextScanLength = this.#nextLength()
     return { output: passed, isAgain: false }
+  }
+
+  /** Long text is scanned again once it has grown by an eighth, so that not every chunk costs as much. */
+  #nextLength(): number {
+    const { length } = this.#held
+    if (length <= MAX_EAGER_LENGTH) return 0
+    const { holdBackChars } = this.#limits
+    const limit = length <= holdBackChars ? holdBackChars : MAX_GROWING_LENGTH
+    return Math.min(length + Math.floor(length / 8), limit + 1)
   }
 
   #passRest(): string {
