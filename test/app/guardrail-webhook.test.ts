@@ -3,13 +3,13 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
-import { createGuardrailServer } from '../fixtures/guardrail-server.mjs'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
 import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 import { providersAt } from '../support/providers.ts'
+import { ROOT } from '../support/root.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 
 const SECRET = 'a-secret-of-the-guardrail'
@@ -20,9 +20,12 @@ describe('the plugin guardrail-webhook', function () {
   let sandbox: Sandbox
   const gateways: RunningGateway[] = []
   const servers: Server[] = []
+  let createGuardrailServer: (secret: string) => Server
 
   before(async () => {
     sandbox = await startSandbox({ record: 100 })
+    const example = new URL('test/fixtures/guardrail-server.mjs', ROOT).href
+    createGuardrailServer = (await import(example)).createGuardrailServer
   })
   after(async () => {
     for (const gateway of gateways) await gateway.stop()
