@@ -10,7 +10,8 @@ import { createAuth } from '../../plugins/auth/plugin.ts'
 import { createDecorate } from '../../plugins/decorate/plugin.ts'
 import { createDispatch } from '../../plugins/dispatch/plugin.ts'
 import { createFirewall } from '../../plugins/firewall/plugin.ts'
-import { firewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
+import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
+import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
@@ -46,7 +47,11 @@ export function createBuiltInPlugins(
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
   const { log, subscription, accounts, rules, ids, writer } = state
-  const kinds: RuleKinds = { routing: createRoutingRuleKind(operators), firewall: firewallRuleKind }
+  const { evaluate_responses: evaluatesResponses } = settings.firewall
+  const kinds: RuleKinds = {
+    routing: createRoutingRuleKind(operators),
+    firewall: createFirewallRuleKind(evaluatesResponses),
+  }
   const currentRules = (userId: number) => () => rules.of(userId)
   const ruleCommands: RuleCommandSet = {
     routing: (userId, past) => createRuleCommands(kinds.routing, past ?? currentRules(userId), userId),
@@ -80,7 +85,9 @@ export function createBuiltInPlugins(
       history,
       kind: kinds.firewall,
       createCommands: ruleCommands.firewall,
+      evaluatesResponses,
     }),
+    createGuardrailWebhook(settings.guardrail_secret ?? undefined),
     createRouting({
       rules,
       ids,

@@ -1,5 +1,5 @@
-/** The names of the plugins that are part of the gateway. */
-export const BUILT_IN_NAMES: readonly string[] = [
+/** The plugins that are part of the gateway and listed by default. */
+export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'auth',
   'rate-limit',
   'plan',
@@ -15,3 +15,6 @@ export const BUILT_IN_NAMES: readonly string[] = [
   'metrics',
   'openapi',
 ]
+
+/** All plugins that are part of the gateway. */
+export const BUILT_IN_NAMES: readonly string[] = [...DEFAULT_PLUGIN_NAMES, 'guardrail-webhook']

@@ -129,6 +129,16 @@ export const SettingsSchema = Type.Object(
         }),
       ),
     ),
+    guardrail_secret: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 1,
+          description:
+            'Secret that the plugin guardrail-webhook sends. Prefer the environment variable ' +
+            'GUARDRAIL_SECRET.',
+        }),
+      ),
+    ),
     log_level: StringEnum(LOG_LEVELS, {
       description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
     }),
@@ -197,6 +207,11 @@ export const SettingsSchema = Type.Object(
         description:
           "The form of answers: OpenAI's, the interface's, or by the client. A request's header " +
           'x-response-form takes precedence.',
+      }),
+    }),
+    firewall: StrictObject({
+      evaluate_responses: Type.Boolean({
+        description: 'Whether firewall rules with the scope response inspect the replies of models.',
       }),
     }),
     rate_limits: StrictObject({

@@ -69,7 +69,7 @@ export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
 /**
  * A part of a reply. A complete reply is the list of its parts. `index` numbers the tool calls of a reply
- * from 0, without gaps.
+ * from 0, without gaps. `json` is the arguments of a function, or the input of a custom tool.
  */
 export type ReplyPart =
   | { readonly type: 'start'; readonly id: string; readonly model: string }
@@ -90,6 +90,8 @@ export interface ToolStart {
   readonly index: number
   readonly id: string
   readonly name: string
+  /** The call of a custom tool, whose input is any text. */
+  readonly custom?: true
   readonly extra_content?: JsonObject
 }
 

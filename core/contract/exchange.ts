@@ -19,6 +19,8 @@ export interface Exchange {
   readonly client: ClientConnection
   /** The request's HTTP headers; names are lower case. */
   readonly headers: IncomingHttpHeaders
+  /** The request is simulated: nothing may be called outside of the gateway. */
+  readonly isSimulated?: true
   /** Koa's `ctx.state`: a place for data that plugins keep per request. */
   readonly state: DefaultState
   /** `performance.now()` when the request arrived. */
@@ -93,6 +95,8 @@ export interface Route {
 export interface Warning {
   readonly code: string
   readonly message: string
+  /** Present if it is about the reply, so that the start of a stream does not have it. */
+  readonly scope?: 'response'
 }
 
 /** An entry of `signalbox.rule_trace`: the outcome of one action of one rule. */
@@ -103,6 +107,8 @@ export interface RuleTraceEntry {
   readonly name: string
   readonly action: string
   readonly outcome: 'applied' | 'skipped'
+  /** Present if the rule inspected the reply. */
+  readonly scope?: 'response'
   readonly reason?: string
 }
 

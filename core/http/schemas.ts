@@ -66,6 +66,9 @@ export const WarningSchema = Type.Object(
   {
     code: Type.String({ description: 'Kind of warning, such as firewall, routing or plan.' }),
     message: Type.String({ description: 'The warning as a sentence.' }),
+    scope: Type.Optional(
+      StringEnum(['response'], { description: 'Present if a rule that inspects the reply warns.' }),
+    ),
   },
   { $id: 'Warning', description: 'Something that the caller should know about a successful request.' },
 )
@@ -77,6 +80,9 @@ export const RuleTraceEntrySchema = Type.Object(
     name: Type.String({ description: 'Name of the rule.' }),
     action: Type.String({ description: 'The action, such as set_model or block.' }),
     outcome: StringEnum(['applied', 'skipped'], { description: 'Whether the action was applied.' }),
+    scope: Type.Optional(
+      StringEnum(['response'], { description: 'Present if the rule inspected the reply.' }),
+    ),
     reason: Type.Optional(Type.String({ description: 'Why the action was skipped.' })),
   },
   { $id: 'RuleTraceEntry', description: 'The outcome of one action of one rule.' },

@@ -2,7 +2,7 @@ import { lazy } from '../util/lazy.ts'
 import type { Node } from './ast.ts'
 import { CandidateDensity, type CandidateFinder, EVERY_POSITION } from './candidate-finder.ts'
 import { estimateV8CompileMicros } from './compile-cost.ts'
-import { type EngineMatcher, maxMaskedLength } from './matcher.ts'
+import { type EngineMatcher, maxMaskedLength, type PatternMatch } from './matcher.ts'
 import { startsAtSearchStart } from './node-properties.ts'
 import { PatternError } from './pattern-error.ts'
 import type { Replacement } from './replacement.ts'
@@ -30,8 +30,25 @@ export function createBacktrackingMatcher(root: Node, finder?: CandidateFinder):
       candidates.test(text) && findMatch(testing(), text, 0, candidates, new CandidateDensity()) !== null,
     replace: (text, replacement) =>
       candidates.test(text)
-        ? replaceMatches(replacing(), text, replacement, candidates, matchesEmptyAt(text))
+        ? replaceMatches(
+            createMatchFinder(replacing(), text, replacement, candidates, matchesEmptyAt(text)),
+            text,
+          )
         : text,
+    find(text, from, replacement) {
+      if (replacement !== undefined)
+        return createMatchFinder(replacing(), text, replacement, candidates, matchesEmptyAt(text))(from)
+          ?.match
+      const match = findMatch(testing(), text, from, candidates, new CandidateDensity())
+      return match === null
+        ? undefined
+        : {
+            foundAt: match.index,
+            start: match.index,
+            end: match.index + match[0].length,
+            replacement: '',
+          }
+    },
   }
 }
 
@@ -86,37 +103,50 @@ function nextCodePoint(text: string, index: number): number {
   return index + ((text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1)
 }
 
-function replaceMatches(
+/** Returns the first non-empty match from an index, and where to search for the next one. */
+type MatchFinder = (from: number) => { readonly match: PatternMatch; readonly next: number } | undefined
+
+function createMatchFinder(
   search: Search,
   text: string,
   replacement: Replacement,
   candidates: CandidateFinder,
   matchesEmptyAt: (index: number) => boolean,
-): string | undefined {
+): MatchFinder {
   const { keepGroups, groupNames } = search.source
   const density = new CandidateDensity()
+  return (searchFrom) => {
+    let from = searchFrom
+    for (;;) {
+      const match = from > text.length ? null : findMatch(search, text, from, candidates, density)
+      if (match === null && from < text.length && matchesEmptyAt(from)) {
+        from = nextCodePoint(text, from)
+        continue
+      }
+      if (match === null) return undefined
+      const keeps = keepGroups.map((name) => match.indices?.groups?.[name]?.[0] ?? 0)
+      const start = Math.max(match.index, ...keeps)
+      const end = match.index + match[0].length
+      from = end > match.index ? end : nextCodePoint(text, end)
+      if (start === end) continue
+      const replaced = expandReplacement(replacement, text.slice(start, end), match.groups, groupNames)
+      return { match: { foundAt: match.index, start, end, replacement: replaced }, next: from }
+    }
+  }
+}
+
+function replaceMatches(findNext: MatchFinder, text: string): string | undefined {
   const parts: string[] = []
   let position = 0
   let length = text.length
-  let from = 0
-  for (;;) {
-    const match = from > text.length ? null : findMatch(search, text, from, candidates, density)
-    if (match === null && from < text.length && matchesEmptyAt(from)) {
-      from = nextCodePoint(text, from)
-      continue
-    }
-    if (match === null) return parts.join('') + text.slice(position)
-    const keeps = keepGroups.map((name) => match.indices?.groups?.[name]?.[0] ?? 0)
-    const start = Math.max(match.index, ...keeps)
-    const end = match.index + match[0].length
-    from = end > match.index ? end : nextCodePoint(text, end)
-    if (start === end) continue
-    const replaced = expandReplacement(replacement, text.slice(start, end), match.groups, groupNames)
-    length += replaced.length - (end - start)
+  for (let found = findNext(0); found !== undefined; found = findNext(found.next)) {
+    const { start, end, replacement } = found.match
+    length += replacement.length - (end - start)
     if (length > maxMaskedLength(text)) return undefined
-    parts.push(text.slice(position, start), replaced)
+    parts.push(text.slice(position, start), replacement)
     position = end
   }
+  return parts.join('') + text.slice(position)
 }
 
 function expandReplacement(

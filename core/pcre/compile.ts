@@ -1,4 +1,5 @@
 import RE2 from 're2'
+import { lazy } from '../util/lazy.ts'
 import { type Node, sequenceOf, someNode } from './ast.ts'
 import { createBacktrackingMatcher, isQuickToCompileInV8 } from './backtracking-matcher.ts'
 import { type CandidateFinder, createCandidateFinder, EVERY_POSITION } from './candidate-finder.ts'
@@ -11,14 +12,17 @@ import type { EngineMatcher } from './matcher.ts'
 import { parseDelimiters } from './modifiers.ts'
 import { needsInterpreter } from './needs-interpreter.ts'
 import { isSearchStart } from './node-properties.ts'
+import { buildBeginning, compileOpenMatch } from './open-match.ts'
 import { type ParsedPattern, parsePattern } from './parse.ts'
 import { PatternError } from './pattern-error.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
+import type { SetPattern } from './pattern-set.ts'
 import { createPresetMatcher } from './preset-matcher.ts'
 import type { Preset } from './presets/preset.ts'
 import { findPreset } from './presets/presets.ts'
 import { createRe2Matcher } from './re2-matcher.ts'
 import { cutAtBackReference, expandCalls, removeEmptyMatches } from './rewrite.ts'
+import { findOpen, type ScannedText, type ScanResult, scanText } from './scan.ts'
 import { type Re2Source, toRe2Source } from './to-re2.ts'
 import { toRegExpSource } from './to-regexp.ts'
 import { validatePattern } from './validate.ts'
@@ -41,11 +45,39 @@ export function analyzePattern(source: PatternSource): PatternAnalysis {
   }
 }
 
+/** Matches a pattern in whole texts and in texts of which more will follow. */
+export interface PatternMatcher extends EngineMatcher {
+  scan(scanned: ScannedText): ScanResult
+  /** Scans with RE2 alone; undefined if the text may hold a match that only the other engine can find. */
+  scanInRe2(scanned: ScannedText): ScanResult | undefined
+}
+
 /** Creates the matcher of a pattern. Throws a `PatternError` if it cannot be evaluated. */
-export function createMatcher(source: PatternSource): EngineMatcher {
-  const { root, groupBodies, re2Root, re2Source, isExact, preset } = translatePattern(source)
+export function createMatcher(source: PatternSource): PatternMatcher {
+  const translated = translatePattern(source)
+  const { root, re2Root, re2Source, isExact } = translated
   const finder =
     re2Source && createCandidateFinder(re2Source.source, toRe2Source(cutAtBackReference(re2Root)).source)
+  const matcher = createEngineMatcher(translated, finder)
+  const open = lazy(() => compileOpenMatch(root))
+  const scan = (scanned: ScannedText) => scanText(matcher, open(), scanned)
+  return {
+    ...matcher,
+    scan,
+    scanInRe2(scanned) {
+      if (isExact) return scan(scanned)
+      const { text, from } = scanned
+      // The character in front decides word boundaries and line starts.
+      if (finder === undefined || finder.test(text.slice(Math.max(0, from - 2)))) return undefined
+      return { matches: [], openFrom: findOpen(open(), text, from), openMatch: undefined }
+    },
+  }
+}
+
+function createEngineMatcher(
+  { root, groupBodies, re2Root, re2Source, isExact, preset }: TranslatedPattern,
+  finder: CandidateFinder | undefined,
+): EngineMatcher {
   if (preset !== undefined) return createPresetMatcher(preset, compileForPreset(root), finder)
   if (!isExact && needsInterpreter(root))
     return createInterpretingMatcher(compileProgram(root, groupBodies), toCandidates(root, finder))
@@ -71,6 +103,12 @@ function toCandidates(root: Node, finder = EVERY_POSITION): CandidateFinder {
 
 function dependsOnSearch(node: Node): boolean {
   return isSearchStart(node) || (node.type === 'verb' && (node.verb === 'skip' || node.verb === 'commit'))
+}
+
+/** Describes where a pattern may begin; see `buildBeginning`. */
+export function analyzeBeginning(source: PatternSource): SetPattern | undefined {
+  const { root, re2Source } = translatePattern(source)
+  return re2Source && buildBeginning(root)
 }
 
 const MAX_PATTERN_LENGTH = 10_000

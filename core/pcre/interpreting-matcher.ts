@@ -5,6 +5,7 @@ import type { Replacement } from './replacement.ts'
 import { runProgram } from './run-program.ts'
 
 interface ProgramMatch {
+  readonly foundAt: number
   readonly registers: readonly number[]
   readonly end: number
 }
@@ -24,10 +25,31 @@ export function createInterpretingMatcher(program: Program, candidates: Candidat
       if (candidate === -1) return undefined
       if (!isRetry) density.record(candidate)
       const outcome = runProgram(program, candidate, options)
-      if ('end' in outcome) return outcome
+      if ('end' in outcome) return { ...outcome, foundAt: candidate }
       if (isRetry) return undefined
       const skipTo = outcome.skipTo ?? 0
       start = skipTo > candidate ? skipTo : nextIndex(text, candidate)
+    }
+    return undefined
+  }
+
+  /**
+   * Finds the first match from `searchFrom` that is not empty. Searches as preg_replace does: after an empty
+   * match, for one at the same place that is not empty.
+   */
+  function findNonEmpty(text: string, searchFrom: number, density: CandidateDensity) {
+    let isRetry = false
+    for (let from = searchFrom; from <= text.length; ) {
+      const match = find(text, from, isRetry, density)
+      if (match === undefined) {
+        if (!isRetry) return undefined
+        isRetry = false
+        from = nextIndex(text, from)
+        continue
+      }
+      if (match.end > startOf(match)) return match
+      isRetry = true
+      from = match.end
     }
     return undefined
   }
@@ -41,30 +63,31 @@ export function createInterpretingMatcher(program: Program, candidates: Candidat
       const parts: string[] = []
       let copiedTo = 0
       let length = text.length
-      let from = 0
-      let isRetry = false
-      // Searches as preg_replace does: after an empty match, for one at the same place that is not empty.
-      while (from <= text.length) {
-        const match = find(text, from, isRetry, density)
-        if (match === undefined) {
-          if (!isRetry) break
-          isRetry = false
-          from = nextIndex(text, from)
-          continue
-        }
-        const start = match.registers[MATCH_START] ?? 0
-        isRetry = match.end === start
-        from = match.end
-        if (match.end <= start) continue
+      for (;;) {
+        const match = findNonEmpty(text, copiedTo, density)
+        if (match === undefined) return parts.join('') + text.slice(copiedTo)
+        const start = startOf(match)
         const replaced = expand(replacement, text, match, program.groupCount)
         length += replaced.length - (match.end - start)
         if (length > maxMaskedLength(text)) return undefined
         parts.push(text.slice(copiedTo, start), replaced)
         copiedTo = match.end
       }
-      return parts.join('') + text.slice(copiedTo)
+    },
+    find(text, from, replacement) {
+      const density = new CandidateDensity()
+      const match =
+        replacement === undefined ? find(text, from, false, density) : findNonEmpty(text, from, density)
+      if (match === undefined) return undefined
+      const { foundAt, end } = match
+      const replaced = replacement === undefined ? '' : expand(replacement, text, match, program.groupCount)
+      return { foundAt, start: startOf(match), end, replacement: replaced }
     },
   }
+}
+
+function startOf({ registers }: ProgramMatch): number {
+  return registers[MATCH_START] ?? 0
 }
 
 function nextIndex(text: string, index: number): number {

@@ -7,9 +7,27 @@ export interface EngineMatcher {
   test(text: string): boolean
   /** Replaces every non-empty match. Undefined if the result is longer than `maxMaskedLength`. */
   replace(text: string, replacement: Replacement): string | undefined
+  /**
+   * Finds the first match that begins at `from` or later; with a replacement, the first one that is not
+   * empty.
+   */
+  find(text: string, from: number, replacement: Replacement | undefined): PatternMatch | undefined
+}
+
+/** A match: from `start` up to `end`, and what replaces it. */
+export interface PatternMatch {
+  /** Where it was found; less than `start` if the pattern has a `\K`. */
+  readonly foundAt: number
+  readonly start: number
+  readonly end: number
+  readonly replacement: string
 }
 
 /** What a mask may make of a text, in characters. */
 export function maxMaskedLength(text: string): number {
-  return 4 * text.length + 65_536
+  return maxMaskedLengthOf(text.length)
+}
+
+export function maxMaskedLengthOf(length: number): number {
+  return 4 * length + 65_536
 }

@@ -4,6 +4,7 @@ import { createWorkerPool, type WorkerJobOptions, type WorkerJobResult } from '.
 import { lazy } from '../util/lazy.ts'
 import type { PackedTexts } from './packed-texts.ts'
 import type { Replacement } from './replacement.ts'
+import type { ScannedText, ScanResult } from './scan.ts'
 
 /**
  * A pattern as it is stored: a regular expression, a text that is matched without regard to case, or the name
@@ -40,6 +41,7 @@ export type PatternJob =
       readonly text: string
       readonly replacement: Replacement
     }
+  | { readonly type: 'scan'; readonly pattern: PatternSource; readonly scanned: ScannedText }
   /** `set` identifies a list of sources, which is sent when the worker asks for it. */
   | {
       readonly type: 'search'
@@ -55,6 +57,7 @@ export interface PatternResults {
   readonly test: boolean
   /** Undefined if the result is too long. */
   readonly replace: string | undefined
+  readonly scan: ScanResult
   /**
    * Indexes of the sources that match any of the texts. Undefined: the automaton failed; `unknown set`: the
    * worker needs the sources.

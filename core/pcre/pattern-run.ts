@@ -13,11 +13,18 @@ const MAX_EVENT_LOOP_MS = 5
  */
 export class PatternRun {
   private readonly options: WorkerJobOptions
+  private cpuLimitMs: number
   private usedCpuMs = 0
   private usedEventLoopMs = 0
 
   constructor(options: WorkerJobOptions) {
     this.options = options
+    this.cpuLimitMs = options.cpuLimitMs
+  }
+
+  /** Raises the limit, for text that arrived later. */
+  addCpuMs(milliseconds: number): void {
+    this.cpuLimitMs += milliseconds
   }
 
   /** What remains of the time on the event loop, in milliseconds. */
@@ -31,8 +38,8 @@ export class PatternRun {
 
   /** Runs a job in a pattern worker. Rejects with a `PatternLimitError` beyond the limit of the request. */
   async runJob<Job extends PatternJob>(job: Job): Promise<PatternResults[Job['type']]> {
-    const { owner, client, cpuLimitMs } = this.options
-    const remainingMs = cpuLimitMs - this.usedCpuMs
+    const { owner, client } = this.options
+    const remainingMs = this.cpuLimitMs - this.usedCpuMs
     if (remainingMs < 1) throw new PatternLimitError('no CPU time is left for patterns')
     try {
       const { result, cpuMs } = await runPatternJob(job, { owner, client, cpuLimitMs: remainingMs })
@@ -40,7 +47,7 @@ export class PatternRun {
       return result
     } catch (error) {
       if (!(error instanceof WorkerLimitError) && !isOutOfMemory(error)) throw error
-      this.usedCpuMs = cpuLimitMs
+      this.usedCpuMs = this.cpuLimitMs
       throw new PatternLimitError('the patterns exceeded their limit', { cause: error })
     }
   }

@@ -8,8 +8,7 @@ import {
   joinTexts,
   searchTexts,
 } from './automaton.ts'
-import { analyzePattern, createMatcher } from './compile.ts'
-import type { EngineMatcher } from './matcher.ts'
+import { analyzePattern, createMatcher, type PatternMatcher } from './compile.ts'
 import { unpackTexts } from './packed-texts.ts'
 import type { PatternJob, PatternResult, PatternSource } from './pattern-pool.ts'
 import { runWithCpuLimit } from './run-with-timeout.ts'
@@ -19,7 +18,7 @@ import { runWithCpuLimit } from './run-with-timeout.ts'
 const automata = new LRUCache<number, { readonly automaton: Automaton; readonly canJoin: boolean }>({
   max: 50,
 })
-const matchers = new LRUCache<string, EngineMatcher>({ max: 1000 })
+const matchers = new LRUCache<string, PatternMatcher>({ max: 1000 })
 
 serveWorkerJobs((job: PatternJob, cpuLimitMs): PatternResult => {
   switch (job.type) {
@@ -32,6 +31,8 @@ serveWorkerJobs((job: PatternJob, cpuLimitMs): PatternResult => {
       })
     case 'replace':
       return runWithCpuLimit(cpuLimitMs, () => matcherOf(job.pattern).replace(job.text, job.replacement))
+    case 'scan':
+      return runWithCpuLimit(cpuLimitMs, () => matcherOf(job.pattern).scan(job.scanned))
     case 'search':
       return search(job.set, job.sources, unpackTexts(job.texts))
     default:
@@ -39,7 +40,7 @@ serveWorkerJobs((job: PatternJob, cpuLimitMs): PatternResult => {
   }
 })
 
-function matcherOf(pattern: PatternSource): EngineMatcher {
+function matcherOf(pattern: PatternSource): PatternMatcher {
   const key = `${pattern.kind} ${pattern.text}`
   const cached = matchers.get(key)
   if (cached !== undefined) return cached

@@ -2,13 +2,15 @@ import { LRUCache } from 'lru-cache'
 import { createCooperativeYield, mapInSlices } from '../util/cooperative-yield.ts'
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
-import { analyzePattern, createMatcher } from './compile.ts'
+import { analyzeBeginning, analyzePattern, createMatcher } from './compile.ts'
 import { maxMaskedLength } from './matcher.ts'
 import { packTexts } from './packed-texts.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
 import { PatternLimitError, PatternRun } from './pattern-run.ts'
+import type { SetPattern } from './pattern-set.ts'
 import type { Replacement } from './replacement.ts'
 import { runWithTimeout } from './run-with-timeout.ts'
+import type { ScannedText, ScanResult } from './scan.ts'
 
 /** A pattern, ready to run. Methods throw or reject with a `PatternLimitError` beyond a limit of the run. */
 export interface CompiledPattern {
@@ -17,12 +19,16 @@ export interface CompiledPattern {
   readonly re2SetSource?: string
   readonly positions: number
   readonly compileCost: number
+  /** Where a match may begin, for a search of many patterns. Undefined if any text may be a beginning. */
+  readonly beginning: SetPattern | undefined
   /** Returns a promise for what could hold the event loop: it runs in a pattern worker. */
   test(text: string, run: PatternRun): MaybePromise<boolean>
   /** Whether the pattern matches any of the texts. Does not hold the event loop, however many there are. */
   testAny(texts: readonly string[], run: PatternRun): Promise<boolean>
   /** Replaces every non-empty match. Returns a promise like `test`. */
   replace(text: string, replacement: Replacement, run: PatternRun): MaybePromise<string>
+  /** Scans a text of which more will follow. Returns a promise like `test`. */
+  scan(scanned: ScannedText, run: PatternRun): MaybePromise<ScanResult>
 }
 
 /** A pattern that is invalid or not supported. `error` is a sentence without a final period. */
@@ -91,7 +97,7 @@ function buildPattern(source: PatternSource, analysis: PatternAnalysis): Compile
   const { engine, positions } = analysis
   const matcher = lazy(() => createMatcher(source))
   /** Whether RE2 takes at most about 2 ms, in the worst case. */
-  const isQuickInRe2 = (text: string) => isLocal && positions * text.length * MAX_MS_PER_STEP <= MAX_RE2_MS
+  const isQuickInRe2 = (length: number) => isLocal && positions * length * MAX_MS_PER_STEP <= MAX_RE2_MS
 
   /** Runs a backtracking pattern on the event loop; undefined if it takes longer than the run has left. */
   function tryHere<Result>(run: PatternRun, work: () => Result): { readonly result: Result } | undefined {
@@ -109,7 +115,7 @@ function buildPattern(source: PatternSource, analysis: PatternAnalysis): Compile
     unmatched: Result,
     work: () => Result,
   ): { readonly result: Result } | undefined {
-    if (!isQuickInRe2(text)) return undefined
+    if (!isQuickInRe2(text.length)) return undefined
     if (engine === 're2') return { result: work() }
     return matcher().mayMatch?.(text) === false ? { result: unmatched } : tryHere(run, work)
   }
@@ -121,8 +127,12 @@ function buildPattern(source: PatternSource, analysis: PatternAnalysis): Compile
   const testInWorker = (texts: readonly string[], run: PatternRun) =>
     run.runJob({ type: 'test', pattern: source, texts: packTexts(texts) })
 
+  const beginning = lazy(() => (isLocal ? { found: analyzeBeginning(source) } : undefined))
   return {
     ...analysis,
+    get beginning() {
+      return beginning()?.found
+    },
     test: (text, run) => testHere(text, run) ?? testInWorker([text], run),
     async testAny(texts, run) {
       const slice = createCooperativeYield()
@@ -143,6 +153,16 @@ function buildPattern(source: PatternSource, analysis: PatternAnalysis): Compile
       return run
         .runJob({ type: 'replace', pattern: source, text, replacement })
         .then((result) => requireResult(result, text))
+    },
+    scan(scanned, run) {
+      const { text, from } = scanned
+      // What finds open matches is twice as large as the pattern.
+      if (isQuickInRe2(3 * (text.length - from))) {
+        const result = matcher().scanInRe2(scanned)
+        const completed = result ?? tryHere(run, () => matcher().scan(scanned))?.result
+        if (completed !== undefined) return completed
+      }
+      return run.runJob({ type: 'scan', pattern: source, scanned })
     },
   }
 }

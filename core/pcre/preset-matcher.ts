@@ -39,5 +39,9 @@ export function createPresetMatcher(preset: Preset, regex: RegExp, finder?: Cand
       }
       return parts.join('') + text.slice(position)
     },
+    find(text, from, replacement) {
+      const found = find(text, from)
+      return found && { foundAt: found.start, ...found, replacement: replacement?.join('') ?? '' }
+    },
   }
 }

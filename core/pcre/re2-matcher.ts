@@ -1,6 +1,6 @@
 import RE2 from 're2'
 import { lazy } from '../util/lazy.ts'
-import { type EngineMatcher, maxMaskedLength } from './matcher.ts'
+import { type EngineMatcher, maxMaskedLength, type PatternMatch } from './matcher.ts'
 import type { Replacement } from './replacement.ts'
 import type { Re2Source } from './to-re2.ts'
 
@@ -19,6 +19,9 @@ export function createRe2Matcher(options: Re2MatcherOptions): EngineMatcher {
     const re2Source = options.buildNonEmptySource()
     return re2Source && { regex: new RE2(re2Source.source, 'gu'), re2Source }
   })
+  // Not the ones above: RE2's `replace` does nothing if a search left a `lastIndex` beyond the text.
+  const finding = lazy(() => new RE2(options.re2Source.source, 'gu'))
+  const findingNonEmpty = lazy(() => new RE2(replacing()?.re2Source.source ?? '', 'gu'))
   const fallback = lazy(options.createFallback)
   return {
     test: (text) => testing().test(text),
@@ -31,7 +34,33 @@ export function createRe2Matcher(options: Re2MatcherOptions): EngineMatcher {
       const result = text.replace(regex, template)
       return result.length > maxMaskedLength(text) ? undefined : result
     },
+    find(text, from, replacement) {
+      if (replacement === undefined) return findFrom(finding(), options.re2Source, text, from, [])
+      const compiled = replacing()
+      if (compiled === undefined) return fallback().find(text, from, replacement)
+      return findFrom(findingNonEmpty(), compiled.re2Source, text, from, replacement)
+    },
   }
+}
+
+function findFrom(
+  regex: RE2,
+  { groups, newlineGroups }: Re2Source,
+  text: string,
+  from: number,
+  replacement: Replacement,
+): PatternMatch | undefined {
+  regex.lastIndex = from
+  const match = regex.exec(text)
+  if (match === null) return undefined
+  const captured = (numbers: readonly number[]) => numbers.map((group) => match[group] ?? '').join('')
+  const start = match.index
+  const end = start + match[0].length - captured(newlineGroups).length
+  const parts = replacement.map((part) => {
+    if (typeof part === 'string') return part
+    return part === 0 ? text.slice(start, end) : captured(groups.get(part) ?? [])
+  })
+  return { foundAt: start, start, end, replacement: parts.join('') }
 }
 
 /** RE2 builds the whole result at once. Up to this length it may be built and measured. */

@@ -68,7 +68,8 @@ export function createSimulationEndpoint(services: AuditServices, host: Host) {
         res: NO_RESPONSE,
       }
       const parser = parsers[simulation.endpoint]
-      const exchange = await createExchange(parser, simulation.request, context, caller)
+      const created = await createExchange(parser, simulation.request, context, caller)
+      const exchange = { ...created, isSimulated: true as const }
       const error = await decideExchange(exchange, host)
       return { status: 200, body: { data: showDecision(exchange, error) } }
     },

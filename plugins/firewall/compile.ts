@@ -7,9 +7,9 @@ import { literalReplacement, parseReplacement, type Replacement } from '../../co
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { UnmatchedTexts } from './unmatched-texts.ts'
 
-/** A user's firewall, ready to evaluate. */
+/** A user's firewall rules of one scope, ready to evaluate. */
 export interface CompiledFirewall {
-  /** In evaluation order: the enabled rules with scope `prompt` whose pattern can be evaluated. */
+  /** In evaluation order: the enabled rules of the scope whose pattern can be evaluated. */
   readonly rules: readonly CompiledFirewallRule[]
   /** The number of rules left out because their pattern cannot be evaluated. */
   readonly unusableCount: number
@@ -45,11 +45,14 @@ const DEFAULT_REPLACEMENT = '[redacted]'
 const MAX_SET_POSITIONS = 300
 
 /**
- * Compiles a user's firewall in time slices. All small patterns are combined in a set that finds the
- * candidates.
+ * Compiles a user's firewall rules of one scope in time slices. All small patterns are combined in a set that
+ * finds the candidates.
  */
-export async function compileFirewall({ firewall, userId }: RuleSet): Promise<CompiledFirewall> {
-  const active = firewall.filter(({ is_enabled, scope }) => is_enabled && scope === 'prompt')
+export async function compileFirewall(
+  { firewall, userId }: RuleSet,
+  scope: FirewallRule['scope'] = 'prompt',
+): Promise<CompiledFirewall> {
+  const active = firewall.filter((rule) => rule.is_enabled && rule.scope === scope)
   await preparePatterns(active.map(patternSource), userId)
   const rules = (await mapInSlices(active, compileRule)).filter((rule) => rule !== undefined)
 
@@ -98,9 +101,20 @@ function compileRule(rule: FirewallRule): CompiledFirewallRule | undefined {
     pattern,
     replacement: isLiteral ? literalReplacement(replacement) : parseReplacement(replacement),
     isExactInSet: isInSet(pattern) && pattern.engine === 're2',
-    applied: { kind: 'firewall', rule_id: rule.id, name: rule.name, action: rule.action, outcome: 'applied' },
-    warning: { code: 'firewall', message: `Firewall rule "${rule.name}" triggered.` },
+    applied: toAppliedEntry(rule),
+    warning: firewallWarning(rule, 'triggered'),
   }
+}
+
+function toAppliedEntry({ id, name, action, scope }: FirewallRule): RuleTraceEntry {
+  const entry: RuleTraceEntry = { kind: 'firewall', rule_id: id, name, action, outcome: 'applied' }
+  return scope === 'response' ? { ...entry, scope } : entry
+}
+
+/** A warning about a rule. */
+export function firewallWarning({ name, scope }: FirewallRule, text: string): Warning {
+  const warning: Warning = { code: 'firewall', message: `Firewall rule "${name}" ${text}.` }
+  return scope === 'response' ? { ...warning, scope } : warning
 }
 
 function isInSet(pattern: CompiledPattern | undefined): boolean {

@@ -3,7 +3,12 @@ import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.
 import { requestTexts } from '../../core/text/request-texts.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import type { Candidates, CompiledFirewall, CompiledFirewallRule } from './compile.ts'
+import {
+  type Candidates,
+  type CompiledFirewall,
+  type CompiledFirewallRule,
+  firewallWarning,
+} from './compile.ts'
 import { maskRequest } from './mask.ts'
 
 export interface FirewallOutcome {
@@ -21,9 +26,10 @@ export interface FirewallRefusal {
   readonly rule: FirewallRule
   /**
    * `blocked`: the rule blocks. `not_maskable`: the rule masks, and a match cannot be replaced.
-   * `unfinished`: the rule blocks or masks, and its pattern did not finish.
+   * `match_too_long`: the same, because it exceeds what a stream may hold back. `unfinished`: the rule blocks
+   * or masks, and its pattern did not finish.
    */
-  readonly reason: 'blocked' | 'not_maskable' | 'unfinished'
+  readonly reason: 'blocked' | 'not_maskable' | 'match_too_long' | 'unfinished'
 }
 
 export interface EvaluationOptions {
@@ -58,6 +64,11 @@ export function evaluateFirewall(
       return new FirewallEvaluation(firewall, request, texts, run, options.onTimeout).evaluate(candidates)
     })
   })
+}
+
+/** The warning for a rule that was ignored because its pattern did not finish. */
+export function unfinishedWarning(rule: FirewallRule): Warning {
+  return firewallWarning(rule, 'was not evaluated: its pattern exceeded the time limit')
 }
 
 /** The outcome of most requests. */
@@ -176,8 +187,7 @@ class FirewallEvaluation {
       this.unfinished.push(rule)
       this.skip(candidate, 'time_limit')
       if (rule.action !== 'warn' && this.onTimeout === 'refuse') return { rule, reason: 'unfinished' }
-      const message = `Firewall rule "${rule.name}" was not evaluated: its pattern exceeded the time limit.`
-      this.warnings.push({ code: 'firewall', message })
+      this.warnings.push(unfinishedWarning(rule))
       return undefined
     }
   }

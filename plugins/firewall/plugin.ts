@@ -22,72 +22,120 @@ import {
 } from '../../core/util/compiled-cache.ts'
 import { chain } from '../../core/util/maybe-promise.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
+import { createBeginningSearch } from './beginnings.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
-import { evaluateFirewall, type FirewallOutcome, type FirewallRefusal } from './evaluate.ts'
+import { type EvaluationOptions, evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
+import { inspectStream, inspectWholeReply } from './inspect-reply.ts'
+import type { ResponseFirewall } from './inspected-text.ts'
+import { toRefusalError } from './refusal.ts'
+import { createReplyReport } from './reply-report.ts'
 import { FirewallPresetList } from './schemas.ts'
 
-/** Applies the user's firewall rules before a request goes to a provider; serves `/v1/firewall-rules`. */
-export function createFirewall(services: RuleEndpointServices<FirewallRule, FirewallContent>): Plugin {
+export interface FirewallServices extends RuleEndpointServices<FirewallRule, FirewallContent> {
+  /** Whether rules with the scope `response` are in force. */
+  readonly evaluatesResponses: boolean
+}
+
+/**
+ * Applies the user's firewall rules before a request goes to a provider, and to its reply; serves
+ * `/v1/firewall-rules`.
+ */
+export function createFirewall({ evaluatesResponses, ...services }: FirewallServices): Plugin {
   return {
     name: 'firewall',
     after: ['auth', 'plan'],
     options: firewallOptions,
     setup(options: FirewallOptions, { logger, metrics }) {
-      const { on_timeout: onTimeout, cpu_ms: cpuMs } = options
+      const { on_timeout: onTimeout, cpu_ms: cpuMs, hold_back_chars: holdBackChars } = options
       const { countUnusable, countUnfinished } = createPatternCounters(metrics)
-      const compile = async (rules: RuleSet) => {
-        const firewall = await compileFirewall(rules).catch(refuseUncompiled)
-        countUnusable(firewall.unusableCount)
-        return firewall
-      }
       const getCompiled = createCompiledCache(
-        compile,
+        async (rules: RuleSet) => {
+          const firewalls = await compileFirewalls(rules, evaluatesResponses)
+          countUnusable(firewalls.prompt.unusableCount + (firewalls.response?.unusableCount ?? 0))
+          return firewalls
+        },
         options,
         ({ firewall }) => firewall.length,
         createLookupCounter(metrics, 'firewall'),
       )
+      const responseFirewalls = new WeakMap<Exchange, ResponseFirewall>()
+
+      function logUnfinished({ id: requestId, account }: Exchange, rules: readonly FirewallRule[]): void {
+        countUnfinished(rules.length)
+        const ids = rules.map(({ id }) => id)
+        logger.warn(
+          { requestId, user: account.userId, rules: ids },
+          'firewall patterns exceeded their time limit',
+        )
+      }
       function apply(outcome: FirewallOutcome, exchange: Exchange): void {
         const { request, warnings, trace, unfinished, refusal } = outcome
         exchange.request = request
         exchange.warnings.push(...warnings)
         exchange.trace.push(...trace)
-        if (unfinished.length > 0) {
-          countUnfinished(unfinished.length)
-          const { id: requestId, account } = exchange
-          const rules = unfinished.map(({ id }) => id)
-          logger.warn(
-            { requestId, user: account.userId, rules },
-            'firewall patterns exceeded their time limit',
-          )
-        }
-        if (refusal !== undefined) throw refusedError(refusal)
+        if (unfinished.length > 0) logUnfinished(exchange, unfinished)
+        if (refusal !== undefined) throw toRefusalError(refusal)
       }
-      function evaluate(firewall: CompiledFirewall, { account, client, request }: Exchange) {
-        return evaluateFirewall(firewall, request, {
-          onTimeout,
-          createRun: (textLength) =>
-            new PatternRun({ owner: account.userId, client, cpuLimitMs: scaleCpuLimit(cpuMs, textLength) }),
-        })
-      }
+      const toEvaluation = ({ account, client }: Exchange): EvaluationOptions => ({
+        onTimeout,
+        createRun: (textLength) =>
+          new PatternRun({ owner: account.userId, client, cpuLimitMs: scaleCpuLimit(cpuMs, textLength) }),
+      })
+
       return {
         decide: (exchange) =>
-          chain(getCompiled(exchange.rules), (firewall) =>
-            chain(evaluate(firewall, exchange), (outcome) => apply(outcome, exchange)),
-          ),
+          chain(getCompiled(exchange.rules), ({ prompt, response }) => {
+            if (response !== undefined) responseFirewalls.set(exchange, response)
+            return chain(evaluateFirewall(prompt, exchange.request, toEvaluation(exchange)), (outcome) =>
+              apply(outcome, exchange),
+            )
+          }),
+        ...(evaluatesResponses && {
+          inspect(exchange) {
+            const firewall = responseFirewalls.get(exchange)
+            if (firewall === undefined) return undefined
+            const report = createReplyReport(exchange, onTimeout, (rules) => logUnfinished(exchange, rules))
+            const inspection = { evaluation: toEvaluation(exchange), report, cpuMs, holdBackChars }
+            return exchange.reply.type === 'whole'
+              ? inspectWholeReply(firewall, inspection)
+              : inspectStream(firewall, inspection)
+          },
+        }),
         endpoints: [...createRuleEndpoints(services), presetEndpoint],
       }
     },
   }
 }
 
+/** A user's rules of both scopes. */
+interface CompiledFirewalls {
+  readonly prompt: CompiledFirewall
+  /** Undefined if there are no rules to evaluate. */
+  readonly response: ResponseFirewall | undefined
+}
+
+async function compileFirewalls(rules: RuleSet, evaluatesResponses: boolean): Promise<CompiledFirewalls> {
+  try {
+    const prompt = await compileFirewall(rules, 'prompt')
+    if (!evaluatesResponses) return { prompt, response: undefined }
+    const response = await compileFirewall(rules, 'response')
+    if (response.rules.length === 0) return { prompt, response: undefined }
+    return { prompt, response: { ...response, beginnings: await createBeginningSearch(response.rules) } }
+  } catch (error) {
+    return refuseUncompiled(error)
+  }
+}
+
 /**
  * `on_timeout`: what happens to a request if the pattern of a blocking or masking rule does not finish.
- * `cpu_ms`: CPU time in the pattern workers for a request; increases with its text.
+ * `cpu_ms`: CPU time in the pattern workers for a request; increases with its text. `hold_back_chars`: how
+ * much of a streamed reply may be held back because it could become a match.
  */
 const firewallOptions = StrictObject({
   ...compiledCacheOptions.properties,
   on_timeout: StringEnum(['refuse', 'allow'], { default: 'refuse' }),
   cpu_ms: Type.Integer({ minimum: 10, maximum: 60_000, default: 500 }),
+  hold_back_chars: Type.Integer({ minimum: 16, maximum: 65_536, default: 2000 }),
 })
 
 type FirewallOptions = Static<typeof firewallOptions>
@@ -108,22 +156,6 @@ function refuseUncompiled(cause: unknown): never {
   if (!(cause instanceof PatternLimitError)) throw cause
   const message = 'The firewall rules could not be compiled within their time limit. Shorten their patterns.'
   throw new GatewayError('firewall_timeout', message, { cause })
-}
-
-/** A refusal has the body of a block; its code tells a pattern that did not finish. */
-function refusedError({ rule: { id, name }, reason }: FirewallRefusal): GatewayError {
-  const code = reason === 'unfinished' ? 'firewall_timeout' : 'firewall_blocked'
-  return new GatewayError(code, REFUSAL_MESSAGES[reason](name), { meta: { rule_id: id } })
-}
-
-const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (name: string) => string>> = {
-  blocked: (name) => `Request blocked by firewall rule "${name}".`,
-  not_maskable: (name) =>
-    `Request blocked by firewall rule "${name}": it matches text that cannot be masked, such as a number ` +
-    'in place of a parameter, or text across several JSON values.',
-  unfinished: (name) =>
-    `Request blocked by firewall rule "${name}": its pattern exceeded the time limit, or the masked text ` +
-    'its size limit. Simplify the pattern or shorten the text.',
 }
 
 /** Counts patterns that were not evaluated, so that operators notice. */

@@ -47,8 +47,15 @@ function enumField(name: string, values: readonly string[]): RuleField {
   return schemaField(name, StringEnum(values), `one of ${values.join(', ')}`)
 }
 
-/** Firewall rules: fields, validation and events (docs/api.md, "Firewall rules"). */
-export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
+/**
+ * Creates the kind of firewall rules: fields, validation and events (docs/api.md, "Firewall rules").
+ * `evaluatesResponses`: rules with the scope `response` are in force.
+ */
+export function createFirewallRuleKind(evaluatesResponses: boolean): RuleKind<FirewallRule, FirewallContent> {
+  return { ...firewallRules, lint: (rule) => lintRule(rule, evaluatesResponses) }
+}
+
+const firewallRules: Omit<RuleKind<FirewallRule, FirewallContent>, 'lint'> = {
   name: 'firewall',
   api: firewallRuleApi,
   fields: FIELDS,
@@ -100,19 +107,22 @@ export const firewallRuleKind: RuleKind<FirewallRule, FirewallContent> = {
         : `The pattern of ${pattern.length} characters is too long for a substring. Shorten it.`
     throw new GatewayError('invalid_rule', message)
   },
-  lint(rule) {
-    const warnings: Warning[] = []
-    const error = patternError(rule)
-    if (error !== undefined) {
-      const message = `${error}. The rule never matches until its pattern is changed.`
-      warnings.push({ code: 'pattern_not_evaluable', message })
-    }
-    if (rule.scope === 'response') {
-      const message = 'Rules with scope "response" are stored but not evaluated yet.'
-      warnings.push({ code: 'scope_not_evaluated', message })
-    }
-    return warnings
-  },
+}
+
+function lintRule(rule: FirewallRule, evaluatesResponses: boolean): readonly Warning[] {
+  const warnings: Warning[] = []
+  const error = patternError(rule)
+  if (error !== undefined) {
+    const message = `${error}. The rule never matches until its pattern is changed.`
+    warnings.push({ code: 'pattern_not_evaluable', message })
+  }
+  if (rule.scope === 'response' && !evaluatesResponses) {
+    const message =
+      'Rules with scope "response" are stored but not evaluated: the setting firewall.evaluate_responses ' +
+      'is off.'
+    warnings.push({ code: 'scope_not_evaluated', message })
+  }
+  return warnings
 }
 
 /** Parses the fields that are present. Throws 400 for the first field that is missing or invalid. */

@@ -62,15 +62,15 @@ const FIREWALL_ACTIONS: readonly string[] = ['block', 'mask', 'warn'] satisfies 
 export function observeRuleActions(metrics: Registry, operators: OperatorRegistry): RequestObserver {
   const actions = createCounter(metrics, {
     name: 'signalbox_rule_actions_total',
-    help: 'Actions of matching rules by kind of rule, action and outcome.',
-    labelNames: ['kind', 'action', 'outcome'],
+    help: 'Actions of matching rules by kind of rule, scope of firewall rules, action and outcome.',
+    labelNames: ['kind', 'scope', 'action', 'outcome'],
   })
   // Stored rules can contain actions of plugins that are no longer installed.
   const isKnown = ({ kind, action }: RuleTraceEntry) =>
     kind === 'firewall' ? FIREWALL_ACTIONS.includes(action) : operators.actions.has(action)
 
   const seriesOf = (entry: RuleTraceEntry) =>
-    actions(entry.kind, isKnown(entry) ? entry.action : OTHER, entry.outcome)
+    actions(entry.kind, scopeOf(entry), isKnown(entry) ? entry.action : OTHER, entry.outcome)
 
   return ({ exchange }) => {
     let last: { readonly entry: RuleTraceEntry; readonly series: CounterSeries } | undefined
@@ -82,6 +82,16 @@ export function observeRuleActions(metrics: Registry, operators: OperatorRegistr
   }
 }
 
+/** Only firewall rules have a scope. */
+function scopeOf({ kind, scope }: RuleTraceEntry): string {
+  return kind === 'firewall' ? (scope ?? 'prompt') : 'none'
+}
+
 function hasSameLabels(one: RuleTraceEntry, other: RuleTraceEntry): boolean {
-  return one.kind === other.kind && one.action === other.action && one.outcome === other.outcome
+  return (
+    one.kind === other.kind &&
+    one.scope === other.scope &&
+    one.action === other.action &&
+    one.outcome === other.outcome
+  )
 }

@@ -29,6 +29,8 @@ export function createTrace(shared?: SharedRecords): Plugin {
       const records = new RecentEntries<RequestRecord>(kept_requests, REQUEST_ID_LENGTH)
       const record = (exchange: EndedExchange, error?: unknown) =>
         records.add(exchange.id, new RequestRecord(exchange, Date.now(), error))
+      const recordAgain = (exchange: EndedExchange, error: unknown) =>
+        records.replace(exchange.id, new RequestRecord(exchange, Date.now(), error))
       shared?.offer((requestId) => toSummary(records.find(requestId)))
       return {
         // Before the response is sent, so that its recipient can look the request up immediately.
@@ -36,7 +38,11 @@ export function createTrace(shared?: SharedRecords): Plugin {
           record(exchange)
           return undefined
         },
-        rejected: record,
+        rejected: (exchange, error) => (exchange.reply === undefined ? record : recordAgain)(exchange, error),
+        observe({ exchange }) {
+          if (exchange?.reply !== undefined && hasChangedSinceStart(exchange))
+            recordAgain(exchange, exchange.error)
+        },
         endpoints: [
           endpoint({
             method: 'GET',
@@ -60,6 +66,11 @@ export function createTrace(shared?: SharedRecords): Plugin {
       }
     },
   }
+}
+
+/** Whether the reply failed, or rules that inspect replies did something. */
+function hasChangedSinceStart({ error, trace }: EndedExchange): boolean {
+  return error !== undefined || trace.at(-1)?.scope === 'response'
 }
 
 const requestId = Type.String({

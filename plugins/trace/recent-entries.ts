@@ -26,11 +26,22 @@ export class RecentEntries<Value> {
     this.#next = (this.#next + 1) % this.#values.length
   }
 
+  /** Replaces the value of a key; does nothing if there is none. */
+  replace(key: string, value: Value): void {
+    const index = this.#indexOf(key)
+    if (index !== undefined) this.#values[index] = value
+  }
+
   find(key: string): Value | undefined {
+    const index = this.#indexOf(key)
+    return index === undefined ? undefined : this.#values[index]
+  }
+
+  #indexOf(key: string): number | undefined {
     if (key.length !== this.#keyLength) return undefined
     let offset = this.#keys.indexOf(key, 0, 'latin1')
     // A match that does not start at a key boundary spans two keys.
     while (offset % this.#keyLength > 0) offset = this.#keys.indexOf(key, offset + 1, 'latin1')
-    return offset === -1 ? undefined : this.#values[offset / this.#keyLength]
+    return offset === -1 ? undefined : offset / this.#keyLength
   }
 }

@@ -60,10 +60,13 @@ export function createToolCallReader(): ToolCallReader {
   const calls = new Map<unknown, OpenToolCall>()
   let count = 0
 
-  function readDelta(call: JsonObject, delta: JsonObject, position: number): ReplyPart[] {
+  function readDelta(call: JsonObject, position: number): readonly ReplyPart[] {
+    const custom = isJsonObject(call.custom) ? call.custom : undefined
+    const delta = custom ?? call.function
+    if (!isJsonObject(delta)) return []
     const id = toToolCallId(call.id)
     const name = asString(delta.name)
-    const json = toArgumentsJson(delta.arguments)
+    const json = custom ? asString(custom.input) : toArgumentsJson(delta.arguments)
     const index = call.index ?? position
     const parts: ReplyPart[] = []
     let open = (call.index == null ? calls.get(id) : undefined) ?? calls.get(index)
@@ -71,7 +74,7 @@ export function createToolCallReader(): ToolCallReader {
       open = { index: count++, id }
       calls.set(index, open)
       if (id !== '') calls.set(id, open)
-      parts.push({ type: 'tool-start', index: open.index, id, name })
+      parts.push({ type: 'tool-start', index: open.index, id, name, ...(custom && { custom: true }) })
     }
     if (json !== '') parts.push({ type: 'tool-json', index: open.index, json })
     return parts
@@ -79,11 +82,7 @@ export function createToolCallReader(): ToolCallReader {
 
   return (toolCalls) => {
     if (!Array.isArray(toolCalls)) return []
-    return toolCalls
-      .filter(isJsonObject)
-      .flatMap((call, position) =>
-        isJsonObject(call.function) ? readDelta(call, call.function, position) : [],
-      )
+    return toolCalls.filter(isJsonObject).flatMap(readDelta)
   }
 }
 

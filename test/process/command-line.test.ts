@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { COMMANDS } from '../../config/cli/commands.ts'
-import { BUILT_IN_NAMES } from '../../config/settings/built-in-names.ts'
+import { DEFAULT_PLUGIN_NAMES } from '../../config/settings/built-in-names.ts'
 import { makeFolder } from '../support/folders.ts'
 import { runSignalbox, spawnSignalbox } from '../support/gateway-process.ts'
 import { ROOT } from '../support/root.ts'
@@ -167,7 +167,7 @@ describe('"config check"', () => {
     )
     const { code, stdout } = await runSignalbox(['config', 'check'], { CONFIG })
     expect(code).to.equal(0)
-    const rest = BUILT_IN_NAMES.filter((name) => name !== 'trace' && name !== 'audit')
+    const rest = DEFAULT_PLUGIN_NAMES.filter((name) => name !== 'trace' && name !== 'audit')
     expect(stdout).to.match(/^Plugins: auth -> trace -> rate-limit -> /)
     expect(/^Plugins: (.*)$/m.exec(stdout)?.[1]?.split(' -> ')).to.have.members(['trace', ...rest])
   })

@@ -3,12 +3,12 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { BUILT_IN_NAMES } from '../../config/settings/built-in-names.ts'
+import { DEFAULT_PLUGIN_NAMES } from '../../config/settings/built-in-names.ts'
 import { makeFolder } from './folders.ts'
 import { ROOT } from './root.ts'
 
-/** The built-in plugins in an order that works. */
-export const BUILT_IN = BUILT_IN_NAMES
+/** The plugins of the shipped list in an order that works. */
+export const BUILT_IN = DEFAULT_PLUGIN_NAMES
 
 /** A settings file in the folder with this list of plugins, for `CONFIG`. */
 export async function listPlugins(folder: string, plugins: readonly unknown[]): Promise<string> {

@@ -5,6 +5,7 @@ import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { currentThreadId, readThreadCpuMs } from '../../core/process/thread-cpu.ts'
 import { compileFirewall } from '../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
+import { inspectReply, textEvents } from '../support/inspected-reply.ts'
 import { EVALUATION, patternRun } from '../support/pattern-run.ts'
 import { firewallRule, ruleSet } from '../support/rules.ts'
 
@@ -56,6 +57,22 @@ describe('the event loop', () => {
     )
     expect(longestMs).to.be.below(100)
     expect(refusal?.reason).to.equal('unfinished')
+  })
+
+  it('is not blocked by a thousand rules that inspect a stream', async () => {
+    const rules = Array.from({ length: 1000 }, (_, n) =>
+      firewallRule({
+        type: 'regex',
+        pattern: `(foo|bar)${n % 7} \\w+ ${n}`,
+        action: n % 2 ? 'mask' : 'block',
+      }),
+    )
+    // Arrives at once, and ends with the beginning of a match again and again.
+    const chunks = Array.from({ length: 300 }, (_, n) => `foo${n % 7} lorem ipsu${n % 3 ? '' : '.\n'}`)
+    await inspectReply(rules, textEvents(['Warm up.']))
+    const [{ error }, longestMs] = await measureLongestTask(() => inspectReply(rules, textEvents(chunks)))
+    expect(error).to.equal(undefined)
+    expect(longestMs).to.be.below(100)
   })
 })
 

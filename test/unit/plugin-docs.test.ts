@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { guardrailOptions } from '../../plugins/guardrail-webhook/options.ts'
 import { ROOT } from '../support/root.ts'
+import { readSource } from '../support/source-files.ts'
 
 /** The interfaces that docs/plugins.md describes, by file of the contract, and the heading of each. */
 const DOCUMENTED = {
@@ -57,3 +59,15 @@ function fieldsOf(source: string, name: string): readonly string[] {
   const body = new RegExp(`^export interface ${name}\\b.*?^}`, 'ms').exec(source)?.[0] ?? ''
   return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[(:]/gm)].map(([, field = '']) => field)
 }
+
+describe('docs/guardrail-webhook.md', () => {
+  const page = readSource('docs/guardrail-webhook.md')
+
+  it('shows the example server that is tested', () => {
+    expect(page).to.contain(readSource('test/fixtures/guardrail-server.mjs').trim())
+  })
+
+  it('lists every option', () => {
+    for (const name of Object.keys(guardrailOptions.properties)) expect(page).to.contain(`\`${name}\``)
+  })
+})

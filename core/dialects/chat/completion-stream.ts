@@ -100,6 +100,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
   let model = ''
   let { created } = frame
   let usageChunk: JsonObject | undefined
+  const customCalls = new Set<number>()
 
   function buildChunk(delta: JsonObject, finishReason: string | null = null): JsonObject {
     return {
@@ -123,11 +124,14 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
         return buildChunk({ reasoning_content: part.text })
       case 'refusal':
         return buildChunk({ refusal: part.text })
-      case 'tool-start': {
+      case 'tool-start':
+        if (part.custom) customCalls.add(part.index)
         return buildChunk({ tool_calls: [{ index: part.index, ...toCompletionToolCall(part) }] })
+      case 'tool-json': {
+        const { index, json } = part
+        const delta = customCalls.has(index) ? { custom: { input: json } } : { function: { arguments: json } }
+        return buildChunk({ tool_calls: [{ index, ...delta }] })
       }
-      case 'tool-json':
-        return buildChunk({ tool_calls: [{ index: part.index, function: { arguments: part.json } }] })
       case 'finish':
         return buildChunk({}, part.reason)
       case 'usage':

@@ -86,7 +86,8 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
   let usage: JsonObject | undefined
   let finishReason = 'stop'
   const texts = { text: '', reasoning: '', refusal: '' }
-  const toolCalls: ReturnType<typeof toCompletionToolCall>[] = []
+  const starts: ToolStart[] = []
+  const inputs: string[] = []
   for (const part of parts) {
     switch (part.type) {
       case 'start':
@@ -98,13 +99,11 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
         texts[part.type] += part.text
         break
       case 'tool-start':
-        toolCalls[part.index] = toCompletionToolCall(part)
+        starts[part.index] = part
         break
-      case 'tool-json': {
-        const call = toolCalls[part.index]
-        if (call !== undefined) call.function.arguments += part.json
+      case 'tool-json':
+        inputs[part.index] = (inputs[part.index] ?? '') + part.json
         break
-      }
       case 'usage':
         usage = toCompletionUsage(part.usage)
         break
@@ -115,6 +114,7 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
         part satisfies never
     }
   }
+  const toolCalls = starts.map((start, index) => toCompletionToolCall(start, inputs[index]))
   const message = {
     role: 'assistant',
     content: texts.text === '' && toolCalls.length > 0 ? null : texts.text,
@@ -132,12 +132,13 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
   }
 }
 
-/** Converts the start of a tool call to the chat-completions format, with empty arguments. */
-export function toCompletionToolCall({ id, name, extra_content }: ToolStart) {
+/** Converts a tool call to the chat-completions format. */
+export function toCompletionToolCall({ id, name, custom, extra_content }: ToolStart, json = ''): JsonObject {
   return {
     id,
-    type: 'function' as const,
-    function: { name, arguments: '' },
+    ...(custom
+      ? { type: 'custom', custom: { name, input: json } }
+      : { type: 'function', function: { name, arguments: json } }),
     ...(extra_content && { extra_content }),
   }
 }

@@ -97,7 +97,7 @@ export function toInitialResponse({ latency_ms: _, usage: __, ...response }: Jso
   const { signalbox } = response
   return {
     ...response,
-    ...(isJsonObject(signalbox) && { signalbox: withoutCost(signalbox) }),
+    ...(isJsonObject(signalbox) && { signalbox: toInitialFields(signalbox) }),
     status: 'in_progress',
     output: [],
     error: null,
@@ -106,9 +106,19 @@ export function toInitialResponse({ latency_ms: _, usage: __, ...response }: Jso
   }
 }
 
-/** The cost is known only at the end. */
-function withoutCost({ cost_usd: _, ...fields }: JsonObject): JsonObject {
-  return fields
+/** The fields as they were before the cost was known, and before rules inspected the reply. */
+function toInitialFields({ cost_usd: _, warnings, rule_trace, ...fields }: JsonObject): JsonObject {
+  const initialWarnings = withoutReplyEntries(warnings)
+  return {
+    ...fields,
+    ...(initialWarnings.length > 0 && { warnings: initialWarnings }),
+    ...(rule_trace !== undefined && { rule_trace: withoutReplyEntries(rule_trace) }),
+  }
+}
+
+function withoutReplyEntries(entries: unknown): readonly unknown[] {
+  if (!Array.isArray(entries)) return []
+  return entries.filter((entry) => !isJsonObject(entry) || entry.scope !== 'response')
 }
 
 /** Converts token counts to the format of the Responses API. */

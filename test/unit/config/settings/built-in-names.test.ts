@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { BUILT_IN_NAMES } from '../../../../config/settings/built-in-names.ts'
+import { BUILT_IN_NAMES, DEFAULT_PLUGIN_NAMES } from '../../../../config/settings/built-in-names.ts'
 import { startGateway } from '../../../support/gateway.ts'
 import { ROOT } from '../../../support/root.ts'
 import { withSettings } from '../../../support/settings.ts'
@@ -19,6 +19,6 @@ describe('the names of built-in plugins', () => {
 
   it('match the list in default.yaml', () => {
     const shipped = parseYaml(readFileSync(new URL('config/default.yaml', ROOT), 'utf8'))
-    expect(shipped.plugins).to.have.members([...BUILT_IN_NAMES])
+    expect(shipped.plugins).to.have.members([...DEFAULT_PLUGIN_NAMES])
   })
 })

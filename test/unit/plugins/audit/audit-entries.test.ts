@@ -3,7 +3,7 @@ import { EVENT_TYPES } from '../../../../core/events/codec.ts'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { toAuditEntries } from '../../../../plugins/audit/audit-entries.ts'
 import { showAuditEntry } from '../../../../plugins/audit/find-entries.ts'
-import { firewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
+import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import type { PastEvent } from '../../../../projections/history.ts'
 import {
@@ -19,6 +19,7 @@ import {
   userCreated,
 } from '../../../support/past-events.ts'
 
+const firewallRuleKind = createFirewallRuleKind(false)
 const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
 const entriesOf = (events: readonly PastEvent[]) => toAuditEntries(events, kinds).map(showAuditEntry)
 

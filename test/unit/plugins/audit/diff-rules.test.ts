@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import { createOperatorRegistry } from '../../../../core/pipeline/operator-registry.ts'
 import { diffRules } from '../../../../plugins/audit/diff-rules.ts'
-import { firewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
+import { createFirewallRuleKind } from '../../../../plugins/firewall/rule-kind.ts'
 import { createRoutingRuleKind } from '../../../../plugins/routing/rule-kind.ts'
 import { firewallRule, routingRule, ruleSet } from '../../../support/rules.ts'
 
+const firewallRuleKind = createFirewallRuleKind(false)
 const kinds = { routing: createRoutingRuleKind(createOperatorRegistry()), firewall: firewallRuleKind }
 const noChanges = { added: [], changed: [], removed: [] }
 

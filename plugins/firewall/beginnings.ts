@@ -1,0 +1,44 @@
+import type { PatternRun } from '../../core/pcre/pattern-run.ts'
+import { compilePatternSet, type FoundPatterns, type SetPattern } from '../../core/pcre/pattern-set.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import type { CompiledFirewallRule } from './compile.ts'
+
+/** Finds the rules that may match in a text or begin there, so that the others need not look at it. */
+export interface BeginningSearch {
+  /** Returns indexes of rules; undefined if every rule may match. */
+  find(text: string, run: PatternRun): FoundRules | Promise<FoundRules>
+}
+
+type FoundRules = ReadonlySet<number> | undefined
+
+/** Combines the beginnings of all rules in a set of patterns, in time slices. */
+export async function createBeginningSearch(
+  rules: readonly CompiledFirewallRule[],
+): Promise<BeginningSearch> {
+  const slice = createCooperativeYield()
+  const searched: { readonly index: number; readonly beginning: SetPattern }[] = []
+  const unsearched: number[] = []
+  for (const [index, { pattern }] of rules.entries()) {
+    const { beginning } = pattern
+    if (beginning === undefined) unsearched.push(index)
+    else searched.push({ index, beginning })
+    if (slice.isDue()) await slice.yieldNow()
+  }
+  const set = await compilePatternSet(searched.map(({ beginning }) => beginning))
+  const always: ReadonlySet<number> = new Set(unsearched)
+
+  function toRules(found: FoundPatterns): FoundRules {
+    if (found === undefined) return undefined
+    return found.length === 0
+      ? always
+      : new Set([...unsearched, ...found.map((position) => searched[position]?.index ?? -1)])
+  }
+
+  return {
+    find(text, run) {
+      if (text === '') return always
+      const found = set.find([text], run)
+      return found instanceof Promise ? found.then(toRules) : toRules(found)
+    },
+  }
+}

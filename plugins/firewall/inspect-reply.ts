@@ -1,0 +1,162 @@
+import {
+  GatewayError,
+  type ReplyEvent,
+  type ReplyPart,
+  type ReplyTransform,
+} from '../../core/contract/index.ts'
+import {
+  argumentsOf,
+  isTextPart,
+  type RepliedCall,
+  type TextKind,
+  toCallsRequest,
+  toReplyRequest,
+  withMaskedTexts,
+} from '../../core/text/reply-request.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import type { CompiledFirewall } from './compile.ts'
+import { type EvaluationOptions, evaluateFirewall } from './evaluate.ts'
+import { InspectedText, type ResponseFirewall } from './inspected-text.ts'
+import type { ReplyReport } from './reply-report.ts'
+
+export interface ReplyInspectionOptions {
+  readonly evaluation: EvaluationOptions
+  readonly report: ReplyReport
+  readonly cpuMs: number
+  readonly holdBackChars: number
+}
+
+/**
+ * Creates the transform that applies the rules to a whole reply. See docs/decisions/firewall.md, "A reply
+ * under response rules is built from its parts".
+ */
+export function inspectWholeReply(
+  firewall: CompiledFirewall,
+  { evaluation, report }: ReplyInspectionOptions,
+): ReplyTransform {
+  return {
+    async transform(event) {
+      const request = toReplyRequest(event.parts)
+      const outcome = await evaluateFirewall(firewall, request, evaluation)
+      report.addOutcome(outcome)
+      const isMasked = outcome.request !== request
+      return [event.withParts(isMasked ? withMaskedTexts(event.parts, outcome.request) : event.parts)]
+    },
+  }
+}
+
+/** Creates the transform that applies the rules to a stream. See docs/firewall.md, "Streams". */
+export function inspectStream(
+  firewall: ResponseFirewall,
+  { evaluation, report, cpuMs, holdBackChars }: ReplyInspectionOptions,
+): ReplyTransform {
+  const limits = { run: evaluation.createRun(0), cpuMs, holdBackChars, report }
+  const slice = createCooperativeYield(3)
+  const texts = new Map<TextKind, InspectedText>()
+  const calls = createHeldCalls(firewall, evaluation, report)
+  let current: TextKind | undefined
+  let lastEvent: ReplyEvent | undefined
+
+  function textOf(kind: TextKind): InspectedText {
+    const text = texts.get(kind) ?? new InspectedText(firewall, limits, slice)
+    texts.set(kind, text)
+    return text
+  }
+
+  /** Passes on what is held of the text that something else follows. */
+  async function interruptText(): Promise<readonly ReplyPart[]> {
+    if (current === undefined) return []
+    const kind = current
+    current = undefined
+    return toTextParts(kind, await textOf(kind).push('', true))
+  }
+
+  async function transformPart(part: ReplyPart): Promise<readonly ReplyPart[]> {
+    if (isTextPart(part)) {
+      const before = part.type === current ? [] : await interruptText()
+      current = part.type
+      return [...before, ...toTextParts(part.type, await textOf(part.type).push(part.text, false))]
+    }
+    switch (part.type) {
+      case 'tool-start':
+        calls.start(part)
+        return [...(await interruptText()), part]
+      case 'tool-json':
+        calls.add(part.index, part.json)
+        return []
+      case 'finish':
+        return [...(await interruptText()), ...(await calls.release()), part]
+      default:
+        return [part]
+    }
+  }
+
+  return {
+    async transform(event) {
+      lastEvent = event
+      const parts: ReplyPart[] = []
+      for (const part of event.parts) parts.push(...(await transformPart(part)))
+      return parts.length === 0 ? [] : [event.withParts(parts)]
+    },
+    async flush() {
+      const parts = [...(await interruptText()), ...(await calls.release())]
+      return parts.length === 0 || lastEvent === undefined ? [] : [lastEvent.withParts(parts)]
+    },
+  }
+}
+
+function toTextParts(type: TextKind, text: string): readonly ReplyPart[] {
+  return text === '' ? [] : [{ type, text }]
+}
+
+/** Longer arguments are refused: they are inspected whole, and until then held in memory. */
+const MAX_ARGUMENTS_LENGTH = 1_000_000
+
+interface HeldCalls {
+  start(call: RepliedCall['start']): void
+  add(index: number, json: string): void
+  /** Inspects the calls so far, and returns their arguments. */
+  release(): Promise<readonly ReplyPart[]>
+}
+
+/** Holds the arguments of tool calls back until they are complete, because they are inspected as JSON. */
+function createHeldCalls(
+  firewall: CompiledFirewall,
+  evaluation: EvaluationOptions,
+  report: ReplyReport,
+): HeldCalls {
+  const calls = new Map<number, RepliedCall>()
+  let length = 0
+  return {
+    start(start) {
+      calls.set(start.index, { start, json: '' })
+    },
+    add(index, json) {
+      const call = calls.get(index)
+      if (call === undefined) return
+      length += json.length
+      if (length > MAX_ARGUMENTS_LENGTH) throw argumentsTooLongError()
+      calls.set(index, { ...call, json: call.json + json })
+    },
+    async release() {
+      const held = [...calls.values()].filter(({ json }) => json !== '')
+      if (held.length === 0) return []
+      for (const { start } of held) calls.set(start.index, { start, json: '' })
+      const outcome = await evaluateFirewall(firewall, toCallsRequest(held), evaluation)
+      report.addOutcome(outcome)
+      const [message] = outcome.request.messages
+      return held.map(({ start: { index } }, position) => ({
+        type: 'tool-json',
+        index,
+        json: argumentsOf(message, position),
+      }))
+    },
+  }
+}
+
+function argumentsTooLongError(): GatewayError {
+  const message =
+    `The arguments of the reply's tool calls are longer than ${MAX_ARGUMENTS_LENGTH} characters, so ` +
+    'firewall rules with the scope response cannot inspect them.'
+  return new GatewayError('firewall_timeout', message)
+}

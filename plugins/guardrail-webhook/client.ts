@@ -1,0 +1,118 @@
+import { Pool } from 'undici'
+import { type ClientConnection, GatewayError } from '../../core/contract/index.ts'
+import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
+import { parseVerdict, type Verdict } from './verdict.ts'
+
+/** Why a call has no verdict. */
+export type GuardrailFailure =
+  | 'timeout'
+  | 'unreachable'
+  | 'error_status'
+  | 'malformed'
+  | 'too_large'
+  | 'circuit_open'
+
+/** A call failed. The message has neither texts nor the secret. */
+export class GuardrailCallError extends Error {
+  readonly failure: GuardrailFailure
+
+  constructor(failure: GuardrailFailure, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.failure = failure
+  }
+}
+
+export interface GuardrailClientOptions {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  readonly maxRequestBytes: number
+  readonly maxAnswerBytes: number
+  readonly breaker: { readonly failures: number; readonly open_ms: number }
+}
+
+export interface GuardrailClient {
+  /**
+   * Resolves with the verdict about `textCount` texts. Rejects with a `GuardrailCallError`, or with the
+   * client's reason if it disconnects.
+   */
+  check(body: object, textCount: number, userId: number, client: ClientConnection): Promise<Verdict>
+  close(): Promise<void>
+}
+
+export function createGuardrailClient(options: GuardrailClientOptions): GuardrailClient {
+  const { url, headers, timeoutMs, maxRequestBytes, maxAnswerBytes } = options
+  const pool = new Pool(url.origin, { connect: { timeout: timeoutMs } })
+  const breakers = createCircuitBreakers(options.breaker)
+
+  async function post(body: string, signal: AbortSignal): Promise<string> {
+    const response = await pool.request({
+      method: 'POST',
+      path: url.pathname + url.search,
+      headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
+      body,
+      signal,
+    })
+    if (response.statusCode !== 200) {
+      response.body.on('error', () => {}).destroy()
+      throw new GuardrailCallError('error_status', `the guardrail answered with ${response.statusCode}`)
+    }
+    const chunks: Buffer[] = []
+    let size = 0
+    // Leaving the loop closes the connection.
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxAnswerBytes)
+        throw new GuardrailCallError('malformed', `the answer is larger than ${maxAnswerBytes} bytes`)
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks).toString()
+  }
+
+  async function call(body: string, textCount: number, client: ClientConnection): Promise<Verdict> {
+    const timeout = AbortSignal.timeout(timeoutMs)
+    try {
+      const verdict = parseVerdict(await post(body, AbortSignal.any([timeout, client.signal])), textCount)
+      if (verdict !== undefined) return verdict
+      throw new GuardrailCallError('malformed', 'the answer is not a verdict')
+    } catch (error) {
+      if (client.isAborted || error instanceof GuardrailCallError) throw error
+      if (timeout.aborted)
+        throw new GuardrailCallError('timeout', `no complete answer within ${timeoutMs} ms`, { cause: error })
+      throw new GuardrailCallError('unreachable', describeNetworkError(error), { cause: error })
+    }
+  }
+
+  return {
+    async check(content, textCount, userId, client) {
+      const body = JSON.stringify(content)
+      if (Buffer.byteLength(body) > maxRequestBytes)
+        throw new GuardrailCallError('too_large', `the texts are larger than ${maxRequestBytes} bytes`)
+      // One circuit per user: what one user sends must not stop the requests of others.
+      const target = { provider: 'guardrail', model: `user ${userId}` }
+      try {
+        return await breakers.guard(target, () => call(body, textCount, client).catch(toBreakerError))
+      } catch (error) {
+        throw fromBreakerError(error)
+      }
+    },
+    close: () => pool.destroy(),
+  }
+}
+
+/** Circuit breakers count errors of the gateway with a status from 500 on. */
+function toBreakerError(error: unknown): never {
+  if (!(error instanceof GuardrailCallError)) throw error
+  throw new GatewayError('provider_error', error.message, { cause: error })
+}
+
+function fromBreakerError(error: unknown): unknown {
+  if (!GatewayError.isInstance(error)) return error
+  if (error.cause instanceof GuardrailCallError) return error.cause
+  return new GuardrailCallError('circuit_open', 'the guardrail has been failing for this user')
+}
+
+function describeNetworkError(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
+  return `the guardrail could not be reached${code}`
+}

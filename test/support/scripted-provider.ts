@@ -1,0 +1,68 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+
+/** What a provider in OpenAI's format answers: a body, or the chunks of a stream. */
+export interface Script {
+  readonly body?: object
+  readonly chunks?: readonly object[]
+  /** Milliseconds between two chunks. */
+  readonly delayMs?: number
+}
+
+/** A provider in OpenAI's format that answers every request with its current script. */
+export interface ScriptedProvider {
+  /** For `OPENAI_BASE_URL`. */
+  readonly url: string
+  play(script: Script): void
+  close(): void
+}
+
+export async function startScriptedProvider(): Promise<ScriptedProvider> {
+  let current: Script = {}
+  const server = createServer(async (request, response) => {
+    for await (const _ of request);
+    const { body, chunks = [], delayMs = 0 } = current
+    if (body !== undefined) {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      return
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const chunk of chunks) {
+      if (delayMs > 0) await setTimeout(delayMs)
+      response.write(`data: ${JSON.stringify(chunk)}\n\n`)
+    }
+    response.end('data: [DONE]\n\n')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    play(script) {
+      current = script
+    },
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+const BASE = { id: 'chatcmpl-1', created: 1, model: 'gpt-4o' }
+
+/** A whole reply with these choices. */
+export function completion(...messages: readonly object[]): object {
+  const choices = messages.map((message, index) => ({
+    index,
+    message: { role: 'assistant', content: null, refusal: null, ...message },
+    logprobs: null,
+    finish_reason: 'stop',
+  }))
+  return { ...BASE, object: 'chat.completion', choices, usage: { prompt_tokens: 1, completion_tokens: 1 } }
+}
+
+/** A chunk of a stream, of the choice with this index. */
+export function chunk(delta: object, finish_reason: string | null = null, index = 0): object {
+  return { ...BASE, object: 'chat.completion.chunk', choices: [{ index, delta, finish_reason }] }
+}
