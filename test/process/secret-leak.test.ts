@@ -40,7 +40,7 @@ const rule = (more: object = {}) => ({
 
 /** The circuit breakers stay closed, so that failing models are called again. */
 const SETTINGS = `limits: { auth_failures_per_minute: 5, body_bytes: 100000 }
-breaker: { failures: 100000, open_ms: 1 }
+breaker: { min_requests: 100000, open_ms: 1 }
 timeouts: { headers_ms: 1500 }
 `
 

@@ -61,6 +61,8 @@ export async function writeSettings(folder: string, providersUrl: string): Promi
       capabilities: { tools: false, images: false, json: 'none' },
     })),
     timeouts: TIMEOUTS,
+    // Every second call of a flaky model succeeds, so no circuit opens.
+    breaker: { failure_ratio: 1 },
     // Counted for everybody, in nobody's way but that of the user who has a limit of their own.
     rate_limits: { requests_per_minute: { free: 1_000_000, paid: 1_000_000 } },
     // 50,000 as shipped; so many come together several times.
