@@ -2,12 +2,16 @@ import { Readable } from 'node:stream'
 import type { GatewayContext, JsonObject } from '../contract/index.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
+import { markIncomplete } from './incomplete-response.ts'
 
 /** Sends the responses of inference endpoints. */
 export interface ResponseSender {
   /** Sends a body, given as an object or as its JSON text. */
   sendWhole(ctx: GatewayContext, body: JsonObject | string): MaybePromise<void>
-  /** Sends SSE records, several per string. They are read at the client's pace (backpressure). */
+  /**
+   * Sends SSE records, several per string. They are read at the client's pace (backpressure). If the reply
+   * has failed, the response ends without its last chunk.
+   */
   sendStream(ctx: GatewayContext, records: AsyncIterable<string>): void
 }
 
@@ -24,14 +28,21 @@ const KOA_SENDER: ResponseSender = {
     ctx.body = typeof body === 'string' ? JSON.parse(body) : body
   },
   sendStream(ctx, records) {
-    sendEventStream(ctx, records)
+    // Before the body ends the response, if nobody replaces it.
+    sendEventStream(ctx, records).once('end', () => markFailure(ctx))
   },
 }
 
 /** Sets SSE records as an ordinary Koa body. */
-export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
+export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): Readable {
   for (const [name, value] of STREAM_HEADERS) ctx.set(name, value)
-  ctx.body = Readable.from(records, { objectMode: false })
+  const body = Readable.from(records, { objectMode: false })
+  ctx.body = body
+  return body
+}
+
+function markFailure({ exchange, res }: GatewayContext): void {
+  if (exchange.error !== undefined) markIncomplete(res)
 }
 
 const DIRECT_SENDER: ResponseSender = {
@@ -66,12 +77,14 @@ function writeWhole(ctx: GatewayContext, text: string): void {
 }
 
 /** Writes records as they come, and stops the source if the client disconnects. */
-async function pumpRecords({ res }: GatewayContext, records: AsyncIterator<string>): Promise<void> {
+async function pumpRecords(ctx: GatewayContext, records: AsyncIterator<string>): Promise<void> {
+  const { res } = ctx
   try {
     for (let next = await records.next(); !next.done; next = await records.next()) {
       if (res.destroyed) return
       if (!res.write(next.value)) await drainOrClose(res)
     }
+    markFailure(ctx)
     res.end()
   } finally {
     await records.return?.()

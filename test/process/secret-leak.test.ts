@@ -9,7 +9,7 @@ import { providersAt } from '../support/providers.ts'
 import { openSocket, readToEnd, sendRaw } from '../support/raw-http.ts'
 import { type RunningRedis, startRedis } from '../support/redis.ts'
 import { withSettings } from '../support/settings.ts'
-import { disconnectInMidStream } from '../support/streams.ts'
+import { disconnectInMidStream, receivedText } from '../support/streams.ts'
 
 const SECRETS = {
   adminKey: 'admin-7Jq2mZkP0vXc4Rt9Lw',
@@ -200,7 +200,7 @@ async function ask(
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
-  const text = await response.text()
+  const text = await receivedText(response)
   responses.statuses.add(response.status)
   const isOurs = response.status >= 400 || /^\/(metrics|openapi|healthz|readyz)/.test(path)
   const headers = JSON.stringify([...response.headers])

@@ -26,21 +26,31 @@ export async function readChatStream(
   let error: Loose
   const finishes: string[] = []
   const ids = new Set<string>()
-  for await (const { data } of readRecords(pause ? pausing(bytes, pause) : bytes)) {
-    must(!done && error === undefined, () => `a record after the end: ${data}`)
-    records++
-    done = data === '[DONE]'
-    if (done) continue
-    const chunk = JSON.parse(data)
-    error = chunk.error
-    if (error !== undefined) continue
-    const choice = chunk.choices?.[0]
-    text += choice?.delta?.content ?? ''
-    if (choice?.finish_reason) finishes.push(choice.finish_reason)
-    first ??= chunk
-    last = chunk
-    ids.add(chunk.id)
+  let isBroken = false
+  try {
+    for await (const { data } of readRecords(pause ? pausing(bytes, pause) : bytes)) {
+      must(!done && error === undefined, () => `a record after the end: ${data}`)
+      records++
+      done = data === '[DONE]'
+      if (done) continue
+      const chunk = JSON.parse(data)
+      error = chunk.error
+      if (error !== undefined) continue
+      const choice = chunk.choices?.[0]
+      text += choice?.delta?.content ?? ''
+      if (choice?.finish_reason) finishes.push(choice.finish_reason)
+      first ??= chunk
+      last = chunk
+      ids.add(chunk.id)
+    }
+  } catch (thrown) {
+    if (error === undefined) throw thrown
+    isBroken = true
   }
+  must(
+    isBroken === (error !== undefined),
+    () => 'the body ended as if it were complete behind an error record',
+  )
   must(ids.size <= 1, () => `a stream with several ids: ${[...ids]}`)
   return { text, first, last, finishes, error, done, records }
 }
