@@ -123,6 +123,24 @@ const workers: Case = {
   cells: compare(['d', '2 workers'], small, isWhole),
 }
 
+const middleware: readonly Case[] = [
+  {
+    id: 'middleware-whole-64',
+    title: 'with a no-op Koa middleware compared with none, whole responses, 0.5 KB prompt, 64 connections',
+    connections: 64,
+    base: 'c',
+    cells: compare(['c', 'middleware'], small, isWhole),
+    turns: 3,
+  },
+  {
+    id: 'middleware-stream-10',
+    title: `with a no-op Koa middleware compared with none, streams of ${STREAM_RECORDS} records, 10 connections`,
+    connections: 10,
+    base: 'c',
+    cells: compare(['c', 'middleware'], streamed, isStream),
+  },
+]
+
 const rule = JSON.stringify({
   name: 'No secrets',
   is_enabled: true,
@@ -158,5 +176,6 @@ export const CASES: readonly Case[] = [
   ...responses,
   ...otherProviders,
   workers,
+  ...middleware,
   ...creations,
 ]

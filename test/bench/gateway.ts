@@ -19,6 +19,8 @@ export interface GatewayOptions {
    */
   readonly rules?: number
   readonly workers?: number
+  /** Source of a Koa middleware, which runs before the built-in plugins. */
+  readonly middleware?: string
   /** Arguments for Node itself. */
   readonly nodeArgs?: readonly string[]
 }
@@ -31,9 +33,13 @@ export interface BenchGateway {
 
 /** The built gateway, as it is shipped but for the limit of requests, which stays on and is out of reach. */
 export async function startGateway(options: GatewayOptions): Promise<BenchGateway> {
-  const { folder, name, upstream, rules, workers, nodeArgs = [] } = options
-  const settings = path.join(folder, 'settings.json')
-  writeFileSync(settings, JSON.stringify({ rate_limits: { requests_per_minute: { paid: 1_000_000_000 } } }))
+  const { folder, name, upstream, rules, workers, middleware, nodeArgs = [] } = options
+  const settings = path.join(folder, `${name}.json`)
+  const rate_limits = { requests_per_minute: { paid: 1_000_000_000 } }
+  const plugins = middleware && {
+    plugins: { add: [{ use: writeMiddleware(folder, middleware), before: 'auth' }] },
+  }
+  writeFileSync(settings, JSON.stringify({ rate_limits, ...plugins }))
   const process = await startProcess([...nodeArgs, PROGRAM, 'start'], {
     PORT: '0',
     ROUTE_PORT: '0',
@@ -49,6 +55,12 @@ export async function startGateway(options: GatewayOptions): Promise<BenchGatewa
   const key = /SIGNALBOX_KEY=(\S+)/.exec(process.stderr())?.[1] ?? ''
   if (rules !== undefined) await makeRules(url, key, rules)
   return { url, headers: { authorization: `Bearer ${key}` }, process }
+}
+
+function writeMiddleware(folder: string, source: string): string {
+  const file = path.join(folder, 'middleware.mjs')
+  writeFileSync(file, source)
+  return file
 }
 
 /** Another user of the same process, with `rules` as above. */
