@@ -7,7 +7,7 @@ import { createLatencyTracker } from '../../providers/shared/latency.ts'
 import { market } from '../support/market.ts'
 
 /**
- * Prints what an automatic choice costs: `npx tsx test/bench/choose.ts`. Its budget is 50 µs among 50 models.
+ * Measures an automatic choice: `npx tsx test/bench/choose.ts`. The budget is 50 µs with 50 models.
  */
 async function measure(): Promise<void> {
   const { breaker, models, modes } = readSettings({})

@@ -2,16 +2,16 @@ import { PROVIDERS } from './providers.ts'
 import type { StartUp } from './start-up.ts'
 import type { CaseResult } from './summarize.ts'
 
-/** A figure that is to be reached, and what this run came to. */
+/** A performance goal, and the value that this run measured. */
 export interface Goal {
   readonly figure: string
   readonly reach: string
-  /** Undefined when this run did not measure it. */
+  /** Undefined if this run did not measure it. */
   readonly value: string | undefined
   readonly reached: boolean | undefined
 }
 
-/** The figures that the project set itself, from a run's results. */
+/** Evaluates the project's performance goals. */
 export function readGoals(
   results: readonly CaseResult[],
   startUp: StartUp | undefined,
@@ -62,7 +62,7 @@ function atMost(figure: string, most: number, value: Value, unit: string): Goal 
   return goal(figure, `≤ ${most} ${unit}`, value, ` ${unit}`, (found) => found <= most)
 }
 
-/** A figure that is reported without a goal. */
+/** A value that is reported without a goal. */
 function open(figure: string, value: Value): Goal {
   return goal(figure, 'reported', value, '', () => undefined)
 }

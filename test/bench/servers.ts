@@ -3,7 +3,7 @@ import { addUser, type BenchGateway, startGateway } from './gateway.ts'
 import { startPortkey } from './portkey.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
 
-/** What is compared, by the name that the tables use. */
+/** The servers to compare, by their names in the tables. */
 export type ServerName =
   | 'a'
   | 'b'
@@ -33,7 +33,7 @@ const NO_OP_MIDDLEWARE = 'export default (ctx, next) => next()'
 
 export type Servers = ReadonlyMap<ServerName, BenchGateway>
 
-/** Starts those that are needed. What is not to be had is left out, and `missing` says why. */
+/** Starts the needed servers. Those that are not available are listed in `missing`, with the reason. */
 export async function startServers(needed: ReadonlySet<ServerName>, folder: string) {
   const upstream = await startProcess(benchFile('upstream.ts'))
   const servers = new Map<ServerName, BenchGateway>([['a', bare(upstream)]])
