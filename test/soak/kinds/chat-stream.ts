@@ -2,20 +2,20 @@ import { type Loose, type Opened, readRecords } from '../client.ts'
 import { must, mustEqual } from '../expect.ts'
 import type { Telling } from './answer.ts'
 
-/** A chat stream as it came, put together. */
+/** A chat stream, assembled from its chunks. */
 export interface ChatStream {
   readonly text: string
   readonly first: Loose
   readonly last: Loose
   readonly finishes: readonly string[]
-  /** The error record that it ended with, if it did. */
+  /** The error record at its end, if any. */
   readonly error: Loose
   /** Whether `[DONE]` ended it. */
   readonly done: boolean
   readonly records: number
 }
 
-/** Reads a stream to its end; `pause` is called after every piece that the network brings. */
+/** Reads a stream to its end. Calls `pause` after every read from the network. */
 export async function readChatStream(
   { bytes }: Pick<Opened, 'bytes'>,
   pause?: () => Promise<void>,
@@ -55,7 +55,7 @@ export async function readChatStream(
   return { text, first, last, finishes, error, done, records }
 }
 
-/** What a stream that ran to its end tells. */
+/** Returns the metadata of a complete stream. */
 export function completed(stream: ChatStream, requestId: string): Telling {
   const { text, first, last, finishes, error, done } = stream
   must(error === undefined, () => `${requestId} ended with ${JSON.stringify(error)}`)
@@ -67,7 +67,7 @@ export function completed(stream: ChatStream, requestId: string): Telling {
   return { text, ...extensions(last) }
 }
 
-/** The gateway's own fields on a completion or chunk. */
+/** Returns the extension fields of a completion or chunk. */
 export function extensions({ model, provider, routing_mode, x_request_id, signalbox }: Loose) {
   return { model, provider, mode: routing_mode, requestId: x_request_id, signalbox }
 }
