@@ -58,6 +58,7 @@ export function createBuiltInPlugins(
     firewall: (userId, past) => createRuleCommands(kinds.firewall, past ?? currentRules(userId), userId),
   }
   const history = createHistory(log, subscription)
+  const snapshotCaller = createCallerSnapshots(accounts, rules)
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
   const routingCatalog: RoutingCatalog = {
@@ -101,7 +102,7 @@ export function createBuiltInPlugins(
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, { rules, ids, writer }),
-    createResponses(log, settings.responses.retention_days, chooseForm),
+    createResponses(log, settings.responses.retention_days, chooseForm, snapshotCaller),
     createModels(routingCatalog),
     createAudit({
       rules,
@@ -111,7 +112,7 @@ export function createBuiltInPlugins(
       subscription,
       commands: ruleCommands,
       kinds,
-      snapshotCaller: createCallerSnapshots(accounts, rules),
+      snapshotCaller,
     }),
     createMetrics({
       live: subscription,

@@ -13,6 +13,7 @@ const RENAMED_SETTINGS: readonly RenamedSetting[] = [
   { section: 'responses', from: 'keep_days', to: 'retention_days' },
   { section: 'rate_limits', from: 'without_redis', to: 'on_redis_failure', convert: toRedisFailurePolicy },
   { section: 'timeouts', from: 'stalled_ms', to: 'write_timeout_ms' },
+  { section: 'breaker', from: 'failures', to: 'min_requests' },
   { section: 'limits', from: 'failed_keys_per_minute', to: 'auth_failures_per_minute' },
 ]
 

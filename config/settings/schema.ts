@@ -183,13 +183,26 @@ export const SettingsSchema = Type.Object(
     }),
     breaker: StrictObject(
       {
-        failures: Type.Integer({ minimum: 1, description: 'Consecutive failures that open the circuit.' }),
+        min_requests: Type.Integer({
+          minimum: 1,
+          description: 'Requests within window_ms below which a circuit stays closed.',
+        }),
+        failure_ratio: Type.Number({
+          exclusiveMinimum: 0,
+          maximum: 1,
+          description: 'The share of failed requests that opens a circuit.',
+        }),
+        min_callers: Type.Integer({
+          minimum: 1,
+          description: 'Callers whose requests must fail to open the circuit for everybody.',
+        }),
+        window_ms: Milliseconds('The period in which requests are counted.'),
         open_ms: Milliseconds(
           'How long the circuit stays open at first. Doubles up to twelve times this while the model ' +
             'keeps failing.',
         ),
       },
-      { description: 'The circuit breaker of each model.' },
+      { description: 'The circuit breakers of each model: one per caller, and one for everybody.' },
     ),
     snapshots: StrictObject({
       every_events: Type.Integer({

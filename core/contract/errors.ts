@@ -162,6 +162,13 @@ export class GatewayError extends Error {
     return new GatewayError({ ...details, code, status, type, message })
   }
 
+  /** Returns the same error with another response header. */
+  withHeader(name: string, value: string): GatewayError {
+    const { code, status, type, message, details } = this
+    const headers = { ...details.headers, [name]: value }
+    return new GatewayError({ ...details, headers, code, status, type, message })
+  }
+
   get wireCode(): string {
     return this.details.wireCode ?? this.code
   }

@@ -82,7 +82,7 @@ export interface Dialect {
   writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /**
    * Yields complete SSE records, several per string if they arrived together. If the reply fails, ends with
-   * an error record instead of throwing.
+   * an error record instead of throwing; the connection then closes without the last chunk of the body.
    */
   writeStream(exchange: RepliedExchange, ctx: GatewayContext): AsyncIterable<string>
   readonly errorStyle: ErrorStyle

@@ -36,6 +36,16 @@ export function Variants<Variant extends TSchema>(
   })
 }
 
+/** A list that is always empty. Its items are described for clients that read them. */
+export function EmptyList(item: string) {
+  return Type.Unsafe<never[]>(Type.Array(AnyObject(item), { description: 'Always empty.' }))
+}
+
+/** A field with one value. */
+export function Constant<const Value extends string>(value: Value) {
+  return Type.Literal(value, { description: `Always ${value}.` })
+}
+
 /** A model name as clients send it, with or without a provider prefix. */
 export const ModelName = Type.String({
   pattern: '^[!-~]{1,256}$',

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Next } from 'koa'
 import type { ClientConnection, GatewayContext } from '../contract/index.ts'
 import { newRequestId } from '../util/ids.ts'
+import { INCOMPLETE_EVENT } from './incomplete-response.ts'
 
 /** Assigns the request id and the start time, and tracks whether the client disconnects early. */
 export function identifyRequest(ctx: GatewayContext, next: Next): Promise<void> {
@@ -28,6 +29,7 @@ class HttpClientConnection implements ClientConnection {
 
   constructor(response: ServerResponse) {
     response.once('close', () => this.#close(response.writableFinished))
+    response.once(INCOMPLETE_EVENT, () => this.#close(true))
   }
 
   onAbort(notify: (reason: unknown) => void): () => void {
@@ -50,6 +52,7 @@ class HttpClientConnection implements ClientConnection {
   }
 
   #close(isFinished: boolean): void {
+    if (this.#isClosed) return
     this.#isClosed = true
     if (!isFinished) {
       this.isAborted = true

@@ -2,36 +2,65 @@ import { Readable } from 'node:stream'
 import type { GatewayContext, JsonObject } from '../contract/index.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
+import { markIncomplete } from './incomplete-response.ts'
+import { setLazyBody } from './lazy-body.ts'
 
 /** Sends the responses of inference endpoints. */
 export interface ResponseSender {
   /** Sends a body, given as an object or as its JSON text. */
   sendWhole(ctx: GatewayContext, body: JsonObject | string): MaybePromise<void>
-  /** Sends SSE records, several per string. They are read at the client's pace (backpressure). */
+  /**
+   * Sends SSE records, several per string. They are read at the client's pace (backpressure). If the reply
+   * has failed, the response ends without its last chunk.
+   */
   sendStream(ctx: GatewayContext, records: AsyncIterable<string>): void
 }
 
 /**
  * Creates a sender. By default it writes to the socket directly, bypassing Koa's response handling. With
- * `usesKoa`, responses become ordinary Koa bodies that third-party middleware can read and replace.
+ * `usesKoa`, responses become Koa bodies that third-party middleware can read and replace.
  */
 export function createResponseSender(usesKoa: boolean): ResponseSender {
   return usesKoa ? KOA_SENDER : DIRECT_SENDER
 }
 
 const KOA_SENDER: ResponseSender = {
+  // Waits like the direct sender: Koa writes the response once the middleware has ended.
   sendWhole(ctx, body) {
-    ctx.body = typeof body === 'string' ? JSON.parse(body) : body
+    if (typeof body !== 'string') ctx.body = body
+    else setLazyBody(ctx, { read: () => JSON.parse(body), send: () => setBody(ctx, body) })
+    return nextImmediate()
   },
   sendStream(ctx, records) {
-    sendEventStream(ctx, records)
+    setLazyBody(ctx, {
+      // Marked before the body ends the response, if nobody replaces it.
+      read: () => toReadable(records).once('end', () => markFailure(ctx)),
+      send: () => pipeRecords(ctx, records, ctx.status),
+    })
+    setStreamHeaders(ctx)
   },
 }
 
 /** Sets SSE records as an ordinary Koa body. */
 export function sendEventStream(ctx: GatewayContext, records: AsyncIterable<string>): void {
+  setStreamHeaders(ctx)
+  ctx.body = toReadable(records)
+}
+
+function setStreamHeaders(ctx: GatewayContext): void {
   for (const [name, value] of STREAM_HEADERS) ctx.set(name, value)
-  ctx.body = Readable.from(records, { objectMode: false })
+}
+
+function toReadable(records: AsyncIterable<string>): Readable {
+  return Readable.from(records, { objectMode: false })
+}
+
+function setBody(ctx: GatewayContext, body: string): void {
+  ctx.body = body
+}
+
+function markFailure({ exchange, res }: GatewayContext): void {
+  if (exchange.error !== undefined) markIncomplete(res)
 }
 
 const DIRECT_SENDER: ResponseSender = {
@@ -39,15 +68,20 @@ const DIRECT_SENDER: ResponseSender = {
   sendWhole: (ctx, body) =>
     nextImmediate().then(() => writeWhole(ctx, typeof body === 'string' ? body : JSON.stringify(body))),
   sendStream(ctx, records) {
-    ctx.respond = false
-    if (!ctx.writable) return
-    for (const [name, value] of STREAM_HEADERS) ctx.set(name, value)
-    ctx.res.writeHead(200)
-    pumpRecords(ctx, records[Symbol.asyncIterator]()).catch((error: unknown) => {
-      ctx.app.emit('error', error, ctx)
-      ctx.res.destroy()
-    })
+    setStreamHeaders(ctx)
+    pipeRecords(ctx, records, 200)
   },
+}
+
+/** Writes the head and the records to the socket, bypassing Koa. */
+function pipeRecords(ctx: GatewayContext, records: AsyncIterable<string>, status: number): void {
+  ctx.respond = false
+  if (!ctx.writable) return
+  ctx.res.writeHead(status)
+  pumpRecords(ctx, records[Symbol.asyncIterator]()).catch((error: unknown) => {
+    ctx.app.emit('error', error, ctx)
+    ctx.res.destroy()
+  })
 }
 
 const STREAM_HEADERS: readonly (readonly [string, string])[] = [
@@ -66,12 +100,14 @@ function writeWhole(ctx: GatewayContext, text: string): void {
 }
 
 /** Writes records as they come, and stops the source if the client disconnects. */
-async function pumpRecords({ res }: GatewayContext, records: AsyncIterator<string>): Promise<void> {
+async function pumpRecords(ctx: GatewayContext, records: AsyncIterator<string>): Promise<void> {
+  const { res } = ctx
   try {
     for (let next = await records.next(); !next.done; next = await records.next()) {
       if (res.destroyed) return
       if (!res.write(next.value)) await drainOrClose(res)
     }
+    markFailure(ctx)
     res.end()
   } finally {
     await records.return?.()

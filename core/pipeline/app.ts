@@ -5,6 +5,7 @@ import { identifyRequest } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint } from '../http/endpoints.ts'
 import { handleErrors, logResponseErrors } from '../http/errors.ts'
+import { installLazyBodies, sendLazyBody } from '../http/lazy-body.ts'
 import { createProbes, type Readiness } from '../http/probes.ts'
 import { createBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
@@ -43,6 +44,8 @@ function createBaseApp(
 ): Koa {
   const { steps, logger, cors } = parts
   const app = new Koa()
+  const usesKoa = hasThirdPartyMiddleware(steps)
+  if (usesKoa) installLazyBodies(app)
   logResponseErrors(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observe ?? [])]
   const onHandled = notifyObservers(observers, logger)
@@ -50,12 +53,13 @@ function createBaseApp(
   addDeclaredEndpoints(routes, parts, listener)
   const inferenceRoutes = addInferenceEndpoints(routes, parts, inferenceEndpoints)
   const middleware: readonly GatewayMiddleware[] = [
+    ...(usesKoa ? [sendLazyBody] : []),
     identifyRequest,
     handleErrors(logger, collectErrorCodes(steps), onHandled),
     ...(cors.origins.length > 0 ? [createCorsMiddleware(cors)] : []),
     normalizePath,
     // Third-party middleware expects the fields that the router sets on the context.
-    ...(hasThirdPartyMiddleware(steps) ? [] : [dispatchInference(inferenceRoutes)]),
+    ...(usesKoa ? [] : [dispatchInference(inferenceRoutes)]),
     routes.dispatch,
     rejectUnmatched,
   ]

@@ -1,9 +1,9 @@
 import type { RepliedExchange, Reply, ReplyEvent, ReplyTransform } from '../contract/index.ts'
-import { toStreamError } from '../dialects/stream-error.ts'
+import { recordReplyError } from '../dialects/stream-error.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 
 /** The fields of an exchange that reading its reply sets. */
-type ReplyState = { -readonly [Field in 'usage' | 'finishReason' | 'error']?: RepliedExchange[Field] }
+type ReplyState = { -readonly [Field in 'usage' | 'finishReason']?: RepliedExchange[Field] }
 
 /**
  * Returns the reply as the client receives it: every event passes the transforms. Records the usage, the
@@ -39,9 +39,7 @@ function recordEvent(state: ReplyState, { parts }: ReplyEvent): void {
 }
 
 function recordError(exchange: RepliedExchange, error: unknown): void {
-  if (exchange.client.isAborted) return
-  const state: ReplyState = exchange
-  state.error ??= toStreamError(error)
+  if (!exchange.client.isAborted) recordReplyError(exchange, error)
 }
 
 /** The batches of a stream after the transforms. Not a generator: that costs a promise more per batch. */

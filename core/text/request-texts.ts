@@ -44,8 +44,14 @@ export function userTexts({ messages }: ChatRequest): readonly string[] {
   return collector.texts
 }
 
-/** The number of characters of the messages, to estimate their tokens. */
-export function countCharacters(messages: readonly Message[]): number {
+const CHARACTERS_PER_TOKEN = 4
+
+/** Estimates the tokens of the messages from their characters. Tools and images are not counted. */
+export function estimateInputTokens({ messages }: Pick<ChatRequest, 'messages'>): number {
+  return Math.ceil(countCharacters(messages) / CHARACTERS_PER_TOKEN)
+}
+
+function countCharacters(messages: readonly Message[]): number {
   let count = 0
   for (const { content, reasoning_content, tool_calls } of messages) {
     if (typeof content === 'string') count += content.length

@@ -16,12 +16,13 @@ import {
 import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
-import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/pipeline/inference.ts'
+import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
+import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { foldUser, toPastRuleSet } from '../../projections/history.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
-import { parseResponsesCall } from '../responses/dialect.ts'
+import { createResponsesParser } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import { checkPatternSize } from '../rules/pattern-size.ts'
@@ -56,28 +57,16 @@ export function createSimulationEndpoint(services: AuditServices, host: Host) {
     examples: simulationExamples,
     responses: { 200: { description: 'What would happen.', body: data(SimulationSchema) } },
     errors: ['missing_parameter', 'unsupported_parameter', 'invalid_rule', 'not_found', 'validation_error'],
-    async handle({ account, body: simulation, requestId, client, headers }) {
+    async handle(call) {
+      const { account, body: simulation } = call
       const caller = await snapshotSimulatedCaller(simulation, account, services)
-      const context = {
-        account,
-        requestId,
-        client,
-        headers,
-        state: {},
-        startedAt: performance.now(),
-        res: NO_RESPONSE,
-      }
       const parser = parsers[simulation.endpoint]
-      const created = await createExchange(parser, simulation.request, context, caller)
-      const exchange = { ...created, isSimulated: true as const }
+      const exchange = await createUnsentExchange(parser, simulation.request, call, caller)
       const error = await decideExchange(exchange, host)
       return { status: 200, body: { data: showDecision(exchange, error) } }
     },
   })
 }
-
-/** A simulated request has no response of its own. */
-const NO_RESPONSE = { setDefaultHeader: () => undefined }
 
 /**
  * Resolves with the error that would refuse the request, undefined if it would be allowed. See
@@ -96,13 +85,7 @@ async function decideExchange(exchange: Exchange, host: Host): Promise<GatewayEr
 function createRequestParsers(
   log: Pick<EventLog, 'read'>,
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {
-  const responses: RequestParser = {
-    async parseRequest(body, { account }) {
-      const findOwnResponse = (responseKey: string) => findResponse(log, responseKey, account.userId)
-      const call = await parseResponsesCall(body, findOwnResponse)
-      return call.request
-    },
-  }
+  const responses = createResponsesParser((key, userId) => findResponse(log, key, userId))
   return { chat: chatDialect, responses, route: routeDialect }
 }
 

@@ -28,7 +28,8 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     const sentAt = performance.now()
     // A request with a fixed model cannot fail over, so it may wait in the queue of its provider.
     const mayQueue = exchange.route?.isFixed
-    const sent = await circuitBreakers.guard(target, () =>
+    const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
+    const sent = await circuitBreakers.guard(target, by, () =>
       client.send(request, target, exchange.client, mayQueue),
     )
     const repliedAt = performance.now()
@@ -52,6 +53,10 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     }
     return sent.reply
   }
+}
+
+function wasSent({ attempts }: ReplyingExchange, target: Target): boolean {
+  return attempts.some((attempt) => attempt.target === target && attempt.outcome !== 'model_unavailable')
 }
 
 function outputTokensOf(parts: readonly ReplyPart[]): number {

@@ -25,7 +25,7 @@ const MAX_RETRY_DELAY_MS = 2000
 /**
  * Sends the request to the targets of the route until one replies. A call to a provider resolves before
  * anything is sent to the client: a stream is only returned once its first event has arrived. Throws the
- * error for the client if every attempt failed.
+ * error for the client if every attempt failed; it tells clients not to retry.
  */
 export async function dispatchExchange(
   exchange: ReplyingExchange,
@@ -49,10 +49,26 @@ export async function dispatchExchange(
       error = thrown
     }
     errors.push(error)
-    if (!canTryNextTarget(error, route)) throw error
+    if (!canTryNextTarget(error, route)) throw error.status >= 500 ? forbidRetry(error) : error
     if (route.isFixed && errors.length === 1) await waitForRetry(error, exchange.client.signal)
   }
-  throw route.isFixed ? errors.at(-1) : summarizeErrors(errors)
+  throw finalError(errors, route)
+}
+
+/** The error after every attempt failed. An open circuit is no attempt: clients may retry later. */
+function finalError(errors: readonly GatewayError[], { isFixed }: Route): GatewayError {
+  const last = errors.at(-1)
+  const error = isFixed && last !== undefined ? last : summarizeErrors(errors)
+  return errors.every(isUnavailable) ? error : forbidRetry(error)
+}
+
+function isUnavailable({ code }: GatewayError): boolean {
+  return code === 'model_unavailable'
+}
+
+/** See docs/decisions/routing.md, "Clients are told not to retry". */
+function forbidRetry(error: GatewayError): GatewayError {
+  return error.withHeader('x-should-retry', 'false')
 }
 
 /**
@@ -85,7 +101,10 @@ function recordAttempt(
   exchange.attempts.push({ target, outcome, startedAt, ms: performance.now() - startedAt })
 }
 
-/** Waits before the retry of a fixed model; throws the error if a retry is not worthwhile. */
+/**
+ * Waits before the retry of a fixed model. Throws the error if a retry is not worthwhile; a client may wait
+ * longer.
+ */
 async function waitForRetry(error: GatewayError, signal: AbortSignal): Promise<void> {
   const { retryAfter } = error.details
   const delayMs = retryAfter === undefined ? DEFAULT_RETRY_DELAY_MS : retryAfter * 1000

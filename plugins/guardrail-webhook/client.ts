@@ -1,6 +1,7 @@
 import { Pool } from 'undici'
 import { type ClientConnection, GatewayError } from '../../core/contract/index.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
+import type { BreakerSettings } from '../../providers/shared/model-breaker.ts'
 import { parseVerdict, type Verdict } from './verdict.ts'
 
 /** Why a call has no verdict. */
@@ -28,7 +29,7 @@ export interface GuardrailClientOptions {
   readonly timeoutMs: number
   readonly maxRequestBytes: number
   readonly maxAnswerBytes: number
-  readonly breaker: { readonly failures: number; readonly open_ms: number }
+  readonly breaker: Pick<BreakerSettings, 'min_requests' | 'open_ms'>
 }
 
 export interface GuardrailClient {
@@ -40,10 +41,14 @@ export interface GuardrailClient {
   close(): Promise<void>
 }
 
+/** The circuit opens for one user alone, or for all when calls of several users fail, as for providers. */
+const BREAKER = { failure_ratio: 0.5, min_callers: 3, window_ms: 30_000 }
+const TARGET = { provider: 'guardrail', model: 'webhook' }
+
 export function createGuardrailClient(options: GuardrailClientOptions): GuardrailClient {
   const { url, headers, timeoutMs, maxRequestBytes, maxAnswerBytes } = options
   const pool = new Pool(url.origin, { connect: { timeout: timeoutMs } })
-  const breakers = createCircuitBreakers(options.breaker)
+  const breakers = createCircuitBreakers({ ...BREAKER, ...options.breaker })
 
   async function post(body: string, signal: AbortSignal): Promise<string> {
     const response = await pool.request({
@@ -88,10 +93,9 @@ export function createGuardrailClient(options: GuardrailClientOptions): Guardrai
       const body = JSON.stringify(content)
       if (Buffer.byteLength(body) > maxRequestBytes)
         throw new GuardrailCallError('too_large', `the texts are larger than ${maxRequestBytes} bytes`)
-      // One circuit per user: what one user sends must not stop the requests of others.
-      const target = { provider: 'guardrail', model: `user ${userId}` }
+      const by = { caller: userId, isRetry: false }
       try {
-        return await breakers.guard(target, () => call(body, textCount, client).catch(toBreakerError))
+        return await breakers.guard(TARGET, by, () => call(body, textCount, client).catch(toBreakerError))
       } catch (error) {
         throw fromBreakerError(error)
       }

@@ -50,7 +50,7 @@ export function createGuardrail(
     timeoutMs: options.timeout_ms,
     maxRequestBytes: options.max_request_bytes,
     maxAnswerBytes: options.max_answer_bytes,
-    breaker: { failures: options.breaker_failures, open_ms: options.breaker_open_ms },
+    breaker: { min_requests: options.breaker_min_requests, open_ms: options.breaker_open_ms },
   })
   const { countCall, observeDuration } = createGuardrailMetrics(metrics)
 

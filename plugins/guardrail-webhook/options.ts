@@ -37,7 +37,7 @@ export const guardrailOptions = StrictObject({
     default: 'authorization',
     description: 'The header with the secret of GUARDRAIL_SECRET; in authorization as a bearer token.',
   }),
-  breaker_failures: Type.Integer({ minimum: 1, default: 5 }),
+  breaker_min_requests: Type.Integer({ minimum: 1, default: 5 }),
   breaker_open_ms: Type.Integer({ minimum: 1, default: 5000 }),
 })
 

@@ -1,7 +1,8 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { RequestObserver, Target, Usage } from '../../core/contract/index.ts'
 import { createCounter, createHistogram } from '../../core/util/metrics.ts'
-import { BREAKER_STATES, type CircuitBreakers } from '../../providers/shared/breaker.ts'
+import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { CIRCUIT_STATES, type CircuitState } from '../../providers/shared/circuit.ts'
 
 /** Records the outcome, duration and token usage of every provider call. */
 export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<string>): RequestObserver {
@@ -97,27 +98,43 @@ function createGenAiMetrics(metrics: Registry): (provider: string, model: string
   }
 }
 
-/**
- * Registers a gauge with the number of models per provider and circuit breaker state, computed on each
- * scrape.
- */
+/** Registers gauges that count circuits by provider and state, computed on each scrape. */
 export function registerBreakerMetrics(
   metrics: Registry,
   breakers: CircuitBreakers,
   providers: ReadonlySet<string>,
 ): void {
-  new Gauge({
-    name: 'signalbox_provider_breakers',
+  registerCircuitGauge('signalbox_provider_breakers', {
     help: 'Models that have been called, by provider and circuit breaker state.',
-    labelNames: ['provider', 'state'],
-    registers: [metrics],
-    collect() {
-      for (const provider of providers) {
-        for (const state of BREAKER_STATES) this.set({ provider, state }, 0)
-      }
-      for (const { provider, state } of breakers.breakers()) {
-        if (providers.has(provider)) this.inc({ provider, state })
-      }
-    },
+    states: CIRCUIT_STATES,
+    circuits: breakers.circuits,
   })
+  registerCircuitGauge('signalbox_provider_caller_breakers', {
+    help: 'Pairs of a model and a caller whose circuit is not closed for this caller alone.',
+    states: CIRCUIT_STATES.filter((state) => state !== 'closed'),
+    circuits: breakers.callerCircuits,
+  })
+
+  function registerCircuitGauge(name: string, { help, states, circuits }: CircuitGauge): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['provider', 'state'],
+      registers: [metrics],
+      collect() {
+        for (const provider of providers) {
+          for (const state of states) this.set({ provider, state }, 0)
+        }
+        for (const { provider, state } of circuits()) {
+          if (providers.has(provider)) this.inc({ provider, state })
+        }
+      },
+    })
+  }
+}
+
+interface CircuitGauge {
+  readonly help: string
+  readonly states: readonly CircuitState[]
+  readonly circuits: () => Iterable<{ readonly provider: string; readonly state: CircuitState }>
 }

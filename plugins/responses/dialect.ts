@@ -65,6 +65,17 @@ export function createResponsesDialect(
   }
 }
 
+/** Creates a parser for requests that are not sent. */
+export function createResponsesParser(find: ResponseStore['find']): Pick<Dialect, 'parseRequest'> {
+  return {
+    parseRequest: (body, { account }) =>
+      chain(
+        parseResponsesCall(body, (responseKey) => find(responseKey, account.userId)),
+        ({ request }) => request,
+      ),
+  }
+}
+
 /** The calls of the Responses API that are in flight in this process. */
 export interface ActiveCalls {
   /** Adds the call of a request until its response has ended or the client has disconnected. */
@@ -101,7 +112,7 @@ interface ParsedCall {
 }
 
 /** Parses a call and loads the responses and items that it references. Throws 400 with the invalid field. */
-export function parseResponsesCall(rawBody: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
+function parseResponsesCall(rawBody: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
   return chain(resolveReferences(parseResponsesBody(rawBody), find), (body) => {
     const input = parseResponsesInput(body)
     return chain(loadConversation(body, find), (earlier) => {

@@ -1,27 +1,38 @@
-import type { EventLog, Plugin } from '../../core/contract/index.ts'
+import type { Account, EventLog, Plugin } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
+import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
+import { createInputTokensEndpoint } from './input-tokens.ts'
 import { createResponseRecorder, createResponseStore } from './store.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
 /** The Responses API: serves `POST /v1/responses`, stores responses for `retentionDays` and replays them. */
-export function createResponses(log: EventLog, retentionDays: number, chooseForm: ChooseForm): Plugin {
+export function createResponses(
+  log: EventLog,
+  retentionDays: number,
+  chooseForm: ChooseForm,
+  snapshotCaller: (account: Account) => CallerSnapshot,
+): Plugin {
   return {
     name: 'responses',
     after: ['auth'],
-    setup(_, { logger }) {
+    setup(_, host) {
       const store = createResponseStore(log, Math.ceil(retentionDays * DAY_SECONDS))
       const activeCalls = createActiveCalls()
-      const recorder = createResponseRecorder(store, logger)
+      const recorder = createResponseRecorder(store, host.logger)
       return {
         async rejected(exchange, error) {
           const call = activeCalls.get(exchange)
           if (call !== undefined) await recorder.recordFailure(exchange, call, error)
         },
         dialects: { '/v1/responses': createResponsesDialect(store, activeCalls, recorder, chooseForm) },
-        endpoints: createResponseEndpoints(store, activeCalls, chooseForm),
+        endpoints: [
+          // Before the endpoints whose paths have an id in its place.
+          createInputTokensEndpoint(store, snapshotCaller, host),
+          ...createResponseEndpoints(store, activeCalls, chooseForm),
+        ],
       }
     },
   }

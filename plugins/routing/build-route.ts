@@ -42,6 +42,8 @@ export function buildFixedRoute(
 
 interface AutomaticChoice {
   readonly request: ChatRequest
+  /** The caller: circuits may be open for one user alone. */
+  readonly userId: number
   /** Names of preferred models, most preferred first. */
   readonly preferences: readonly string[]
   /** Restricts the choice to one provider. */
@@ -61,7 +63,8 @@ export function buildAutomaticRoute(
 ): Route {
   const { weights, latencyOf, isUsable } = routingCatalog
   const { candidates, requirements } = findCandidates(choice.request, routingCatalog, choice.provider)
-  const ranked = rankModels(candidates.filter(isUsable), requirements, weights[mode], latencyOf)
+  const usable = candidates.filter((model) => isUsable(model, choice.userId))
+  const ranked = rankModels(usable, requirements, weights[mode], latencyOf)
   const preferred = choice.preferences.flatMap((name) => ranked.filter(({ model }) => hasName(model, name)))
   const [best, ...others] = new Set([...preferred, ...ranked])
   if (best === undefined) throw allUnavailableError()

@@ -47,7 +47,8 @@ export function createRouting(services: RoutingServices): Plugin {
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = buildRoutingInput(account, request, mode)
           const apply = (decision: RuleDecision) => {
-            const { route, warnings, trace } = resolveRoute(requested, decision, preferences, routingCatalog)
+            const caller = { userId: account.userId, preferences }
+            const { route, warnings, trace } = resolveRoute(requested, decision, caller, routingCatalog)
             exchange.request = decision.draft.request
             exchange.route = route
             exchange.warnings.push(...warnings)

@@ -1,5 +1,5 @@
 import type { ChatRequest, Model } from '../../core/contract/index.ts'
-import { countCharacters } from '../../core/text/request-texts.ts'
+import { estimateInputTokens } from '../../core/text/request-texts.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
 /** What a request requires of a model. Token counts are estimates. */
@@ -15,16 +15,13 @@ export interface Requirements {
 /** JSON modes; each level includes the lower ones. */
 const JSON_LEVELS = { none: 0, object: 1, schema: 2 } as const
 
-const CHARACTERS_PER_TOKEN = 4
-
 /** The expected output of a request without a lower limit. */
 const EXPECTED_OUTPUT_TOKENS = 500
 
 export function requirementsOf(request: ChatRequest): Requirements {
-  const characters = countCharacters(request.messages)
   const limit = request.max_completion_tokens ?? request.max_tokens
   return {
-    inputTokens: Math.ceil(characters / CHARACTERS_PER_TOKEN),
+    inputTokens: estimateInputTokens(request),
     outputTokens: Math.min(limit ?? EXPECTED_OUTPUT_TOKENS, EXPECTED_OUTPUT_TOKENS),
     tools: (request.tools?.length ?? 0) > 0,
     images: request.messages.some(

@@ -10,6 +10,13 @@ export interface RouteResolution {
   readonly trace: readonly RuleTraceEntry[]
 }
 
+/** What the route depends on besides the request and the rules. */
+export interface RouteCaller {
+  readonly userId: number
+  /** Names of preferred models, most preferred first. */
+  readonly preferences: readonly string[]
+}
+
 /**
  * Resolves the route of a request (docs/routing.md, "Rules and the requested model"): rules take precedence
  * over the requested model. Throws a `GatewayError` if there is no route.
@@ -17,21 +24,21 @@ export interface RouteResolution {
 export function resolveRoute(
   requested: RequestedModel,
   { draft, trace }: RuleDecision,
-  preferences: readonly string[],
+  caller: RouteCaller,
   routingCatalog: RoutingCatalog,
 ): RouteResolution {
   const unusable = findUnusableModel(draft, routingCatalog)
   if (unusable === undefined) {
     const isModeUnused = draft.model !== undefined
     return {
-      route: findRoute(requested, draft, preferences, routingCatalog),
+      route: findRoute(requested, draft, caller, routingCatalog),
       warnings: draft.warnings,
       trace: isModeUnused ? markSkipped(trace, 'set_mode', 'mode_unused_model_pinned') : trace,
     }
   }
   const { model: _, ...draftWithoutModel } = draft
   return {
-    route: findRoute(requested, draftWithoutModel, preferences, routingCatalog),
+    route: findRoute(requested, draftWithoutModel, caller, routingCatalog),
     warnings: [...draft.warnings, { code: 'routing', message: unusable.message }],
     trace: markSkipped(trace, 'set_model', unusable.reason),
   }
@@ -40,9 +47,10 @@ export function resolveRoute(
 function findRoute(
   requested: RequestedModel,
   { request, model, provider, mode }: RoutingDraft,
-  preferences: readonly string[],
+  caller: RouteCaller,
   routingCatalog: RoutingCatalog,
 ): Route {
+  const { userId } = caller
   const requestedMode = requested.type === 'auto' ? requested.mode : 'balance'
   if (model !== undefined) {
     const target = findTarget(model, provider, routingCatalog)
@@ -51,16 +59,16 @@ function findRoute(
   }
   if (provider !== undefined) {
     const reason = `a routing rule set the provider ${provider}`
-    const choice = { request, provider, preferences: [] }
+    const choice = { request, userId, provider, preferences: [] }
     return buildAutomaticRoute(mode ?? requestedMode, reason, choice, routingCatalog)
   }
   if (mode !== undefined) {
     const reason = `a routing rule set the mode ${mode}`
-    return buildAutomaticRoute(mode, reason, { request, preferences: [] }, routingCatalog)
+    return buildAutomaticRoute(mode, reason, { request, userId, preferences: [] }, routingCatalog)
   }
   if (requested.type === 'auto') {
     const reason = `best model for the mode ${requestedMode}`
-    return buildAutomaticRoute(requestedMode, reason, { request, preferences }, routingCatalog)
+    return buildAutomaticRoute(requestedMode, reason, { request, ...caller }, routingCatalog)
   }
   const target = findTarget(requested.model, requested.provider, routingCatalog)
   return buildFixedRoute(target, requestedMode, 'the request named the model', request, routingCatalog)

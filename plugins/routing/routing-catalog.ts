@@ -9,8 +9,8 @@ export interface RoutingCatalog {
   latencyOf(model: Model): number
   /** Undefined if the provider is not configured (no address or no API key). */
   capabilitiesOf(provider: string): Capabilities | undefined
-  /** False while the circuit breaker of the model is open. */
-  isUsable(model: Model): boolean
+  /** False while the circuit breaker of the model is open for the user. */
+  isUsable(model: Model, userId: number): boolean
 }
 
 export type ModeWeights = Readonly<Record<Mode, ScoreWeights>>

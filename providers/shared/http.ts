@@ -25,6 +25,19 @@ interface PendingWholeResponse extends PendingPromise<WholeResponse> {
   readonly onBytes: () => void
 }
 
+/**
+ * No connection could be made: refused, unknown host, TLS or timeout. Nothing was sent, so the request cannot
+ * be the cause.
+ */
+export class ConnectError extends Error {
+  readonly code: string
+
+  constructor(error: Error, code: string) {
+    super(`${code}: ${error.message}`)
+    this.code = code
+  }
+}
+
 /** Bytes to buffer for a slow reader before the connection is paused. */
 const MAX_BUFFERED_BYTES = 64 * 1024
 
@@ -35,6 +48,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   #head: ResponseHead | undefined
   #pendingHead: PendingPromise<ResponseHead> | undefined
   #pendingWhole: PendingWholeResponse | undefined
+  /** Set when the request is written to a connection. */
   #controller: Dispatcher.DispatchController | undefined
   #chunks: Buffer[] = []
   #bufferedBytes = 0
@@ -133,7 +147,8 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (this.#error === undefined) this.#fail(error)
+    if (this.#error !== undefined) return
+    this.#fail(this.#controller === undefined ? toConnectError(error) : error)
   }
 
   #fail(reason: unknown): void {
@@ -158,6 +173,13 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   }
 }
 
+/** Returns undici's own errors other than timeouts, such as an invalid header, as they are. */
+function toConnectError(error: Error): Error {
+  const code = 'code' in error ? String(error.code) : undefined
+  if (code === undefined || (code.startsWith('UND_ERR_') && !TIMEOUT_CODES.has(code))) return error
+  return new ConnectError(error, code)
+}
+
 /** Unlike `Buffer.toString`, it removes a byte order mark. */
 const decoder = new TextDecoder('utf-8')
 
@@ -178,7 +200,8 @@ export function toNetworkError(
   if (GatewayError.isInstance(error) || !(error instanceof Error) || !('code' in error)) return error
   // The error itself may hold data of the provider, which may quote key and prompt: only its message is
   // logged.
-  const cause = new Error(`${error.code ?? error.name}: ${error.message}`)
+  const cause =
+    error instanceof ConnectError ? error : new Error(`${error.code ?? error.name}: ${error.message}`)
   const code = String(error.code)
   if (TIMEOUT_CODES.has(code)) {
     return new GatewayError('provider_timeout', `Connecting to ${provider} timed out.`, { cause })

@@ -244,7 +244,7 @@ describe('the plugin guardrail-webhook', function () {
     let allowing: RunningGateway
     before(async () => {
       const url = await listen(createServer((request, response) => current(request, response)))
-      const options = { url, timeout_ms: 300, max_answer_bytes: 1024, breaker_failures: 1000 }
+      const options = { url, timeout_ms: 300, max_answer_bytes: 1024, breaker_min_requests: 1000 }
       blocking = await start({ ...options, phases: ['request'] })
       replies = await start({ ...options, phases: ['reply'] })
       allowing = await start({ ...options, on_failure: 'allow' })
@@ -312,7 +312,12 @@ describe('the plugin guardrail-webhook', function () {
           response.writeHead(500).end()
         }),
       )
-      const gateway = await start({ url, phases: ['request'], breaker_failures: 2, breaker_open_ms: 60_000 })
+      const gateway = await start({
+        url,
+        phases: ['request'],
+        breaker_min_requests: 2,
+        breaker_open_ms: 60_000,
+      })
       for (let index = 0; index < 4; index++) expect((await ask(gateway, 'Hello')).status).to.equal(503)
       expect(calls).to.equal(2)
       const other = await newUser(gateway)

@@ -132,3 +132,75 @@ describe('ordinary Koa middleware', () => {
     expect(await readText(response)).to.contain('TRACK')
   })
 })
+
+/** Reads nothing, unless a header names what to do behind the reply. */
+const IDLE = `export default async (ctx, next) => {
+  await next()
+  const late = ctx.get('x-late')
+  if (late === 'throw') ctx.throw(418, 'Too late.')
+  if (late === 'head') {
+    ctx.status = 203
+    ctx.set('x-late', 'yes')
+    ctx.set('cache-control', 'no-transform')
+  }
+  if (late === 'length') ctx.set('x-length', String(ctx.length))
+  if (late === 'change') ctx.body.id = 'changed'
+}`
+
+describe('Koa middleware that does not read bodies', () => {
+  let gateway: RunningGateway
+  let plain: RunningGateway
+  before(async () => {
+    plain = await startGateway()
+    const pluginFolder = await installAll({ idle: IDLE })
+    gateway = await startGateway(
+      { CONFIG: await listPlugins(pluginFolder, ['idle', ...BUILT_IN]) },
+      { pluginFolder },
+    )
+  })
+  after(() => Promise.all([gateway.stop(), plain.stop()]))
+
+  const ask = (where: RunningGateway, late = '') =>
+    where.call('POST', '/v1/chat/completions', chatBody('Which track?'), { 'x-late': late })
+
+  it('lets replies through as they are', async () => {
+    const [touched, untouched] = [await ask(gateway), await ask(plain)]
+    expect(touched.status).to.equal(200)
+    expect(touched.body.choices).to.deep.equal(untouched.body.choices)
+    for (const name of ['content-type', 'x-provider', 'cache-control'])
+      expect(touched.headers.get(name), name).to.equal(untouched.headers.get(name))
+  })
+
+  it('lets streams through as they are, with the headers and the status that it sets', async () => {
+    const body = JSON.stringify(chatBody('Which track?', { stream: true }))
+    const stream = (where: RunningGateway) =>
+      fetch(`${where.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${where.demoKey}`,
+          'content-type': 'application/json',
+          'x-late': 'head',
+        },
+        body,
+      })
+    const [touched, untouched] = [await stream(gateway), await stream(plain)]
+    expect([touched.status, untouched.status]).to.deep.equal([203, 200])
+    expect(touched.headers.get('x-late')).to.equal('yes')
+    expect(touched.headers.get('cache-control')).to.equal('no-transform')
+    const text = await touched.text()
+    expect(text).to.contain('[DONE]')
+    expect(text.split('\n\n')).to.have.length((await untouched.text()).split('\n\n').length)
+  })
+
+  it('still sees and changes the object, and its length', async () => {
+    expect((await ask(gateway, 'change')).body).to.include({ id: 'changed', object: 'chat.completion' })
+    const { headers } = await ask(gateway, 'length')
+    expect(headers.get('x-length')).to.equal(headers.get('content-length'))
+  })
+
+  it('replaces the reply when it throws', async () => {
+    const { status, body } = await ask(gateway, 'throw')
+    expect(status).to.equal(418)
+    expect(body.error.message).to.equal('Too late.')
+  })
+})

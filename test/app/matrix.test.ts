@@ -10,7 +10,7 @@ import { withSettings } from '../support/settings.ts'
 
 /** The failures of the matrix would open the circuit breakers. */
 const NO_BREAKERS = `
-breaker: { failures: 1000, open_ms: 1 }
+breaker: { min_requests: 1000, open_ms: 1 }
 `
 
 /** JSON mode for the three providers that have none in the settings as shipped. */

@@ -4,6 +4,7 @@ import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
 import { MODELS, PROVIDERS } from '../support/providers.ts'
+import { receivedText } from '../support/streams.ts'
 
 /** Replaces the word "track" in replies, as the package that it could be. */
 const REDACTOR = `import { createTextTransform } from 'signalbox'
@@ -152,7 +153,7 @@ describe('replies', () => {
     it('end their stream with an error record, and nothing that was held back is sent', async () => {
       const headers = { 'x-tripwire': 'dynamite', 'x-hold': '1' }
       const body = chatBody('please hold dynamite', { stream: true })
-      const text = await (await post(`${gateway.url}/v1/chat/completions`, body, headers)).text()
+      const text = await receivedText(await post(`${gateway.url}/v1/chat/completions`, body, headers))
       expect(text).to.contain('Tripped.')
       expect(text).not.to.match(/hold|dynamite/)
     })
@@ -162,7 +163,7 @@ describe('replies', () => {
       for (const [name, { url, body, streams }] of Object.entries(DIALECTS)) {
         if (!streams) continue
         const request = { ...body('gpt-4o', 'say dynamite'), stream: true }
-        const text = await (await post(url(gateway), request, headers)).text()
+        const text = await receivedText(await post(url(gateway), request, headers))
         expect(text, name).to.contain('Tripped.')
         expect(text, name).not.to.contain('dynamite')
       }

@@ -194,7 +194,11 @@ describe('the Responses API', () => {
     })
 
     it('ends with response.failed when the provider fails in mid-stream', async () => {
-      const events = await collect(await stream('Go [[sandbox:cut=4 token-delay=20]]'))
+      const events: unknown[] = []
+      const error = await (async () => {
+        for await (const event of await stream('Go [[sandbox:cut=4 token-delay=20]]')) events.push(event)
+      })().catch((thrown) => thrown)
+      expect(error).to.be.an('error')
       const last = loose(events.at(-1))
       expect(last.type).to.equal('response.failed')
       expect(last.response.status).to.equal('failed')

@@ -38,7 +38,7 @@ describe('answers for strict clients', function () {
 
   before(async () => {
     sandbox = await startSandbox({})
-    const settings = await withSettings(`${UNLIMITED}breaker: { failures: 1000, open_ms: 1 }\n`)
+    const settings = await withSettings(`${UNLIMITED}breaker: { min_requests: 1000, open_ms: 1 }\n`)
     gateway = await startGateway({ ...providersAt(sandbox), ...settings })
     answers = await recordAnswers(gateway)
   })

@@ -1,26 +1,25 @@
 import type { ServerName } from './servers.ts'
 
-/** One thing that is measured at several servers by turns. */
+/** A scenario that is measured on several servers in turn. */
 export interface Case {
   readonly id: string
   readonly title: string
   readonly connections: number
-  /** The label that the others are held against. */
+  /** The label of the baseline. */
   readonly base: string
   readonly cells: readonly Cell[]
-  /** The labels that `--quick` measures; none when left out. */
+  /** The labels that `--quick` measures. Default: none. */
   readonly quick?: readonly string[]
-  /** How much longer than others it is measured. */
+  /** Share of the measuring time, relative to other cases. Default: 1. */
   readonly weight?: number
   /**
-   * How many times in a round its servers take their turns; once when left out. For ratios that a goal hangs
-   * on.
+   * How often each server is measured per round. Default: 1. More for ratios that a goal depends on.
    */
   readonly turns?: number
   readonly spreadMs?: number
-  /** At most, where what is done adds up. */
+  /** Limits the warm-up, for requests that accumulate state. */
   readonly warmUpSeconds?: number
-  /** More than usual where a server has this case alone to get warm by. */
+  /** Raised if only this case warms up a server. */
   readonly warmUpConnections?: number
 }
 
@@ -29,13 +28,13 @@ export interface Cell {
   readonly server: ServerName
   readonly path: string
   readonly body: string
-  /** Whether an answer is sound. */
+  /** True if the response is valid. */
   readonly isSound: (text: string) => boolean
 }
 
-/** Where the gateways take chats. */
+/** The chat endpoint of the gateways. */
 export const CHAT = '/v1/chat/completions'
 
-/** The body of a chat. */
+/** Returns the body of a chat completion request. */
 export const ask = (content: string, more: object = {}) =>
   JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content }], ...more })

@@ -5,7 +5,7 @@ import { STREAM_RECORDS } from './recorded-answers.ts'
 import type { ServerName } from './servers.ts'
 
 const isWhole = (text: string) => text.includes('This is the sandbox')
-/** As many records as the upstream sends, but for the few that say nothing to an OpenAI client. */
+/** Allows for upstream records that have no equivalent in OpenAI's format. */
 const isStream = (text: string) => text.split('data:').length > STREAM_RECORDS - 5 && text.includes('sandbox')
 
 const [openai, ...others] = PROVIDERS
@@ -15,7 +15,7 @@ const large = ask(writePrompt(100_000))
 const streamed = ask(writePrompt(400), { stream: true })
 const paced = ask(writePrompt(400, PACE_MARKER), { stream: true })
 
-/** The same body at several servers. */
+/** Sends the same body to several servers. */
 function compare(servers: readonly ServerName[], body: string, isSound: Cell['isSound']): readonly Cell[] {
   return servers.map((server) => {
     const path = server === 'a' || server === 'b' ? openai.wholePath : CHAT
@@ -51,7 +51,7 @@ const chats: readonly Case[] = [64, 10].flatMap((connections) => [
   },
 ])
 
-/** Far from what the server can do, so that what is added shows and not what waits. */
+/** Well below capacity, so that the added latency is visible rather than queueing. */
 const pacedStreams: Case = {
   id: 'paced-10',
   title: `streams of ${STREAM_RECORDS} records, one every ${PACE_MS} ms, 10 connections`,
@@ -123,6 +123,24 @@ const workers: Case = {
   cells: compare(['d', '2 workers'], small, isWhole),
 }
 
+const middleware: readonly Case[] = [
+  {
+    id: 'middleware-whole-64',
+    title: 'with a no-op Koa middleware compared with none, whole responses, 0.5 KB prompt, 64 connections',
+    connections: 64,
+    base: 'c',
+    cells: compare(['c', 'middleware'], small, isWhole),
+    turns: 3,
+  },
+  {
+    id: 'middleware-stream-10',
+    title: `with a no-op Koa middleware compared with none, streams of ${STREAM_RECORDS} records, 10 connections`,
+    connections: 10,
+    base: 'c',
+    cells: compare(['c', 'middleware'], streamed, isStream),
+  },
+]
+
 const rule = JSON.stringify({
   name: 'No secrets',
   is_enabled: true,
@@ -133,7 +151,7 @@ const rule = JSON.stringify({
   action: 'block',
 })
 
-/** The rules of one user: they add up while it runs. */
+/** All rules belong to one user, and accumulate during the run. */
 const creations: readonly Case[] = [1, 64].map((connections) => ({
   id: `create-${connections}`,
   title: `creating firewall rules, ${connections} ${connections === 1 ? 'connection' : 'connections'}`,
@@ -158,5 +176,6 @@ export const CASES: readonly Case[] = [
   ...responses,
   ...otherProviders,
   workers,
+  ...middleware,
   ...creations,
 ]

@@ -7,16 +7,16 @@ import { createLatencyTracker } from '../../providers/shared/latency.ts'
 import { market } from '../support/market.ts'
 
 /**
- * Prints what an automatic choice costs: `npx tsx test/bench/choose.ts`. Its budget is 50 µs among 50 models.
+ * Measures an automatic choice: `npx tsx test/bench/choose.ts`. The budget is 50 µs with 50 models.
  */
 async function measure(): Promise<void> {
-  const { models, modes } = readSettings({})
+  const { breaker, models, modes } = readSettings({})
   const latency = createLatencyTracker()
-  const health = createCircuitBreakers({ failures: 5, open_ms: 5000 })
+  const health = createCircuitBreakers(breaker)
   for (const entry of models) {
     const target = { provider: entry.provider, model: entry.id, entry }
     latency.recordFirstEvent(target, 500)
-    await health.guard(target, async () => {})
+    await health.guard(target, { caller: 1, isRetry: false }, async () => {})
   }
   const shop = market(models, {
     weights: modes,
@@ -38,7 +38,7 @@ async function measure(): Promise<void> {
 
 function ask(content: string) {
   const request: ChatRequest = { messages: [{ role: 'user', content }] }
-  return { request, preferences: [] }
+  return { request, userId: 1, preferences: [] }
 }
 
 const RUNS = 20_000

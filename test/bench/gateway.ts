@@ -9,16 +9,18 @@ const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
 const ADMIN_KEY = 'an-admin-key-for-the-bench'
 
 export interface GatewayOptions {
-  /** Where its data folder is made. */
+  /** The parent of the data folder. */
   readonly folder: string
   readonly name: string
   readonly upstream: string
   /**
-   * So many routing rules and so many firewall rules that match nothing, beside ten that match; none at all
-   * when left out.
+   * The number of routing rules, and of firewall rules, that match nothing; ten that match are added.
+   * Default: no rules.
    */
   readonly rules?: number
   readonly workers?: number
+  /** Source of a Koa middleware, which runs before the built-in plugins. */
+  readonly middleware?: string
   /** Arguments for Node itself. */
   readonly nodeArgs?: readonly string[]
 }
@@ -29,11 +31,15 @@ export interface BenchGateway {
   readonly process: ServerProcess
 }
 
-/** The built gateway, as it is shipped but for the limit of requests, which stays on and is out of reach. */
+/** Starts the built gateway with the shipped settings and a rate limit that is never reached. */
 export async function startGateway(options: GatewayOptions): Promise<BenchGateway> {
-  const { folder, name, upstream, rules, workers, nodeArgs = [] } = options
-  const settings = path.join(folder, 'settings.json')
-  writeFileSync(settings, JSON.stringify({ rate_limits: { requests_per_minute: { paid: 1_000_000_000 } } }))
+  const { folder, name, upstream, rules, workers, middleware, nodeArgs = [] } = options
+  const settings = path.join(folder, `${name}.json`)
+  const rate_limits = { requests_per_minute: { paid: 1_000_000_000 } }
+  const plugins = middleware && {
+    plugins: { add: [{ use: writeMiddleware(folder, middleware), before: 'auth' }] },
+  }
+  writeFileSync(settings, JSON.stringify({ rate_limits, ...plugins }))
   const process = await startProcess([...nodeArgs, PROGRAM, 'start'], {
     PORT: '0',
     ROUTE_PORT: '0',
@@ -44,14 +50,20 @@ export async function startGateway(options: GatewayOptions): Promise<BenchGatewa
     ...(workers !== undefined && { WORKERS: String(workers) }),
   })
   const url: string = JSON.parse(process.line).base_url
-  // Written before that line, but to another pipe.
+  // Written before the ready line, but to stderr.
   await process.saw('SIGNALBOX_KEY=')
   const key = /SIGNALBOX_KEY=(\S+)/.exec(process.stderr())?.[1] ?? ''
   if (rules !== undefined) await makeRules(url, key, rules)
   return { url, headers: { authorization: `Bearer ${key}` }, process }
 }
 
-/** Another user of the same process, with `rules` as above. */
+function writeMiddleware(folder: string, source: string): string {
+  const file = path.join(folder, 'middleware.mjs')
+  writeFileSync(file, source)
+  return file
+}
+
+/** Adds a user to a running gateway, with `rules` as in `GatewayOptions`. */
 export async function addUser(gateway: BenchGateway, rules: number): Promise<BenchGateway> {
   const { url } = gateway
   const { id } = await administer(`${url}/admin/users`, { name: 'another', plan: 'paid' })
@@ -68,7 +80,7 @@ async function administer(url: string, body: object): Promise<{ id?: number; key
   return data
 }
 
-/** Every provider's format at its own path of the upstream. */
+/** Points every provider at its own path of the upstream. */
 function providersAt(upstream: string): Record<string, string> {
   const paths = {
     OPENAI: '/openai/v1',

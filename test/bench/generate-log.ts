@@ -6,9 +6,8 @@ import { createMetadata, type DomainEvent } from '../../core/events/codec.ts'
 import { createClock } from '../../core/util/clock.ts'
 
 /**
- * Fills an embedded log as users would have done who all came first and then worked on their rules in turns:
- * of ten rule events six create, three update, one deletes. The user `n` has the key `tr_n`. Gives the number
- * of events.
+ * Fills an embedded log: first all users, then their rule changes, interleaved. Of ten rule events, six
+ * create, three update and one deletes. User `n` has the key `tr_n`. Returns the number of events.
  */
 export async function generateLog(directory: string, users: number, eventsPerUser: number): Promise<number> {
   await (await openSqliteLog({ directory })).close()

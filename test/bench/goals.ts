@@ -2,16 +2,16 @@ import { PROVIDERS } from './providers.ts'
 import type { StartUp } from './start-up.ts'
 import type { CaseResult } from './summarize.ts'
 
-/** A figure that is to be reached, and what this run came to. */
+/** A performance goal, and the value that this run measured. */
 export interface Goal {
   readonly figure: string
   readonly reach: string
-  /** Undefined when this run did not measure it. */
+  /** Undefined if this run did not measure it. */
   readonly value: string | undefined
   readonly reached: boolean | undefined
 }
 
-/** The figures that the project set itself, from a run's results. */
+/** Evaluates the project's performance goals. */
 export function readGoals(
   results: readonly CaseResult[],
   startUp: StartUp | undefined,
@@ -43,6 +43,8 @@ export function readGoals(
     atMost('time to first token, added to (a), p99', 5, added('first99'), 'ms'),
     atLeast('requests/s, 5,000 rules ÷ 10', 0.9, rate('rules-64', '5,000 rules')),
     atLeast('/v1/responses ÷ chat, 64 connections', 0.6, rate('responses-64', 'responses')),
+    atLeast('a no-op Koa middleware ÷ none, whole responses', 0.8, rate('middleware-whole-64', 'middleware')),
+    open('the same, streams', rate('middleware-stream-10', 'middleware')),
     open('2 processes ÷ 1', rate('workers-64', '2 workers')),
     atMost('resident memory, idle', 120, startUp?.idleMegabytes, 'MB'),
     atMost('growth from 50,000 to 500,000 requests, of the last `--memory`', 15, percent(memoryGrowth), '%'),
@@ -60,7 +62,7 @@ function atMost(figure: string, most: number, value: Value, unit: string): Goal 
   return goal(figure, `≤ ${most} ${unit}`, value, ` ${unit}`, (found) => found <= most)
 }
 
-/** A figure that is reported without a goal. */
+/** A value that is reported without a goal. */
 function open(figure: string, value: Value): Goal {
   return goal(figure, 'reported', value, '', () => undefined)
 }

@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url'
 import type { CaseResult } from './summarize.ts'
 
 /**
- * Ratios between two servers of one run, by name. Times of two runs say more about the machine than about the
- * gateway.
+ * Ratios between two servers of one run, by name. Absolute times of different runs depend mostly on the
+ * machine.
  */
 export type RatioTable = Readonly<Record<string, number>>
 
-/** Short runs are held against short ones: they warm up less. */
+/** Quick runs are compared with quick runs, because they warm up less. */
 export type Flavour = 'quick' | 'full'
 
 export interface Comparison {
@@ -33,7 +33,7 @@ export function readRatios(results: readonly CaseResult[]): RatioTable {
   return Object.fromEntries(entries)
 }
 
-/** What both tables have; empty when there is no table of this flavour. */
+/** Compares the ratios that both tables have. Empty if there is no table of this flavour. */
 export function compareWithLast(flavour: Flavour, now: RatioTable): readonly Comparison[] {
   const table = readLast()[flavour] ?? {}
   return Object.entries(now).flatMap(([name, ratio]) => {
@@ -42,13 +42,13 @@ export function compareWithLast(flavour: Flavour, now: RatioTable): readonly Com
   })
 }
 
-/** Keeps the other flavour's table, and rows that this run did not measure. */
+/** Saves the ratios. Keeps the table of the other flavour, and rows that this run did not measure. */
 export function saveRatios(flavour: Flavour, machine: string, now: RatioTable): void {
   const last = readLast()
   writeLast({ ...last, machine, [flavour]: { ...last[flavour], ...now } })
 }
 
-/** What `--memory` found last: it takes too long to be part of every run. */
+/** The result of the last `--memory` run, which takes too long to be part of every run. */
 export function readMemoryGrowth(): number | undefined {
   return readLast().memory_growth
 }

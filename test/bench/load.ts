@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { MessageReader } from './message-reader.ts'
 
-/** What is asked, again and again. */
+/** The request to repeat. */
 export interface Aim {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -11,23 +11,23 @@ export interface Aim {
 export interface Pressure {
   readonly connections: number
   readonly seconds: number
-  /** Over how many milliseconds the connections begin. */
+  /** The period over which connections are opened, in milliseconds. */
   readonly spreadMs?: number
 }
 
-/** What a load came to. Times in milliseconds. */
+/** The result of a load. Times are in milliseconds. */
 export interface Load {
   readonly requests: number
   readonly failures: number
   readonly perSecond: number
-  /** Until the answer's end. */
+  /** Time to the end of the response. */
   readonly p50: number
   readonly p95: number
   readonly p99: number
-  /** Until the first byte of the answer's body. */
+  /** Time to the first byte of the response body. */
   readonly first50: number
   readonly first99: number
-  /** How busy this process was with it: 1 is one core. */
+  /** CPU usage of the load generator; 1 is one core. */
   readonly loadBusy: number
 }
 
@@ -37,7 +37,7 @@ interface Notes {
   failures: number
 }
 
-/** Every connection asks as soon as it was answered, on plain sockets, until the time is over. */
+/** Sends requests over plain sockets, one at a time per connection, until the time is over. */
 export async function load(aim: Aim, { connections, seconds, spreadMs = 0 }: Pressure): Promise<Load> {
   const notes: Notes = { ends: [], firsts: [], failures: 0 }
   const bytes = writeRequest(aim)
@@ -67,7 +67,7 @@ export async function load(aim: Aim, { connections, seconds, spreadMs = 0 }: Pre
   }
 }
 
-/** Resolves when the time is over, or the connection: a connection that ends early is a failure. */
+/** Resolves when the time is over or the connection closes. Closing early counts as a failure. */
 function keepAsking(socket: Socket, request: Buffer, end: number, notes: Notes): Promise<void> {
   const reader = new MessageReader()
   let begun = 0

@@ -1,6 +1,6 @@
 import os from 'node:os'
 
-/** What figures of this run are worth: the machine, and how busy it was before. */
+/** Describes the machine and its load before the run. */
 export function describeMachine(): string {
   const cpus = os.cpus()
   const memory = (os.totalmem() / 2 ** 30).toFixed(0)

@@ -4,25 +4,24 @@ import { type Aim, load } from './load.ts'
 import type { Servers } from './servers.ts'
 import { type CaseResult, type Figures, summarize } from './summarize.ts'
 
-/** So many rounds, unless the time is over before. */
+/** The number of rounds, if time permits. */
 const ROUNDS = 5
-/** Of a cell in a round. */
+/** The longest measurement of a cell per round. */
 const LONGEST_SECONDS = 3
 const SHORTEST_SECONDS = 0.1
-/** Of the time: code is compiled while it runs, and cold code costs several times as much. */
+/** Share of the total time. Code that is not compiled yet is several times slower. */
 const WARM_UP = 0.3
 const LONGEST_WARM_UP = 20
 const WARM_UP_CONNECTIONS = 4
 /**
- * A server that had nothing to do has given back the room that it works in; what it does until that is there
- * again is no figure.
+ * V8 shrinks the heap of an idle server. Requests are not measured until it has grown again.
  */
 const RUN_UP_SECONDS = 0.2
-/** Requests still run to their end when a cell's time is over. */
+/** Allows for requests in flight at the end of a cell. */
 const SLACK_SECONDS = 2 * 0.05
 
 /**
- * Measures the cases, all of them in every round, so that a minute of noise meets all alike. `deadline` in
+ * Measures all cases in every round, so that noise affects all of them alike. `deadline` is a time of
  * `performance.now()`.
  */
 export async function measureCases(
@@ -81,7 +80,7 @@ const aimOf = ({ path, body }: Cell, { url, headers }: BenchGateway): Aim => ({
   body,
 })
 
-/** Fast wrong answers are no figure. */
+/** Rejects if the server's response is invalid. */
 async function checkAnswer({ id }: Case, cell: Cell, server: BenchGateway): Promise<void> {
   const { url, headers, body } = aimOf(cell, server)
   const all = { ...headers, 'content-type': 'application/json' }

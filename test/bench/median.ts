@@ -1,4 +1,4 @@
-/** The middle of the values; NaN for none. */
+/** Returns the median of the values; NaN if there are none. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right)
   const middle = sorted.slice(Math.ceil(sorted.length / 2) - 1, Math.floor(sorted.length / 2) + 1)

@@ -6,21 +6,21 @@ import { benchFile, startProcess } from './processes.ts'
 import { writePrompt } from './prompts.ts'
 import { asText } from './tables.ts'
 
-/** Resident megabytes by requests served: at first, after 50,000, and on to half a million. */
+/** Resident memory in megabytes, by the number of requests served. */
 export type MemoryLevels = readonly { readonly served: number; readonly megabytes: number }[]
 
 const LEVELS = [50_000, 100_000, 200_000, 300_000, 400_000, 500_000]
 /**
- * Memory goes up and down with every full collection. The level after so many requests is the median while as
- * many more are served.
+ * The number of requests over which a level is the median: memory rises and falls with each full garbage
+ * collection.
  */
 const WINDOW = 100_000
 const SAMPLE_MS = 100
 const LONGEST_MS = 15 * 60_000
 
 /**
- * Serves half a million small requests with the rules of (d) and notes the memory on the way; stops early
- * after 15 minutes.
+ * Records resident memory while half a million small requests are served with the rules of (d), for at most
+ * 15 minutes.
  */
 export async function measureMemory(folder: string, tell: (text: string) => void): Promise<MemoryLevels> {
   const upstream = await startProcess(benchFile('upstream.ts'))
@@ -51,7 +51,7 @@ export async function measureMemory(folder: string, tell: (text: string) => void
   return [first, ...levels]
 }
 
-/** By what share it grew from 50,000 requests to the last. */
+/** Returns the relative growth from 50,000 requests to the last level. */
 export function growthOf(levels: MemoryLevels): number {
   return (levels.at(-1)?.megabytes ?? 0) / (levels[1]?.megabytes ?? 1) - 1
 }

@@ -1,21 +1,21 @@
 const LAST_CHUNK = '0\r\n\r\n'
 
 /**
- * Reads HTTP/1.1 messages that come one after the other, and as little of each as it takes to find its end: a
- * parser that costs what the servers under test cost would measure itself.
+ * Reads consecutive HTTP/1.1 messages, parsing only what is needed to find their ends: a full parser would
+ * cost as much as the servers under test.
  */
 export class MessageReader {
-  /** Start line and headers of the message under way. */
+  /** Start line and headers of the current message. */
   head = ''
-  /** How much has come after them. */
+  /** Bytes received after the headers. */
   bodyBytes = 0
   private early: Buffer | undefined
   private length = 0
   private tail = ''
 
   /**
-   * Takes what arrived; true when the message has ended with it. `onBody` gets the body's bytes, with chunk
-   * sizes where it has them.
+   * Reads received bytes. Returns true if they complete the message. `onBody` receives the bytes of the body,
+   * including chunk sizes.
    */
   take(bytes: Buffer, onBody?: (bytes: Buffer) => void): boolean {
     let body = bytes
@@ -32,7 +32,7 @@ export class MessageReader {
     return this.length === -1 ? this.sawLastChunk(body) : this.bodyBytes >= this.length
   }
 
-  /** Ready for the next message. */
+  /** Prepares for the next message. */
   reset(): void {
     this.head = ''
     this.bodyBytes = 0

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { CASES } from './cases.ts'
 
-/** What the command line asks for. */
+/** Parses the command line. */
 export function readOptions() {
   const { values } = parseArgs({
     options: {
@@ -29,7 +29,7 @@ export function readOptions() {
 
 export type Options = ReturnType<typeof readOptions>
 
-/** The cells of a case that are worth a share of 30 seconds. */
+/** Returns the cells of a case that `--quick` measures. */
 function quickly(one: (typeof CASES)[number]): typeof CASES {
   const labels = one.quick ?? []
   const cells = one.cells.filter(({ label }) => labels.includes(label))

@@ -8,7 +8,7 @@ import type { BenchGateway } from './gateway.ts'
 import { startProcess } from './processes.ts'
 
 /**
- * The server adapter is the one in Portkey's own lock file: npm would take the newest, with which its streams
+ * The server adapter of Portkey's own lock file. npm would install the newest version, with which streams
  * fail (https://github.com/Portkey-AI/gateway/issues/1389).
  */
 const MANIFEST = {
@@ -18,8 +18,8 @@ const MANIFEST = {
 }
 
 /**
- * Portkey's gateway, fetched from npm into a folder of its own and pointed at the upstream as its users point
- * it at a host.
+ * Installs Portkey's gateway from npm into a separate folder and starts it with the upstream as its custom
+ * host.
  */
 export async function startPortkey(folder: string, upstream: string): Promise<BenchGateway> {
   const place = path.join(folder, 'portkey')
@@ -39,7 +39,7 @@ export async function startPortkey(folder: string, upstream: string): Promise<Be
   return { url: `http://127.0.0.1:${port}`, headers, process }
 }
 
-/** It does not say which port it took, so it is given one that was free a moment ago. */
+/** Returns a port that is free at the moment: Portkey does not report the port that it listens on. */
 async function findPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,19 +1,19 @@
-/** What Linux says of a process and of those it started. */
+/** CPU time and memory of a process and its children, from /proc. */
 import { readFileSync } from 'node:fs'
 
-/** As `getconf CLK_TCK` says on every Linux that runs Node. */
+/** The value of `getconf CLK_TCK` on every Linux that runs Node. */
 const TICKS_PER_SECOND = 100
 
 export function readCpuSeconds(pid: number): number {
   const ticks = familyOf(pid).map((member) => {
-    // The name in brackets may hold spaces, and the fields after it do not.
+    // The name in brackets may contain spaces; the fields after it do not.
     const fields = read(member, 'stat').split(') ')[1]?.split(' ') ?? []
     return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
   })
   return sum(ticks) / TICKS_PER_SECOND
 }
 
-/** Resident megabytes: at present, and at most so far. */
+/** Resident memory in megabytes: current and maximum. */
 export function readMemory(pid: number): { now: number; peak: number } {
   const statuses = familyOf(pid).map((member) => read(member, 'status'))
   const megabytes = (name: string) =>
@@ -26,7 +26,7 @@ function familyOf(pid: number): readonly number[] {
   return [pid, ...children.flatMap(familyOf)]
 }
 
-/** Empty for a process that has ended. */
+/** Returns an empty text if the process has ended. */
 function read(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')

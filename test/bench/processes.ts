@@ -4,18 +4,18 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { readCpuSeconds, readMemory } from './process-figures.ts'
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export interface ServerProcess {
-  /** The first line on stdout that said it was ready. */
+  /** The line on stdout that reported that the server is ready. */
   readonly line: string
   readonly startMs: number
-  /** The first of what it wrote there; the log that follows is read and dropped. */
+  /** The first output on stderr. The log that follows is discarded. */
   stderr(): string
-  /** Resolves when that has the text. */
+  /** Resolves when stderr contains the text. */
   saw(text: string): Promise<void>
-  /** Seconds of processor time so far, of it and the processes it started. */
+  /** CPU time of the process and its children so far, in seconds. */
   cpuSeconds(): number
-  /** Megabytes: at present, and at most so far. */
+  /** Resident memory in megabytes: current and maximum. */
   memory(): { now: number; peak: number }
   stop(): Promise<void>
 }
@@ -28,7 +28,7 @@ process.once('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-/** Starts a Node program and resolves when it has printed a line that says it is ready: by default, any. */
+/** Starts a Node program and resolves when it prints the line that reports readiness (default: any line). */
 export async function startProcess(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -67,12 +67,12 @@ export async function startProcess(
   }
 }
 
-/** The arguments that run a bench file from source. */
+/** Returns Node's arguments to run a benchmark file from source. */
 export function benchFile(name: string): readonly string[] {
   return ['--import', 'tsx', fileURLToPath(new URL(name, import.meta.url))]
 }
 
-/** Keeps reading after the line that counts: a full pipe would hold the server up. */
+/** Continues reading after the ready line, since a full pipe would block the server. */
 function findLine(child: ChildProcess, isReady: (line: string) => boolean): Promise<string> {
   return new Promise((resolve) => {
     if (child.stdout === null) return

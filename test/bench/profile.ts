@@ -18,15 +18,15 @@ interface Profile {
   readonly samples: readonly number[]
   /** Microseconds between samples. */
   readonly timeDeltas: readonly number[]
-  /** Microseconds by the machine's steady clock, which `process.hrtime` also reads. */
+  /** Microseconds of the monotonic clock that `process.hrtime` reads, too. */
   readonly startTime: number
 }
 
 const SECONDS = 15
 
 /**
- * Runs the first case at the gateway with the rules of (d) under V8's profiler, and sums the time of every
- * function by stage.
+ * Runs the first case with V8's CPU profiler on the gateway with the rules of (d), and sums the self time of
+ * all functions by stage.
  */
 export async function profileGateway([one]: readonly Case[], folder: string): Promise<string> {
   const cell = one?.cells.findLast(({ server }) => server === 'd' || server === 'c')
@@ -57,7 +57,7 @@ function readClock(): number {
   return Number(process.hrtime.bigint() / 1000n)
 }
 
-/** Microseconds by stage, of the samples between two times. */
+/** Sums the samples between two times by stage, in microseconds. */
 function sumByStage(profile: Profile, from: number, to: number): ReadonlyMap<string, number> {
   const stages = findStages(profile.nodes)
   const sums = new Map<string, number>()

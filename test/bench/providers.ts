@@ -1,4 +1,4 @@
-/** The providers, with the paths at which the upstream speaks their formats. */
+/** The providers, with the paths of their formats on the upstream. */
 export const PROVIDERS = [
   {
     name: 'openai',

@@ -1,14 +1,14 @@
 import { startSandbox } from '../../providers/sandbox/server.ts'
 import { PROVIDERS, type ProviderName } from './providers.ts'
 
-/** One provider's answers, as bytes that can be sent as they are. */
+/** The responses of one provider, as bytes to be sent unchanged. */
 export interface Answers {
   readonly whole: Buffer
-  /** Head and chunks of a stream; the last chunk is the empty one. */
+  /** Head and chunks of a stream, including the terminating chunk. */
   readonly stream: readonly Buffer[]
 }
 
-/** Records of every stream. */
+/** The number of records of each stream. */
 export const STREAM_RECORDS = 100
 
 type WriteBody = (text: string, stream: boolean) => object
@@ -19,7 +19,7 @@ const withUsage: WriteBody = (text, stream) => ({
   ...(stream && { stream_options: { include_usage: true } }),
 })
 
-/** How each provider is asked for a text. */
+/** The request body of each provider. */
 const BODIES: Readonly<Record<ProviderName, WriteBody>> = {
   openai: withUsage,
   anthropic: (text, stream) => ({ ...chat(text, stream), max_tokens: 1000 }),
@@ -29,8 +29,8 @@ const BODIES: Readonly<Record<ProviderName, WriteBody>> = {
 }
 
 /**
- * Asks the sandbox, once per provider and way, and keeps what it sent: its formats are the providers', and
- * need not be written again.
+ * Records the responses of the sandbox, whole and streamed, for each provider: it already implements their
+ * formats.
  */
 export async function recordAnswers(): Promise<ReadonlyMap<string, Answers>> {
   const sandbox = await startSandbox()
@@ -73,7 +73,7 @@ function wholeOf(json: string): Buffer {
   )
 }
 
-/** The sandbox says back what it is told, a word a record: as many words as it takes. */
+/** The sandbox repeats the prompt, one word per record, so the number of words sets that of records. */
 async function streamOf(ask: (text: string) => Promise<string>): Promise<readonly Buffer[]> {
   for (let words = 60; words < STREAM_RECORDS; words++) {
     const records = (await ask(Array(words).fill('word').join(' '))).match(/.+?\r?\n\r?\n/gs) ?? []

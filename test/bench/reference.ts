@@ -1,7 +1,6 @@
 /**
- * The least that a gateway can be: Koa, koa-body and an undici pool. It parses the body, forwards it to the
- * same path and returns the parsed answer; a stream's bytes are piped as they come. No key is checked,
- * nothing is logged.
+ * A minimal gateway: Koa, koa-body and an undici pool. It parses the body, forwards it to the same path and
+ * returns the parsed response; streams are piped. It checks no keys and logs nothing.
  */
 import Koa from 'koa'
 import { koaBody } from 'koa-body'

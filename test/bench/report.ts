@@ -6,15 +6,15 @@ import type { StartUp } from './start-up.ts'
 import type { CaseResult } from './summarize.ts'
 import { asMarkdown, asText, type Table, tabulate, tabulateGoals } from './tables.ts'
 
-/** All that one run found. */
+/** The results of one run. */
 export interface Run {
   readonly machine: string
   readonly results: readonly CaseResult[]
   readonly goals: readonly Goal[]
   readonly startUp: StartUp | undefined
-  /** Megabytes by server. */
+  /** Resident memory by server, in megabytes. */
   readonly memory: Readonly<Record<string, { now: number; peak: number }>>
-  /** Servers that did not start, and why. */
+  /** Servers that did not start, with the reason. */
   readonly missing: ReadonlyMap<ServerName, string>
   readonly comparisons: readonly Comparison[]
 }
@@ -25,7 +25,7 @@ interface Section {
   readonly table: Table
 }
 
-/** The run, for a terminal: what matters most stands last. */
+/** Formats the run for a terminal, with the most important sections last. */
 export function describeRun(run: Run): string {
   const { results, comparisons } = run
   const sections = [...describeSetting(run), ...results.map(describeCase), describeMemory(run)]
@@ -41,7 +41,7 @@ export function describeRun(run: Run): string {
 const BEGIN = '<!-- figures: npm run bench -- --markdown docs/performance.md -->'
 const END = '<!-- end of figures -->'
 
-/** Puts the run's tables between the two marks of a document. */
+/** Writes the tables of the run between the two marks of a document. */
 export function pasteInto(file: string, run: Run): void {
   const [before, rest = ''] = readFileSync(file, 'utf8').split(BEGIN)
   const after = rest.split(END)[1]

@@ -1,6 +1,5 @@
 /**
- * Gives a user `count` routing rules and `count` firewall rules that match nothing, and ten that match and
- * warn.
+ * Creates `count` routing rules and `count` firewall rules that match nothing, and ten that match and warn.
  */
 export async function makeRules(url: string, key: string, count: number): Promise<void> {
   const create = (kind: string, data: object) => ({

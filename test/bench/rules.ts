@@ -1,6 +1,6 @@
 /**
- * What firewall rules cost by their number: `npm run bench:rules`. Figures of one run are for comparing with
- * each other only.
+ * Measures firewall rules by their number: `npm run bench:rules`. Only figures of the same run are
+ * comparable.
  */
 import { compileFirewall } from '../../plugins/firewall/compile.ts'
 import { evaluateFirewall } from '../../plugins/firewall/evaluate.ts'
@@ -12,7 +12,7 @@ const LOREM =
 const prompt = (length: number) => LOREM.repeat(Math.ceil(length / LOREM.length)).slice(0, length)
 const request = (content: string) => ({ messages: [{ role: 'user' as const, content }] })
 
-/** Patterns as people write them, none of which matches. */
+/** Realistic patterns, none of which matches. */
 function patterns(count: number, salt = ''): string[] {
   const shapes = [
     (n: number | string) => `\\bsecret[-_ ]?${n}\\b`,
@@ -30,7 +30,7 @@ function patterns(count: number, salt = ''): string[] {
 const compile = (count: number, salt = '') =>
   compileFirewall(ruleSet(patterns(count, salt).map((pattern) => firewallRule({ type: 'regex', pattern }))))
 
-/** Median microseconds of a call, over several rounds. */
+/** Returns the median time of a call over several rounds, in microseconds. */
 async function measure(work: () => unknown, times: number): Promise<number> {
   const rounds: number[] = []
   for (let round = 0; round < 9; round++) {

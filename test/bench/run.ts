@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: what the gateway costs beside the least that a gateway can be, on this machine, in one
- * run. docs/performance.md says how to use it and how it measures. Linux only; not part of the tests.
+ * `npm run bench`: compares the gateway with a minimal gateway on this machine. docs/performance.md describes
+ * the options and the method. Linux only; not part of the tests.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
@@ -66,7 +66,7 @@ async function watchMemory({ save }: Options): Promise<void> {
   if (save) saveMemoryGrowth(growthOf(levels))
 }
 
-/** Of each process once: several users may share one. */
+/** Lists each process once: several users may share one. */
 function readMemories(servers: Servers): Run['memory'] {
   const names = new Map([...servers].toReversed().map(([name, server]) => [server.process, name]))
   return Object.fromEntries(

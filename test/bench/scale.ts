@@ -1,7 +1,6 @@
 /**
- * How long a gateway takes to start on a large event log, and how much memory it needs then: `npm run build`,
- * then `npx tsx test/bench/scale.ts [users] [rule events per user]`. 100,000 and 10 by default; needs 1.5 GB
- * of disk in TMPDIR.
+ * Measures the start time and the memory of a gateway with a large event log: `npm run build`, then `npx tsx
+ * test/bench/scale.ts [users] [rule events per user]`. Defaults: 100,000 and 10. Needs 1.5 GB in TMPDIR.
  */
 import { readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
@@ -41,7 +40,7 @@ async function start(how: string) {
   }
 }
 
-/** Resident memory of the process: now, and the most since its start. */
+/** Resident memory of the process: current and maximum. */
 async function readMemory({ process }: GatewayProcess): Promise<string> {
   const status = await readFile(path.join('/proc', String(process.pid), 'status'), 'utf8')
   const megabytes = (name: string) => Math.round(Number(status.match(`${name}:\\s+(\\d+)`)?.[1]) / 1024)

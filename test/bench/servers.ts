@@ -3,8 +3,18 @@ import { addUser, type BenchGateway, startGateway } from './gateway.ts'
 import { startPortkey } from './portkey.ts'
 import { benchFile, type ServerProcess, startProcess } from './processes.ts'
 
-/** What is compared, by the name that the tables use. */
-export type ServerName = 'a' | 'b' | 'c' | 'd' | 'e' | 'ten rules' | '5,000 rules' | '2 workers' | 'rules'
+/** The servers to compare, by their names in the tables. */
+export type ServerName =
+  | 'a'
+  | 'b'
+  | 'c'
+  | 'd'
+  | 'e'
+  | 'ten rules'
+  | '5,000 rules'
+  | '2 workers'
+  | 'rules'
+  | 'middleware'
 
 export const LEGEND: Readonly<Record<ServerName, string>> = {
   a: 'the upstream itself',
@@ -16,11 +26,14 @@ export const LEGEND: Readonly<Record<ServerName, string>> = {
   '5,000 rules': 'another one, with 2,500 routing and 2,500 firewall rules that do not match, 10 that do',
   '2 workers': 'as (d), with two processes',
   rules: 'the gateway, where rules are created',
+  middleware: 'as (c), with a Koa middleware of a third party that only calls next()',
 }
+
+const NO_OP_MIDDLEWARE = 'export default (ctx, next) => next()'
 
 export type Servers = ReadonlyMap<ServerName, BenchGateway>
 
-/** Starts those that are needed. What is not to be had is left out, and `missing` says why. */
+/** Starts the needed servers. Those that are not available are listed in `missing`, with the reason. */
 export async function startServers(needed: ReadonlySet<ServerName>, folder: string) {
   const upstream = await startProcess(benchFile('upstream.ts'))
   const servers = new Map<ServerName, BenchGateway>([['a', bare(upstream)]])
@@ -43,6 +56,8 @@ export async function startServers(needed: ReadonlySet<ServerName>, folder: stri
     '5,000 rules': async () => addUser(await shared(), 2500),
     '2 workers': () => gateway('workers', 100, 2),
     rules: () => gateway('rules'),
+    middleware: () =>
+      startGateway({ folder, name: 'middleware', upstream: upstream.line, middleware: NO_OP_MIDDLEWARE }),
   }
   for (const name of needed) {
     if (name === 'a') continue

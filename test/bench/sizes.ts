@@ -1,5 +1,5 @@
 /**
- * What a gateway needs of disk and memory, for docs/operations.md: `npm run build`, then `npx tsx
+ * Measures disk and memory usage for docs/operations.md: `npm run build`, then `npx tsx
  * test/bench/sizes.ts`. Takes a minute or two and 500 MB in TMPDIR. Linux only; not part of the tests.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -30,7 +30,7 @@ await empty.stop()
 await measureUsers(20_000, 10)
 await measureUsers(2000, 200)
 
-/** Through the endpoints, so with everything that an event really carries. */
+/** Uses the endpoints, so that events have all their metadata. */
 async function measureRuleEvents(gateway: GatewayProcess): Promise<void> {
   const before = sizeOf(gateway.dataDir, 'events.db')
   for (let n = 0; n < 500; n++) await ask(gateway, '/v1/firewall-rules', rule(n))
@@ -59,7 +59,7 @@ async function measureLogLines(gateway: GatewayProcess): Promise<void> {
   report('log per request', (gateway.stderr().length - before) / 100)
 }
 
-/** Memory at the start, and when every user has asked once, so that their rules are compiled or were. */
+/** Memory at the start, and after one request of every user, which compiles the user's rules. */
 async function measureUsers(users: number, eventsPerUser: number): Promise<void> {
   const dataDir = await makeFolder()
   const events = await generateLog(dataDir, users, eventsPerUser)
@@ -89,7 +89,7 @@ async function ask(gateway: GatewayProcess, path: string, body: unknown, key = g
   return answer
 }
 
-/** What waits in the write-ahead log goes into the file first. */
+/** Returns the size after a checkpoint of the write-ahead log. */
 function sizeOf(dataDir: string, file: string): number {
   const database = new Database(path.join(dataDir, file))
   database.pragma('wal_checkpoint(PASSIVE)')

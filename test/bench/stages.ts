@@ -1,4 +1,4 @@
-/** Which part of a request's way a place in the code belongs to; the first that fits. */
+/** Stages of a request by source path. The first match applies. */
 const STAGES: readonly (readonly [stage: string, place: RegExp])[] = [
   ['auth', /\/plugins\/auth\//],
   ['plan, limits', /\/plugins\/(plan|rate-limit)\/|\/core\/shared-state\//],
@@ -28,12 +28,12 @@ const V8: Readonly<Record<string, string>> = {
   '(program)': 'outside JavaScript',
 }
 
-/** Node's own JavaScript, but for what undici calls of it. */
+/** Node's own JavaScript, except for what undici calls. */
 const NODE = 'node: http, net, streams'
 
 /**
- * The stage of a place by its file; that of its caller for what has none, such as the language's own
- * functions.
+ * Returns the stage of a function by its file. Functions without a file, such as built-in ones, belong to the
+ * stage of their caller.
  */
 export function stageOf(url: string, functionName: string, caller: string): string {
   if (url.startsWith('node:')) return caller === 'undici' ? caller : NODE

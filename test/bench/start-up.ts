@@ -3,24 +3,24 @@ import { type BenchGateway, startGateway } from './gateway.ts'
 import { median } from './median.ts'
 
 export interface StartUp {
-  /** From the start of the process to the line that says it is ready; medians, as all here. */
+  /** Time from the start of the process to its ready line. All values are medians. */
   readonly readyMs: number
-  /** Resident, half a second later. */
+  /** Resident memory half a second later. */
   readonly startedMegabytes: number
   readonly starts: number
   /**
-   * Resident of one that nobody has asked anything since; undefined when the run was too short for it to come
-   * to rest.
+   * Resident memory of a process that received no requests; undefined if the run was too short for it to
+   * settle.
    */
   readonly idleMegabytes: number | undefined
 }
 
-/** After about a minute without work V8 gives back what the start needed. */
+/** V8 releases the memory of the start after about a minute of idling. */
 const REST_MS = 100_000
 
 /**
- * Starts the gateway on empty data folders, one after the other. The last is left alone, and told of when the
- * run is over.
+ * Starts the gateway on empty data folders, one after another. The last one stays idle and is measured at the
+ * end of the run.
  */
 export async function measureStartUp(starts: number, folder: string): Promise<() => Promise<StartUp>> {
   const seen: { readyMs: number; megabytes: number }[] = []

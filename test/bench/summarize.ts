@@ -2,11 +2,11 @@ import type { Case } from './case.ts'
 import type { Load } from './load.ts'
 import { median } from './median.ts'
 
-/** What one cell came to in one round; as a result, the median of each figure. */
+/** The figures of a cell in one round, or the medians of all rounds. */
 export interface Figures extends Load {
-  /** Processor time of the server's process per request, in microseconds. */
+  /** CPU time of the server's process per request, in microseconds. */
   readonly cpuMicros: number
-  /** How busy that process was: 1 is one core. Far below that, something else was the limit. */
+  /** CPU usage of that process; 1 is one core. Well below 1, something else was the bottleneck. */
   readonly busy: number
 }
 
@@ -15,18 +15,18 @@ export interface CaseResult {
   readonly title: string
   readonly base: string
   readonly figures: Readonly<Record<string, Figures>>
-  /** Against the base of the case in the same round: the median of the rounds. */
+  /** Ratios to the baseline in the same round: medians of all rounds. */
   readonly ratios: Readonly<Record<string, Ratios>>
 }
 
 interface Ratios {
   /** Requests per second. */
   readonly rate: number
-  /** Requests per second of processor time. */
+  /** Requests per second of CPU time. */
   readonly perCpuSecond: number
 }
 
-/** Takes the figures of every round by label. */
+/** Summarizes the figures of all rounds by label. */
 export function summarize(one: Case, rounds: ReadonlyMap<string, readonly Figures[]>): CaseResult {
   const { id, title, base } = one
   const bases = rounds.get(base) ?? []

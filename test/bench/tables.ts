@@ -1,13 +1,13 @@
 import type { Goal } from './goals.ts'
 import type { CaseResult } from './summarize.ts'
 
-/** Rows of texts; the first is the head. */
+/** Rows of cells. The first row is the header. */
 export type Table = readonly (readonly string[])[]
 
 /**
- * `÷ base` is the rate against the case's base, `CPU ÷` the same per second of the server's processor time.
- * `added` is the median latency beyond (a). `first` is the time to the body's first byte. `busy` is the
- * server's share of a core, `load` the load generator's.
+ * `÷ base` is the rate relative to the baseline, `CPU ÷` the same per second of CPU time of the server.
+ * `added` is the median latency minus that of (a), `first` the time to the first byte of the body. `busy` and
+ * `load` are the CPU usage of the server and of the load generator.
  */
 export function tabulate({ base, figures, ratios }: CaseResult): Table {
   const head = [
@@ -51,7 +51,7 @@ export function tabulateGoals(goals: readonly Goal[]): Table {
   return [['figure', 'goal', 'this run', ''], ...rows]
 }
 
-/** For a terminal: columns in line, the first to the left. */
+/** Formats a table for a terminal. The first column is left-aligned, the others right-aligned. */
 export function asText(table: Table): string {
   const widths = (table[0] ?? []).map((_, column) =>
     Math.max(...table.map((row) => row[column]?.length ?? 0)),
@@ -63,7 +63,7 @@ export function asText(table: Table): string {
   return table.map((row) => `  ${line(row).join('  ')}\n`).join('')
 }
 
-/** Nothing for an empty table. */
+/** Formats a table as Markdown. Returns an empty text for an empty table. */
 export function asMarkdown([head, ...rows]: Table): string {
   if (head === undefined) return ''
   const line = (row: readonly string[]) => `| ${row.join(' | ')} |\n`

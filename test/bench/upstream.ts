@@ -1,6 +1,6 @@
 /**
- * Five providers that cost next to nothing: bytes prepared in advance, by the path's first segment. A stream
- * comes at once, or one record every two milliseconds for a prompt that has the pace marker.
+ * Imitates five providers at minimal cost: it sends prepared bytes, chosen by the first path segment. A
+ * stream is sent at once, or one record every two milliseconds if the prompt has the pace marker.
  */
 import { createServer, type Socket } from 'node:net'
 import { MessageReader } from './message-reader.ts'
@@ -43,7 +43,7 @@ function answer(socket: Socket, head: string, streams: boolean, isPaced: boolean
   else socket.write(all)
 }
 
-/** Head and first record at once, then one record a tick, by the clock: late ticks are made up for. */
+/** Sends the head and the first record, then one record per tick. Late ticks are caught up with. */
 function writeSlowly(socket: Socket, { stream }: Answers): void {
   const [head = '', first = '', ...rest] = stream
   socket.write(Buffer.concat([Buffer.from(head), Buffer.from(first)]))

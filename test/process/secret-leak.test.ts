@@ -9,7 +9,7 @@ import { providersAt } from '../support/providers.ts'
 import { openSocket, readToEnd, sendRaw } from '../support/raw-http.ts'
 import { type RunningRedis, startRedis } from '../support/redis.ts'
 import { withSettings } from '../support/settings.ts'
-import { disconnectInMidStream } from '../support/streams.ts'
+import { disconnectInMidStream, receivedText } from '../support/streams.ts'
 
 const SECRETS = {
   adminKey: 'admin-7Jq2mZkP0vXc4Rt9Lw',
@@ -40,7 +40,7 @@ const rule = (more: object = {}) => ({
 
 /** The circuit breakers stay closed, so that failing models are called again. */
 const SETTINGS = `limits: { auth_failures_per_minute: 5, body_bytes: 100000 }
-breaker: { failures: 100000, open_ms: 1 }
+breaker: { min_requests: 100000, open_ms: 1 }
 timeouts: { headers_ms: 1500 }
 `
 
@@ -200,7 +200,7 @@ async function ask(
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
-  const text = await response.text()
+  const text = await receivedText(response)
   responses.statuses.add(response.status)
   const isOurs = response.status >= 400 || /^\/(metrics|openapi|healthz|readyz)/.test(path)
   const headers = JSON.stringify([...response.headers])

@@ -15,7 +15,7 @@ import { makeBoundPerson, makePerson, makeRuledPerson, type Person } from './peo
 import { UNLUCKY_PROVIDER } from './servers/settings.ts'
 import type { Kind, World } from './world.ts'
 
-/** Everything that can happen at any moment. */
+/** Kinds of requests that may be sent at any time. */
 export const KINDS: readonly Kind[] = [
   ...chatKinds,
   ...responseKinds,
@@ -50,7 +50,7 @@ export async function makePeople(client: HttpClient): Promise<People> {
   }
 }
 
-/** Those who do one thing after the other. */
+/** Actors, which send one request at a time. */
 export interface Actors {
   readonly all: readonly Actor[]
   readonly writers: readonly RuleWriter[]

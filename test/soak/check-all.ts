@@ -11,7 +11,7 @@ import { checkStored } from './checks/stored.ts'
 import type { Scene } from './scene.ts'
 import type { Soaked } from './soak.ts'
 
-/** Everything that a soak answers for. Leaves the gateway stopped. */
+/** Runs all final checks. The gateway is stopped afterwards. */
 export async function checkAll(scene: Scene, soaked: Soaked): Promise<readonly Check[]> {
   const { world, actors, start, end } = soaked
   const ledgers = actors.all.flatMap((actor) => actor.ledgers)

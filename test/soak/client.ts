@@ -8,30 +8,30 @@ export interface Ask {
   readonly method?: string
   readonly path: string
   readonly key?: string
-  /** Sent as it stands when it is a text. */
+  /** Strings are sent unchanged. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** On the direct-routing address. */
+  /** Uses the direct-routing address. */
   readonly direct?: boolean
-  /** On a connection of its own that ends with the answer. */
+  /** Uses a new connection, which closes after the response. */
   readonly fresh?: boolean
   readonly signal?: AbortSignal
 }
 
-/** The head of an answer. */
+/** The head of a response. */
 interface Head {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly requestId: string
 }
 
-/** A whole answer; `body` is undefined where it is not JSON. */
+/** A complete response. `body` is undefined if it is not JSON. */
 export interface Got extends Head {
   readonly text: string
   readonly body: Loose
 }
 
-/** An answer whose body is still to be read. */
+/** A response whose body has not been read. */
 export interface Opened extends Head {
   readonly bytes: AsyncIterable<Uint8Array>
 }
@@ -41,7 +41,7 @@ export interface SseRecord {
   readonly data: string
 }
 
-/** Somebody who sends requests to the gateway, wherever it is now. */
+/** Sends requests to the gateway. */
 export interface HttpClient {
   open(ask: Ask): Promise<Opened>
   ask(ask: Ask): Promise<Got>
@@ -53,10 +53,10 @@ export interface Addresses {
   readonly routeUrl: string
 }
 
-/** No answer of the gateway takes so long between two bytes. */
+/** Exceeds the time that the gateway may take between two bytes of a response. */
 const PATIENCE_MS = 30_000
 
-/** `connections` bounds the sockets that are kept alive; one makes all requests meet the same worker. */
+/** `connections` limits the connections. With one, all requests reach the same worker. */
 export function createClient({ url, routeUrl }: Addresses, connections: number | null = null): HttpClient {
   const limits = { headersTimeout: PATIENCE_MS, bodyTimeout: PATIENCE_MS }
   const main = new Pool(url, { ...limits, connections })
@@ -68,7 +68,7 @@ export function createClient({ url, routeUrl }: Addresses, connections: number |
     try {
       return await send(own, ask)
     } finally {
-      // Waits for the answer to be read.
+      // Waits until the response is read.
       void own.close().catch(() => undefined)
     }
   }

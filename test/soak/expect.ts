@@ -1,6 +1,6 @@
 import type { Got } from './client.ts'
 
-/** Something that came back is not what was expected. */
+/** A response or state differs from what is expected. */
 export class Unexpected extends Error {}
 
 /** Throws `Unexpected` with the text unless the condition holds. */

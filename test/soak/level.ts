@@ -3,19 +3,19 @@ import { type HeapLevel, weighHeaps } from './measure-heap.ts'
 import type { Scene } from './scene.ts'
 import { measureTree } from './servers/process-tree.ts'
 
-/** What the gateway holds on to when nothing happens. */
+/** The resources of an idle gateway. */
 export interface Level extends HeapLevel {
   readonly fds: number
   readonly rssMb: number
 }
 
-/** It is quiet when the number of open files has not changed for so long. */
+/** The gateway counts as idle once the number of open files has not changed for this time. */
 const STEADY_MS = 3000
 const LONGEST_MS = 30_000
 
 /**
- * Lets go of the providers' end of every connection, waits until all is quiet, and measures. Clients have
- * closed theirs.
+ * Closes the connections to the providers, waits until the gateway is idle, and measures. Clients have closed
+ * their connections before.
  */
 export async function measureLevel(scene: Scene): Promise<Level> {
   const { pid } = scene.gateway()

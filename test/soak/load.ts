@@ -4,25 +4,25 @@ import type { Addresses } from './client.ts'
 import { Unexpected } from './expect.ts'
 import type { Kind, World } from './world.ts'
 
-/** Traffic that goes on until it is stopped. */
+/** Traffic that continues until it is stopped. */
 export interface Load {
   setRate(perSecond: number): void
   sent(): number
   inFlight(): number
-  /** Requests that were due and not sent, because too many had no answer yet. */
+  /** Requests that were due but not sent, because too many were in flight. */
   held(): number
-  /** Milliseconds that the plain requests took since the last call. */
+  /** Returns the durations of the plain requests since the last call, in milliseconds. */
   takeTimes(): readonly number[]
-  /** Begins nothing more, and resolves when everything has ended. */
+  /** Starts no more requests, and resolves when all have ended. */
   stop(): Promise<void>
 }
 
-/** Where the gateway is; undefined while it is down. */
+/** The gateway's addresses; undefined while it is down. */
 export type WhereIsIt = () => Addresses | undefined
 
 const TICK_MS = 10
 
-/** The number of answers that are waited for at most: a slow machine gets less to do, not a queue. */
+/** The maximum number of requests in flight. A slow machine gets fewer requests, not a queue. */
 const MOST_IN_FLIGHT = 300
 
 const TIMED = 'chat, whole'
@@ -41,7 +41,7 @@ export function startLoad(
   let times: number[] = []
   let isStopped = false
 
-  /** Null when there is nothing to complain about: the gateway was killed meanwhile. */
+  /** Null if the failure is expected, because the gateway was killed meanwhile. */
   async function attempt(name: string, run: () => Promise<string>): Promise<unknown> {
     const life = world.life()
     try {
@@ -89,8 +89,8 @@ export function startLoad(
   }, TICK_MS)
 
   /**
-   * An actor does one thing at a time; after one that was not answered, or on a new gateway, it first finds
-   * its place.
+   * An actor sends one request at a time. After one without a response, and after a restart of the gateway,
+   * it first reads the current state.
    */
   async function play(actor: Actor): Promise<void> {
     let life = world.life()
@@ -113,7 +113,7 @@ export function startLoad(
     }
   }
 
-  /** In short steps, so that a stop is soon heard. */
+  /** Waits in short steps, so that it can be stopped quickly. */
   async function pause(milliseconds: number): Promise<void> {
     const end = performance.now() + milliseconds
     while (!isStopped && performance.now() < end) await delay(Math.min(200, end - performance.now()))

@@ -1,26 +1,26 @@
 import { open } from 'node:fs/promises'
 import { findInspectors } from '../support/heap.ts'
 
-/** A line that somebody has to explain: an error, or nothing that the gateway writes by itself. */
+/** A log line that needs an explanation: an error, or a line that the gateway did not format. */
 interface OddLine {
   readonly requestId: string | undefined
   text: string
-  /** Not one of the gateway's own lines of JSON. */
+  /** True if it is not one of the gateway's JSON lines. */
   readonly isPlain: boolean
 }
 
-/** Reads along in the gateway's log. */
+/** Follows the gateway's log. */
 export interface LogWatch {
-  /** Takes in what was written since the last time. */
+  /** Reads what was written since the last call. */
   read(): Promise<void>
-  /** Addresses of the inspectors of the processes that were started so far. */
+  /** Inspector addresses of all processes started so far. */
   inspectors(): readonly string[]
   readonly odd: readonly OddLine[]
-  /** Lines by level and, from warnings on, by message. */
+  /** Number of lines by level, and by message for warnings and errors. */
   readonly counts: ReadonlyMap<string, number>
 }
 
-/** What is written to the log besides its lines of JSON: the banner, and Node's inspector. */
+/** Expected lines that are not JSON: those of the banner and of Node's inspector. */
 const BANNER =
   /^(|(Signalbox serves at|plugins:|workers:|The event log was empty,| {2}(export|curl| {2}-[Hd])) .*)$/
 const INSPECTOR = /^(Debugger |For help, see: |Starting inspector|Waiting for the debugger)/
@@ -47,7 +47,7 @@ export function watchLog(file: string): LogWatch {
   function takeOther(line: string): void {
     const entry = readEntry(line)
     const last = odd.at(-1)
-    // A stack goes on with what it began.
+    // A stack trace belongs to the line before.
     if (entry === undefined && last?.isPlain && /^\s{4}/.test(line)) last.text += `\n${line}`
     else if (entry === undefined) odd.push({ requestId: undefined, text: line, isPlain: true })
     else {

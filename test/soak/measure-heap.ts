@@ -1,26 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Inspection, openInspector } from '../support/heap.ts'
 
-/** Megabytes in use, over all processes that were asked. */
+/** Memory in use over all processes, in megabytes. */
 export interface HeapLevel {
   readonly processes: number
-  /** Of the main threads. */
+  /** Heap of the main threads. */
   readonly usedMb: number
-  /** Of the other threads: the event log's, and those that search for patterns. */
+  /** Heap of the other threads: event log and pattern workers. */
   readonly threadsMb: number
-  /** Buffers and the like, which the collector only knows the holders of. */
+  /** Memory outside the heap, such as buffers. */
   readonly externalMb: number
 }
 
 export const heapOf = ({ usedMb, threadsMb, externalMb }: HeapLevel) => usedMb + threadsMb + externalMb
 
-/** What is left of one collection may be let go of by the next: finalizers run in between. */
+/** Finalizers run between collections, so one collection may not free everything. */
 const ROUNDS = 4
 const BETWEEN_MS = 150
 
 /**
- * Has every thread collect its garbage, and adds up what is in use then. Inspectors whose process has ended
- * are passed over.
+ * Collects garbage in every thread and sums the memory in use. Inspectors of processes that have ended are
+ * ignored.
  */
 export async function weighHeaps(inspectors: readonly string[], rounds = ROUNDS): Promise<HeapLevel> {
   const found = await Promise.all(inspectors.map((url) => weigh(url, rounds).catch(() => undefined)))

@@ -1,24 +1,24 @@
 import { parseArgs } from 'node:util'
 
-/** What the command line and the environment ask for. */
+/** The options of the command line and the environment. */
 export interface Options {
-  /** Of load, after the warm-up. */
+  /** Duration of the load after the warm-up. */
   readonly seconds: number
-  /** Requests per second; found out in the warm-up when left out. */
+  /** Requests per second. Default: determined in the warm-up. */
   readonly rate: number | undefined
   readonly workers: number
-  /** Kill the gateway in the middle of the load and start it again. */
+  /** Kills the gateway in the middle of the load and restarts it. */
   readonly kill: boolean
-  /** Have the workers replaced now and then. */
+  /** Restarts the workers from time to time. */
   readonly sighup: boolean
   readonly seed: number
-  /** Where the report goes as JSON. */
+  /** The file for the report as JSON. */
   readonly json: string | undefined
-  /** Leaves data folder and log behind. */
+  /** Keeps the data folder and the log. */
   readonly keep: boolean
 }
 
-/** Throws a sentence for what cannot be read. */
+/** Throws an error for an invalid option. */
 export function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): Options {
   const { values } = parseArgs({
     args: [...args],

@@ -5,28 +5,27 @@ import type { Scene } from './scene.ts'
 import { measureTree } from './servers/process-tree.ts'
 
 /**
- * Of what the processors can bear beside the work of others: enough to matter, and little enough that nothing
- * waits for long.
+ * Share of the available CPU time to use: enough for real load, and little enough that requests do not queue.
  */
 const SHARE = 0.62
 
 /**
- * Two processors, for that is what the soak was made on: more would ask more of the one process that asks.
+ * At most two CPUs are used, since the single load generator could not use more.
  */
 const MOST_PROCESSORS = 2
 
 const MOST_PER_SECOND = 2000
 
-/** Processor time that one request costs, in the gateway and altogether. */
+/** CPU time per request, of the gateway and in total. */
 export interface Cost {
   readonly gateway: number
   readonly providers: number
   readonly soak: number
-  /** Processors that nobody else used meanwhile. */
+  /** CPUs that other programs did not use. */
   readonly free: number
 }
 
-/** Notes processor times now; the result tells what a request has cost since. */
+/** Records the current CPU times. The returned function computes the CPU time per request since then. */
 export function startCosting(scene: Scene, load: Load): () => Cost {
   const read = () => ({
     sent: load.sent(),
@@ -46,13 +45,13 @@ export function startCosting(scene: Scene, load: Load): () => Cost {
   }
 }
 
-/** Seconds that all processors together had nothing to do. */
+/** Returns the idle time of all CPUs, in seconds. */
 function readIdle(): number {
   return Number(readFileSync('/proc/stat', 'utf8').split(/\s+/)[4]) / 100
 }
 
 /**
- * The rate at which no process, and not all of them together, need more than their share of the processors.
+ * Returns the rate at which neither a single process nor all of them exceed their share of the CPUs.
  */
 export function rateFor({ gateway, providers, soak, free }: Cost, workers: number): number {
   const processors = Math.min(MOST_PROCESSORS, os.availableParallelism(), free)

@@ -1,23 +1,23 @@
 import type { HttpClient, Loose } from './client.ts'
 import { mustBe } from './expect.ts'
 
-/** A user of the gateway with rules that every request meets. */
+/** A user of the gateway whose rules apply to every request. */
 export interface Person {
   readonly id: number
   readonly key: string
   readonly keyId: string
-  /** Ids of the rules, by what they do. */
+  /** Ids of the rules by action. */
   readonly rules: Readonly<Record<string, number>>
 }
 
-/** What a person's rules look for; no two persons have a word in common. */
+/** The words that a person's rules match. They are unique per person. */
 export const wordOf = (what: string, { id }: Pick<Person, 'id'>) => `${what}${id}x`
 
 export const MASKED = (person: Pick<Person, 'id'>) => `[hidden ${person.id}]`
 
 export const PINNED_BY_RULE = 'gpt-4o-mini'
 
-/** Other rules of everybody, that match nothing. */
+/** Additional rules of every person, which match nothing. */
 const FILLERS = 10
 
 export async function makePerson(client: HttpClient, adminKey: string, name: string): Promise<Person> {
@@ -29,7 +29,7 @@ export async function makePerson(client: HttpClient, adminKey: string, name: str
   return { id, key: key.body.data.key, keyId: key.body.data.id, rules: {} }
 }
 
-/** A person with a rule of every sort. */
+/** Creates a person with a rule of every kind. */
 export async function makeRuledPerson(client: HttpClient, adminKey: string, name: string): Promise<Person> {
   const person = await makePerson(client, adminKey, name)
   const word = (what: string) => wordOf(what, person)
@@ -58,7 +58,7 @@ export async function makeRuledPerson(client: HttpClient, adminKey: string, name
   return { ...person, rules: Object.fromEntries(made.body.data.map((rule: Loose) => [rule.name, rule.id])) }
 }
 
-/** A person whose requests go to one provider, whatever they ask for. */
+/** Creates a person whose requests always go to one provider. */
 export async function makeBoundPerson(
   client: HttpClient,
   adminKey: string,

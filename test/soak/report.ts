@@ -35,7 +35,7 @@ export function printSample(sample: Sample): void {
 
 export const say = (text: string) => print(text)
 
-/** Kinds by what came of them, the most frequent first. */
+/** Lists kinds and their outcomes, most frequent first. */
 export function printEffects({ effects }: Tally): void {
   print('\nrequests by kind, and what came of them')
   const total = (counts: ReadonlyMap<string, number>) =>
@@ -60,7 +60,7 @@ export function printLevels(levels: Readonly<Record<string, Level>>, samples: re
     print(`  under load the heap gains ${slope.toFixed(1)} MB an hour (straight line, not judged)`)
 }
 
-/** True when everything is as it must be. */
+/** True if all checks passed. */
 export function printChecks(checks: readonly Check[]): boolean {
   print('\nchecks')
   for (const { name, found, faults } of checks) {
@@ -75,6 +75,6 @@ export function machine(): string {
   return `${os.availableParallelism()} x ${cpu?.model ?? 'CPU'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.version}`
 }
 
-/** Maps as JSON has them. */
+/** Converts maps to objects for JSON. */
 export const plain = ({ effects }: Tally) =>
   Object.fromEntries([...effects].map(([kind, counts]) => [kind, Object.fromEntries(counts)]))

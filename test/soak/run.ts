@@ -1,7 +1,7 @@
 /**
- * `npm run soak`: the built gateway under mixed traffic for ten minutes, or `-- --seconds N`, while providers
- * fail and clients leave. Exits with 1 when something came out otherwise than it had to. See README.md beside
- * this file. Linux only; not part of the tests.
+ * `npm run soak`: runs the built gateway under mixed traffic for ten minutes, or `-- --seconds N`, while
+ * providers fail and clients disconnect. Exits with 1 if a check fails. See README.md in this folder. Linux
+ * only; not part of the tests.
  */
 import { writeFile } from 'node:fs/promises'
 import { checkAll } from './check-all.ts'
@@ -11,7 +11,7 @@ import { slopeOf } from './samples.ts'
 import { openScene } from './scene.ts'
 import { soak } from './soak.ts'
 
-/** For the start, the warm-ups and the checks, besides the load. */
+/** Time for the start, the warm-ups and the checks, in addition to the load. */
 const BESIDES_MS = 6 * 60_000
 
 const options = readOptionsOrLeave()
@@ -33,7 +33,7 @@ async function leave(code: number, why: string): Promise<never> {
   process.exit(code)
 }
 
-/** The first time the load ends early and the checks are made, the second time everything ends. */
+/** The first signal ends the load and runs the checks; the second ends the program. */
 function onSignal(): void {
   if (stopping.signal.aborted) void leave(130, 'stopped, without checks')
   say('the load ends here; once more to leave without checks')

@@ -4,21 +4,21 @@ import type { Scene } from './scene.ts'
 import { measureTree } from './servers/process-tree.ts'
 import type { Tally } from './tally.ts'
 
-/** How things stand at one moment of the load. */
+/** The state at one point in time. */
 export interface Sample {
   readonly seconds: number
   readonly perSecond: number
   readonly inFlight: number
   readonly failures: number
-  /** Of plain requests. */
+  /** Latencies of plain requests. */
   readonly p50: number
   readonly p99: number
   readonly processes: number
   readonly fds: number
   readonly rssMb: number
-  /** Processors in use, of one: gateway, providers, and we who ask. */
+  /** CPU usage of the gateway, the providers and the load generator; 1 is one core. */
   readonly cpu: readonly [gateway: number, providers: number, soak: number]
-  /** In use after a collection, now and then. */
+  /** Memory in use after a garbage collection; measured only occasionally. */
   readonly heapMb: number | undefined
 }
 
@@ -29,10 +29,10 @@ export interface Sampler {
 
 const EVERY_MS = 5000
 
-/** A collection holds the gateway up for a moment, so it is asked for only now and then. */
+/** Garbage collections are rare, because each one pauses the gateway. */
 const WEIGH_EVERY = { most: 60, parts: 10 }
 
-/** Looks at the gateway every few seconds; `seconds` is how long the load is to go on. */
+/** Samples the gateway every few seconds. `seconds` is the duration of the load. */
 export function startSampler(
   scene: Scene,
   load: Load,
@@ -107,8 +107,8 @@ export function startSampler(
 }
 
 /**
- * Megabytes that the heap gains per hour, by the straight line that fits the samples best; undefined for too
- * few.
+ * Returns the growth of the heap in megabytes per hour, by linear regression; undefined if there are too few
+ * samples.
  */
 export function slopeOf(samples: readonly Sample[]): number | undefined {
   const points = samples.flatMap(({ seconds, heapMb }) =>

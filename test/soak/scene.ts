@@ -7,17 +7,17 @@ import { writeSettings } from './servers/settings.ts'
 import { type GatewayProcess, startGateway } from './servers/start-gateway.ts'
 import { type Providers, startProviders } from './servers/start-providers.ts'
 
-/** A folder, the providers and the gateway, and all that is needed to start it again. */
+/** The data folder, the providers and the gateway, which can be restarted. */
 export interface Scene {
   readonly folder: string
   readonly dataDir: string
   readonly providers: Providers
-  /** The one that runs now, or ran last. */
+  /** The current gateway, or the last one. */
   gateway(): GatewayProcess
-  /** Of all gateways since the beginning. */
+  /** Covers all gateways since the start. */
   readonly log: LogWatch
   start(): Promise<GatewayProcess>
-  /** Ends every process and removes the folder. */
+  /** Stops all processes and removes the folder. */
   clear(): Promise<void>
 }
 

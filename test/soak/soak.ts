@@ -14,19 +14,19 @@ import { createTally } from './tally.ts'
 import { createNonces } from './words.ts'
 import type { World } from './world.ts'
 
-/** What a soak has seen before its last checks. */
+/** The results of a soak before its final checks. */
 export interface Soaked {
   readonly world: World
   readonly actors: Actors
   readonly rate: number
-  /** Of the gateway that ran last: after the warm-up, and after the load. */
+  /** Resources of the last gateway, after the warm-up and after the load. */
   readonly start: Level
   readonly end: Level
-  /** Of the last life of the gateway. */
+  /** Samples of the last gateway. */
   readonly samples: readonly Sample[]
   readonly seriesAtStart: number
   readonly held: number
-  /** Moves everybody to the gateway's address of now, on new connections. */
+  /** Moves all clients to the current address of the gateway, with new connections. */
   connect(): Promise<void>
   disconnect(): Promise<void>
 }
@@ -34,7 +34,7 @@ export interface Soaked {
 /** Slow, until what is compiled on first use is compiled, and the cost of a request can be told. */
 const SLOW_PER_SECOND = 40
 
-/** Of the load, within bounds. */
+/** A share of the load's duration, within limits. */
 const warmUpSeconds = ({ seconds }: Options) => Math.min(60, Math.max(15, seconds / 5))
 
 const ROLL_EVERY_MS = 20_000

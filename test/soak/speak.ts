@@ -2,13 +2,13 @@ import { MASKED, type Person, PINNED_BY_RULE, wordOf } from './people.ts'
 import { longText, words } from './words.ts'
 import type { World } from './world.ts'
 
-/** Something a person says, and what must come of it. */
+/** A prompt, and its expected outcome. */
 export interface Said {
   readonly person: Person
   readonly prompt: string
-  /** As the provider must hear it. */
+  /** The text that the provider must receive. */
   readonly heard: string
-  /** Texts that the warnings must have among them. */
+  /** Texts that the warnings must contain. */
   readonly warnings: readonly string[]
   readonly mode?: string
   readonly model?: string
@@ -17,19 +17,19 @@ export interface Said {
 }
 
 export interface Wish {
-  /** Words, or bytes of a long text. */
+  /** Number of words, or of bytes of a long text. */
   readonly words?: number
   readonly bytes?: number
   readonly feature?: string
   readonly person?: Person
-  /** Put at the end, for the sandbox, which takes it out. */
+  /** Appended for the sandbox, which removes it. */
   readonly marker?: string
 }
 
-/** What people's rules do; most of what is said has nothing of it. */
+/** What a person's rules do. Most prompts match none. */
 const FEATURES = ['mask', 'card', 'warn', 'cheap', 'pin', 'note', 'others'] as const
 
-/** Somebody says something that nobody has said before. */
+/** Creates a unique prompt of a person. */
 export function speak(world: World, wish: Wish = {}): Said {
   const { chance } = world
   const person = wish.person ?? chance.pick(world.people)
@@ -68,7 +68,7 @@ function featureOf(feature: string, person: Person, { chance, people }: World) {
     case 'note':
       return { say: word('note'), warnings: [word('noted')] }
     case 'others': {
-      // The words of somebody else's rules are words like any other.
+      // Words of another person's rules are ordinary words.
       const other = chance.pick(people.filter(({ id }) => id !== person.id))
       return { say: ['hush', 'halt', 'pin'].map((what) => wordOf(what, other)).join(' ') }
     }

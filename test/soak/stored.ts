@@ -1,17 +1,17 @@
 import type { Person } from './people.ts'
 
-/** A response that the gateway said it has stored. */
+/** A response that the gateway has acknowledged as stored. */
 export interface StoredOne {
   readonly id: string
   readonly person: Person
-  /** What the model said; undefined once the response was deleted, or where it was not to be stored. */
+  /** The model's text; undefined if the response was deleted or must not be stored. */
   readonly text: string | undefined
 }
 
-/** Every response that was acknowledged. */
+/** All acknowledged responses. */
 export interface StoredLedger {
   keep(id: string, person: Person, text: string): void
-  /** A response that must not be found: it was deleted, or was not to be stored. */
+  /** Records a response that must not be found: it was deleted, or was not stored. */
   forget(id: string, person: Person): void
   readonly all: ReadonlyMap<string, StoredOne>
 }

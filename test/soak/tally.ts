@@ -1,15 +1,15 @@
-/** What became of everything that the soak did. */
+/** The outcomes of everything that the soak did. */
 export interface Tally {
-  /** Counts something that went as it should, under what it was and what came of it. */
+  /** Counts an expected outcome, by kind and effect. */
   note(kind: string, effect: string): void
-  /** Something that should not have happened. */
+  /** Records an unexpected outcome. */
   fail(kind: string, why: string): void
-  /** An error that the gateway may log about this request, for it was asked for. */
+  /** Marks a request that may log an error, because it requested a fault. */
   explain(requestId: string): void
   isExplained(requestId: string): boolean
-  /** By kind, then effect. */
+  /** Counts by kind, then effect. */
   readonly effects: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** The first ones, in full. */
+  /** The first unexpected outcomes, in full. */
   readonly failures: readonly string[]
   failureCount(): number
   noted(): number

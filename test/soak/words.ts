@@ -6,14 +6,14 @@ const WORDS =
     /\s+/,
   )
 
-/** That many words, with all that JSON and UTF-8 find difficult. */
+/** Returns `count` words, including characters that are difficult for JSON and UTF-8. */
 export function words(chance: Random, count: number): string {
   const said: string[] = []
   for (let n = 0; n < count; n++) said.push(chance.pick(WORDS))
   return said.join(chance.chance(0.05) ? '\n' : ' ')
 }
 
-/** About so many bytes. */
+/** Returns a text of about the given number of bytes. */
 export function longText(chance: Random, bytes: number): string {
   const block = words(chance, 200)
   return Array(Math.ceil(bytes / Buffer.byteLength(block)))
@@ -21,7 +21,7 @@ export function longText(chance: Random, bytes: number): string {
     .join(' ')
 }
 
-/** Marks requests, so that every answer can be told from every other. */
+/** Marks requests, so that their responses can be told apart. */
 export function createNonces(seed: number): () => string {
   let last = 0
   return () => `n${seed.toString(36)}z${(last++).toString(36)}`

@@ -5,26 +5,26 @@ import type { Person } from './people.ts'
 import type { StoredLedger } from './stored.ts'
 import type { Tally } from './tally.ts'
 
-/** What everybody who makes traffic works with. */
+/** What all traffic shares. */
 export interface World {
   readonly options: Options
-  /** Of the gateway that runs now. */
+  /** Client of the current gateway. */
   readonly client: HttpClient
   readonly people: readonly Person[]
-  /** A user whose requests all go to a provider that fails. */
+  /** A user whose requests all go to a failing provider. */
   readonly unlucky: Person
   readonly chance: Random
   readonly tally: Tally
   readonly stored: StoredLedger
   nonce(): string
-  /** Counts the starts of the gateway. What begins in one life and ends in another may fail. */
+  /** Number of gateway starts. Requests that span a restart may fail. */
   life(): number
 }
 
-/** One sort of request, or a few that belong together. `weight` is its share among all. */
+/** A kind of request, or of a few related ones. `weight` is its share of the traffic. */
 export interface Kind {
   readonly name: string
   readonly weight: number
-  /** What came of it, in a few words; throws when that is not what should have come of it. */
+  /** Returns the outcome in a few words; throws if it is unexpected. */
   run(world: World): Promise<string>
 }

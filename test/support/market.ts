@@ -52,7 +52,8 @@ export async function routeFor(
   const mode: Mode = requested.type === 'auto' ? requested.mode : 'balance'
   const account = { userId: 1, name: 'demo', plan: 'paid' as const, keyId: 'key', position: 0 }
   const input = buildRoutingInput(account, request, mode)
-  return resolveRoute(requested, await evaluateRouting(compiled, input, patternRun), preferences, from)
+  const decision = await evaluateRouting(compiled, input, patternRun)
+  return resolveRoute(requested, decision, { userId: 1, preferences }, from)
 }
 
 function rule(id: number, match: object, action: object): RoutingRule {

@@ -1,5 +1,5 @@
 import type { RunningGateway } from './gateway.ts'
-import { post } from './streams.ts'
+import { post, receivedText } from './streams.ts'
 
 export const model = 'gpt-4o'
 
@@ -11,7 +11,7 @@ interface RawResponse {
 
 async function send(gateway: RunningGateway, path: string, body: object): Promise<RawResponse> {
   const response = await post(gateway, path, body)
-  return { status: response.status, text: await response.text() }
+  return { status: response.status, text: await receivedText(response) }
 }
 
 export const createResponse = (gateway: RunningGateway, body: object) =>

@@ -16,14 +16,24 @@ export function post(
   })
 }
 
-/** The text of a streamed chat completion, with its SSE framing. */
+/** The text of a streamed chat completion, with its SSE framing, as far as it arrives. */
 export async function streamText(
   gateway: RunningGateway,
   body: object,
   headers: Record<string, string> = {},
 ): Promise<string> {
-  const response = await post(gateway, '/v1/chat/completions', { ...body, stream: true }, { headers })
-  return response.text()
+  return receivedText(await post(gateway, '/v1/chat/completions', { ...body, stream: true }, { headers }))
+}
+
+/** The text of a body, as far as it arrives: a stream that fails breaks off behind its error record. */
+export async function receivedText({ body }: Response): Promise<string> {
+  let text = ''
+  try {
+    for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) text += chunk
+  } catch (error) {
+    if (!(error instanceof TypeError && error.message === 'terminated')) throw error
+  }
+  return text
 }
 
 /** Starts a streamed chat completion, reads its first bytes and disconnects. */

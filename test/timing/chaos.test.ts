@@ -87,7 +87,7 @@ function favouring(provider: string): string {
   return `
 ${UNLIMITED}
 timeouts: { connect_ms: 500, first_byte_ms: 500, idle_ms: 500 }
-breaker: { failures: 5, open_ms: 10 }
+breaker: { min_requests: 5, open_ms: 10 }
 models:
   - id: ${MODELS[provider]}
     provider: ${provider}

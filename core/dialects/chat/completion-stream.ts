@@ -10,7 +10,7 @@ import {
 } from '../../contract/index.ts'
 import { formatError } from '../../http/errors.ts'
 import { relatedId } from '../../util/ids.ts'
-import { toStreamError } from '../stream-error.ts'
+import { recordReplyError } from '../stream-error.ts'
 import { decorateRecord, toCompletionToolCall, toCompletionUsage } from './completion.ts'
 
 /**
@@ -58,7 +58,8 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
   } catch (error) {
     if (exchange.client.isAborted) return
     const heldRecord = held ? toSseRecord(held) : ''
-    yield `${heldRecord}${toSseRecord(formatError(toStreamError(error), 'openai'))}`
+    const errorRecord = toSseRecord(formatError(recordReplyError(exchange, error), 'openai'))
+    yield heldRecord + errorRecord
   }
 }
 

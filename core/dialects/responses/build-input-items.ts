@@ -80,13 +80,20 @@ function toItemPart(part: ContentPart, textType: TextPartType): JsonObject {
     case 'image_url':
       return { type: 'input_image', ...toImageFields(part) }
     case 'file':
-      return { type: 'input_file', ...Object(part.file) }
+      return { type: 'input_file', ...withoutNulls(Object(part.file)) }
     default:
       return part
   }
 }
 
+/** The values of `detail` that OpenAI's description has; strict clients read no others. */
+export const IMAGE_DETAILS = ['auto', 'low', 'high', 'original'] as const
+
 function toImageFields({ image_url }: ContentPart): JsonObject {
-  const { url, detail = 'auto' } = Object(image_url)
-  return { image_url: url, detail }
+  const { url, detail } = Object(image_url)
+  return { image_url: url, detail: IMAGE_DETAILS.find((known) => known === detail) ?? 'auto' }
+}
+
+function withoutNulls(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }

@@ -1,14 +1,18 @@
 import { type TProperties, Type } from '../../contract/index.ts'
-import { AnyObject, OpenObject, Text, Variants } from '../schema-types.ts'
+import { Constant, EmptyList, OpenObject, Text, Variants } from '../schema-types.ts'
 import { OutputItem, OutputRefusal, OutputText, ResponseSchema, SummaryText } from './response-schemas.ts'
 
 // The events of streamed responses.
 
-function eventSchema(type: string, description: string, fields: TProperties) {
+function eventSchema<const Name extends string, Fields extends TProperties>(
+  type: Name,
+  description: string,
+  fields: Fields,
+) {
   const name = type.split(/[._]/).map((word) => word.charAt(0).toUpperCase() + word.slice(1))
   return OpenObject(
     {
-      type: Type.Literal(type, { description: `Always ${type}.` }),
+      type: Constant(type),
       sequence_number: Type.Integer({ minimum: 0, description: 'Number of the event, from 0.' }),
       ...fields,
     },
@@ -26,7 +30,7 @@ const partPosition = { ...itemPosition, content_index: index('Index of the part 
 
 const summaryPosition = { ...itemPosition, summary_index: index('Index of the summary.') }
 
-const logprobs = Type.Array(AnyObject('A log probability.'), { description: 'Always empty.' })
+const logprobs = EmptyList('A log probability.')
 
 const part = Variants('type', [OutputText, OutputRefusal], {
   $id: 'StreamedPart',

@@ -1,12 +1,10 @@
 import { Nullable, StringEnum, Type } from '../../contract/index.ts'
-import { AnyObject, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+import { AnyObject, Constant, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
 
 // The input items of the Responses API, in requests and in lists.
 
-const literal = (value: string) => Type.Literal(value, { description: `Always ${value}.` })
-
-function textPart(type: string, $id: string, description: string) {
-  return OpenObject({ type: literal(type), text: Text('The text.') }, { $id, description })
+function textPart<const Name extends string>(type: Name, $id: string, description: string) {
+  return OpenObject({ type: Constant(type), text: Text('The text.') }, { $id, description })
 }
 
 const InputText = textPart('input_text', 'InputText', 'Text of the user or the application.')
@@ -14,13 +12,13 @@ const OutputText = textPart('output_text', 'EarlierText', 'Text of an earlier re
 const PlainText = textPart('text', 'PlainText', 'Text.')
 
 const Refusal = OpenObject(
-  { type: literal('refusal'), refusal: Text('The refusal.') },
+  { type: Constant('refusal'), refusal: Text('The refusal.') },
   { $id: 'EarlierRefusal', description: 'A refusal of an earlier reply.' },
 )
 
 const InputImage = OpenObject(
   {
-    type: literal('input_image'),
+    type: Constant('input_image'),
     image_url: Type.Optional(NullableText('An https or data URL.')),
     detail: Type.Optional(NullableText('auto, low or high.')),
     file_id: Type.Optional(NullableText('Id of a file at the provider.')),
@@ -30,7 +28,7 @@ const InputImage = OpenObject(
 
 const InputFile = OpenObject(
   {
-    type: literal('input_file'),
+    type: Constant('input_file'),
     file_data: Type.Optional(NullableText('The file as a data URL.')),
     file_id: Type.Optional(NullableText('Id of a file at the provider.')),
     filename: Type.Optional(NullableText('Name of the file.')),
@@ -50,7 +48,7 @@ const content = Type.Union([Type.String(), Type.Array(InputPart)], {
 /** `type` is optional: an item without it is a message. */
 const Message = OpenObject(
   {
-    type: Type.Optional(literal('message')),
+    type: Type.Optional(Constant('message')),
     role: StringEnum(['user', 'assistant', 'system', 'developer'], { description: 'The author.' }),
     content,
   },
@@ -59,7 +57,7 @@ const Message = OpenObject(
 
 const FunctionCall = OpenObject(
   {
-    type: literal('function_call'),
+    type: Constant('function_call'),
     call_id: Text('Id of the call, which its result refers to.'),
     name: Text('Name of the function.'),
     arguments: Text('The arguments as JSON text.'),
@@ -72,7 +70,7 @@ const FunctionCall = OpenObject(
 
 const FunctionCallOutput = OpenObject(
   {
-    type: literal('function_call_output'),
+    type: Constant('function_call_output'),
     call_id: Text('Id of the call.'),
     output: content,
   },
@@ -88,7 +86,7 @@ function reasoningText($id: string) {
 
 const Reasoning = OpenObject(
   {
-    type: literal('reasoning'),
+    type: Constant('reasoning'),
     summary: Type.Optional(
       Type.Array(reasoningText('InputReasoningSummary'), { description: 'Summaries of the reasoning.' }),
     ),
@@ -100,7 +98,7 @@ const Reasoning = OpenObject(
 )
 
 const ItemReference = OpenObject(
-  { type: literal('item_reference'), id: Text('Id of the item.') },
+  { type: Constant('item_reference'), id: Text('Id of the item.') },
   { $id: 'ItemReference', description: 'An item of a stored response.' },
 )
 

@@ -1,74 +1,88 @@
 import { StringEnum, Type } from '../../contract/index.ts'
-import { AnyObject, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+import { AnyObject, Constant, EmptyList, OpenObject, Text, Variants } from '../schema-types.ts'
+import { IMAGE_DETAILS } from './build-input-items.ts'
 import { SummaryText } from './response-schemas.ts'
 
 // The input items of stored responses, as lists return them.
-
-const literal = (value: string) => Type.Literal(value, { description: `Always ${value}.` })
 
 const id = Text('Id of the item.')
 const status = Type.Literal('completed', { description: 'Always completed.' })
 
 const ListedInputText = OpenObject(
-  { type: literal('input_text'), text: Text('The text.') },
+  { type: Constant('input_text'), text: Text('The text.') },
   { $id: 'ListedInputText', description: 'Text of the user or the application.' },
 )
 
 const ListedOutputText = OpenObject(
   {
-    type: literal('output_text'),
+    type: Constant('output_text'),
     text: Text('The text.'),
-    annotations: Type.Array(AnyObject('An annotation.'), { description: 'Always empty.' }),
-    logprobs: Type.Array(AnyObject('A log probability.'), { description: 'Always empty.' }),
+    annotations: EmptyList('An annotation.'),
+    logprobs: EmptyList('A log probability.'),
   },
   { $id: 'ListedOutputText', description: 'Text of an earlier reply.' },
 )
 
 const ListedRefusal = OpenObject(
-  { type: literal('refusal'), refusal: Text('The refusal.') },
+  { type: Constant('refusal'), refusal: Text('The refusal.') },
   { $id: 'ListedRefusal', description: 'A refusal of an earlier reply.' },
 )
 
 const ListedImage = OpenObject(
-  { type: literal('input_image'), image_url: Text('The URL.'), detail: Text('auto, low or high.') },
+  {
+    type: Constant('input_image'),
+    image_url: Text('The URL.'),
+    detail: StringEnum(IMAGE_DETAILS, { description: 'Resolution of the image.' }),
+  },
   { $id: 'ListedImage', description: 'An image.' },
 )
 
 const ListedFile = OpenObject(
   {
-    type: literal('input_file'),
-    file_data: Type.Optional(NullableText('The file as a data URL.')),
-    file_id: Type.Optional(NullableText('Id of a file at the provider.')),
-    filename: Type.Optional(NullableText('Name of the file.')),
+    type: Constant('input_file'),
+    file_data: Type.Optional(Text('The file as a data URL.')),
+    file_id: Type.Optional(Text('Id of a file at the provider.')),
+    filename: Type.Optional(Text('Name of the file.')),
   },
   { $id: 'ListedFile', description: 'A file.' },
 )
 
-const ListedPart = Variants(
-  'type',
-  [ListedInputText, ListedOutputText, ListedRefusal, ListedImage, ListedFile],
-  { $id: 'ListedPart', description: 'A part of an item.' },
-)
+const ListedInputPart = Variants('type', [ListedInputText, ListedImage, ListedFile], {
+  $id: 'ListedInputPart',
+  description: 'A part of the input.',
+})
 
-const parts = Type.Array(ListedPart, { description: 'The parts of the item.' })
+const ListedOutputPart = Variants('type', [ListedOutputText, ListedRefusal], {
+  $id: 'ListedOutputPart',
+  description: 'A part of an earlier reply.',
+})
 
-const ListedMessage = OpenObject(
+const ListedInputMessage = OpenObject(
   {
     id,
-    type: literal('message'),
+    type: Constant('message'),
     status,
-    role: StringEnum(['user', 'assistant', 'system', 'developer', 'function'], {
-      description: 'The author.',
-    }),
-    content: parts,
+    role: StringEnum(['user', 'system', 'developer'], { description: 'The author.' }),
+    content: Type.Array(ListedInputPart, { description: 'The parts of the message.' }),
   },
-  { $id: 'ListedMessage', description: 'A message.' },
+  { $id: 'ListedInputMessage', description: 'A message of the user or the application.' },
+)
+
+const ListedOutputMessage = OpenObject(
+  {
+    id,
+    type: Constant('message'),
+    status,
+    role: Constant('assistant'),
+    content: Type.Array(ListedOutputPart, { description: 'The parts of the message.' }),
+  },
+  { $id: 'ListedOutputMessage', description: 'A message of an earlier reply.' },
 )
 
 const ListedFunctionCall = OpenObject(
   {
     id,
-    type: literal('function_call'),
+    type: Constant('function_call'),
     status,
     call_id: Text('Id of the call.'),
     name: Text('Name of the function.'),
@@ -81,10 +95,12 @@ const ListedFunctionCall = OpenObject(
 const ListedCallOutput = OpenObject(
   {
     id,
-    type: literal('function_call_output'),
+    type: Constant('function_call_output'),
     status,
     call_id: Text('Id of the call.'),
-    output: Type.Union([Type.String(), Type.Array(ListedPart)], { description: 'Text, or a list of parts.' }),
+    output: Type.Union([Type.String(), Type.Array(ListedInputPart)], {
+      description: 'Text, or a list of parts.',
+    }),
   },
   { $id: 'ListedCallOutput', description: 'The result of a call.' },
 )
@@ -92,15 +108,14 @@ const ListedCallOutput = OpenObject(
 const ListedReasoning = OpenObject(
   {
     id,
-    type: literal('reasoning'),
+    type: Constant('reasoning'),
     summary: Type.Array(SummaryText, { description: 'Summaries of the reasoning.' }),
   },
   { $id: 'ListedReasoning', description: 'Reasoning of an earlier reply.' },
 )
 
-/** An input item of a stored response. */
-export const ListedItem = Variants(
-  'type',
-  [ListedMessage, ListedFunctionCall, ListedCallOutput, ListedReasoning],
+/** An input item of a stored response. Messages have one type, and differ by role. */
+export const ListedItem = Type.Union(
+  [ListedInputMessage, ListedOutputMessage, ListedFunctionCall, ListedCallOutput, ListedReasoning],
   { $id: 'ListedItem', description: 'An input item of a stored response.' },
 )

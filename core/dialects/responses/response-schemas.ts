@@ -1,35 +1,33 @@
 import { Nullable, StringEnum, Type } from '../../contract/index.ts'
-import { ChosenTool } from '../chat/request-schema.ts'
 import { ResponseMetadata, SignalboxSchema } from '../chat/response-schemas.ts'
-import { AnyObject, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+import { AnyObject, Constant, EmptyList, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+import { ECHOED_VALUES } from './echoed-options.ts'
 import { RESPONSE_ERROR_CODES } from './failed-response.ts'
 
 // The response object of the Responses API, with its output items.
 
-const literal = (value: string) => Type.Literal(value, { description: `Always ${value}.` })
-
 export const OutputText = OpenObject(
   {
-    type: literal('output_text'),
+    type: Constant('output_text'),
     text: Text('The text.'),
-    annotations: Type.Array(AnyObject('An annotation.'), { description: 'Always empty.' }),
-    logprobs: Type.Array(AnyObject('A log probability.'), { description: 'Always empty.' }),
+    annotations: EmptyList('An annotation.'),
+    logprobs: EmptyList('A log probability.'),
   },
   { $id: 'OutputText', description: "Text of the model, in OpenAI's form." },
 )
 
 const InterfaceText = OpenObject(
-  { type: literal('text'), text: Text('The text.') },
+  { type: Constant('text'), text: Text('The text.') },
   { $id: 'InterfaceText', description: "Text of the model, in the gateway's own form." },
 )
 
 export const OutputRefusal = OpenObject(
-  { type: literal('refusal'), refusal: Text('The refusal.') },
+  { type: Constant('refusal'), refusal: Text('The refusal.') },
   { $id: 'OutputRefusal', description: 'A refusal of the model.' },
 )
 
 export const SummaryText = OpenObject(
-  { type: literal('summary_text'), text: Text('The text.') },
+  { type: Constant('summary_text'), text: Text('The text.') },
   { $id: 'SummaryText', description: 'Reasoning that the provider discloses.' },
 )
 
@@ -45,9 +43,9 @@ const status = StringEnum(['in_progress', 'completed', 'incomplete'], { descript
 const OutputMessage = OpenObject(
   {
     id,
-    type: literal('message'),
+    type: Constant('message'),
     status,
-    role: literal('assistant'),
+    role: Constant('assistant'),
     content: Type.Array(OutputPart, { description: 'The parts of the message.' }),
   },
   { $id: 'OutputMessage', description: 'A message of the model.' },
@@ -56,7 +54,7 @@ const OutputMessage = OpenObject(
 const OutputFunctionCall = OpenObject(
   {
     id,
-    type: literal('function_call'),
+    type: Constant('function_call'),
     status,
     call_id: Text('Id of the call, which its result refers to.'),
     name: Text('Name of the function.'),
@@ -69,7 +67,7 @@ const OutputFunctionCall = OpenObject(
 const OutputReasoning = OpenObject(
   {
     id,
-    type: literal('reasoning'),
+    type: Constant('reasoning'),
     status,
     summary: Type.Array(SummaryText, { description: 'The reasoning that the provider discloses.' }),
   },
@@ -108,7 +106,7 @@ const time = (description: string) =>
 
 const ListedTool = OpenObject(
   {
-    type: literal('function'),
+    type: Constant('function'),
     name: Text('Name of the function.'),
     description: Type.Optional(NullableText('What it does.')),
     parameters: Nullable(AnyObject('JSON Schema of the arguments.'), {
@@ -119,10 +117,40 @@ const ListedTool = OpenObject(
   { $id: 'ListedTool', description: 'A function that the model may call.' },
 )
 
+const EchoedTool = OpenObject(
+  { type: Constant('function'), name: Text('Name of the function.') },
+  { $id: 'EchoedTool', description: 'The function to call.' },
+)
+
+const EchoedAllowedTools = OpenObject(
+  {
+    type: Constant('allowed_tools'),
+    mode: StringEnum(['auto', 'required'], { description: 'Whether a tool must be called.' }),
+    tools: Type.Array(AnyObject('A tool.'), { description: 'The tools that may be called.' }),
+  },
+  { $id: 'EchoedAllowedTools', description: 'The tools that the model may call.' },
+)
+
+const EchoedSimpleFormat = OpenObject(
+  { type: StringEnum(['text', 'json_object'], { description: 'Text, or any JSON object.' }) },
+  { $id: 'EchoedSimpleFormat', description: 'A format without a schema.' },
+)
+
+const EchoedSchemaFormat = OpenObject(
+  {
+    type: Constant('json_schema'),
+    name: Text('Name of the schema.'),
+    schema: AnyObject('The JSON Schema.'),
+    strict: Type.Optional(Nullable(Type.Boolean(), { description: 'The reply always matches the schema.' })),
+    description: Type.Optional(Text('What the schema is for.')),
+  },
+  { $id: 'EchoedSchemaFormat', description: 'JSON that matches a schema.' },
+)
+
 export const ResponseSchema = OpenObject(
   {
     id: Type.String({ pattern: '^resp_', description: 'Id of the response.' }),
-    object: literal('response'),
+    object: Constant('response'),
     created_at: time('When the response was created.'),
     status: StringEnum(['in_progress', 'completed', 'incomplete', 'failed', 'cancelled'], {
       description: 'Status of the response.',
@@ -160,21 +188,38 @@ export const ResponseSchema = OpenObject(
     temperature: Type.Number({ description: 'Randomness.' }),
     top_p: Type.Number({ description: 'Share of the probability mass that is sampled from.' }),
     tools: Type.Array(ListedTool, { description: 'The tools of the request.' }),
-    tool_choice: Type.Union([Type.String(), ChosenTool], {
+    tool_choice: Type.Union([StringEnum(ECHOED_VALUES.tool_choice), EchoedTool, EchoedAllowedTools], {
       description: 'auto, none, required, or the tool to call.',
     }),
     parallel_tool_calls: Type.Boolean({ description: 'Whether several calls in one reply are allowed.' }),
     reasoning: OpenObject(
-      { effort: NullableText('Effort of reasoning.'), summary: NullableText('Form of the summary.') },
+      {
+        effort: Nullable(StringEnum(ECHOED_VALUES.effort), { description: 'Effort of reasoning.' }),
+        summary: Nullable(StringEnum(ECHOED_VALUES.summary), { description: 'Form of the summary.' }),
+      },
       { $id: 'ResponseReasoning', description: 'Options of reasoning.' },
     ),
     text: OpenObject(
-      { format: AnyObject('Format of the text.') },
+      {
+        format: Variants('type', [EchoedSimpleFormat, EchoedSchemaFormat], {
+          $id: 'EchoedFormat',
+          description: 'Format of the text.',
+        }),
+        verbosity: Type.Optional(
+          StringEnum(ECHOED_VALUES.verbosity, {
+            description: 'Verbosity of the text, if the request has it.',
+          }),
+        ),
+      },
       { $id: 'ResponseText', description: 'Options of the text.' },
     ),
-    truncation: Text('Always disabled, or what the request says.'),
+    truncation: StringEnum(['auto', 'disabled'], {
+      description: 'Always disabled, or what the request says.',
+    }),
     top_logprobs: Type.Integer({ description: 'Always 0.' }),
-    service_tier: NullableText('The service tier of the request.'),
+    service_tier: Nullable(StringEnum(ECHOED_VALUES.service_tier), {
+      description: 'The service tier of the request.',
+    }),
     background: Type.Boolean({ description: 'Always false.' }),
     store: Type.Boolean({ description: 'Whether the response is stored.' }),
     presence_penalty: Type.Number({ description: 'Penalty for words that occurred.' }),

@@ -8,6 +8,7 @@ import {
 import type { ResponseForm } from '../../events/domain-events.ts'
 import { buildMetadata, buildSignalboxFields } from '../signalbox-fields.ts'
 import type { ResponsesCall } from './call.ts'
+import { echoOptions } from './echoed-options.ts'
 import type { ItemStatus } from './output-items.ts'
 import type { FlatTool } from './request-schema.ts'
 
@@ -17,7 +18,6 @@ import type { FlatTool } from './request-schema.ts'
  */
 export function buildInitialResponse(call: ResponsesCall, exchange: EndedExchange): JsonObject {
   const { body, responseKey, createdAt } = call
-  const { reasoning, text } = body
   return {
     id: `resp_${responseKey}`,
     object: 'response',
@@ -36,16 +36,13 @@ export function buildInitialResponse(call: ResponsesCall, exchange: EndedExchang
     temperature: body.temperature ?? 1,
     top_p: body.top_p ?? 1,
     tools: (body.tools ?? []).map(toEchoedTool),
-    tool_choice: body.tool_choice ?? 'auto',
     parallel_tool_calls: body.parallel_tool_calls ?? true,
-    reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
-    text: { ...text, format: text?.format ?? { type: 'text' } },
+    ...echoOptions(body),
     truncation: body.truncation ?? 'disabled',
     top_logprobs: 0,
     presence_penalty: body.presence_penalty ?? 0,
     frequency_penalty: body.frequency_penalty ?? 0,
     max_tool_calls: null,
-    service_tier: body.service_tier ?? null,
     safety_identifier: body.safety_identifier ?? null,
     prompt_cache_key: body.prompt_cache_key ?? null,
     background: false,

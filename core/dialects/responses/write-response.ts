@@ -5,7 +5,7 @@ import {
   type RepliedExchange,
 } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
-import { toStreamError } from '../stream-error.ts'
+import { recordReplyError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
 import { toFailedResponse } from './failed-response.ts'
 import { createResponseOutput } from './output.ts'
@@ -83,7 +83,9 @@ export async function* streamResponseEvents(
     yield text + records.end(response)
   } catch (error) {
     if (exchange.client.isAborted) return
-    const response = await persist(toFailedResponse(initial, toStreamError(error), output.items()))
+    const response = await persist(
+      toFailedResponse(initial, recordReplyError(exchange, error), output.items()),
+    )
     isPersisted = true
     yield records.end(response)
   } finally {

@@ -1,10 +1,6 @@
-import {
-  type IncomingMessage,
-  type OutgoingHttpHeader,
-  type OutgoingHttpHeaders,
-  ServerResponse,
-} from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { DefaultHeaders } from '../../contract/index.ts'
+import { InterruptibleResponse } from '../incomplete-response.ts'
 
 /**
  * A response that collects the gateway's default headers and passes them to Node in one list when the head is
@@ -13,7 +9,7 @@ import type { DefaultHeaders } from '../../contract/index.ts'
  * "Default headers are sent in one list with the head".
  */
 export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
-  extends ServerResponse<Request>
+  extends InterruptibleResponse<Request>
   implements DefaultHeaders
 {
   /** Alternating names and values. */
@@ -46,7 +42,7 @@ export class GatewayResponse<Request extends IncomingMessage = IncomingMessage>
 
 /** A response that sets every header immediately, so that middleware can read, change and remove it. */
 export class PlainResponse<Request extends IncomingMessage = IncomingMessage>
-  extends ServerResponse<Request>
+  extends InterruptibleResponse<Request>
   implements DefaultHeaders
 {
   setDefaultHeader(name: string, value: string): void {

@@ -5,6 +5,7 @@ import { NO_REDIS, payTool, postAs, startWithExamples } from '../../support/exam
 import type { RunningGateway } from '../../support/gateway.ts'
 import { newUser, type TestUser } from '../../support/new-user.ts'
 import { MODELS, PROVIDERS } from '../../support/providers.ts'
+import { receivedText } from '../../support/streams.ts'
 
 describe('signalbox-exact-cache', function () {
   this.timeout(60_000)
@@ -27,7 +28,7 @@ describe('signalbox-exact-cache', function () {
 
   async function ask(url: string, body: object, caller = user): Promise<CachedAnswer> {
     const response = await postAs(caller.key, url, { temperature: 0, ...body })
-    const text = await response.text()
+    const text = await receivedText(response)
     expect(response.status, text).to.equal(200)
     const id = response.headers.get('x-request-id')
     const { data } = (await caller.call('GET', `/v1/requests/${id}`)).body

@@ -1,15 +1,15 @@
 import type { Addresses } from '../client.ts'
 import type { Ledger } from './ledger.ts'
 
-/** Somebody who does one thing after the other, and knows what must come of it. */
+/** Performs one action at a time and checks its outcome. */
 export interface Actor {
   readonly name: string
-  /** Between two deeds. */
+  /** Time between two actions. */
   readonly everyMs: number
   readonly ledgers: readonly Ledger[]
-  /** Does one thing and says what; throws when it did not come out as it should. */
+  /** Performs an action and returns its name; throws if the outcome is unexpected. */
   act(): Promise<string>
-  /** Goes on at these addresses, and finds out what became of a deed that was not answered. */
+  /** Continues at these addresses, and finds out whether an unanswered action took effect. */
   settle(addresses: Addresses): Promise<void>
   close(): Promise<void>
 }

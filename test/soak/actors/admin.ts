@@ -6,22 +6,22 @@ import type { World } from '../world.ts'
 import type { Actor } from './actor.ts'
 import { doubtful, type Ledger, noteChange } from './ledger.ts'
 
-/** A user whom the administrator changes, as the acknowledged changes make them. */
+/** The expected state of a user that the administrator changes. */
 interface Subject {
   readonly person: Person
   readonly ledger: Ledger
   plan: string
   limit: number | null | undefined
-  /** Keys besides the first, by id: whether they may be used, and the key itself. */
+  /** Keys other than the first, by id: whether they are valid, and the key itself. */
   readonly keys: Map<string, { readonly key: string; revoked: boolean }>
 }
 
 const MOST_SUBJECTS = 12
 
-/** A key that was revoked is kept for ever, so only so many are made. */
+/** Limits the number of keys, since revoked ones are kept permanently. */
 const MOST_KEYS = 12
 
-/** Makes users and keys, revokes keys, moves users between plans and limits. */
+/** Creates users and keys, revokes keys, changes plans and limits. */
 export function createAdmin(world: World, addresses: Addresses): Actor {
   const { chance } = world
   const subjects: Subject[] = []
@@ -132,7 +132,7 @@ function compare({ person, plan, limit, keys }: Subject, shown: Loose): void {
   }
 }
 
-/** After a change that was not answered, the gateway's word counts. */
+/** After an unanswered change, the state of the gateway is taken over. */
 function adopt(subject: Subject, shown: Loose): void {
   subject.plan = shown.plan
   subject.limit = shown.requests_per_minute

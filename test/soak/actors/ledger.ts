@@ -1,24 +1,24 @@
 import type { Got } from '../client.ts'
 
-/** A change that a user or an administrator asked for. */
+/** A change that a user or an administrator requested. */
 interface LedgerEntry {
-  /** Undefined where no answer came, so that nobody knows whether it was made. */
+  /** Undefined if there was no response, so that the outcome is unknown. */
   readonly requestId: string | undefined
-  /** The events that it leads to, in order, as the audit names them: `routing created`. */
+  /** The resulting events in order, with the names of the audit, such as `routing created`. */
   readonly events: readonly string[]
 }
 
-/** Everything that was asked for about one user, in order. */
+/** All requested changes of one user, in order. */
 export interface Ledger {
   readonly who: string
-  /** With which the user's audit and rules can be read. */
+  /** A key that can read the user's audit and rules. */
   readonly key: string
   readonly entries: LedgerEntry[]
 }
 
 /**
- * Asks for a change that leads to these events, and notes it: as acknowledged, or, where no answer comes, as
- * in doubt.
+ * Requests a change that leads to these events, and records it as acknowledged, or as in doubt if there is no
+ * response.
  */
 export async function noteChange(
   { entries }: Ledger,
@@ -36,7 +36,7 @@ export async function noteChange(
   return got
 }
 
-/** The events of the last change, when nobody knows whether it was made. */
+/** The events of the last change, if its outcome is unknown. */
 export function doubtful({ entries }: Ledger): readonly string[] {
   const last = entries.at(-1)
   return last !== undefined && last.requestId === undefined ? last.events : []

@@ -6,10 +6,10 @@ import type { Actor } from './actor.ts'
 
 const LIMIT = 20
 
-/** Between two bursts: more than the minute of the limit, so that every burst begins a new one. */
+/** Time between two bursts: longer than the minute of the limit, so that each burst starts a new one. */
 const EVERY_MS = 62_000
 
-/** Asks more often than a user may: exactly so many are let through. */
+/** Exceeds the rate limit of a user: exactly the permitted number of requests passes. */
 export function createLimitedUser({ id, key }: Person, addresses: Addresses): Actor {
   let client = createClient(addresses)
   let last = Number.NEGATIVE_INFINITY
@@ -18,7 +18,7 @@ export function createLimitedUser({ id, key }: Person, addresses: Addresses): Ac
     everyMs: 3000,
     ledgers: [],
     async act() {
-      // Counted from the end: on a busy machine the first request may be heard late.
+      // Measured from the end: on a busy machine the first request may arrive late.
       if (performance.now() - last < EVERY_MS) return 'waits for the minute to end'
       const path = `/admin/users/${id}`
       const body = { plan: 'free', requests_per_minute: LIMIT }

@@ -2,20 +2,20 @@ import type { Loose } from '../client.ts'
 
 export type RuleKind = 'routing' | 'firewall'
 
-/** A rule as its owner knows it. */
+/** The expected state of a rule. */
 export interface KnownRule {
   readonly kind: RuleKind
-  /** As the gateway answered. */
+  /** The rule as the gateway returned it. */
   readonly shown: Loose
   readonly revision: number
-  /** Content by revision, from 1; null where the rule was deleted. */
+  /** Content by revision, from 1; null if the rule was deleted. */
   readonly history: readonly Loose[]
 }
 
-/** A user's rules as the acknowledged changes make them. */
+/** The expected rules of a user after the acknowledged changes. */
 export interface RuleBook {
   readonly rules: Map<number, KnownRule>
-  /** Rules that were deleted, the last ones. */
+  /** The rules that were deleted last. */
   readonly gone: KnownRule[]
 }
 
@@ -23,7 +23,7 @@ export const createRuleBook = (): RuleBook => ({ rules: new Map(), gone: [] })
 
 const MOST_GONE = 10
 
-/** Notes a rule as the gateway shows it after a change. */
+/** Records a rule as the gateway returns it after a change. */
 export function noteRule({ rules, gone }: RuleBook, kind: RuleKind, shown: Loose): KnownRule {
   const before = rules.get(shown.id) ?? takeFrom(gone, shown.id)
   const history = [...(before?.history ?? []), contentOf(shown)]
@@ -45,13 +45,13 @@ function takeFrom(gone: KnownRule[], id: number): KnownRule | undefined {
   return place === -1 ? undefined : gone.splice(place, 1)[0]
 }
 
-/** What the owner of a rule sets. */
+/** The fields that the owner of a rule sets. */
 export function contentOf(shown: Loose): Loose {
   const { id: _, user_id: __, created_at: ___, updated_at: ____, ...content } = shown
   return content
 }
 
-/** The rules of a kind as a list must show them. */
+/** Returns the rules of a kind as a list must show them. */
 export function listOf({ rules }: RuleBook, kind: RuleKind): readonly Loose[] {
   return [...rules.values()]
     .filter((rule) => rule.kind === kind)

@@ -43,7 +43,7 @@ export async function removeRule({ call, change, book }: RuleHand, rule: KnownRu
   return 'deleted'
 }
 
-/** Back to any revision of a rule that is there or was. */
+/** Reverts an existing or deleted rule to any of its revisions. */
 export async function revertRule(hand: RuleHand): Promise<string> {
   const { call, change, book, world } = hand
   const candidates = [...book.gone, ...[...book.rules.values()].filter(({ revision }) => revision > 1)]
@@ -63,7 +63,7 @@ export async function revertRule(hand: RuleHand): Promise<string> {
   return 'reverted'
 }
 
-/** Three changes together, or none of them. */
+/** Makes three changes in one atomic batch. */
 export async function changeTogether(hand: RuleHand): Promise<string> {
   const { call, change, book, world, content } = hand
   const rules = [...book.rules.values()]
@@ -92,7 +92,7 @@ export async function changeTogether(hand: RuleHand): Promise<string> {
   return 'batch'
 }
 
-/** A rule is in force for the next request, and gone with the answer that says so. */
+/** Checks that a rule applies to the next request, and no longer once its deletion is acknowledged. */
 export async function takeEffect(hand: RuleHand): Promise<string> {
   const { call, change, book, world, person } = hand
   const word = wordOfNoRule(hand)
@@ -131,8 +131,8 @@ export async function sendWrongRule({ call, content, anyKind }: RuleHand): Promi
 }
 
 /**
- * So few words that the gateway's cache of patterns is full of them soon; a rule with one may have come back
- * by a revert.
+ * A small set of words, so that the gateway's pattern cache soon contains them all. A revert may have
+ * restored a rule with one of them.
  */
 function wordOfNoRule({ book, world }: RuleHand): string {
   const taken = new Set([...book.rules.values()].map(({ shown }) => shown.pattern))
@@ -142,7 +142,7 @@ function wordOfNoRule({ book, world }: RuleHand): string {
   }
 }
 
-/** The fields of `shown` that were sent. */
+/** Returns the fields of `shown` that were sent. */
 function pick(shown: Loose, sent: object): Loose {
   return Object.fromEntries(Object.keys(sent).map((name) => [name, shown[name]]))
 }

@@ -9,10 +9,10 @@ export const PATHS: Readonly<Record<RuleKind, string>> = {
   firewall: '/v1/firewall-rules',
 }
 
-/** So few that the gateway's cache of patterns is full of them soon. */
+/** A small number, so that the gateway's pattern cache soon contains all patterns. */
 const PATTERNS = 60
 
-/** Somebody with rules of their own, a connection of their own, and a book of what must be there. */
+/** A user with rules, a separate connection, and the expected state of the rules. */
 export interface RuleHand {
   readonly world: World
   readonly person: Person
@@ -20,7 +20,7 @@ export interface RuleHand {
   readonly book: RuleBook
   readonly client: () => HttpClient
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Got>
-  /** A call that is noted in the ledger. */
+  /** Sends a request and records it in the ledger. */
   change(
     events: readonly string[],
     method: string,
@@ -29,7 +29,7 @@ export interface RuleHand {
     headers?: Readonly<Record<string, string>>,
   ): Promise<Got>
   anyKind(): RuleKind
-  /** What a new rule may be. */
+  /** Returns the body of a new rule. */
   content(kind: RuleKind): Loose
   move(addresses: Addresses): Promise<void>
 }
@@ -37,7 +37,7 @@ export interface RuleHand {
 export function createRuleHand(world: World, person: Person, addresses: Addresses): RuleHand {
   const { chance } = world
   const ledger: Ledger = { who: `user ${person.id}`, key: person.key, entries: [] }
-  // One connection, so that one worker does all: it sees its own changes at once, the others a moment later.
+  // One connection, so that one worker serves all requests: it sees its own changes immediately.
   let client = createClient(addresses, 1)
   const call: RuleHand['call'] = (method, path, body, headers = {}) =>
     client.ask({ method, path, key: person.key, headers, ...(body !== undefined && { body }) })

@@ -5,13 +5,12 @@ import { must, mustBe } from '../expect.ts'
 import type { Actor } from './actor.ts'
 
 export interface Scraper extends Actor {
-  /** Of the last scrape. */
+  /** The counters of the last scrape. */
   series(): number
 }
 
 /**
- * Reads the metrics as Prometheus does; what is counted never becomes less, as long as the process is the
- * same.
+ * Scrapes the metrics like Prometheus. Counters must not decrease while the process is the same.
  */
 export function createScraper(addresses: Addresses, workers: number): Scraper {
   let client = createClient(addresses)

@@ -17,7 +17,7 @@ import {
 } from './rule-deeds.ts'
 import { createRuleHand, PATHS, type RuleHand } from './rule-hand.ts'
 
-/** An actor whose rules can be compared with what the gateway shows. */
+/** An actor whose expected rules can be compared with those of the gateway. */
 export interface RuleWriter extends Actor {
   readonly person: Person
   readonly book: RuleBook
@@ -25,7 +25,7 @@ export interface RuleWriter extends Actor {
 
 const MOST_RULES = 30
 
-/** Changes the rules of one user all the time. */
+/** Changes the rules of one user continuously. */
 export function createRuleWriter(world: World, person: Person, addresses: Addresses): RuleWriter {
   const { chance } = world
   const hand = createRuleHand(world, person, addresses)
@@ -55,7 +55,7 @@ export function createRuleWriter(world: World, person: Person, addresses: Addres
   }
 }
 
-/** After a change that was not answered the gateway's word counts: all of the change, or nothing of it. */
+/** After an unanswered change, takes over the state of the gateway: the whole change, or nothing of it. */
 async function adopt({ call, book, ledger }: RuleHand): Promise<void> {
   const seen = new Set<number>()
   let differing = 0

@@ -3,7 +3,7 @@ import type { HttpClient, Loose } from '../client.ts'
 import { mustBe } from '../expect.ts'
 import { type Check, fewOf } from './check.ts'
 
-/** Everything that the audit tells about a user, oldest first. */
+/** Returns all audit entries of a user, oldest first. */
 export async function readAudit(client: HttpClient, key: string): Promise<readonly Loose[]> {
   const pages: Loose[] = []
   let cursor: string | null = ''
@@ -16,14 +16,14 @@ export async function readAudit(client: HttpClient, key: string): Promise<readon
   return pages.reverse()
 }
 
-/** Every acknowledged change is in the audit, in order; besides, only what nobody had an answer to. */
+/** The audit contains every acknowledged change in order, and otherwise only unanswered ones. */
 export async function checkAudits(client: HttpClient, ledgers: readonly Ledger[]): Promise<Check> {
   const faults: string[] = []
   let count = 0
   let doubts = 0
   for (const ledger of ledgers) {
     const audit = await readAudit(client, ledger.key)
-    // What made the user and their first key came before the ledger.
+    // The events that created the user and the first key precede the ledger.
     const events = audit.slice(2).map(({ request_id, kind, event }) => `${request_id} ${kind} ${event}`)
     const { missing, surplus } = compare(ledger, events)
     count += events.length
@@ -45,7 +45,7 @@ function compare({ entries }: Ledger, events: readonly string[]) {
   let at = 0
   for (const { requestId, events: expected } of entries) {
     if (requestId === undefined) {
-      // Made or not: if so, then here and whole.
+      // If the change was made, all of its events are here.
       const here = events.slice(at, at + expected.length).map((event) => event.slice(event.indexOf(' ') + 1))
       const known = entries.some(
         (entry) => entry.requestId !== undefined && events[at]?.startsWith(`${entry.requestId} `),

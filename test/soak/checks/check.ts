@@ -1,13 +1,13 @@
-/** A question that the soak answers at its end. */
+/** A check at the end of the soak. */
 export interface Check {
   readonly name: string
-  /** What was found, in a few words. */
+  /** The result in a few words. */
   readonly found: string
-  /** Empty when all is well. */
+  /** Empty if the check passed. */
   readonly faults: readonly string[]
 }
 
-/** The first faults, and how many there are. */
+/** Returns the first issues and their number. */
 export function fewOf(faults: readonly string[], most = 20): readonly string[] {
   return faults.length <= most ? faults : [...faults.slice(0, most), `… and ${faults.length - most} more`]
 }

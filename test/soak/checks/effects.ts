@@ -2,7 +2,7 @@ import type { Tally } from '../tally.ts'
 import type { Kind } from '../world.ts'
 import { type Check, fewOf } from './check.ts'
 
-/** Nothing came out otherwise than it had to. */
+/** There were no unexpected outcomes. */
 export function checkEffects(tally: Tally): Check {
   const count = tally.failureCount()
   const faults = tally.failures.length < count ? [...tally.failures, `… ${count} in all`] : tally.failures
@@ -13,7 +13,7 @@ export function checkEffects(tally: Tally): Check {
   }
 }
 
-/** Every kind was there: a check of what never happened says nothing. */
+/** Every kind of request occurred: otherwise the checks would prove nothing. */
 export function checkCoverage(kinds: readonly Kind[], tally: Tally): Check {
   const missing = kinds
     .filter(({ name }) => !tally.effects.has(name))

@@ -4,7 +4,7 @@ import type { Check } from './check.ts'
 
 const MOST = 1.1
 
-/** Heap and open files are back where they were, within a tenth; what is less is no fault. */
+/** Heap and open files have not grown by more than a tenth. */
 export function checkLevels(start: Level, end: Level): readonly Check[] {
   return [
     compare('heap', heapOf(start), heapOf(end), (mb) => `${mb.toFixed(1)} MB`),

@@ -3,8 +3,7 @@ import type { Tally } from '../tally.ts'
 import { type Check, fewOf } from './check.ts'
 
 /**
- * Every error in the log is about a request for which it was asked; nothing was written that is no line of
- * the log.
+ * Every logged error belongs to a request that asked for a fault, and every line has the format of the log.
  */
 export function checkLog({ odd, counts }: LogWatch, tally: Tally): Check {
   const unexplained = odd.filter(({ requestId }) => requestId === undefined || !tally.isExplained(requestId))
@@ -15,7 +14,7 @@ export function checkLog({ odd, counts }: LogWatch, tally: Tally): Check {
   }
 }
 
-/** Each text once, with how often it was there; process ids and request ids do not count. */
+/** Groups equal texts, ignoring process ids and request ids, and counts them. */
 function countAlike(texts: readonly string[]): readonly string[] {
   const counts = new Map<string, { count: number; text: string }>()
   for (const text of texts) {

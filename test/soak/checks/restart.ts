@@ -4,7 +4,7 @@ import { mustBe } from '../expect.ts'
 import { readAudit } from './audit.ts'
 import type { Check } from './check.ts'
 
-/** All that can be asked for about users, keys, rules and their past, by what was asked. */
+/** Everything that can be read about users, keys, rules and their history, by request. */
 export type State = ReadonlyMap<string, string>
 
 export async function readState(client: HttpClient, keys: readonly string[]): Promise<State> {
@@ -16,7 +16,7 @@ export async function readState(client: HttpClient, keys: readonly string[]): Pr
   for (const [n, key] of keys.entries()) {
     for (const kind of ['routing', 'firewall']) {
       const list = await client.ask({ path: `/v1/${kind}-rules`, key })
-      // Users on the free plan have none to show.
+      // Users on the free plan cannot list rules.
       mustBe(list, 200, 403)
       note(`${kind} rules of the user with key ${n}`, list.body)
     }
@@ -25,7 +25,7 @@ export async function readState(client: HttpClient, keys: readonly string[]): Pr
   return state
 }
 
-/** What was known before a restart is known after it, and nothing else. */
+/** The state after a restart equals the state before it. */
 export function compareStates(before: State, after: State): Check {
   const faults = [...before]
     .filter(([what, value]) => after.get(what) !== value)

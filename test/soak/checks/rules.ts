@@ -4,7 +4,7 @@ import type { HttpClient } from '../client.ts'
 import { mustBe } from '../expect.ts'
 import type { Check } from './check.ts'
 
-/** The lists show exactly the rules that the acknowledged changes make, in order. */
+/** The lists show exactly the rules that result from the acknowledged changes, in order. */
 export async function checkRules(client: HttpClient, writers: readonly RuleWriter[]): Promise<Check> {
   const faults: string[] = []
   let count = 0

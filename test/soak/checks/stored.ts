@@ -6,8 +6,8 @@ import { type Check, fewOf } from './check.ts'
 const AT_ONCE = 16
 
 /**
- * Every response that was acknowledged as stored can be read, as it was; deleted ones, and those not to be
- * stored, cannot.
+ * Every response that was acknowledged as stored can be read unchanged; deleted ones and those with
+ * `store: false` cannot.
  */
 export async function checkStored(client: HttpClient, { all }: StoredLedger): Promise<Check> {
   const faults: string[] = []

@@ -2,11 +2,11 @@ import type { Loose } from '../client.ts'
 import { must, mustEqual } from '../expect.ts'
 import type { Said } from '../speak.ts'
 
-/** What the sandbox says as a model to what it heard. */
+/** Returns the sandbox's reply of a model to a text. */
 export const sandboxText = (heard: string, model: string) =>
   `You said: "${heard}". This is the sandbox, answering as ${model}.`
 
-/** What an answer says about itself, whatever its form. */
+/** The metadata of a response, in any format. */
 export interface Telling {
   readonly text: string
   readonly model: string
@@ -17,8 +17,8 @@ export interface Telling {
 }
 
 /**
- * The answer belongs to what was said: nobody else's text, nothing lost, and routed and warned about as the
- * rules have it.
+ * Checks that the response belongs to the prompt: no text of others, nothing lost, and routing and warnings
+ * as the rules require.
  */
 export function mustAnswer(telling: Telling, said: Said, asked: string, requestId: string): void {
   const { text, model, provider, mode, signalbox } = telling

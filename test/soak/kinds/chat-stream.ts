@@ -2,20 +2,20 @@ import { type Loose, type Opened, readRecords } from '../client.ts'
 import { must, mustEqual } from '../expect.ts'
 import type { Telling } from './answer.ts'
 
-/** A chat stream as it came, put together. */
+/** A chat stream, assembled from its chunks. */
 export interface ChatStream {
   readonly text: string
   readonly first: Loose
   readonly last: Loose
   readonly finishes: readonly string[]
-  /** The error record that it ended with, if it did. */
+  /** The error record at its end, if any. */
   readonly error: Loose
   /** Whether `[DONE]` ended it. */
   readonly done: boolean
   readonly records: number
 }
 
-/** Reads a stream to its end; `pause` is called after every piece that the network brings. */
+/** Reads a stream to its end. Calls `pause` after every read from the network. */
 export async function readChatStream(
   { bytes }: Pick<Opened, 'bytes'>,
   pause?: () => Promise<void>,
@@ -26,26 +26,36 @@ export async function readChatStream(
   let error: Loose
   const finishes: string[] = []
   const ids = new Set<string>()
-  for await (const { data } of readRecords(pause ? pausing(bytes, pause) : bytes)) {
-    must(!done && error === undefined, () => `a record after the end: ${data}`)
-    records++
-    done = data === '[DONE]'
-    if (done) continue
-    const chunk = JSON.parse(data)
-    error = chunk.error
-    if (error !== undefined) continue
-    const choice = chunk.choices?.[0]
-    text += choice?.delta?.content ?? ''
-    if (choice?.finish_reason) finishes.push(choice.finish_reason)
-    first ??= chunk
-    last = chunk
-    ids.add(chunk.id)
+  let isBroken = false
+  try {
+    for await (const { data } of readRecords(pause ? pausing(bytes, pause) : bytes)) {
+      must(!done && error === undefined, () => `a record after the end: ${data}`)
+      records++
+      done = data === '[DONE]'
+      if (done) continue
+      const chunk = JSON.parse(data)
+      error = chunk.error
+      if (error !== undefined) continue
+      const choice = chunk.choices?.[0]
+      text += choice?.delta?.content ?? ''
+      if (choice?.finish_reason) finishes.push(choice.finish_reason)
+      first ??= chunk
+      last = chunk
+      ids.add(chunk.id)
+    }
+  } catch (thrown) {
+    if (error === undefined) throw thrown
+    isBroken = true
   }
+  must(
+    isBroken === (error !== undefined),
+    () => 'the body ended as if it were complete behind an error record',
+  )
   must(ids.size <= 1, () => `a stream with several ids: ${[...ids]}`)
   return { text, first, last, finishes, error, done, records }
 }
 
-/** What a stream that ran to its end tells. */
+/** Returns the metadata of a complete stream. */
 export function completed(stream: ChatStream, requestId: string): Telling {
   const { text, first, last, finishes, error, done } = stream
   must(error === undefined, () => `${requestId} ended with ${JSON.stringify(error)}`)
@@ -57,7 +67,7 @@ export function completed(stream: ChatStream, requestId: string): Telling {
   return { text, ...extensions(last) }
 }
 
-/** The gateway's own fields on a completion or chunk. */
+/** Returns the extension fields of a completion or chunk. */
 export function extensions({ model, provider, routing_mode, x_request_id, signalbox }: Loose) {
   return { model, provider, mode: routing_mode, requestId: x_request_id, signalbox }
 }

@@ -9,14 +9,14 @@ import { completed, extensions, readChatStream } from './chat-stream.ts'
 
 const PATH = '/v1/chat/completions'
 
-/** A model of every provider, and every mode. */
+/** One model of every provider, and all modes. */
 const ASKED = [
   ...Object.values(MODELS),
   ...Object.entries(MODELS).map(([provider, model]) => `${provider}:${model}`),
   ...['auto', 'auto:fast', 'auto:balance', 'auto:cost', 'auto:quality'],
 ]
 
-/** A share of the clients opens a connection for every request. */
+/** The share of clients that open a connection for every request. */
 const FRESH = 0.08
 
 export function chatBody({ prompt }: Said, model: string, more: object = {}) {
@@ -75,7 +75,7 @@ async function callingTools(world: World): Promise<string> {
   return 'tool called'
 }
 
-/** Takes its time over an answer that is larger than what sockets and streams hold. */
+/** Reads a response slowly that is larger than the buffers of sockets and streams. */
 async function readSlowly(world: World): Promise<string> {
   let pieces = 0
   const wish = { bytes: 1_500_000, feature: 'none' }

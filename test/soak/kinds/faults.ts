@@ -8,8 +8,7 @@ import { chatBody } from './chat.ts'
 import { completed, extensions, readChatStream } from './chat-stream.ts'
 
 /**
- * A way in which a provider fails, and all that may come of it. `broken`: a stream that ends with an error
- * record.
+ * A provider fault and its possible outcomes. `broken` is a stream that ends with an error record.
  */
 interface Fault {
   readonly marker: string
@@ -31,8 +30,7 @@ const WHOLE: readonly Fault[] = [
 ]
 
 /**
- * Where the provider's records and the cut come together, there may be nothing yet that a stream could begin
- * with.
+ * If the provider's records and the fault arrive together, the stream may fail before it starts.
  */
 const STREAMED: readonly Fault[] = [
   { marker: 'status=500', effects: [502] },
@@ -49,10 +47,10 @@ const STREAMED: readonly Fault[] = [
 
 const FAULTS: readonly Fault[] = [...WHOLE, ...STREAMED.map((fault) => ({ ...fault, stream: true }))]
 
-/** So many names of models per provider that calls of one name hardly meet. */
+/** Enough model names per provider that requests for the same name rarely overlap. */
 const LANES = 40
 
-/** Once, and then no more: the second try, or the next model, answers. */
+/** Transient faults: the retry or the next model succeeds. */
 const PASSING = [
   'status=500',
   'status=503',
@@ -64,8 +62,8 @@ const PASSING = [
 ]
 
 /**
- * Every second call of a model is sound, so that no breaker opens and every fault has its own effect. `turn`
- * counts the calls.
+ * Every second request for a model succeeds, so that no circuit opens and every fault has its own effect.
+ * `turn` counts the requests.
  */
 function createPinned(): Kind['run'] {
   let turn = 0
@@ -83,7 +81,7 @@ function createPinned(): Kind['run'] {
   }
 }
 
-/** Asks for the fault, and sees that it has one of its effects. */
+/** Requests a fault and checks that it has one of its effects. */
 async function suffer(world: World, fault: Fault, model: string, person = world.chance.pick(world.people)) {
   const { marker, stream = false, effects } = fault
   const said = speak(world, { marker, feature: 'none', person, words: 20 })
@@ -119,7 +117,7 @@ async function suffer(world: World, fault: Fault, model: string, person = world.
   return 'broke off with an error record'
 }
 
-/** A fault that passes: a pinned model answers the second time, an automatic choice elsewhere. */
+/** Requests a transient fault: a fixed model is retried, an automatic choice fails over. */
 async function recover(world: World): Promise<string> {
   const passing = world.chance.pick(PASSING)
   const stream = world.chance.chance(0.5)
@@ -128,12 +126,12 @@ async function recover(world: World): Promise<string> {
   const model = isPinned
     ? `flaky-${format}:pass-${world.chance.integer(LANES)}`
     : world.chance.pick(['auto', 'auto:cost'])
-  // Only so does every request have a marker of its own, by which the sandbox counts.
+  // Makes the marker unique, because the sandbox counts uses by marker.
   const marker = `${passing} times=1 code=${world.nonce()}`
   return suffer(world, { marker, stream, effects: ['answered'] }, model)
 }
 
-/** Every model of a provider fails: there is nobody left to ask. */
+/** Requests a fault of all models of a provider, so that there is no alternative. */
 async function exhaust(world: World): Promise<string> {
   const stream = world.chance.chance(0.5)
   return suffer(world, { marker: 'status=500', stream, effects: [503] }, 'auto', world.unlucky)

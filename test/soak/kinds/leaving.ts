@@ -6,7 +6,7 @@ import { speak } from '../speak.ts'
 import type { Kind, World } from '../world.ts'
 import { chatBody } from './chat.ts'
 
-/** Gives up while the provider still thinks, or while the request is on its way. */
+/** Disconnects while the provider has not replied, or while the request is being sent. */
 async function leaveBeforeTheFirstByte(world: World): Promise<string> {
   const said = speak(world, { marker: 'first-byte=2000' })
   const stream = world.chance.chance(0.5)
@@ -26,7 +26,7 @@ async function leaveBeforeTheFirstByte(world: World): Promise<string> {
   }
 }
 
-/** Has read something of a stream, and goes. A response that is to be stored is then kept as cancelled. */
+/** Disconnects in mid-stream. A response that is stored becomes `cancelled`. */
 async function leaveInMidStream(world: World): Promise<string> {
   const said = speak(world, { words: 40, marker: 'token-delay=60', feature: 'none' })
   const { key } = said.person
@@ -57,7 +57,7 @@ async function mustBeCancelled({ client }: World, requestId: string, key: string
   for (;;) {
     const got = await client.ask({ path: `/v1/responses/${requestId}`, key })
     if (got.status === 200) return mustEqual(got.body.status, 'cancelled', `the status of ${requestId}`)
-    // Until the gateway has noticed, it is still being answered.
+    // Until the gateway has noticed, the response is in progress.
     mustBe(got, 409, 404)
     must(performance.now() - begun < PATIENCE_MS, () => `${requestId} is not kept: ${got.text}`)
     await delay(50)

@@ -4,7 +4,7 @@ import { speak } from '../speak.ts'
 import type { Kind, World } from '../world.ts'
 import { mustAnswer } from './answer.ts'
 
-/** `POST /route` on its own address. */
+/** Sends `POST /route` to the direct-routing address. */
 async function route(world: World): Promise<string> {
   const said = speak(world)
   const cost_priority = world.chance.pick(['cost', 'quality', 'speed', 'balanced'])
@@ -37,7 +37,7 @@ async function listModels({ client, people, chance }: World): Promise<string> {
   return 'listed, and one read'
 }
 
-/** The same as the request itself would meet, without a provider. */
+/** Simulates a request, which must be handled like the request itself. */
 async function simulate(world: World): Promise<string> {
   const said = speak(world, world.chance.chance(0.3) ? { feature: 'block' } : {})
   const { key, rules } = said.person
@@ -55,7 +55,7 @@ async function simulate(world: World): Promise<string> {
   return 'allowed, simulated'
 }
 
-/** What people whose rules do not change any more see when they look back. */
+/** Reads history, diff and audit of people whose rules no longer change. */
 async function lookBack({ client, people, chance }: World): Promise<string> {
   const { key, rules, keyId } = chance.pick(people)
   const count = Object.keys(rules).length

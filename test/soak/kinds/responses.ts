@@ -8,7 +8,7 @@ import { mustAnswer } from './answer.ts'
 const PATH = '/v1/responses'
 const ASKED = [...Object.values(MODELS), 'auto', 'auto:cost', 'auto:fast']
 
-/** The text of a response. */
+/** Returns the text of a response. */
 export const textOf = ({ output }: Loose): string =>
   output
     .flatMap(({ content }: Loose) => content ?? [])
@@ -24,7 +24,7 @@ async function create(world: World, said: Said, more: object = {}): Promise<Got>
   return got
 }
 
-/** The response belongs to what was said, and is noted as stored. */
+/** Checks that the response belongs to the prompt, and records it as stored. */
 function mustRespond(response: Loose, said: Said, asked: string, requestId: string, unstored: boolean): void {
   const { model, signalbox, status, id } = response
   mustEqual(status, 'completed', `the status of ${requestId}`)
@@ -49,7 +49,7 @@ async function leaveUnstored(world: World): Promise<string> {
   return 'answered'
 }
 
-/** The records of a streamed response, numbered without gaps, without what differs between two readings. */
+/** Returns the records of a streamed response without fields that differ between replays. */
 async function readStream(bytes: AsyncIterable<Uint8Array>): Promise<readonly Loose[]> {
   const records: Loose[] = []
   for await (const { event, data } of readRecords(bytes)) {
@@ -92,7 +92,7 @@ function withoutId(record: Loose): Loose {
   return { ...record, response }
 }
 
-/** Three turns; every one is told what came before, which the count of tokens shows. */
+/** Sends three turns. The token counts show that each includes the earlier ones. */
 async function converse(world: World): Promise<string> {
   let previous_response_id: string | undefined
   let tokens = 0

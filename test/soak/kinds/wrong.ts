@@ -5,16 +5,16 @@ import type { Kind, World } from '../world.ts'
 
 interface Mistake extends Ask {
   readonly status: number
-  /** In the error's message. */
+  /** Part of the error message. */
   readonly says: string
-  /** As somebody who is known; true when left out. */
+  /** Whether the request has a valid key. Default: true. */
   readonly known?: boolean
 }
 
 const CHAT = '/v1/chat/completions'
 const messages = [{ role: 'user', content: 'Hello' }]
 
-/** What clients do wrong, and what they hear. */
+/** Invalid requests and their errors. */
 const MISTAKES: readonly Mistake[] = [
   { path: CHAT, body: { messages }, known: false, status: 401, says: 'Missing API key' },
   { path: CHAT, body: { messages }, key: 'tr_nobody', status: 401, says: 'Invalid API key' },

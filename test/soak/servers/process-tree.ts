@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A process and all that it started, from /proc: Linux only. Processes that end meanwhile are left out. */
+/** A process and its descendants, from /proc (Linux only). Processes that have ended are skipped. */
 export function treeOf(pid: number): readonly number[] {
   return [pid, ...childrenOf(pid).flatMap(treeOf)]
 }
@@ -13,7 +13,7 @@ function childrenOf(pid: number): number[] {
   })
 }
 
-/** What a tree of processes has of the machine. */
+/** The resources of a process tree. */
 export interface Footprint {
   readonly processes: number
   /** Open file descriptors. */

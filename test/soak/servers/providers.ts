@@ -1,8 +1,7 @@
 import { type Sandbox, startSandbox } from '../../../providers/sandbox/server.ts'
 
 /**
- * The providers of a soak, in a process of their own: one sandbox that speaks all formats. Ends with the
- * process that started it.
+ * The providers of a soak in a separate process: one sandbox for all formats. Ends with its parent process.
  */
 
 let sandbox: Sandbox = await startSandbox()
@@ -14,6 +13,6 @@ process.on('message', async () => {
   process.send?.('open again')
 })
 process.on('disconnect', () => process.exit())
-// A terminal sends it to the whole group; the one who started this says when it is over.
+// A terminal sends the signal to the whole group; the parent process stops this one.
 process.on('SIGINT', () => undefined)
 process.send?.(sandbox.url)

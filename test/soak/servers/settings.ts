@@ -2,24 +2,23 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { PROVIDER_PATHS, PROVIDERS } from '../../support/providers.ts'
 
-/** Providers that fail on purpose: one for each format, beside the five that do not. */
+/** Providers that fail on request: one for each format, in addition to the five reliable ones. */
 export const FLAKY_FORMATS = PROVIDERS
 
-/** The provider of the user whom nobody answers. */
+/** The provider of the user whose requests all fail. */
 export const UNLUCKY_PROVIDER = 'unlucky'
 
-/** The variable that holds their key. */
+/** The environment variable of their key. */
 export const FLAKY_KEY = 'FLAKY_KEY'
 
 export const BODY_LIMIT = 4 * 1024 * 1024
 
 /**
- * Patience with providers: far more than they take on a busy machine, and little enough to see it end many
- * times.
+ * Longer than providers take on a busy machine, and short enough to expire many times during a soak.
  */
 const TIMEOUTS = { connect_ms: 3000, first_byte_ms: 6000, idle_ms: 6000 }
 
-/** As shipped, but for what would take longer than a soak to fill up or to see. */
+/** Writes the shipped settings with smaller limits, so that each is reached during a soak. */
 export async function writeSettings(folder: string, providersUrl: string): Promise<string> {
   const flaky = Object.entries(PROVIDER_PATHS).map(([format, place]) => [
     `flaky-${format}`,
@@ -33,7 +32,7 @@ export async function writeSettings(folder: string, providersUrl: string): Promi
   const settings = {
     plugins: [
       ...['auth', 'rate-limit', 'plan'],
-      // 10,000 as shipped; so many are full when the warm-up ends.
+      // The default is 10,000. This number is reached by the end of the warm-up.
       { use: 'trace', options: { kept_requests: 1000 } },
       ...[
         'responses',
@@ -54,16 +53,18 @@ export async function writeSettings(folder: string, providersUrl: string): Promi
       provider: UNLUCKY_PROVIDER,
       context: 100_000,
       max_output: 8000,
-      // Nobody else's choice.
+      // Never chosen automatically for other users.
       price: { input: 1000, output: 1000 },
       quality: 0,
       latency_ms: 100_000,
       capabilities: { tools: false, images: false, json: 'none' },
     })),
     timeouts: TIMEOUTS,
-    // Counted for everybody, in nobody's way but that of the user who has a limit of their own.
+    // Every second call of a flaky model succeeds, so no circuit opens.
+    breaker: { failure_ratio: 1 },
+    // Requests are counted, but only the user with an own limit reaches it.
     rate_limits: { requests_per_minute: { free: 1_000_000, paid: 1_000_000 } },
-    // 50,000 as shipped; so many come together several times.
+    // The default is 50,000. This number is reached several times.
     snapshots: { every_events: 500 },
     limits: { body_bytes: BODY_LIMIT, auth_failures_per_minute: null },
   }

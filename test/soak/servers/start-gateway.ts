@@ -13,19 +13,19 @@ import { FLAKY_KEY } from './settings.ts'
 
 const PROGRAM = fileURLToPath(new URL('dist/config/main.js', ROOT))
 
-/** The built gateway as a process of its own, perhaps with workers. */
+/** The built gateway in a separate process, with or without workers. */
 export interface GatewayProcess {
   readonly url: string
   readonly routeUrl: string
   readonly pid: number
-  /** Its banner and log. */
+  /** The file with its banner and log. */
   readonly logFile: string
-  /** True once it has ended, whoever ended it. */
+  /** True once it has ended for any reason. */
   hasEnded(): boolean
   signal(name: NodeJS.Signals): void
-  /** Ends all of its processes at once, as a power cut would. */
+  /** Kills all of its processes at once, like a power failure. */
   kill(): Promise<void>
-  /** Asks it to stop, and resolves with the exit code. */
+  /** Stops it gracefully and resolves with the exit code. */
   stop(): Promise<number | null>
 }
 
@@ -37,7 +37,7 @@ export interface Place {
   readonly workers: number
 }
 
-/** Resolves when it says that it is ready. Its log goes to a file, so that nobody has to keep up with it. */
+/** Resolves when it is ready. Its log is written to a file, so that no reader slows it down. */
 export async function startGateway(place: Place): Promise<GatewayProcess> {
   const { dataDir, settingsFile, logFile, workers } = place
   const log = openSync(logFile, 'a')
@@ -56,7 +56,7 @@ export async function startGateway(place: Place): Promise<GatewayProcess> {
       ...(workers > 1 && { WORKERS: String(workers) }),
     },
     stdio: ['ignore', 'pipe', log],
-    // Not of our group: what a terminal sends to stop the soak is not for the gateway.
+    // A separate process group: signals of the terminal are meant for the soak.
     detached: true,
   })
   closeSync(log)
@@ -93,13 +93,13 @@ export async function startGateway(place: Place): Promise<GatewayProcess> {
   }
 }
 
-/** Longer than running requests may take to end. */
+/** Exceeds the time that requests in flight may take. */
 const STOP_MS = 45_000
 
 function killQuietly(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended by itself.
+    // It has ended already.
   }
 }

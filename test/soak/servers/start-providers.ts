@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 export interface Providers {
   readonly url: string
   readonly pid: number
-  /** Lets go of every connection and listens again at the same place. */
+  /** Closes all connections and listens on the same address again. */
   reopen(): Promise<void>
   stop(): Promise<void>
 }

@@ -8,19 +8,22 @@ describe('deprecated settings', () => {
       `responses: { keep_days: 3 }
 rate_limits: { without_redis: { free: open, paid: closed } }
 timeouts: { stalled_ms: 1234 }
+breaker: { failures: 9, open_ms: 10 }
 limits: { failed_keys_per_minute: null, headers: 50 }
 `,
     )
-    const { responses, rate_limits, timeouts, limits, warnings } = readSettings({ CONFIG })
+    const { responses, rate_limits, timeouts, breaker, limits, warnings } = readSettings({ CONFIG })
 
     expect(responses).to.include({ retention_days: 3 })
     expect(rate_limits.on_redis_failure).to.deep.equal({ free: 'allow', paid: 'refuse' })
     expect(timeouts).to.include({ write_timeout_ms: 1234, drain_ms: 30_000 })
+    expect(breaker).to.include({ min_requests: 9, open_ms: 10, min_callers: 3 })
     expect(limits).to.include({ auth_failures_per_minute: null, headers: 50 })
     expect(warnings).to.deep.equal([
       'setting responses.keep_days is deprecated; use responses.retention_days',
       'setting rate_limits.without_redis is deprecated; use rate_limits.on_redis_failure',
       'setting timeouts.stalled_ms is deprecated; use timeouts.write_timeout_ms',
+      'setting breaker.failures is deprecated; use breaker.min_requests',
       'setting limits.failed_keys_per_minute is deprecated; use limits.auth_failures_per_minute',
     ])
   })

@@ -25,6 +25,8 @@ function routeTo(names: readonly [string, ...string[]], isFixed = false): Route 
 
 const error = (code: ErrorCode, details: ErrorDetails = {}) => new GatewayError(code, code, details)
 
+const NO_RETRY = { 'x-should-retry': 'false' }
+
 const REPLY: Reply = { type: 'whole', event: new ReplyEvent([]) }
 
 /** Dispatches a request. Each provider call throws the next outcome; further calls succeed. */
@@ -75,7 +77,7 @@ describe('dispatching a request', () => {
       const { called, thrown } = await send(automatic, Array(9).fill(error('provider_error')))
       expect(called).to.deep.equal(['a:1', 'b:1', 'c:1'])
       expect(thrown).to.include({ code: 'no_providers_available', status: 503 })
-      expect(thrown.details.retryAfter).to.equal(1)
+      expect(thrown.details).to.deep.include({ retryAfter: 1, headers: NO_RETRY })
     })
 
     it('tries other models of a provider after all providers have failed', async () => {
@@ -98,7 +100,9 @@ describe('dispatching a request', () => {
 
     it('returns 429 with retry_after if all providers are rate limited', async () => {
       const limited = error('provider_rate_limited', { retryAfter: 3 })
-      expect(await send(automatic, Array(9).fill(limited))).to.include({ thrown: limited })
+      const { thrown } = await send(automatic, Array(9).fill(limited))
+      expect(thrown).to.include({ code: 'provider_rate_limited' })
+      expect(thrown.details).to.deep.equal({ retryAfter: 3, headers: NO_RETRY })
     })
 
     it('returns 503 with the shortest retry_after if only some are rate limited', async () => {
@@ -109,6 +113,12 @@ describe('dispatching a request', () => {
       ])
       expect(thrown).to.include({ code: 'no_providers_available' })
       expect(thrown.details.retryAfter).to.equal(4)
+    })
+
+    it('leaves it to clients to retry if every circuit is open', async () => {
+      const { thrown } = await send(automatic, Array(9).fill(error('model_unavailable', { retryAfter: 4 })))
+      expect(thrown).to.include({ code: 'no_providers_available' })
+      expect(thrown.details).not.to.have.property('headers')
     })
 
     it('stops if the client disconnects', async () => {
@@ -136,17 +146,15 @@ describe('dispatching a request', () => {
     })
 
     it('returns the second error if the retry fails', async () => {
-      const last = error('provider_timeout')
-      expect(await send(fixed, [error('provider_error'), last])).to.deep.include({
-        called: ['a:1', 'a:1'],
-        thrown: last,
-      })
+      const { called, thrown } = await send(fixed, [error('provider_error'), error('provider_timeout')])
+      expect(called).to.deep.equal(['a:1', 'a:1'])
+      expect(thrown).to.include({ code: 'provider_timeout' })
+      expect(thrown.details).to.deep.include({ headers: NO_RETRY })
     })
 
     for (const [reason, failure] of [
       ['the provider asks for a long delay', error('provider_rate_limited', { retryAfter: 3 })],
       ['the quota of the provider is exceeded', error('provider_quota_exceeded')],
-      ['the provider rejects the API key', error('provider_authentication_error')],
       ['the provider does not have the model', error('model_not_found')],
       ['the provider rejects the request', error('provider_refused')],
     ] as const) {
@@ -154,6 +162,13 @@ describe('dispatching a request', () => {
         expect(await send(fixed, [failure])).to.deep.include({ called: ['a:1'], thrown: failure })
       })
     }
+
+    it('does not retry if the provider rejects the API key, and tells clients not to', async () => {
+      const { called, thrown } = await send(fixed, [error('provider_authentication_error')])
+      expect(called).to.deep.equal(['a:1'])
+      expect(thrown).to.include({ code: 'provider_authentication_error' })
+      expect(thrown.details).to.deep.include({ headers: NO_RETRY })
+    })
 
     it('does not retry if the client disconnects before', async () => {
       const client = new AbortController()

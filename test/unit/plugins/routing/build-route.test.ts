@@ -25,7 +25,8 @@ function automaticRoute(
   mode: Mode = 'quality',
   from: RoutingCatalog = market(MODELS),
 ) {
-  return buildAutomaticRoute(mode, 'best for the test', { request, preferences: [], ...choice }, from)
+  const made = { request, userId: 1, preferences: [], ...choice }
+  return buildAutomaticRoute(mode, 'best for the test', made, from)
 }
 
 const modelsOf = ({ targets }: ReturnType<typeof buildAutomaticRoute>) => targets.map(({ model }) => model)

@@ -1,29 +1,39 @@
 import { expect } from 'chai'
 import { type ErrorCode, type ErrorDetails, GatewayError } from '../../../../core/contract/index.ts'
 import { type CircuitBreakers, createCircuitBreakers } from '../../../../providers/shared/breaker.ts'
-import { type StoppedClock, stopClock } from '../../../support/clock.ts'
+import { ConnectError } from '../../../../providers/shared/http.ts'
 import { model } from '../../../support/models.ts'
 
+const ONCE = { caller: 1, isRetry: false }
+
 const loco = model('loco', 'acme')
+/** Cooldowns outlast the window, unless a test says otherwise. */
+const SETTINGS = { min_requests: 3, failure_ratio: 0.5, min_callers: 3, window_ms: 60_000, open_ms: 1000 }
+
 const target = { provider: 'acme', model: 'loco', entry: loco }
 
 describe('circuit breakers', () => {
-  let clock: StoppedClock
+  let now: number
   let breakers: CircuitBreakers
 
   beforeEach(() => {
-    clock = stopClock()
-    breakers = createCircuitBreakers({ failures: 3, open_ms: 1000 })
+    now = 0
+    breakers = createCircuitBreakers(SETTINGS, () => now)
   })
-  afterEach(() => clock.restore())
 
-  const isUsable = () => breakers.isUsable(loco)
-  const states = () => [...breakers.breakers()].map(({ state }) => state)
-  const succeed = () => breakers.guard(target, async () => 'reply')
-  const failWith = (error: unknown) =>
-    breakers.guard(target, () => Promise.reject(error)).catch((thrown) => thrown)
-  const fail = (code: ErrorCode = 'provider_error', details: ErrorDetails = {}) =>
-    failWith(new GatewayError(code, 'It failed.', details))
+  const pass = (ms: number) => {
+    now += ms
+  }
+  const isUsable = (caller = 1) => breakers.isUsable(loco, caller)
+  const states = () => [...breakers.circuits()].map(({ state }) => state)
+  const callerStates = () => [...breakers.callerCircuits()].map(({ state }) => state)
+  const guard = <Value>(call: () => Promise<Value>, caller = 1, isRetry = false) =>
+    breakers.guard(target, { caller, isRetry }, call)
+  const succeed = (caller = 1) => guard(async () => 'reply', caller)
+  const failWith = (error: unknown, caller = 1) =>
+    guard(() => Promise.reject(error), caller).catch((thrown) => thrown)
+  const fail = (code: ErrorCode = 'provider_error', details: ErrorDetails = {}, caller = 1) =>
+    failWith(new GatewayError(code, 'It failed.', details), caller)
   const failTimes = async (times: number) => {
     for (let time = 0; time < times; time++) await fail()
   }
@@ -40,74 +50,169 @@ describe('circuit breakers', () => {
     expect(await succeed()).to.equal('reply')
   })
 
-  it('opens after consecutive failures, and rejects calls with a retry-after', async () => {
+  it('opens for the caller whose requests fail, and rejects calls with a retry-after', async () => {
     await failTimes(3)
     expect(isUsable()).to.equal(false)
-    expect(states()).to.deep.equal(['open'])
-    const error = await breakers.guard(target, () => expect.fail('called')).catch((thrown) => thrown)
+    expect(callerStates()).to.deep.equal(['open'])
+    const error = await guard(() => expect.fail('called')).catch((thrown) => thrown)
     expect(error).to.be.instanceOf(GatewayError).and.include({
       code: 'model_unavailable',
       message: 'acme/loco is temporarily unavailable (circuit open).',
       mayFailOver: true,
     })
     expect(error).to.have.deep.property('details', { retryAfter: 1 })
+    expect(states()).to.deep.equal(['closed'])
+    expect(await succeed(2)).to.equal('reply')
   })
 
-  it('does not count failures before a success', async () => {
+  it('opens when at least half of the requests in the window fail', async () => {
+    await fail()
+    for (let time = 0; time < 5; time++) await succeed()
+    await failTimes(3)
+    expect(isUsable()).to.equal(true)
+    await fail()
+    expect(isUsable()).to.equal(false)
+  })
+
+  it('does not count requests before the window', async () => {
     await failTimes(2)
-    await succeed()
+    pass(SETTINGS.window_ms)
     await failTimes(2)
+    expect(isUsable()).to.equal(true)
+    await fail()
+    expect(isUsable()).to.equal(false)
+  })
+
+  it('counts a request once that is sent again, and sends it even though its failure opened the circuit', async () => {
+    const rejected = () => Promise.reject(new GatewayError('provider_error', 'It failed.'))
+    for (let request = 0; request < 2; request++) {
+      await fail()
+      await guard(rejected, 1, true).catch(() => undefined)
+    }
+    expect(isUsable()).to.equal(true)
+    await fail()
+    expect(isUsable()).to.equal(false)
+    expect(await guard(async () => 'reply', 1, true)).to.equal('reply')
     expect(isUsable()).to.equal(true)
   })
 
-  it('does not count earlier failures when a call succeeds that began before them', async () => {
-    const { promise, resolve } = withResolvers<string>()
-    const slow = breakers.guard(target, () => promise)
-    await failTimes(2)
-    resolve('reply')
-    await slow
-    await failTimes(2)
+  it('opens for everybody when enough callers fail', async () => {
+    await fail('provider_error', {}, 1)
+    await fail('provider_error', {}, 2)
+    expect(states()).to.deep.equal(['closed'])
+    await fail('provider_error', {}, 3)
+    expect(states()).to.deep.equal(['open'])
+    expect(isUsable(4)).to.equal(false)
+    pass(1000)
+    await succeed(4)
+    for (const caller of [1, 2, 3, 4]) expect(isUsable(caller), `caller ${caller}`).to.equal(true)
+  })
+
+  it('stays closed for everybody while most requests of the others succeed', async () => {
+    for (let time = 0; time < 6; time++) await succeed(9)
+    for (let time = 0; time < 50; time++) await fail('provider_error', {}, 1)
+    for (const caller of [2, 3]) await fail('provider_error', {}, caller)
+    expect(states()).to.deep.equal(['closed'])
+    expect(callerStates()).to.deep.equal(['open'])
+  })
+
+  it('opens for everybody at once when no connection can be made', async () => {
+    const cause = new ConnectError(new Error('connect ECONNREFUSED'), 'ECONNREFUSED')
+    await fail('provider_unreachable', { cause })
+    expect(states()).to.deep.equal(['open'])
+    expect(isUsable(2)).to.equal(false)
+    await fail('provider_unreachable')
+    expect(callerStates()).to.deep.equal([])
+  })
+
+  it('does not let one caller whose requests always fail hold off the probes of others', async () => {
+    for (const caller of [1, 2, 3]) await fail('provider_error', {}, caller)
+    pass(1000)
+    for (const cooldown of [2000, 4000, 8000]) {
+      await fail('provider_error', {}, 1)
+      pass(2000)
+      expect(isUsable(4)).to.equal(true)
+      pass(cooldown - 2000)
+      expect(isUsable(1), `after ${cooldown}`).to.equal(true)
+    }
+    await fail('provider_error', {}, 4)
+    pass(3999)
+    expect(isUsable(5)).to.equal(false)
+    pass(1)
+    expect(isUsable(5)).to.equal(true)
+  })
+
+  it('lets another request probe when a probe takes longer than the first cooldown', async () => {
+    await failTimes(3)
+    pass(1000)
+    const { promise, reject } = withResolvers<never>()
+    const hanging = guard(() => promise).catch(() => undefined)
+    pass(999)
+    expect(isUsable()).to.equal(false)
+    pass(1)
+    expect(await succeed()).to.equal('reply')
+    reject(new GatewayError('provider_timeout', 'It failed.'))
+    await hanging
     expect(isUsable()).to.equal(true)
+  })
+
+  it('lets the next request probe when the client of a probe disconnects', async () => {
+    await failTimes(3)
+    pass(1000)
+    await failWith(new DOMException('The client disconnected.', 'AbortError'))
+    expect(callerStates()).to.deep.equal(['half_open'])
+    expect(isUsable()).to.equal(true)
+  })
+
+  it('forgets the callers that failed first when there are too many', async () => {
+    // One success keeps the circuit closed for everybody.
+    breakers = createCircuitBreakers({ ...SETTINGS, failure_ratio: 1 }, () => now)
+    await succeed(20_000)
+    await failTimes(3)
+    for (let caller = 2; caller <= 10_000; caller++) await fail('provider_error', {}, caller)
+    expect(isUsable(1)).to.equal(false)
+    await fail('provider_error', {}, 10_001)
+    expect(isUsable(1)).to.equal(true)
   })
 
   it('does not affect other models of the provider, nor the same model of another', async () => {
     await failTimes(3)
-    expect(breakers.isUsable(model('tender', 'acme'))).to.equal(true)
-    expect(breakers.isUsable(model('loco', 'other'))).to.equal(true)
+    expect(breakers.isUsable(model('tender', 'acme'), 1)).to.equal(true)
+    expect(breakers.isUsable(model('loco', 'other'), 1)).to.equal(true)
   })
 
   it('counts failures of a model that is not in the catalogue', async () => {
     const unlisted = { provider: 'acme', model: 'tender' }
     const error = new GatewayError('provider_error', 'It failed.')
     for (let time = 0; time < 3; time++)
-      await breakers.guard(unlisted, () => Promise.reject(error)).catch(() => undefined)
-    const thrown = await breakers.guard(unlisted, () => expect.fail('called')).catch((thrown) => thrown)
+      await breakers.guard(unlisted, ONCE, () => Promise.reject(error)).catch(() => undefined)
+    const thrown = await breakers.guard(unlisted, ONCE, () => expect.fail('called')).catch((thrown) => thrown)
     expect(thrown).to.have.property('code', 'model_unavailable')
   })
 
   it('lets one probe through after the cooldown, and rejects other calls until it has ended', async () => {
     await failTimes(3)
-    clock.pass(1000)
+    pass(1000)
     expect(isUsable()).to.equal(true)
-    expect(states()).to.deep.equal(['half_open'])
+    expect(callerStates()).to.deep.equal(['half_open'])
     const { promise, resolve } = withResolvers<string>()
-    const probe = breakers.guard(target, () => promise)
+    const probe = guard(() => promise)
     expect(isUsable()).to.equal(false)
-    expect(states()).to.deep.equal(['half_open'])
+    expect(callerStates()).to.deep.equal(['half_open'])
     expect(await succeed().catch((error) => error.code)).to.equal('model_unavailable')
     resolve('reply')
     expect(await probe).to.equal('reply')
     expect(isUsable()).to.equal(true)
-    expect(states()).to.deep.equal(['closed'])
+    expect(callerStates()).to.deep.equal([])
     expect(await succeed()).to.equal('reply')
   })
 
   it('doubles the cooldown with each failed probe, up to twelve times the first cooldown', async () => {
     await failTimes(3)
     for (const cooldown of [1000, 2000, 4000, 8000, 12_000, 12_000]) {
-      clock.pass(cooldown - 1)
+      pass(cooldown - 1)
       expect(isUsable(), `before ${cooldown}`).to.equal(false)
-      clock.pass(1)
+      pass(1)
       expect(isUsable(), `after ${cooldown}`).to.equal(true)
       await fail()
     }
@@ -115,45 +220,30 @@ describe('circuit breakers', () => {
 
   it('starts with the first cooldown again after it was closed', async () => {
     await failTimes(3)
-    clock.pass(1000)
+    pass(1000)
     await fail()
-    clock.pass(2000)
+    pass(2000)
     await succeed()
     await failTimes(3)
-    clock.pass(1000)
+    pass(1000)
     expect(isUsable()).to.equal(true)
   })
 
   it('closes if the probe gets a client error, but opens again with the next failure', async () => {
     await failTimes(3)
-    clock.pass(1000)
+    pass(1000)
     await fail('provider_refused')
-    expect(states()).to.deep.equal(['closed'])
+    expect(callerStates()).to.deep.equal([])
     expect(isUsable()).to.equal(true)
     await fail()
-    expect(states()).to.deep.equal(['open'])
-    clock.pass(1000)
+    expect(callerStates()).to.deep.equal(['open'])
+    pass(1000)
     expect(isUsable()).to.equal(true)
-  })
-
-  it('opens again when an earlier call fails during the probe', async () => {
-    const earlier = withResolvers<never>()
-    const slow = breakers.guard(target, () => earlier.promise).catch(() => undefined)
-    await failTimes(3)
-    clock.pass(1000)
-    const probe = withResolvers<string>()
-    const probing = breakers.guard(target, () => probe.promise)
-    earlier.reject(new GatewayError('provider_timeout', 'It failed.'))
-    await slow
-    expect(states()).to.deep.equal(['open'])
-    probe.resolve('reply')
-    await probing
-    expect(isUsable()).to.equal(false)
   })
 
   it('stays open when a call succeeds that began before it opened', async () => {
     const { promise, resolve } = withResolvers<string>()
-    const slow = breakers.guard(target, () => promise)
+    const slow = guard(() => promise)
     await failTimes(3)
     resolve('reply')
     expect(await slow).to.equal('reply')
@@ -169,33 +259,32 @@ describe('circuit breakers', () => {
     await fail('provider_rate_limited', { retryAfter: 7 })
     expect(isUsable()).to.equal(false)
     expect(await succeed()).to.equal('reply')
-    clock.pass(6999)
+    pass(6999)
     expect(isUsable()).to.equal(false)
-    clock.pass(1)
+    pass(1)
     expect(isUsable()).to.equal(true)
   })
 
   it('extends the cooldown to the retry-after of the provider', async () => {
     await failTimes(2)
     await fail('provider_error', { retryAfter: 7 })
-    clock.pass(6999)
+    pass(6999)
     expect(isUsable()).to.equal(false)
-    expect(states()).to.deep.equal(['open'])
-    clock.pass(1)
+    pass(1)
     expect(isUsable()).to.equal(true)
   })
 
   it('limits a retry-after to one minute', async () => {
     await fail('provider_rate_limited', { retryAfter: 86_400 })
-    clock.pass(60_000)
+    pass(60_000)
     expect(isUsable()).to.equal(true)
   })
 
   it('excludes the model for one minute when the quota is used up', async () => {
     await fail('provider_quota_exceeded')
-    clock.pass(59_999)
+    pass(59_999)
     expect(isUsable()).to.equal(false)
-    clock.pass(1)
+    pass(1)
     expect(isUsable()).to.equal(true)
   })
 
