@@ -1,72 +1,14 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
-import { JsonMode, ModelRowSchema, ProviderId } from './model-schema.ts'
+import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
+import { ProviderRow } from './provider-schema.ts'
 import { Milliseconds, Port } from './schema-types.ts'
 
 // The schema of a settings file. `npm run generate` writes it to config/schema.json, which the gateway
 // validates with and editors read. At run time only the types of this file are used.
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-
-const ProviderRow = StrictObject({
-  format: Type.String({
-    pattern: '^[a-z][a-z0-9-]*$',
-    examples: ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek'],
-    description:
-      'The wire format of the provider: openai for every compatible one, anthropic, gemini, mistral, ' +
-      'deepseek, or a format that a listed plugin adds.',
-  }),
-  base_url: Type.String({
-    pattern: '^https?://',
-    description: 'The part of the URL before /chat/completions, /v1/messages and the like.',
-  }),
-  auth: Type.Optional(
-    Type.Union(
-      [
-        Type.Literal('none'),
-        StrictObject({
-          header: Type.String({
-            pattern: '^[A-Za-z][A-Za-z0-9-]*$',
-            description: 'Header whose value is the API key.',
-          }),
-        }),
-      ],
-      {
-        description:
-          'How requests authenticate: none, for a provider without keys, or a header with the key. ' +
-          'Default: as the format requires.',
-      },
-    ),
-  ),
-  query: Type.Optional(
-    Type.Record(Type.String(), Type.String(), {
-      description: 'Query parameters of every request, such as api-version. Not for secrets.',
-    }),
-  ),
-  key_variable: Type.Optional(
-    Type.String({
-      pattern: '^[A-Z][A-Z0-9_]*$',
-      description: 'Environment variable that holds the API key. Default: <ID>_API_KEY.',
-    }),
-  ),
-  capabilities: Type.Optional(
-    StrictObject(
-      {
-        json: Type.Optional(
-          StringEnum(JsonMode, {
-            default: 'none',
-            description:
-              'JSON mode: none, json_object, or json_schema too. The row of a model may allow less.',
-          }),
-        ),
-        logit_bias: Type.Optional(Type.Boolean({ default: false })),
-        seed: Type.Optional(Type.Boolean({ default: false })),
-      },
-      { description: 'Limits what requests to the models of the provider may use.' },
-    ),
-  ),
-})
 
 const Weight = Type.Number({ exclusiveMinimum: 0 })
 const ModeWeightsSchema = StrictObject({ cost: Weight, quality: Weight, latency: Weight })

@@ -1,0 +1,62 @@
+import { StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { JsonMode } from './model-schema.ts'
+
+/** A provider's entry under `providers`. */
+export const ProviderRow = StrictObject({
+  format: Type.String({
+    pattern: '^[a-z][a-z0-9-]*$',
+    examples: ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek'],
+    description:
+      'The wire format of the provider: openai for every compatible one, anthropic, gemini, mistral, ' +
+      'deepseek, or a format that a listed plugin adds.',
+  }),
+  base_url: Type.String({
+    pattern: '^https?://',
+    description: 'The part of the URL before /chat/completions, /v1/messages and the like.',
+  }),
+  auth: Type.Optional(
+    Type.Union(
+      [
+        Type.Literal('none'),
+        StrictObject({
+          header: Type.String({
+            pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+            description: 'Header whose value is the API key.',
+          }),
+        }),
+      ],
+      {
+        description:
+          'How requests authenticate: none, for a provider without keys, or a header with the key. ' +
+          'Default: as the format requires.',
+      },
+    ),
+  ),
+  query: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Query parameters of every request, such as api-version. Not for secrets.',
+    }),
+  ),
+  key_variable: Type.Optional(
+    Type.String({
+      pattern: '^[A-Z][A-Z0-9_]*$',
+      description: 'Environment variable that holds the API key. Default: <ID>_API_KEY.',
+    }),
+  ),
+  capabilities: Type.Optional(
+    StrictObject(
+      {
+        json: Type.Optional(
+          StringEnum(JsonMode, {
+            default: 'none',
+            description:
+              'JSON mode: none, json_object, or json_schema too. The row of a model may allow less.',
+          }),
+        ),
+        logit_bias: Type.Optional(Type.Boolean({ default: false })),
+        seed: Type.Optional(Type.Boolean({ default: false })),
+      },
+      { description: 'Limits what requests to the models of the provider may use.' },
+    ),
+  ),
+})
