@@ -6,48 +6,34 @@ import { type EngineMatcher, maxMaskedLength, type PatternMatch } from './matche
 import { startsAtSearchStart } from './node-properties.ts'
 import { PatternError } from './pattern-error.ts'
 import type { Replacement } from './replacement.ts'
-import { removeEmptyMatches } from './rewrite.ts'
 import { type RegExpSource, toRegExpSource } from './to-regexp.ts'
 
 /**
- * Creates a matcher on V8's `RegExp`. With a finder, it tries only where a match may begin. Throws a
- * `PatternError` if the pattern is too large to compile.
+ * Creates a matcher on V8's `RegExp` for a pattern that cannot match the empty string. With a finder, it
+ * tries only where a match may begin. Throws a `PatternError` if the pattern is too large to compile.
  */
 export function createBacktrackingMatcher(root: Node, finder?: CandidateFinder): EngineMatcher {
   if (!isQuickToCompileInV8(root)) throw new PatternError('The pattern is too large to compile')
   const candidates = startsAtSearchStart(root) ? SEARCH_START : (finder ?? EVERY_POSITION)
-  const testing = lazy(() => compileSearch(toRegExpSource(root), ''))
-  const replacing = lazy(() => {
-    const source = toRegExpSource(removeEmptyMatches(root) ?? root)
+  const search = lazy(() => {
+    const source = toRegExpSource(root)
     return compileSearch(source, source.keepGroups.length === 0 ? '' : 'd')
   })
-  /** After an empty match, a search that must match where it starts goes on at the next character. */
-  const matchesEmptyAt = (text: string) => (index: number) =>
-    candidates === SEARCH_START && execAt(testing().atIndex, text, index)?.[0] === ''
   return {
     mayMatch: candidates.test,
     test: (text) =>
-      candidates.test(text) && findMatch(testing(), text, 0, candidates, new CandidateDensity()) !== null,
+      candidates.test(text) && findMatch(search(), text, 0, candidates, new CandidateDensity()) !== null,
     replace: (text, replacement) =>
       candidates.test(text)
-        ? replaceMatches(
-            createMatchFinder(replacing(), text, replacement, candidates, matchesEmptyAt(text)),
-            text,
-          )
+        ? replaceMatches(createMatchFinder(search(), text, replacement, candidates), text)
         : text,
     find(text, from, replacement) {
       if (replacement !== undefined)
-        return createMatchFinder(replacing(), text, replacement, candidates, matchesEmptyAt(text))(from)
-          ?.match
-      const match = findMatch(testing(), text, from, candidates, new CandidateDensity())
-      return match === null
-        ? undefined
-        : {
-            foundAt: match.index,
-            start: match.index,
-            end: match.index + match[0].length,
-            replacement: '',
-          }
+        return createMatchFinder(search(), text, replacement, candidates)(from)?.match
+      const match = findMatch(search(), text, from, candidates, new CandidateDensity())
+      if (match === null) return undefined
+      const { index } = match
+      return { foundAt: index, start: index, end: index + match[0].length, replacement: '' }
     },
   }
 }
@@ -111,7 +97,6 @@ function createMatchFinder(
   text: string,
   replacement: Replacement,
   candidates: CandidateFinder,
-  matchesEmptyAt: (index: number) => boolean,
 ): MatchFinder {
   const { keepGroups, groupNames } = search.source
   const density = new CandidateDensity()
@@ -119,10 +104,6 @@ function createMatchFinder(
     let from = searchFrom
     for (;;) {
       const match = from > text.length ? null : findMatch(search, text, from, candidates, density)
-      if (match === null && from < text.length && matchesEmptyAt(from)) {
-        from = nextCodePoint(text, from)
-        continue
-      }
       if (match === null) return undefined
       const keeps = keepGroups.map((name) => match.indices?.groups?.[name]?.[0] ?? 0)
       const start = Math.max(match.index, ...keeps)

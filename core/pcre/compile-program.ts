@@ -209,14 +209,14 @@ class ProgramCompiler {
   }
 
   private emitAtomic(emit: () => void): void {
-    this.add({ op: 'begin' })
+    this.add({ op: 'begin', isLookAround: false })
     this.emitMarked(emit, 1)
     this.add({ op: 'commit', restoresPosition: false })
   }
 
   private emitLookAround(body: Node, behind: boolean, negated: boolean): void {
     const negation = negated ? this.add({ op: 'begin-negated', to: 0 }) : undefined
-    if (negation === undefined) this.add({ op: 'begin' })
+    if (negation === undefined) this.add({ op: 'begin', isLookAround: true })
     const emit = () => (behind ? this.emitBehind(body) : this.emit(body))
     this.emitMarked(() => this.acceptingScope(emit), 1)
     this.add(negated ? { op: 'reject' } : { op: 'commit', restoresPosition: true })

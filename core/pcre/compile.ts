@@ -79,9 +79,11 @@ function createEngineMatcher(
   finder: CandidateFinder | undefined,
 ): EngineMatcher {
   if (preset !== undefined) return createPresetMatcher(preset, compileForPreset(root), finder)
-  if (!isExact && needsInterpreter(root))
-    return createInterpretingMatcher(compileProgram(root, groupBodies), toCandidates(root, finder))
-  if (re2Source === undefined || !isExact) return createBacktrackingMatcher(root, finder)
+  const createBacktracking = () =>
+    needsInterpreter(root)
+      ? createInterpretingMatcher(compileProgram(root, groupBodies), toCandidates(root, finder))
+      : createBacktrackingMatcher(root, finder)
+  if (re2Source === undefined || !isExact) return createBacktracking()
   return createRe2Matcher({
     re2Source,
     buildNonEmptySource() {
@@ -89,7 +91,7 @@ function createEngineMatcher(
       const translated = nonEmpty && toRe2Source(nonEmpty)
       return translated?.isExact ? translated : undefined
     },
-    createFallback: () => createBacktrackingMatcher(root, finder),
+    createFallback: createBacktracking,
   })
 }
 

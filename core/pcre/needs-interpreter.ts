@@ -4,11 +4,13 @@ import { canMatchEmpty, isSearchStart, startsAtSearchStart } from './node-proper
 
 /**
  * Whether V8 gives other results for a pattern than PCRE: it has no recursion and no verbs, cannot tell a
- * group that is unset from one that is empty, resets groups in each iteration of a loop, and does not try
- * empty iterations. See docs/decisions/firewall.md, "An interpreter runs what no engine runs as PCRE does".
+ * group that is unset from one that is empty, resets groups in each iteration of a loop, does not try empty
+ * iterations, and does not search on from where it found an empty match. See docs/decisions/firewall.md, "An
+ * interpreter runs what no engine runs as PCRE does".
  */
 export function needsInterpreter(root: Node): boolean {
   return (
+    canMatchEmpty(root) ||
     someNode(root, isUnknownToV8) ||
     someNode(root, isKeepInLookAround) ||
     hasSearchStartInside(root) ||
@@ -38,11 +40,11 @@ function countSearchStarts(node: Node): number {
 }
 
 function isLoopWithOtherResults(node: Node): boolean {
-  if (node.type !== 'quantifier' || node.max <= 1) return false
-  const { body } = node
+  if (node.type !== 'quantifier' || (node.min === 1 && node.max === 1)) return false
+  const { body, max } = node
   const hasGroups = someNode(body, ({ type }) => type === 'capture')
   if (canMatchEmpty(body) && (hasGroups || !isZeroWidthAlone(body))) return true
-  return hasGroups && !setsAllGroups(body)
+  return max > 1 && hasGroups && !setsAllGroups(body)
 }
 
 /** A repeated assertion is tested once. */

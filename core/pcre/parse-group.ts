@@ -95,8 +95,12 @@ const LOOK_AROUNDS: Readonly<Record<string, Pick<LookAround, 'behind' | 'negated
 
 function parseGroupBody(state: ParserState, isBranchReset = false): Node {
   const body = state.parseAlternation(isBranchReset)
-  if (!state.scanner.consume(')')) throw new PatternError('A group has no closing parenthesis')
+  requireGroupEnd(state)
   return body
+}
+
+function requireGroupEnd({ scanner }: ParserState): void {
+  if (!scanner.consume(')')) throw new PatternError('A group has no closing parenthesis')
 }
 
 /**
@@ -109,8 +113,8 @@ function parseConditional(state: ParserState): Atom {
     return repeatableAtom(EMPTY_NODE)
   }
   const condition = parseCondition(state)
-  const body = parseGroupBody(state)
-  const [yes = EMPTY_NODE, no = EMPTY_NODE, ...more] = body.type === 'alternation' ? body.branches : [body]
+  const [yes = EMPTY_NODE, no = EMPTY_NODE, ...more] = state.parseBranches()
+  requireGroupEnd(state)
   if (more.length > 0) throw new PatternError('A conditional group has more than two branches')
   const opposite = removeCaptures({ ...condition, negated: !condition.negated })
   const branches = [sequenceOf([condition, yes]), sequenceOf([opposite, no])]

@@ -47,14 +47,15 @@ function parseOnce(
     options,
     isQuoting: false,
     groupBodies: new Map(),
-    parseAlternation(isBranchReset = false) {
+    parseAlternation: (isBranchReset) => alternationOf(state.parseBranches(isBranchReset)),
+    parseBranches(isBranchReset = false) {
       depth += 1
       if (depth > MAX_DEPTH) throw new PatternError(`Groups are nested more than ${MAX_DEPTH} levels deep`)
       const outerOptions = state.options
       const branches = parseBranches(state, isBranchReset)
       state.options = outerOptions
       depth -= 1
-      return alternationOf(branches)
+      return branches
     },
   }
   const root = state.parseAlternation()

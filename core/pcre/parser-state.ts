@@ -21,6 +21,8 @@ export interface ParserState {
    * its groups from the same start.
    */
   readonly parseAlternation: (isBranchReset?: boolean) => Node
+  /** Like `parseAlternation`, as a list. */
+  readonly parseBranches: (isBranchReset?: boolean) => readonly Node[]
 }
 
 /** A parsed item. Only a repeatable one may have a quantifier: `\b*` is an error in PCRE. */

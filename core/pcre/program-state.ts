@@ -17,7 +17,7 @@ export interface State {
 export interface Mark {
   readonly height: number
   readonly position: number
-  readonly kind: 'part' | 'branch' | 'negated' | 'call'
+  readonly kind: 'part' | 'branch' | 'look-around' | 'negated' | 'call'
   readonly outer: Mark | undefined
 }
 
@@ -31,11 +31,13 @@ export interface Call {
   readonly outer: Call | undefined
 }
 
+const SCOPES: ReadonlySet<Mark['kind']> = new Set(['negated', 'call'])
+const SCOPES_OF_THEN: ReadonlySet<Mark['kind']> = new Set([...SCOPES, 'branch', 'look-around'])
+
 /** What a verb ends when it is backtracked onto; undefined for the attempt to match from this start. */
-export function findScope(marks: Mark | undefined, seesBranches: boolean): Mark | undefined {
-  for (let mark = marks; mark !== undefined; mark = mark.outer)
-    if (mark.kind === 'negated' || mark.kind === 'call' || (seesBranches && mark.kind === 'branch'))
-      return mark
+export function findScope(marks: Mark | undefined, isThen: boolean): Mark | undefined {
+  const kinds = isThen ? SCOPES_OF_THEN : SCOPES
+  for (let mark = marks; mark !== undefined; mark = mark.outer) if (kinds.has(mark.kind)) return mark
   return undefined
 }
 

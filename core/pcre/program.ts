@@ -51,7 +51,7 @@ export type Instruction =
   | { readonly op: 'call'; readonly index: number; to: number }
   | { readonly op: 'return' }
   /** Starts a part that is not backtracked into once it has ended with `commit`. */
-  | { readonly op: 'begin' }
+  | { readonly op: 'begin'; readonly isLookAround: boolean }
   | { readonly op: 'commit'; readonly restoresPosition: boolean }
   /** Starts a negative look-around, which goes on at `to` unless it reaches its `reject`. */
   | { readonly op: 'begin-negated'; to: number }

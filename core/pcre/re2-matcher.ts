@@ -94,11 +94,14 @@ function measureReplacement(replacement: Replacement): readonly [number, number]
 
 /**
  * Translates a replacement to JavaScript's syntax and restores a captured final newline. Returns undefined
- * for what that syntax cannot express: a group above 99, or the whole match if it may include the final
- * newline.
+ * for what that syntax cannot express: a group above 99, several groups of one number, or the whole match if
+ * it may include the final newline.
  */
 function toTemplate(replacement: Replacement, { groups, newlineGroups }: Re2Source): string | undefined {
-  const used = replacement.flatMap((part) => (typeof part === 'number' ? (groups.get(part) ?? []) : []))
+  const references = replacement.map((part) => (typeof part === 'number' ? (groups.get(part) ?? []) : []))
+  // After a branch reset, several groups share a number, and RE2 does not say which one was set last.
+  if (references.some(({ length }) => length > 1)) return undefined
+  const used = references.flat()
   if ([...used, ...newlineGroups].some((group) => group > 99)) return undefined
   if (replacement.includes(0) && newlineGroups.length > 0) return undefined
   const parts = replacement.map((part) => {

@@ -190,7 +190,12 @@ export function runProgram(
         calls = calls.outer
         break
       case 'begin':
-        marks = { height: states.length, position, kind: 'part', outer: marks }
+        marks = {
+          height: states.length,
+          position,
+          kind: instruction.isLookAround ? 'look-around' : 'part',
+          outer: marks,
+        }
         break
       case 'commit':
         if (marks === undefined) throw new Error('the program ends a part that did not begin')

@@ -65,6 +65,8 @@ c/x', '/a\ b/x', '/[ ]/x', '/a#b/x', '/a\#b/x', '/(?x)a b(?-x) c/', '/(?x: a b )
     ['graphemes', ['\X', '\X\X', '^\X$', 'a\X', '\X+?b', '(\X)\1', '/\X/u', '\B\X'], ["e\u{301}b", "\r\n", "\u{1f1e9}\u{1f1ea}\u{1f1eb}", "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}b", "\u{1100}\u{1161}\u{11a8}x", "a\u{1f44d}\u{1f3fd}b", "ab\u{300}\u{301}", "\u{e33}a\u{e33}"], ['<$0>']],
     ['search start', ['a\Ga', 'a|\Gb', '\Ga|b\G', '(?:\Ga|c)b?', '(?<=\G.)a'], ['ab', 'aab', 'abcb', 'baab'], ['x']],
     ['keep in look-around', ['(?=a\Kb)ab', '(?<=a\K)b', '(?!\Kb)a', 'a(?=b\K)bc?'], ['ab', 'abc', 'aab'], ['<$0>']],
+    ['newline sequences', ['^\R?\sa', '\R+\sb'], ["\na", "\n\nb"], ['<$0>']],
+    ['conditional branches', ['(a)?(?(1)(?:b|c))', '(?(?=a)(?:a|b)|(?:c|d))x', '(a)?(?(1)(?|(b)|(c))|d)'], ['ab', 'ac', 'ax', 'cx', 'd', 'bx'], ['<$0|$1|$2>']],
     ['minimum length', ['(xxx|a\1?)', '(b{3}|a\1{0,2})'], ['a', 'aaaa', 'xxx'], ['<$0>']],
 
     // Replacements.
