@@ -65,6 +65,39 @@ rows.push([
   `${((await measure(() => evaluateFirewall(thousand, large, EVALUATION), 20)) / 1000).toFixed(2)} ms`,
 ])
 
+/** As an agent sends them with every request. */
+const tools = Array.from({ length: 20 }, (_, n) => ({
+  type: 'function' as const,
+  function: {
+    name: `tool_${n}`,
+    description: `Looks up the weather of a city, variant ${n}.`,
+    parameters: {
+      type: 'object',
+      properties: {
+        city: { type: 'string', description: `The city, such as number ${n}.` },
+        unit: { type: 'string', enum: ['celsius', 'fahrenheit'] },
+        days: { type: 'integer', minimum: 1, maximum: 14, description: 'How many days ahead.' },
+      },
+      required: ['city'],
+      additionalProperties: false,
+    },
+  },
+}))
+const ten = await compile(10)
+for (const [what, body] of [
+  ['10 regexes, a short message', JSON.stringify(request('What is the weather in Paris?'))],
+  ['10 regexes, 20 tools', JSON.stringify({ ...request('What is the weather in Paris?'), tools })],
+] as const) {
+  const parsed = JSON.parse(body)
+  rows.push([what, `${(await measure(() => evaluateFirewall(ten, parsed, EVALUATION), 2000)).toFixed(1)} µs`])
+}
+const values = Array.from({ length: 30_000 }, (_, n) => [`row number ${n} of the list`, n * 7919])
+const toolResult = { role: 'tool' as const, tool_call_id: 'c', content: JSON.stringify(values) }
+rows.push([
+  '10 regexes, a tool result of 60,000 JSON values',
+  `${((await measure(() => evaluateFirewall(ten, { messages: [toolResult] }, EVALUATION), 3)) / 1000).toFixed(0)} ms`,
+])
+
 let salt = 0
 for (const count of [1000, 5000]) {
   const anew = await measure(() => compile(count, `x${salt++}x`), 1)
