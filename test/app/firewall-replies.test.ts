@@ -5,6 +5,7 @@ import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { MODELS, PROVIDERS, providersAt } from '../support/providers.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { receivedText } from '../support/streams.ts'
 
 const EVALUATED = `${UNLIMITED}firewall: { evaluate_responses: true }\n`
 
@@ -103,7 +104,7 @@ describe('firewall rules with the scope response', function () {
       })
 
       it(`end streams that they block: ${provider}, ${name}`, async () => {
-        const text = await (await ask('The launch code is 1', { stream: true })).text()
+        const text = await receivedText(await ask('The launch code is 1', { stream: true }))
         expect(text).to.contain('Request blocked by firewall rule \\"Block\\".')
         expect(text).not.to.match(/launch|code is/)
         expect(text).not.to.contain('[DONE]')
@@ -196,7 +197,7 @@ describe('firewall rules with the scope response', function () {
 
     it(`store a response that they block as failed, without the match: ${how}`, async () => {
       const response = await post(`${gateway.url}/v1/responses`, { input: 'The launch code', stream })
-      await response.text()
+      await receivedText(response)
       const requestId = response.headers.get('x-request-id') ?? ''
       const { body } = await gateway.call('GET', `/v1/responses/${requestId.replace('req_', 'resp_')}`)
       expect(body).to.include({ status: 'failed' })

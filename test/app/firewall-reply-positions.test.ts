@@ -11,6 +11,7 @@ import {
   startScriptedProvider,
 } from '../support/scripted-provider.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { receivedText } from '../support/streams.ts'
 
 const EVALUATED = `${UNLIMITED}firewall: { evaluate_responses: true }\n`
 
@@ -61,7 +62,7 @@ describe('firewall rules with the scope response, by what a provider sends', fun
       headers: { authorization: `Bearer ${gateway.demoKey}`, 'content-type': 'application/json' },
       body: JSON.stringify(chatBody('Hello', { stream })),
     })
-    return response.text()
+    return receivedText(response)
   }
 
   describe('and the setting on', () => {

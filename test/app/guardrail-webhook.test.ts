@@ -11,6 +11,7 @@ import { newUser } from '../support/new-user.ts'
 import { providersAt } from '../support/providers.ts'
 import { ROOT } from '../support/root.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { receivedText } from '../support/streams.ts'
 
 const SECRET = 'a-secret-of-the-guardrail'
 const CHAT = '/v1/chat/completions'
@@ -65,7 +66,7 @@ describe('the plugin guardrail-webhook', function () {
       headers: { authorization: `Bearer ${gateway.demoKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ ...body, stream: true }),
     })
-    return response.text()
+    return receivedText(response)
   }
 
   const lastRequest = () => JSON.stringify(sandbox.requests.at(-1)?.body)
