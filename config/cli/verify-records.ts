@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
+import { LOG_STREAM } from '../../core/event-log/streams.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import { IDS_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
@@ -77,6 +78,7 @@ export function createRecordChecker(
 
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return IDS_STREAM
+  if (event.type === 'LogCreated') return LOG_STREAM
   const { userId } = event.data
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }

@@ -94,9 +94,10 @@ export function createBuiltInPlugins(
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, { rules, ids, writer }),
-    createResponses(log, settings.responses.retention_days, chooseForm),
+    createResponses(log, accounts, settings.responses.retention_days, chooseForm),
     createModels(routingCatalog),
     createAudit({
+      accounts,
       rules,
       ids,
       writer,

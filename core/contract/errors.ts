@@ -75,6 +75,10 @@ export const ERROR_CODES = {
     503,
     'The event log is unavailable; the message says whether anything was changed.',
   ),
+  event_log_replaced: unavailable(
+    503,
+    'The event log was wiped, restored or exchanged; the gateway is about to end and must be started again.',
+  ),
   event_log_full: unavailable(507, 'The event log has no disk space left.'),
   // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
   provider_refused: invalid(400, 'The provider refused the request.'),

@@ -150,6 +150,35 @@ interface EventLogUnavailableOptions {
   readonly transient?: boolean
 }
 
+const EVENT_LOG_REPLACED_ERROR = Symbol.for('signalbox.EventLogReplacedError')
+
+/**
+ * The event log is not the one that this process has read: it was wiped, restored from an older copy, or
+ * exchanged for another one. The process must end, because its state is that of another log.
+ */
+export class EventLogReplacedError extends Error {
+  static {
+    Object.defineProperty(EventLogReplacedError.prototype, EVENT_LOG_REPLACED_ERROR, { value: true })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process. */
+  static isInstance(error: unknown): error is EventLogReplacedError {
+    return error instanceof Error && EVENT_LOG_REPLACED_ERROR in error
+  }
+
+  /** Completes the sentence "The event log was replaced while the gateway ran: …". */
+  readonly found: string
+
+  constructor(found: string) {
+    super(
+      `The event log was replaced while the gateway ran: ${found}. Nothing is served from it. ` +
+        'Start the gateway again to serve what the event log now holds, or restore the event log first.',
+    )
+    this.name = 'EventLogReplacedError'
+    this.found = found
+  }
+}
+
 /** Converts an event of one schema version to the next version. Both `type` and `data` may change. */
 export type Upcast = (event: NewEvent) => NewEvent
 

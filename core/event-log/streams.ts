@@ -1,5 +1,8 @@
 import type { NewEvent } from '../contract/index.ts'
 
+/** The stream of the log's identity: a single event `LogCreated {id}`. */
+export const LOG_STREAM = 'log'
+
 /**
  * Whether a list of stream names contains a stream. An entry that ends in `-` is a category and matches every
  * stream whose name begins with it.

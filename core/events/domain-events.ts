@@ -99,3 +99,9 @@ export const responseStream = (responseKey: string): string => `response-${respo
 export type IdEvent = { type: 'IdsReserved'; data: { first: number; count: number } }
 
 export const IDS_STREAM = 'ids'
+
+/**
+ * The identity of the event log, the first event of a new one; stream `log`. See docs/decisions/event-log.md,
+ * "A log has an identity".
+ */
+export type LogEvent = { type: 'LogCreated'; data: { id: string } }

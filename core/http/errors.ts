@@ -2,6 +2,7 @@ import type Koa from 'koa'
 import type { Logger } from 'pino'
 import {
   type ErrorStyle,
+  EventLogReplacedError,
   EventLogUnavailableError,
   type GatewayContext,
   GatewayError,
@@ -129,11 +130,20 @@ export function handleErrors(
 
 function toGatewayError(thrown: unknown): GatewayError {
   if (GatewayError.isInstance(thrown)) return thrown
+  if (EventLogReplacedError.isInstance(thrown)) return createLogReplacedError(thrown)
   if (EventLogUnavailableError.isInstance(thrown)) return toEventLogError(thrown)
   const koaError = fromKoaError(thrown)
   if (koaError !== undefined) return koaError
   const message = 'The gateway failed to process the request. Include the x-request-id when you report this.'
   return new GatewayError('internal_error', message, { cause: thrown })
+}
+
+/** The answer to every request once the event log was replaced. */
+export function createLogReplacedError(cause?: EventLogReplacedError): GatewayError {
+  const message =
+    'The event log was replaced by another one, so this gateway serves nothing until it has been started ' +
+    'again. Retry the request.'
+  return new GatewayError('event_log_replaced', message, { cause, retryAfter: 5 })
 }
 
 function toEventLogError(cause: EventLogUnavailableError): GatewayError {

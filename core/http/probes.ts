@@ -4,8 +4,8 @@ export interface Readiness {
   /** Returns why the process must not receive traffic; undefined if it may. */
   readonly whyNotReady: () => string | undefined
   /**
-   * State of the subscription to the event log. Reported only: while the log is unavailable, the process
-   * keeps serving from its projections.
+   * State of the subscription to the event log. While the log is `away`, the process keeps serving from its
+   * projections. Once it was `replaced`, only the probes respond.
    */
   readonly logState: () => string
 }
@@ -71,8 +71,8 @@ export function createProbes({ whyNotReady, logState }: Readiness): readonly End
     endpoint({
       ...READINESS,
       handle() {
-        const reason = whyNotReady()
         const event_log = logState()
+        const reason = event_log === 'replaced' ? 'the event log was replaced' : whyNotReady()
         return reason === undefined
           ? { status: 200, body: { status: 'ready', event_log } }
           : { status: 503, body: { status: 'not ready', reason, event_log } }

@@ -18,6 +18,7 @@ import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
 import { type CallerSnapshot, createExchange, type RequestParser } from '../../core/pipeline/inference.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import { foldUser, toPastRuleSet } from '../../projections/history.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
@@ -42,7 +43,7 @@ import { SimulationRequest, SimulationSchema, simulationExamples } from './simul
  * and sends nothing to a provider.
  */
 export function createSimulationEndpoint(services: AuditServices, host: Host) {
-  const parsers = createRequestParsers(host.log)
+  const parsers = createRequestParsers(host.log, services.accounts)
   return endpoint({
     method: 'POST',
     path: '/v1/simulate',
@@ -94,10 +95,12 @@ async function decideExchange(exchange: Exchange, host: Host): Promise<GatewayEr
 
 function createRequestParsers(
   log: Pick<EventLog, 'read'>,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {
   const responses: RequestParser = {
     async parseRequest(body, { account }) {
-      const findOwnResponse = (responseKey: string) => findResponse(log, responseKey, account.userId)
+      const findOwnResponse = (responseKey: string) =>
+        findResponse(log, accounts, responseKey, account.userId)
       const call = await parseResponsesCall(body, findOwnResponse)
       return call.request
     },

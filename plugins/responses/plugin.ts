@@ -1,5 +1,6 @@
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
 import { createResponseRecorder, createResponseStore } from './store.ts'
@@ -7,12 +8,17 @@ import { createResponseRecorder, createResponseStore } from './store.ts'
 const DAY_SECONDS = 24 * 60 * 60
 
 /** The Responses API: serves `POST /v1/responses`, stores responses for `retentionDays` and replays them. */
-export function createResponses(log: EventLog, retentionDays: number, chooseForm: ChooseForm): Plugin {
+export function createResponses(
+  log: EventLog,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
+  retentionDays: number,
+  chooseForm: ChooseForm,
+): Plugin {
   return {
     name: 'responses',
     after: ['auth'],
     setup(_, { logger }) {
-      const store = createResponseStore(log, Math.ceil(retentionDays * DAY_SECONDS))
+      const store = createResponseStore(log, accounts, Math.ceil(retentionDays * DAY_SECONDS))
       const activeCalls = createActiveCalls()
       const recorder = createResponseRecorder(store, logger)
       return {

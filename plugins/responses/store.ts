@@ -14,6 +14,7 @@ import { toStreamError } from '../../core/dialects/stream-error.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 
 /** Responses in the event log, by response key (see `ResponsesCall`). */
 export interface ResponseStore {
@@ -28,10 +29,14 @@ export interface ResponseStore {
 }
 
 /** Creates a store whose responses expire after `maxAge` whole seconds. */
-export function createResponseStore(log: EventLog, maxAge: number): ResponseStore {
+export function createResponseStore(
+  log: EventLog,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
+  maxAge: number,
+): ResponseStore {
   const clock = createClock()
   return {
-    find: (responseKey, userId) => findResponse(log, responseKey, userId),
+    find: (responseKey, userId) => findResponse(log, accounts, responseKey, userId),
     save(responseKey, { type, data }, { keyId }) {
       const metadata = createMetadata(keyId, clock(), `req_${responseKey}`)
       // The cast is safe: all of it is JSON.
@@ -42,16 +47,21 @@ export function createResponseStore(log: EventLog, maxAge: number): ResponseStor
   }
 }
 
-/** Reads a response of the user from the log; see `ResponseStore.find`. */
+/**
+ * Reads a response of the user from the log; see `ResponseStore.find`. It must have been made with a key of
+ * that user: after an older copy of the users was restored, the user's id may be that of somebody else then.
+ */
 export async function findResponse(
   log: Pick<EventLog, 'read'>,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
   responseKey: string,
   userId: number,
 ): Promise<StoredResponse | undefined> {
-  for await (const { data } of log.read(responseStream(responseKey))) {
+  for await (const { data, metadata } of log.read(responseStream(responseKey))) {
     // The cast is safe: only `save` writes to these streams.
     const stored = data as unknown as StoredResponse
-    return stored.userId === userId ? stored : undefined
+    const isOwn = stored.userId === userId && accounts.ownerOfKey(metadata.actor)?.id === userId
+    return isOwn ? stored : undefined
   }
   return undefined
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import {
   type EventLog,
+  EventLogReplacedError,
   EventLogUnavailableError,
   type Position,
   type RecordedEvent,
@@ -8,14 +9,16 @@ import {
 import { decodeEvent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { exponentialBackoff, retry } from '../../core/process/retry.ts'
+import { checkLogUnchanged, type EventReference, toEventReference } from './check-log.ts'
 import type { Projection } from './projection.ts'
 import { ConditionWaiters } from './queues.ts'
 
 /**
  * `catching-up` until all events that were in the log at the start have been applied; then `following`, or
- * `away` while the log is unavailable. Clients read these values in `/readyz`.
+ * `away` while the log is unavailable. `replaced`, finally, if it is not the same log any more. Clients read
+ * these values in `/readyz`.
  */
-type SubscriptionState = 'catching-up' | 'following' | 'away'
+export type SubscriptionState = 'catching-up' | 'following' | 'away' | 'replaced'
 
 /** Receives an applied event, and the milliseconds since its metadata's `time`. */
 type AppliedListener = (record: RecordedEvent, delayMs: number) => void
@@ -28,8 +31,8 @@ export interface Subscription {
   /** Resolves when all events that were in the log at the start have been applied. */
   readonly caughtUp: Promise<void>
   /**
-   * Rejects if an event cannot be applied; the process must then exit, because its state is incomplete.
-   * Resolves only after `close`.
+   * Rejects if an event cannot be applied, or with an `EventLogReplacedError`; the process must then exit,
+   * because its state is not that of the log. Resolves only after `close`.
    */
   readonly ended: Promise<void>
   state(): SubscriptionState
@@ -51,18 +54,31 @@ export interface Subscription {
    * `EventLogUnavailableError` after `timeoutMs`, if given.
    */
   until(condition: () => boolean, timeoutMs?: number): Promise<void>
+  /**
+   * Checks that the log is still the one that the events came from. Rejects with an `EventLogReplacedError`
+   * after the state has become `replaced`, or with `EventLogUnavailableError`.
+   */
+  checkLog(): Promise<void>
   close(): Promise<void>
 }
 
+interface SubscriptionOptions {
+  /** Id of the event log; undefined if the log is not checked. */
+  readonly logId?: string
+  /** The newest event of the projections' state; undefined for the state before the first event. */
+  readonly newest?: EventReference | undefined
+}
+
 /**
- * Applies every event after `from` to the projections, in log order. While the log is unavailable, retries
- * with exponential backoff and continues after the last applied event.
+ * Applies every event after `newest` to the projections, in log order. While the log is unavailable, retries
+ * with exponential backoff and continues after the last applied event, once it has checked that the log is
+ * still the same one.
  */
 export function subscribeProjections(
   log: EventLog,
   projections: readonly Projection[],
   logger: Logger,
-  from: Position = 0,
+  { logId, newest: start }: SubscriptionOptions = {},
 ): Subscription {
   const abort = new AbortController()
   const waiters = new ConditionWaiters()
@@ -95,11 +111,41 @@ export function subscribeProjections(
     for (const listener of listeners) listener(record, delayMs)
   }
 
-  const backoff = exponentialBackoff({ firstMs: 100, maxMs: 5000 })
+  const backoff = exponentialBackoff({ firstMs: 100, maxMs: 1000 })
+  const position = () => newest?.position ?? start?.position ?? 0
+  let reportReplaced: (error: EventLogReplacedError) => void = () => undefined
+  const replaced = new Promise<never>((_, reject) => {
+    reportReplaced = reject
+  })
+  replaced.catch(() => undefined)
+
+  async function checkLog(): Promise<void> {
+    if (logId === undefined) return
+    try {
+      await checkLogUnchanged(log, logId, newest ? toEventReference(newest) : start)
+    } catch (error) {
+      if (EventLogReplacedError.isInstance(error)) markReplaced(error)
+      throw error
+    }
+  }
+
+  function markReplaced(error: EventLogReplacedError): void {
+    if (state === 'replaced') return
+    state = 'replaced'
+    logger.fatal({ reason: error.message }, 'event log replaced; the gateway must be started again')
+    reportReplaced(error)
+    abort.abort(error)
+  }
 
   /** Applies events until the subscription is closed. Rejects if the log becomes unavailable. */
   async function follow(resolveCaughtUp: () => void): Promise<void> {
-    for await (const item of log.subscribe(newest?.position ?? from, abort.signal)) {
+    await checkLog()
+    let isChecked = false
+    for await (const item of log.subscribe(position(), abort.signal)) {
+      // Checked again on the connection that the events come from, before any of them is applied.
+      if (!isChecked) await checkLog()
+      isChecked = true
+      if (abort.signal.aborted) return
       backoff.reset()
       if (item !== 'caught-up') receive(item)
       else {
@@ -122,8 +168,10 @@ export function subscribeProjections(
         logger.warn({ err: error, delayMs }, 'event log unavailable; retrying')
       },
     }).catch((error) => {
+      if (EventLogReplacedError.isInstance(error)) markReplaced(error)
       if (error !== abort.signal.reason) throw error
     })
+    if (state === 'replaced') await replaced
   }
 
   let ended: Promise<void> = Promise.resolve()
@@ -136,7 +184,7 @@ export function subscribeProjections(
     caughtUp,
     ended,
     state: () => state,
-    position: () => newest?.position ?? from,
+    position,
     newest: () => newest,
     received: () => counts.received,
     skipped: () => counts.skipped,
@@ -145,9 +193,12 @@ export function subscribeProjections(
       applyPluginEvent = listener
     },
     until: (condition, timeoutMs) => waiters.wait(condition, timeoutMs),
+    checkLog,
     async close() {
       abort.abort()
-      await ended
+      await ended.catch((error) => {
+        if (!EventLogReplacedError.isInstance(error)) throw error
+      })
     },
   }
 }

@@ -2,6 +2,7 @@ import {
   type Appended,
   type Author,
   type EventLog,
+  EventLogReplacedError,
   EventLogUnavailableError,
   GatewayError,
   type NewEvent,
@@ -12,6 +13,14 @@ import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../../core/eve
 import type { Clock } from '../../core/util/clock.ts'
 import { KeyedQueue } from './queues.ts'
 import type { Subscription } from './subscribe.ts'
+
+/** Throws unless changes can be written: while the log is away or was replaced, it must not be called. */
+export function checkAvailable(subscription: Pick<Subscription, 'state'>): void {
+  const state = subscription.state()
+  if (state === 'replaced') throw new EventLogReplacedError('changes are refused')
+  if (state === 'away')
+    throw new EventLogUnavailableError('the event log is unavailable', { transient: true })
+}
 
 interface Command {
   readonly stream: string
@@ -73,24 +82,36 @@ export function createEventWriter(
   ): Promise<Appended | undefined> {
     const schema = 'schema' in command ? command.schema : SCHEMA_VERSION
     for (let attempt = 1; ; attempt++) {
-      if (subscription.state() === 'away')
-        throw new EventLogUnavailableError('the event log is unavailable', { transient: true })
+      checkAvailable(subscription)
+      const decidedAt = subscription.position()
       const expectedRevision = command.revision?.() ?? 'any'
       const events: readonly NewEvent[] = command.decide()
       if (events.length === 0) return undefined
       const metadata = createMetadata(author.actor, clock(), author.requestId, schema)
       try {
         const appended = await log.append(command.stream, events, { expectedRevision, metadata })
+        if (appended.position <= decidedAt) await refuseOlderLog()
         await waitUntilApplied(appended, command)
         return appended
       } catch (error) {
         if (!WrongExpectedRevisionError.isInstance(error)) throw error
+        if (error.actual < error.expected) await subscription.checkLog()
         if (attempt === MAX_ATTEMPTS)
           throw new GatewayError('conflict', 'Too many concurrent changes. Try again.')
         log.poll?.()
         await subscription.until(() => (command.revision?.() ?? error.actual) >= error.actual, timeoutMs)
       }
     }
+  }
+
+  /**
+   * Rejects. An event that is written after a decision cannot precede the events that the decision was based
+   * on, unless the log was replaced by an older one.
+   */
+  async function refuseOlderLog(): Promise<never> {
+    await subscription.checkLog()
+    const message = 'the event log returned a position before that of events which it held earlier'
+    throw new EventLogUnavailableError(message, { outcomeUnknown: true })
   }
 
   async function waitUntilApplied({ position }: Appended, command: Command | PluginCommand): Promise<void> {
