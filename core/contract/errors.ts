@@ -55,6 +55,10 @@ export const ERROR_CODES = {
   ),
   revision_mismatch: define(412, 'conflict_error', 'If-Match names a revision that is not current.'),
   body_too_large: invalid(413, 'The body is larger than the limit of the gateway.'),
+  change_too_large: invalid(
+    413,
+    'The events of a change are larger than the event log accepts; the message says how large both are.',
+  ),
   unsupported_media_type: invalid(415, 'The Content-Encoding of the body is not supported.'),
   expectation_failed: invalid(417, 'The header expect has a value other than 100-continue.'),
   validation_error: define(

@@ -59,8 +59,9 @@ export interface Appended {
 export interface EventLog {
   /**
    * Writes all events or none, and resolves when they are on disk. Rejects with `WrongExpectedRevisionError`
-   * if the stream is not at `options.expectedRevision`, and with `EventLogUnavailableError` if the events
-   * could not be written or the outcome is unknown.
+   * if the stream is not at `options.expectedRevision`, with `AppendTooLargeError` if the events are larger
+   * than `MAX_APPEND_BYTES`, and with `EventLogUnavailableError` if the events could not be written or the
+   * outcome is unknown.
    */
   append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended>
   /**
@@ -110,6 +111,33 @@ export class WrongExpectedRevisionError extends Error {
     this.stream = stream
     this.expected = expected
     this.actual = actual
+  }
+}
+
+/** Maximum size of the events of one append: their types, data and metadata as JSON. */
+export const MAX_APPEND_BYTES = 1_000_000
+
+const APPEND_TOO_LARGE_ERROR = Symbol.for('signalbox.AppendTooLargeError')
+
+/** The events of an append are larger than a log accepts. Nothing was written. */
+export class AppendTooLargeError extends Error {
+  static {
+    Object.defineProperty(AppendTooLargeError.prototype, APPEND_TOO_LARGE_ERROR, { value: true })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process. */
+  static isInstance(error: unknown): error is AppendTooLargeError {
+    return error instanceof Error && APPEND_TOO_LARGE_ERROR in error
+  }
+
+  readonly bytes: number
+  readonly limit: number
+
+  constructor(stream: string, bytes: number, limit = MAX_APPEND_BYTES) {
+    super(`an append to ${stream} has ${bytes} bytes, more than the limit of ${limit}`)
+    this.name = 'AppendTooLargeError'
+    this.bytes = bytes
+    this.limit = limit
   }
 }
 

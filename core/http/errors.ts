@@ -1,6 +1,7 @@
 import type Koa from 'koa'
 import type { Logger } from 'pino'
 import {
+  AppendTooLargeError,
   type ErrorStyle,
   EventLogReplacedError,
   EventLogUnavailableError,
@@ -130,6 +131,7 @@ export function handleErrors(
 
 function toGatewayError(thrown: unknown): GatewayError {
   if (GatewayError.isInstance(thrown)) return thrown
+  if (AppendTooLargeError.isInstance(thrown)) return createTooLargeError(thrown)
   if (EventLogReplacedError.isInstance(thrown)) return createLogReplacedError(thrown)
   if (EventLogUnavailableError.isInstance(thrown)) return toEventLogError(thrown)
   const koaError = fromKoaError(thrown)
@@ -144,6 +146,13 @@ export function createLogReplacedError(cause?: EventLogReplacedError): GatewayEr
     'The event log was replaced by another one, so this gateway serves nothing until it has been started ' +
     'again. Retry the request.'
   return new GatewayError('event_log_replaced', message, { cause, retryAfter: 5 })
+}
+
+function createTooLargeError({ bytes, limit }: AppendTooLargeError): GatewayError {
+  const message =
+    `The change has ${bytes} bytes in the event log, which accepts at most ${limit} in one change. Nothing ` +
+    'was changed. Split the change into smaller ones, or shorten its content.'
+  return new GatewayError('change_too_large', message)
 }
 
 function toEventLogError(cause: EventLogUnavailableError): GatewayError {

@@ -15,6 +15,7 @@ import { createMetadata } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import { appendResponse, readResponse } from './stored-events.ts'
 
 /** Responses in the event log, by response key (see `ResponsesCall`). */
 export interface ResponseStore {
@@ -37,11 +38,9 @@ export function createResponseStore(
   const clock = createClock()
   return {
     find: (responseKey, userId) => findResponse(log, accounts, responseKey, userId),
-    save(responseKey, { type, data }, { keyId }) {
+    save(responseKey, event, { keyId }) {
       const metadata = createMetadata(keyId, clock(), `req_${responseKey}`)
-      // The cast is safe: all of it is JSON.
-      const event = { type, data: data as StoredResponse & JsonObject }
-      return log.append(responseStream(responseKey), [event], { expectedRevision: -1, metadata, maxAge })
+      return appendResponse(log, responseStream(responseKey), event, { metadata, maxAge })
     },
     remove: (responseKey) => log.deleteStream(responseStream(responseKey)),
   }
@@ -57,13 +56,10 @@ export async function findResponse(
   responseKey: string,
   userId: number,
 ): Promise<StoredResponse | undefined> {
-  for await (const { data, metadata } of log.read(responseStream(responseKey))) {
-    // The cast is safe: only `save` writes to these streams.
-    const stored = data as unknown as StoredResponse
-    const isOwn = stored.userId === userId && accounts.ownerOfKey(metadata.actor)?.id === userId
-    return isOwn ? stored : undefined
-  }
-  return undefined
+  const stored = await readResponse(log.read(responseStream(responseKey)))
+  if (stored === undefined) return undefined
+  const { response, actor } = stored
+  return response.userId === userId && accounts.ownerOfKey(actor)?.id === userId ? response : undefined
 }
 
 /** Stores the outcome of calls, unless the caller set `store: false`. */

@@ -33,7 +33,7 @@ export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, C
 }
 
 /** Errors of endpoints that change rules. */
-export const RULE_WRITE_ERRORS = ['conflict', 'event_log_full'] as const
+export const RULE_WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 /** Creates the endpoints to list, create, read, update and delete rules of one kind. */
 export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Content>(

@@ -4,18 +4,21 @@ import {
   type AppendResult,
   type EventData,
   jsonEvent,
+  MaxAppendSizeExceededError,
   NO_STREAM,
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
 import {
   type Appended,
   type AppendOptions,
+  AppendTooLargeError,
   EventLogUnavailableError,
   type ExpectedRevision,
   type NewEvent,
   type Position,
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
+import { encodeEvents } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
 import { isTransientError, mayHaveReachedServer, toUnavailableError, withTimeout } from './errors.ts'
 import { toPosition } from './record.ts'
@@ -34,9 +37,10 @@ export async function appendEvents(
   { expectedRevision, metadata, maxAge }: AppendOptions,
 ): Promise<Appended> {
   const name = server.streamPrefix + stream
+  const { bytes } = encodeEvents(stream, events, metadata)
   const prepared = events.map(({ type, data }) => jsonEvent({ type, data, metadata: { ...metadata } }))
   try {
-    if (maxAge !== undefined) await setMaxAge(server, name, maxAge)
+    if (maxAge !== undefined && expectedRevision === -1) await setMaxAge(server, name, maxAge)
     const result = await appendWithRetry(server, name, prepared, expectedRevision)
     const revision = Number(result.nextExpectedRevision)
     // With throwOnAppendFailure=false in the connection string, the client returns failures instead of
@@ -50,6 +54,8 @@ export async function appendEvents(
     if (WrongExpectedRevisionError.isInstance(error)) throw error
     if (error instanceof WrongExpectedVersionError)
       throw toWrongRevisionError(stream, expectedRevision, error)
+    if (error instanceof MaxAppendSizeExceededError)
+      throw new AppendTooLargeError(stream, bytes, error.maxAppendSize)
     throw toUnavailableError(error)
   }
 }

@@ -83,8 +83,6 @@ function describeServerError(error: unknown): string {
       return 'denied access: check the user name and password, and that the user may read $all'
     case ErrorType.NOT_LEADER:
       return 'is not the leader of its cluster'
-    case ErrorType.MAXIMUM_APPEND_SIZE_EXCEEDED:
-      return 'rejected the append because it exceeds the maximum append size'
     default:
       return `failed: ${message}`
   }

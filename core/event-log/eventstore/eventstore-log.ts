@@ -121,7 +121,8 @@ class EventStoreLog implements EventLog {
     this.#checkOpen()
     const { client, streamPrefix, timeoutMs } = this.#server
     try {
-      await withTimeout(client.deleteStream(streamPrefix + stream, { deadline: timeoutMs }), timeoutMs)
+      // A tombstone, because a scavenge keeps the last event of a stream that was only deleted.
+      await withTimeout(client.tombstoneStream(streamPrefix + stream, { deadline: timeoutMs }), timeoutMs)
     } catch (error) {
       if (!isStreamAbsent(error)) throw toUnavailableError(error)
     }

@@ -13,7 +13,7 @@ import {
 } from '../../contract/event-log.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
-import { checkAppend, checkDeletable, LOG_STREAM, matchesStream } from '../streams.ts'
+import { checkAppend, checkDeletable, encodeEvents, LOG_STREAM, matchesStream } from '../streams.ts'
 import {
   createLeftoversError,
   EXPIRING_FILE,
@@ -135,12 +135,13 @@ class SqliteLog implements EventLog {
     { expectedRevision, metadata, maxAge }: AppendOptions,
   ): Promise<Appended> {
     checkAppend(stream, events, maxAge, this.#isExpiring(stream))
+    const encoded = encodeEvents(stream, events, metadata)
     const request: AppendRequest = {
       type: 'append',
       stream,
       expectedRevision,
-      events: events.map(({ type, data }) => [type, JSON.stringify(data)] as const),
-      metadata: JSON.stringify(metadata),
+      events: events.map(({ type }, index) => [type, encoded.data[index] ?? ''] as const),
+      metadata: encoded.metadata,
       maxAge,
     }
     // Requested synchronously if the thread is running, so that a later `close` waits for this append.

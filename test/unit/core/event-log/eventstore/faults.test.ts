@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import {
+  AppendTooLargeError,
   type EventLog,
   EventLogUnavailableError,
   type NewEvent,
@@ -298,16 +299,23 @@ describe('the EventStoreDB log', function () {
       await leader.stop()
     })
 
-    it('because it is too large, reports that', async () => {
-      const large = { type: 'Large', data: { text: 'x'.repeat(1024 * 1024) } }
+    it('refuses one that is too large before it is sent, and leaves others alone', async () => {
+      const large = { type: 'Large', data: { text: 'x'.repeat(1_000_000) } }
+      const refused = rejection(log.append('user-1', [large], { expectedRevision: -1, metadata }))
 
-      const error = await rejection(log.append('user-1', [large], { expectedRevision: -1, metadata }))
+      expect(await append('user-2', -1)).to.include({ revision: 0 })
+      const error = await refused
+      expect(error).to.be.instanceOf(AppendTooLargeError).and.include({ limit: 1_000_000 })
+      expect(error).to.have.property('bytes').that.is.within(1_000_000, 1_001_000)
+    })
 
-      expect(error).to.be.instanceOf(EventLogUnavailableError)
-      expect(error).to.have.property(
-        'message',
-        'the event log server rejected the append because it exceeds the maximum append size',
-      )
+    it('reports the limit of a server that accepts less', async () => {
+      server.refuse('maximum-append-size-exceeded', { 'maximum-append-size': '4096' })
+
+      const error = await rejection(append('user-1', -1))
+
+      expect(error).to.be.instanceOf(AppendTooLargeError).and.include({ limit: 4096 })
+      server.accept()
     })
   })
 
