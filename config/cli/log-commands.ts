@@ -43,7 +43,9 @@ export async function runLogBackup({ operands, options, environment, print }: Co
 export function runLogVerify({ environment, print }: CommandArgs): Promise<void> {
   return withLog(environment, async (log, settings) => {
     const snapshotFolder = join(settings.data_dir, 'snapshots')
-    const { facts, issues } = await verifyLog(log, snapshotFolder, await loadListedPackages(settings))
+    const { facts, issues } = await verifyLog(log, snapshotFolder, await loadListedPackages(settings), {
+      comparesStreams: settings.eventstore_url !== null,
+    })
     for (const fact of facts) print(fact)
     if (issues.length > 0) throw new Error(issues.join('\n'))
     print('No issues found.')

@@ -67,6 +67,7 @@ export function createBuiltInPlugins(
   const plugins = [
     createAuth({
       accounts,
+      streams: state.streams,
       commands: state.accountCommands,
       authFailures,
     }),

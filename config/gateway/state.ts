@@ -11,9 +11,10 @@ import { createClock } from '../../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
-import { listProjections } from '../../projections/projections.ts'
+import { listProjections, listSaved } from '../../projections/projections.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { guardLog } from '../../projections/runtime/guard-log.ts'
+import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import { type Subscription, subscribeProjections } from '../../projections/runtime/subscribe.ts'
 import {
   createEventWriter,
@@ -31,6 +32,7 @@ export interface State {
   readonly subscription: Subscription
   readonly accounts: Accounts
   readonly rules: Rules
+  readonly streams: StreamHealth
   readonly ids: IdSource
   readonly writer: EventWriter
   readonly accountCommands: AccountCommands
@@ -87,23 +89,34 @@ async function openAndCatchUp(
     if (!options?.openLog) await claimFolder(settings, logId, logger)
     const { projections, newest } = await restoreProjections(folder, log, logId, logger)
     const list = listProjections(projections)
-    const subscription = subscribeProjections(log, list, logger, { logId, newest })
+    const subscription = subscribeProjections(log, list, logger, {
+      logId,
+      newest,
+      health: projections.streams,
+    })
     opened.push(subscription)
     await untilAborted(subscription.caughtUp, options?.signal)
     if (options?.takesSnapshots) {
       const everyEvents = settings.snapshots.every_events
-      const keeper = scheduleSnapshots(subscription, list, { folder, everyEvents, logId, logger })
+      const keeper = scheduleSnapshots(subscription, listSaved(projections), {
+        folder,
+        everyEvents,
+        logId,
+        logger,
+      })
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules } = projections
-    const writer = createEventWriter(log, subscription, clock, {
+    const { accounts, rules, streams } = projections
+    const guarded = guardLog(log, subscription)
+    const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
     })
     const ids = createIdSource(projections.ids, writer)
     const accountCommands = createAccountCommands(accounts, ids, writer)
     return {
-      log: guardLog(log, subscription),
+      log: guarded,
+      streams,
       subscription,
       accounts,
       rules,

@@ -83,6 +83,14 @@ export const ERROR_CODES = {
     503,
     'The event log was wiped, restored or exchanged; the gateway is about to end and must be started again.',
   ),
+  event_log_access_denied: unavailable(
+    503,
+    "The event log rejects the gateway's credentials, or its user lacks a permission; the operator must act.",
+  ),
+  rules_damaged: unavailable(
+    503,
+    "A stream of the user in the event log cannot be read completely, so the user's requests are refused.",
+  ),
   event_log_full: unavailable(507, 'The event log has no disk space left.'),
   // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
   provider_refused: invalid(400, 'The provider refused the request.'),

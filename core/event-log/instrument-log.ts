@@ -1,5 +1,11 @@
 import type { Registry } from 'prom-client'
-import { AppendTooLargeError, type EventLog, WrongExpectedRevisionError } from '../contract/event-log.ts'
+import {
+  AppendTooLargeError,
+  type EventLog,
+  EventLogUnavailableError,
+  StreamDamagedError,
+  WrongExpectedRevisionError,
+} from '../contract/event-log.ts'
 import { createHistogram } from '../util/metrics.ts'
 import { matchesStream } from './streams.ts'
 
@@ -46,5 +52,7 @@ export function withAppendMetrics(
 
 function outcomeOf(error: unknown): string {
   if (WrongExpectedRevisionError.isInstance(error)) return 'conflict'
+  if (EventLogUnavailableError.isInstance(error) && error.accessDenied) return 'denied'
+  if (StreamDamagedError.isInstance(error)) return 'damaged'
   return AppendTooLargeError.isInstance(error) ? 'too_large' : 'failed'
 }

@@ -1,6 +1,7 @@
 import { LOG_STREAM, matchesStream } from '../event-log/streams.ts'
 import { IDS_STREAM } from './domain-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
+import { REVOCATIONS_STREAM } from './well-formed.ts'
 
 /**
  * The streams that projections are built from; a name that ends in `-` is a category. Everything else in the
@@ -11,6 +12,7 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   'user-',
   'rules-',
   IDS_STREAM,
+  REVOCATIONS_STREAM,
   PLUGIN_STREAM_PREFIX,
 ]
 

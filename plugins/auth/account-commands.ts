@@ -1,6 +1,13 @@
-import { type Author, GatewayError, type Plan, type RequestLimit } from '../../core/contract/index.ts'
+import {
+  type Author,
+  GatewayError,
+  type Plan,
+  type RequestLimit,
+  StreamDamagedError,
+} from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/domain-events.ts'
+import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { newApiKey, newKeyId } from '../../core/util/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { IdSource } from '../../projections/ids.ts'
@@ -72,7 +79,13 @@ export function createAccountCommands(
         requireUser(owner.id).keys.some((key) => key.id === keyId && key.revokedAt === null)
       const decide = (): readonly DomainEvent[] =>
         isActive() ? [{ type: 'KeyRevoked', data: { userId: owner.id, keyId } }] : []
-      await writeUserEvents(owner.id, decide, author)
+      try {
+        await writeUserEvents(owner.id, decide, author)
+      } catch (error) {
+        if (!StreamDamagedError.isInstance(error)) throw error
+        // At any revision: revoking a key twice has no further effect.
+        await writer.write({ stream: REVOCATIONS_STREAM, decide }, author)
+      }
     },
   }
 }

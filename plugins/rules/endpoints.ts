@@ -132,6 +132,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       notFound,
       handle({ account, author, params: { id }, headers, body }) {
         const commands = createCommands(account.userId)
+        services.writer.checkAvailable()
         commands.requireRule(id)
         return execute(200, commands.update(id, body, parseIfMatch(headers['if-match'])), account, author)
       },
@@ -149,6 +150,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       notFound,
       handle({ account, author, params: { id }, headers }) {
         const commands = createCommands(account.userId)
+        services.writer.checkAvailable()
         commands.requireRule(id)
         return execute(200, commands.remove(id, parseIfMatch(headers['if-match'])), account, author)
       },

@@ -5,20 +5,22 @@ import {
   EventLogUnavailableError,
   type Position,
   type RecordedEvent,
+  type StreamAnomaly,
 } from '../../core/contract/index.ts'
-import { decodeEvent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { exponentialBackoff, retry } from '../../core/process/retry.ts'
 import { checkLogUnchanged, type EventReference, toEventReference } from './check-log.ts'
-import type { Projection } from './projection.ts'
+import { createOutageLog } from './outage-log.ts'
+import { applyRecord, type Projection } from './projection.ts'
 import { ConditionWaiters } from './queues.ts'
+import { createStreamHealth, type DamagedStream, type StreamHealth } from './stream-health.ts'
 
 /**
  * `catching-up` until all events that were in the log at the start have been applied; then `following`, or
- * `away` while the log is unavailable. `replaced`, finally, if it is not the same log any more. Clients read
- * these values in `/readyz`.
+ * `away` while the log is unavailable. `denied` while the log rejects the credentials or lacks a permission.
+ * `replaced`, finally, if it is not the same log any more. Clients read these values in `/readyz`.
  */
-export type SubscriptionState = 'catching-up' | 'following' | 'away' | 'replaced'
+type SubscriptionState = 'catching-up' | 'following' | 'away' | 'denied' | 'replaced'
 
 /** Receives an applied event, and the milliseconds since its metadata's `time`. */
 type AppliedListener = (record: RecordedEvent, delayMs: number) => void
@@ -45,6 +47,20 @@ export interface Subscription {
    * Number of received events that only a newer version can decode. Events of unlisted plugins do not count.
    */
   skipped(): number
+  /** Number of received events that are not of Signalbox, or malformed. */
+  foreign(): number
+  /** Streams of users that cannot be read completely. */
+  damaged(): readonly DamagedStream[]
+  /** See `StreamHealth`. */
+  appendRevision(stream: string, revision: number): number
+  holdsNewerEvents(stream: string): boolean
+  /**
+   * Throws if nothing can be written or read now: an `EventLogReplacedError`, or an
+   * `EventLogUnavailableError` while the log is away.
+   */
+  checkAvailable(): void
+  /** Notes the outcome of a call of the log. Logs a failure once per outage and kind. */
+  noteOutcome(error?: unknown): void
   /** Calls the listener for every event that is applied after catching up. */
   onApplied(listener: AppliedListener): void
   /** Calls the listener for every further event of a plugin's stream. Replaces the previous listener. */
@@ -67,6 +83,7 @@ interface SubscriptionOptions {
   readonly logId?: string
   /** The newest event of the projections' state; undefined for the state before the first event. */
   readonly newest?: EventReference | undefined
+  readonly health?: StreamHealth
 }
 
 /**
@@ -78,31 +95,49 @@ export function subscribeProjections(
   log: EventLog,
   projections: readonly Projection[],
   logger: Logger,
-  { logId, newest: start }: SubscriptionOptions = {},
+  { logId, newest: start, health = createStreamHealth() }: SubscriptionOptions = {},
 ): Subscription {
   const abort = new AbortController()
   const waiters = new ConditionWaiters()
   const listeners: AppliedListener[] = []
   let applyPluginEvent: PluginEventListener = () => true
-  const counts = { received: 0, skipped: 0 }
-  let state: SubscriptionState = 'catching-up'
+  const counts = { received: 0, skipped: 0, foreign: 0 }
+  const outage = createOutageLog(logger)
+  let state: Exclude<SubscriptionState, 'denied'> = 'catching-up'
   let isCaughtUp = false
   let newest: RecordedEvent | undefined
 
   function receive(record: RecordedEvent): void {
-    const isApplied = isPluginStream(record.stream) ? applyPluginEvent(record) : apply(record)
-    if (!isApplied) counts.skipped += 1
+    const { stream, revision } = record
+    const kind = applyRecord(projections, record)
+    const isApplied = isPluginStream(stream) ? applyPluginEvent(record) : kind === 'applied'
+    if (kind === 'foreign') skipForeign(stream)
+    else if (!isApplied) counts.skipped += 1
+    reportDamage(health.receive(stream, revision, kind))
     counts.received += 1
     newest = record
     if (isApplied && isCaughtUp) notifyListeners(record)
     waiters.check()
   }
 
-  function apply(record: RecordedEvent): boolean {
-    const event = decodeEvent(record)
-    if (event === undefined) return false
-    for (const projection of projections) projection.apply(event, record)
-    return true
+  function receiveAnomaly(anomaly: StreamAnomaly): void {
+    if (anomaly.kind === 'foreign') skipForeign(anomaly.stream)
+    reportDamage(health.note(anomaly))
+    waiters.check()
+  }
+
+  const foreignStreams = new Set<string>()
+
+  function skipForeign(stream: string): void {
+    counts.foreign += 1
+    if (foreignStreams.has(stream)) return
+    foreignStreams.add(stream)
+    logger.warn({ stream }, 'event of another program, or malformed, skipped in a stream of the event log')
+  }
+
+  function reportDamage(damaged: DamagedStream | undefined): void {
+    if (damaged)
+      logger.error(damaged, 'stream of the event log damaged; the requests of its user are refused')
   }
 
   function notifyListeners(record: RecordedEvent): void {
@@ -141,7 +176,7 @@ export function subscribeProjections(
   async function follow(resolveCaughtUp: () => void): Promise<void> {
     await checkLog()
     let isChecked = false
-    for await (const item of log.subscribe(position(), abort.signal)) {
+    for await (const item of log.subscribe(position(), abort.signal, undefined, receiveAnomaly)) {
       // Checked again on the connection that the events come from, before any of them is applied.
       if (!isChecked) await checkLog()
       isChecked = true
@@ -151,6 +186,7 @@ export function subscribeProjections(
       else {
         if (state === 'away') logger.info('event log available again')
         state = 'following'
+        outage.end()
         isCaughtUp = true
         resolveCaughtUp()
       }
@@ -163,9 +199,9 @@ export function subscribeProjections(
       backoff,
       signal: abort.signal,
       shouldRetry: EventLogUnavailableError.isInstance,
-      onRetry(error, delayMs) {
+      onRetry(error) {
         state = 'away'
-        logger.warn({ err: error, delayMs }, 'event log unavailable; retrying')
+        outage.note(error, 'event log unavailable; retrying')
       },
     }).catch((error) => {
       if (EventLogReplacedError.isInstance(error)) markReplaced(error)
@@ -183,11 +219,25 @@ export function subscribeProjections(
   return {
     caughtUp,
     ended,
-    state: () => state,
+    state: () => (state !== 'replaced' && outage.isDenied() ? 'denied' : state),
     position,
     newest: () => newest,
     received: () => counts.received,
     skipped: () => counts.skipped,
+    foreign: () => counts.foreign,
+    damaged: health.damaged,
+    appendRevision: health.appendRevision,
+    holdsNewerEvents: health.holdsNewerEvents,
+    checkAvailable() {
+      if (state === 'replaced') throw new EventLogReplacedError('changes are refused')
+      if (state !== 'away') return
+      const accessDenied = outage.isDenied()
+      throw new EventLogUnavailableError('the event log is unavailable', { transient: true, accessDenied })
+    },
+    noteOutcome(error) {
+      if (error === undefined && state === 'following') outage.end()
+      else if (error !== undefined) outage.note(error, 'event log call failed')
+    },
     onApplied: (listener) => listeners.push(listener),
     onPluginEvent(listener) {
       applyPluginEvent = listener

@@ -2,11 +2,12 @@ import {
   type Appended,
   type Author,
   type EventLog,
-  EventLogReplacedError,
   EventLogUnavailableError,
+  type ExpectedRevision,
   GatewayError,
   type NewEvent,
   type Position,
+  StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
 import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../../core/events/codec.ts'
@@ -14,18 +15,13 @@ import type { Clock } from '../../core/util/clock.ts'
 import { KeyedQueue } from './queues.ts'
 import type { Subscription } from './subscribe.ts'
 
-/** Throws unless changes can be written: while the log is away or was replaced, it must not be called. */
-export function checkAvailable(subscription: Pick<Subscription, 'state'>): void {
-  const state = subscription.state()
-  if (state === 'replaced') throw new EventLogReplacedError('changes are refused')
-  if (state === 'away')
-    throw new EventLogUnavailableError('the event log is unavailable', { transient: true })
-}
-
 interface Command {
   readonly stream: string
-  /** The stream's revision in the current state of the projection. */
-  revision(): number
+  /**
+   * The stream's revision in the current state of the projection. Without it, the events are appended at any
+   * revision.
+   */
+  revision?(): number
   /**
    * Decides on the current state. Returns no events if there is nothing to do; throws a `GatewayError` to
    * refuse.
@@ -45,13 +41,21 @@ interface PluginCommand {
   decide(): readonly NewEvent[]
 }
 
+/** An append of a command. */
+export interface Written extends Appended {
+  /** The time in the metadata of the events. */
+  readonly time: string
+}
+
 export interface EventWriter {
+  /** As `Subscription`. Commands call it before they look up what they change. */
+  checkAvailable(): void
   /**
    * Decides, appends at the revision that the decision was based on, and resolves when the projections of all
    * processes of this node have applied the events. If another writer appended first, decides again on the
    * new state. Resolves with undefined if there was nothing to do. Rejects with `EventLogUnavailableError`.
    */
-  write(command: Command | PluginCommand, author: Author): Promise<Appended | undefined>
+  write(command: Command | PluginCommand, author: Author): Promise<Written | undefined>
 }
 
 const MAX_ATTEMPTS = 50
@@ -79,12 +83,12 @@ export function createEventWriter(
   async function writeWithRetry(
     command: Command | PluginCommand,
     author: Author,
-  ): Promise<Appended | undefined> {
+  ): Promise<Written | undefined> {
     const schema = 'schema' in command ? command.schema : SCHEMA_VERSION
     for (let attempt = 1; ; attempt++) {
-      checkAvailable(subscription)
+      subscription.checkAvailable()
       const decidedAt = subscription.position()
-      const expectedRevision = command.revision?.() ?? 'any'
+      const expectedRevision = revisionOf(command)
       const events: readonly NewEvent[] = command.decide()
       if (events.length === 0) return undefined
       const metadata = createMetadata(author.actor, clock(), author.requestId, schema)
@@ -92,16 +96,41 @@ export function createEventWriter(
         const appended = await log.append(command.stream, events, { expectedRevision, metadata })
         if (appended.position <= decidedAt) await refuseOlderLog()
         await waitUntilApplied(appended, command)
-        return appended
+        return { ...appended, time: metadata.time }
       } catch (error) {
         if (!WrongExpectedRevisionError.isInstance(error)) throw error
-        if (error.actual < error.expected) await subscription.checkLog()
+        if (error.actual < error.expected) await refuseShorterStream(command.stream)
         if (attempt === MAX_ATTEMPTS)
           throw new GatewayError('conflict', 'Too many concurrent changes. Try again.')
         log.poll?.()
-        await subscription.until(() => (command.revision?.() ?? error.actual) >= error.actual, timeoutMs)
+        await catchUpTo(error.actual, command)
       }
     }
+  }
+
+  /** The revision to append at; `any` if the command does not check it. */
+  function revisionOf({ stream, revision }: Command | PluginCommand): ExpectedRevision {
+    return revision === undefined ? 'any' : subscription.appendRevision(stream, revision())
+  }
+
+  async function catchUpTo(actual: number, command: Command | PluginCommand): Promise<void> {
+    const hasCaughtUp = () => {
+      const revision = revisionOf(command)
+      return revision === 'any' || revision >= actual
+    }
+    try {
+      await subscription.until(hasCaughtUp, timeoutMs)
+    } catch (cause) {
+      if (!subscription.holdsNewerEvents(command.stream)) throw cause
+      const damage = 'holds events that this version of Signalbox cannot apply'
+      throw new StreamDamagedError(command.stream, damage, { cause })
+    }
+  }
+
+  /** Rejects: the log holds fewer events of the stream than were applied. */
+  async function refuseShorterStream(stream: string): Promise<never> {
+    await subscription.checkLog()
+    throw new StreamDamagedError(stream, 'lacks events that were applied')
   }
 
   /**
@@ -126,6 +155,7 @@ export function createEventWriter(
   }
 
   return {
+    checkAvailable: subscription.checkAvailable,
     write(command, author) {
       const write = () => writeWithRetry(command, author)
       return command.revision === undefined ? write() : queues.run(command.stream, write)

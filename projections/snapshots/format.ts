@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import type { RecordedEvent } from '../../core/contract/index.ts'
 import { EVENT_TYPES, SCHEMA_VERSION } from '../../core/events/codec.ts'
 import { type EventReference, toEventReference } from '../runtime/check-log.ts'
-import type { SavedProjection } from '../runtime/projection.ts'
+import type { SavedState } from '../runtime/projection.ts'
 
 /**
  * Version of how projections fold events and save their state. Must be increased when either changes; a test
  * compares the saved state with a fixture.
  */
-export const STATE_SHAPE = 1
+export const STATE_SHAPE = 2
 
 /**
  * The first line of a snapshot: the shape of its state, and the log and its newest event, which it belongs
@@ -32,7 +32,7 @@ export interface Snapshot {
 export function takeSnapshot(
   log: string,
   newest: RecordedEvent,
-  projections: readonly SavedProjection[],
+  projections: readonly SavedState[],
 ): Snapshot {
   return {
     header: { shape: stateShape(), log, ...toEventReference(newest) },

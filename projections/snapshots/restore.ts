@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { type EventLog, EventLogUnavailableError } from '../../core/contract/index.ts'
-import { createProjections, listProjections, type Projections } from '../projections.ts'
+import { createProjections, listSaved, type Projections } from '../projections.ts'
 import { type EventReference, findEvent } from '../runtime/check-log.ts'
 import { listSnapshots } from './folder.ts'
 import type { Snapshot, SnapshotHeader } from './format.ts'
@@ -58,7 +58,7 @@ async function checkBelongsToLog(
 
 function loadProjections({ parts }: SavedSnapshot): Projections {
   const projections = createProjections()
-  for (const projection of listProjections(projections)) {
+  for (const projection of listSaved(projections)) {
     const part = parts.find(({ name }) => name === projection.name)
     if (part === undefined) throw new Error(`it has no part ${projection.name}`)
     projection.load(part.lines)

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { SavedProjection } from '../runtime/projection.ts'
+import type { SavedState } from '../runtime/projection.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
 import { listSnapshots, sweepSnapshots } from './folder.ts'
 import { takeSnapshot } from './format.ts'
@@ -29,7 +29,7 @@ interface SnapshotScheduler {
  */
 export function scheduleSnapshots(
   subscription: Subscription,
-  projections: readonly SavedProjection[],
+  projections: readonly SavedState[],
   { folder, everyEvents, logId, logger }: SnapshotOptions,
 ): SnapshotScheduler {
   /** Number of received events at the last snapshot. */

@@ -6,6 +6,7 @@ import {
   jsonEvent,
   MaxAppendSizeExceededError,
   NO_STREAM,
+  StreamDeletedError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
 import {
@@ -16,6 +17,7 @@ import {
   type ExpectedRevision,
   type NewEvent,
   type Position,
+  StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
 import { encodeEvents } from '../streams.ts'
@@ -56,6 +58,8 @@ export async function appendEvents(
       throw toWrongRevisionError(stream, expectedRevision, error)
     if (error instanceof MaxAppendSizeExceededError)
       throw new AppendTooLargeError(stream, bytes, error.maxAppendSize)
+    if (error instanceof StreamDeletedError)
+      throw new StreamDamagedError(stream, 'was deleted permanently', { cause: error })
     throw toUnavailableError(error)
   }
 }

@@ -7,6 +7,7 @@ import {
   type NewEvent,
   type Position,
   type RecordedEvent,
+  type StreamAnomaly,
 } from '../../contract/event-log.ts'
 import { checkAppend, checkDeletable, matchesStream } from '../streams.ts'
 import { appendEvents } from './append.ts'
@@ -105,11 +106,12 @@ class EventStoreLog implements EventLog {
     from: Position,
     signal: AbortSignal,
     streams?: string,
+    onAnomaly?: (anomaly: StreamAnomaly) => void,
   ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     const abort = AbortSignal.any([signal, this.#closing.signal])
     const names = streams === undefined ? this.#followedStreams : [streams]
     try {
-      yield* subscribeToStreams(this.#server, from, abort, names)
+      yield* subscribeToStreams(this.#server, from, abort, names, onAnomaly)
     } catch (error) {
       throw toUnavailableError(error)
     }

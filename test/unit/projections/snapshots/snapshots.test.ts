@@ -4,8 +4,13 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import type { EventLog, RecordedEvent } from '../../../../core/contract/index.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
-import { decodeEvent } from '../../../../core/events/codec.ts'
-import { createProjections, listProjections, type Projections } from '../../../../projections/projections.ts'
+import {
+  createProjections,
+  listProjections,
+  listSaved,
+  type Projections,
+} from '../../../../projections/projections.ts'
+import { applyRecord } from '../../../../projections/runtime/projection.ts'
 import { sweepSnapshots } from '../../../../projections/snapshots/folder.ts'
 import { STATE_SHAPE, snapshotLines, takeSnapshot } from '../../../../projections/snapshots/format.ts'
 import { readSnapshot, restoreProjections } from '../../../../projections/snapshots/restore.ts'
@@ -34,7 +39,7 @@ describe('snapshots', () => {
   /** Writes a snapshot of the state after `count` events and resolves with its path. */
   const take = (count: number) => {
     const newest = records[count - 1]!
-    return writeSnapshot(folder, takeSnapshot(LOG_ID, newest, listProjections(fold(records.slice(0, count)))))
+    return writeSnapshot(folder, takeSnapshot(LOG_ID, newest, listSaved(fold(records.slice(0, count)))))
   }
 
   const restore = (logId = LOG_ID) => {
@@ -173,7 +178,7 @@ describe('snapshots', () => {
   /** If this fails, the folded or saved state has changed: increase STATE_SHAPE and update state.json. */
   it('have the state that belongs to STATE_SHAPE', async () => {
     const few = recordAll(buildHistory(3, 3))
-    const file = await writeSnapshot(folder, takeSnapshot(LOG_ID, few.at(-1)!, listProjections(fold(few))))
+    const file = await writeSnapshot(folder, takeSnapshot(LOG_ID, few.at(-1)!, listSaved(fold(few))))
     const { parts } = await readSnapshot(file)
     const lines = parts.map(({ name, lines }) => [name, [...lines].map((line) => JSON.parse(String(line)))])
 
@@ -196,14 +201,14 @@ async function fill(directory: string, events: readonly RecordedEvent[]): Promis
 function fold(events: readonly RecordedEvent[]): Projections {
   const projections = createProjections()
   for (const record of events) {
-    const event = decodeEvent(record)
-    if (event) for (const projection of listProjections(projections)) projection.apply(event, record)
+    const kind = applyRecord(listProjections(projections), record)
+    projections.streams.receive(record.stream, record.revision, kind)
   }
   return projections
 }
 
 function describeState(projections: Projections): string[] {
-  const parts = listProjections(projections).map(({ name, save }) => ({ name, lines: save() }))
+  const parts = listSaved(projections).map(({ name, save }) => ({ name, lines: save() }))
   return [...snapshotLines({ parts })].map(String)
 }
 

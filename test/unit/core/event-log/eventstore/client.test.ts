@@ -6,6 +6,7 @@ import { openEventStoreLog } from '../../../../../core/event-log/eventstore/even
 import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
+import { readTestTls } from '../../../../support/tls.ts'
 
 describe('openEventStoreLog', () => {
   let server: EventStore
@@ -86,6 +87,28 @@ describe('openEventStoreLog', () => {
     expect(error).to.be.instanceOf(EventLogUnavailableError)
     expect(error).to.have.property('message', 'the event log server did not respond in time')
     expect(performance.now() - started).to.be.within(90, 1000)
+  })
+
+  describe('names wrong TLS settings, which a retry may outlive', () => {
+    const cases: Readonly<Record<string, readonly [hasTls: boolean, options: string, hint: string]>> = {
+      'another authority': [true, 'tlsCAFile=OTHER', 'set tlsCAFile to the certificate of its authority'],
+      'no authority': [true, 'tls=true', 'set tlsCAFile to the certificate of its authority'],
+      'TLS on a server without it': [false, 'tls=true', 'add tls=false'],
+      'no TLS on a server with it': [true, 'tls=false', 'remove tls=false'],
+    }
+    for (const [name, [hasTls, options, hint]] of Object.entries(cases)) {
+      it(name, async () => {
+        const { tls, otherCaFile } = await readTestTls()
+        const other = await startEventStore(hasTls ? { tls } : {})
+        const query = options.replace('OTHER', encodeURIComponent(otherCaFile))
+
+        const error = await rejection(open(`esdb://127.0.0.1:${other.port}?${query}`))
+
+        expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ transient: true })
+        expect(error).to.have.property('message').that.includes(hint)
+        await other.stop()
+      })
+    }
   })
 
   it('fails if the server denies access', async () => {
