@@ -12,7 +12,7 @@ import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName, Rules } from '../../projections/rules.ts'
-import type { EventWriter } from '../../projections/runtime/write.ts'
+import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { applyRuleEvents } from '../../projections/user-rules.ts'
 import { checkPatternSize } from './pattern-size.ts'
 import type { RuleKind } from './rule-kind.ts'
@@ -163,6 +163,15 @@ export async function executeRuleChanges(
     await change.prepare?.()
     if (slice.isDue()) await slice.yieldNow()
   }
+  return answerInTime(writeChanges(changes, { rules, ids, writer }, userId, author))
+}
+
+async function writeChanges(
+  changes: readonly RuleChange[],
+  { rules, ids, writer }: RuleServices,
+  userId: number,
+  author: Author,
+): Promise<readonly RuleChangeResult[]> {
   const changesWithIds = await assignIds(changes, ids, author)
   let before = rules.of(userId)
   let events: readonly RuleEvent[] = []

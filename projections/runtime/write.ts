@@ -11,6 +11,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
 import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../../core/events/codec.ts'
+import { withTimeout } from '../../core/process/timeout.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import { KeyedQueue } from './queues.ts'
 import type { Subscription } from './subscribe.ts'
@@ -61,6 +62,20 @@ export interface EventWriter {
 const MAX_ATTEMPTS = 50
 
 const DEFAULT_TIMEOUT_MS = 5000
+
+/** A change is answered within this time, whatever it waits for. */
+const CHANGE_TIMEOUT_MS = 9500
+
+/**
+ * Resolves or rejects like the change. Rejects with `EventLogUnavailableError` if it takes longer than a
+ * caller may wait: a change can wait for other changes, a reservation of ids, two attempts and all workers.
+ */
+export function answerInTime<Result>(change: Promise<Result>): Promise<Result> {
+  return withTimeout(change, CHANGE_TIMEOUT_MS, () => {
+    const message = 'the change was not completed in time'
+    return new EventLogUnavailableError(message, { outcomeUnknown: true })
+  })
+}
 
 export interface EventWriterOptions {
   /** Maximum time to wait until this node has applied events that are in the log. */

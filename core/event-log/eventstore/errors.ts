@@ -19,6 +19,7 @@ export function toUnavailableError(error: unknown, outcomeUnknown = false): Even
 /** Whether a retry may succeed. After a transient error, the outcome of an append may be unknown. */
 export function isTransientError(error: unknown): boolean {
   const command = toCommandError(error)
+  if (isDiscoveryFailure(error)) return true
   return error instanceof ServerTimeoutError || (command !== undefined && TRANSIENT_TYPES.has(command.type))
 }
 
@@ -31,7 +32,8 @@ export function isInvalidPosition(error: unknown): boolean {
 export function mayHaveReachedServer(error: unknown): boolean {
   // The messages of grpc-js when it had no connection to send the call on.
   const isUnsent =
-    error instanceof Error && /No connection established|Name resolution failed/.test(error.message)
+    error instanceof Error &&
+    /No connection established|Name resolution failed|^Failed to discover/.test(error.message)
   return isTransientError(error) && !isUnsent
 }
 
@@ -59,6 +61,11 @@ export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Pr
   }
 }
 
+/** No node of a cluster answered, or there was no leader. The client throws a plain error. */
+function isDiscoveryFailure(error: unknown): boolean {
+  return error instanceof Error && /^Failed to discover after/.test(error.message)
+}
+
 const TRANSIENT_TYPES: ReadonlySet<string> = new Set([
   ErrorType.UNAVAILABLE,
   ErrorType.CANCELLED,
@@ -78,6 +85,8 @@ function toCommandError(error: unknown): CommandError | undefined {
 /** Completes the sentence "the event log server …". */
 function describeServerError(error: unknown): string {
   const message = errorMessage(error)
+  if (isDiscoveryFailure(error))
+    return `cannot be reached: no node of the cluster answers as a leader (${message})`
   switch (toCommandError(error)?.type) {
     case ErrorType.UNAVAILABLE:
     case ErrorType.CANCELLED:

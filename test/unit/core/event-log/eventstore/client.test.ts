@@ -1,7 +1,10 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError } from '../../../../../core/contract/event-log.ts'
-import { parseConnectionString } from '../../../../../core/event-log/eventstore/client.ts'
+import {
+  parseConnectionString,
+  withDefaultOptions,
+} from '../../../../../core/event-log/eventstore/connection-string.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
 import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
@@ -146,8 +149,20 @@ describe('openEventStoreLog', () => {
     }
   })
 
+  it('uses all hosts of a string with +discover', () => {
+    expect(parseConnectionString('esdb+discover://a:1,b:2?tls=false')).to.equal('esdb://a:1,b:2?tls=false')
+  })
+
+  it('notices a silent server within 3 seconds, unless the string sets keepalive options', () => {
+    const defaults = 'keepAliveInterval=1200&keepAliveTimeout=1500&gossipTimeout=1'
+    expect(withDefaultOptions('esdb://a:1')).to.equal(`esdb://a:1?${defaults}`)
+    expect(withDefaultOptions('esdb://a:1?keep_alive_interval=5000')).to.equal(
+      'esdb://a:1?keep_alive_interval=5000&keepAliveTimeout=1500&gossipTimeout=1',
+    )
+  })
+
   it('does not change a valid connection string', () => {
-    const string = 'esdb+discover://u%40:p%3A@a:1,b:2?tls=true&tlsCAFile=%2Fca.pem&keep_alive_interval=10000'
+    const string = 'esdb+discover://u%40:p%3A@a:1?tls=true&tlsCAFile=%2Fca.pem&keep_alive_interval=10000'
 
     expect(parseConnectionString(string)).to.equal(string)
   })
