@@ -150,8 +150,14 @@ async function claimFolder(
 
 export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
-/** Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. */
-export async function openLog({ data_dir, eventstore_url }: LogSettings): Promise<EventLog> {
+/**
+ * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `pipelinesAppends`
+ * keeps the order of concurrent appends on a server, as on the embedded log.
+ */
+export async function openLog(
+  { data_dir, eventstore_url }: LogSettings,
+  { pipelinesAppends = false } = {},
+): Promise<EventLog> {
   if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
   // Imported on demand: the client is a third of the code that a start would load.
   const { openEventStoreLog } = await import('../../core/event-log/eventstore/eventstore-log.ts')
@@ -159,5 +165,6 @@ export async function openLog({ data_dir, eventstore_url }: LogSettings): Promis
     connectionString: eventstore_url,
     followedStreams: FOLLOWED_STREAMS,
     expiringStreams: EXPIRING_STREAMS,
+    pipelinesAppends,
   })
 }

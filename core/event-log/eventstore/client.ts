@@ -19,6 +19,8 @@ export interface EventStoreServer extends Omit<EventStoreConnection, 'readServer
   readonly streamPrefix: string
   /** Maximum time to wait for a response. */
   readonly timeoutMs: number
+  /** Whether appends share one call, which keeps their order, and are not retried, which would not. */
+  readonly pipelinesAppends: boolean
   /** Whether the server notifies subscriptions when they have caught up. */
   readonly reportsCaughtUp: boolean
 }
@@ -27,11 +29,14 @@ export interface EventStoreServer extends Omit<EventStoreConnection, 'readServer
  * Creates a client for a connection string; it connects on the first call. Throws `EventLogUnavailableError`
  * if the string is not valid.
  */
-export function connectEventStore(connectionString: string): EventStoreConnection {
+export function connectEventStore(
+  connectionString: string,
+  { pipelinesAppends = false } = {},
+): EventStoreConnection {
   const client = createClient(withDefaultOptions(parseConnectionString(connectionString)))
   // Safe for the version in the lock file: the class has these members, but its types declare them protected.
   const internals = client as unknown as ClientInternals
-  disableBatchAppend(internals)
+  if (!pipelinesAppends) disableBatchAppend(internals)
   ignoreFailedReconnects(internals)
   return {
     client,

@@ -71,7 +71,8 @@ function normalizeOption(key: string): string {
 
 /**
  * A server that stops responding counts as away after one interval and one timeout (milliseconds), and a
- * node that does not answer to gossip is skipped after a second. The client's defaults are 10 s each, and 5 s.
+ * node that does not answer to gossip is skipped after a second. The client's defaults are 10 s each, and
+ * 5 s.
  */
 const DEFAULT_OPTIONS = { keepAliveInterval: '1200', keepAliveTimeout: '1500', gossipTimeout: '1' } as const
 

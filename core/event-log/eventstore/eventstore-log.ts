@@ -25,8 +25,13 @@ export interface EventStoreLogOptions {
   readonly expiringStreams?: readonly string[]
   /** Precedes the name of every stream on the server, so that several logs can share it. */
   readonly streamPrefix?: string
-  /** Maximum time to wait for a response, in milliseconds. 5000 by default. */
+  /** Maximum time to wait for a response, in milliseconds. 4500 by default. */
   readonly timeoutMs?: number
+  /**
+   * Writes concurrent appends in the order of the calls, many per round trip, and does not retry them. False
+   * by default. See docs/decisions/event-log.md, "Only a command pipelines appends".
+   */
+  readonly pipelinesAppends?: boolean
 }
 
 /**
@@ -34,12 +39,19 @@ export interface EventStoreLogOptions {
  * the server cannot be reached or the user may not read `$all`.
  */
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
-  const { connectionString, streamPrefix = '', timeoutMs = 5000 } = options
-  const { followedStreams, expiringStreams = [] } = options
-  const { client, readServerVersion, close } = connectEventStore(connectionString)
+  const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
+  const { followedStreams, expiringStreams = [], pipelinesAppends = false } = options
+  const { client, readServerVersion, close } = connectEventStore(connectionString, { pipelinesAppends })
   try {
     const version = await withTimeout(readServerVersion(), timeoutMs)
-    const server = { client, close, streamPrefix, timeoutMs, reportsCaughtUp: reportsCaughtUp(version) }
+    const server = {
+      client,
+      close,
+      streamPrefix,
+      timeoutMs,
+      pipelinesAppends,
+      reportsCaughtUp: reportsCaughtUp(version),
+    }
     await checkReadAccess(server)
     return new EventStoreLog(server, followedStreams, expiringStreams)
   } catch (error) {

@@ -68,7 +68,7 @@ describe('the EventStoreDB log', function () {
   }
 
   const append = (stream: string, expectedRevision: number | 'any' = 'any') =>
-    log.append(stream, [change], { expectedRevision, metadata })
+    log.append(stream, [changeOf(stream)], { expectedRevision, metadata })
 
   const expectAppliedOnce = async (...streams: string[]) => {
     for (const stream of streams) {
@@ -82,7 +82,7 @@ describe('the EventStoreDB log', function () {
   describe('when its server stops and restarts under load', () => {
     it('rejects appends, and then applies every event once and in order', async () => {
       const active = await subscribe()
-      const streams = Array.from({ length: 16 }, (_, writer) => `user-${writer}`)
+      const streams = Array.from({ length: 16 }, (_, writer) => `user-${writer + 1}`)
       const accepted = new Map<string, number>()
       let failed = 0
       let writing = true
@@ -141,7 +141,8 @@ describe('the EventStoreDB log', function () {
         timeoutMs: TIMEOUT_MS,
         followedStreams: FOLLOWED_STREAMS,
       })
-      const write = () => clustered.append('user-1', [change], { expectedRevision: 'any', metadata })
+      const write = () =>
+        clustered.append('user-1', [changeOf('user-1')], { expectedRevision: 'any', metadata })
       await write()
       const subscribed = rejection(collect(clustered.subscribe(0, new AbortController().signal)))
       const appends = Promise.allSettled(Array.from({ length: 32 }, write))
@@ -174,7 +175,9 @@ describe('the EventStoreDB log', function () {
       const subscribed = rejection(items.next())
       server.refuse('not-ready')
       server.delay(50)
-      const appended = rejection(clustered.append('user-1', [change], { expectedRevision: 'any', metadata }))
+      const appended = rejection(
+        clustered.append('user-1', [changeOf('user-1')], { expectedRevision: 'any', metadata }),
+      )
       await new Promise((resolve) => setTimeout(resolve, 75))
       server.dropConnections()
 
@@ -206,7 +209,7 @@ describe('the EventStoreDB log', function () {
 
     it('writes no event twice and applies each event once if they break repeatedly', async () => {
       const active = await subscribe()
-      const streams = Array.from({ length: 8 }, (_, writer) => `user-${writer}`)
+      const streams = Array.from({ length: 8 }, (_, writer) => `user-${writer + 1}`)
       let isBreaking = true
       let breaks = 0
       const breaker = (async () => {
@@ -229,7 +232,7 @@ describe('the EventStoreDB log', function () {
         }),
       )
       isBreaking = false
-      const last = await append('user-last')
+      const last = await append('user-99')
       await active.until(() => active.position() >= last.position)
       await breaker
 
@@ -325,4 +328,6 @@ describe('the EventStoreDB log', function () {
 })
 
 /** An event of a type that projections receive. */
-const change: NewEvent = { type: 'PlanChanged', data: { userId: 1, plan: 'free' } }
+function changeOf(stream: string): NewEvent {
+  return { type: 'PlanChanged', data: { userId: Number(stream.slice('user-'.length)), plan: 'free' } }
+}
