@@ -1,5 +1,6 @@
 import type { Account, Plan, Position, RecordedEvent, RequestLimit } from '../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
+import { userStream } from '../core/events/domain-events.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A user as administrators see it. `revision` is that of the user's stream. */
@@ -91,7 +92,8 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
     }
     case 'KeyRevoked': {
       const keys = user.keys.map((key) => (key.id === event.data.keyId ? { ...key, revokedAt: time } : key))
-      return { ...user, revision, position, keys }
+      const isOwnStream = record.stream === userStream(user.id)
+      return { ...user, revision: isOwnStream ? revision : user.revision, position, keys }
     }
     default:
       return undefined

@@ -37,6 +37,8 @@ export function createIds(): Ids {
 export interface IdSource {
   /** Resolves with the first of `count` consecutive ids. */
   reserve(count: number, author: Author): Promise<number>
+  /** Resolves with the first id of the log; with undefined if it, or a later one, was reserved before. */
+  reserveFirst(author: Author): Promise<number | undefined>
 }
 
 /** Reservations requested while another one is being written are combined into the next one. */
@@ -60,6 +62,13 @@ export function createIdSource(ids: Ids, writer: EventWriter): IdSource {
   }
 
   return {
+    async reserveFirst(author) {
+      const first = 1
+      const decide = () =>
+        ids.next() === first ? [{ type: 'IdsReserved' as const, data: { first, count: 1 } }] : []
+      const command = { stream: IDS_STREAM, revision: ids.revision, decide, isInternal: true }
+      return (await writer.write(command, author)) === undefined ? undefined : first
+    },
     async reserve(count, author) {
       if (pending === undefined) {
         const batch = { count: 0 }

@@ -1,21 +1,33 @@
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createIds, type Ids } from './ids.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
-import type { SavedProjection } from './runtime/projection.ts'
+import type { SavedProjection, SavedState } from './runtime/projection.ts'
+import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
 
 /** All state that is rebuilt from the event log, except that of plugins. */
 export interface Projections {
   readonly accounts: Accounts
   readonly rules: Rules
   readonly ids: Ids
+  readonly streams: StreamHealth
 }
 
 /** Creates the state before the first event. */
 export function createProjections(): Projections {
-  return { accounts: createAccounts(), rules: createRulesProjection(), ids: createIds() }
+  return {
+    accounts: createAccounts(),
+    rules: createRulesProjection(),
+    ids: createIds(),
+    streams: createStreamHealth(),
+  }
 }
 
-/** All projections, in the order in which they receive events and are saved in snapshots. */
+/** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections({ accounts, rules, ids }: Projections): readonly SavedProjection[] {
   return [accounts, rules, ids]
+}
+
+/** Everything that is saved in snapshots. */
+export function listSaved(projections: Projections): readonly SavedState[] {
+  return [...listProjections(projections), projections.streams]
 }

@@ -27,6 +27,17 @@ export function copyUserRules(rules: UserRules): UserRules {
   return { ...rules, routing: new Map(rules.routing), firewall: new Map(rules.firewall) }
 }
 
+/** Returns the rules after events that were appended together. */
+export function applyRuleEvents(
+  { userId, position: _, routing, firewall }: RuleSet,
+  events: readonly RuleEvent[],
+  { revision, position, time }: { revision: number; position: Position; time: string },
+): RuleSet {
+  const rules = { ...emptyUserRules(), routing: byId(routing), firewall: byId(firewall) }
+  for (const event of events) evolveUserRules(rules, event, { revision, position, metadata: { time } })
+  return toRuleSet(userId, rules)
+}
+
 /** Applies an event to the rules in place. */
 export function evolveUserRules(rules: UserRules, event: RuleEvent, record: EventEntry): void {
   rules.revision = record.revision

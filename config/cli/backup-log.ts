@@ -14,8 +14,8 @@ export async function backUpLog(
   return (await backUpSqliteLog(data_dir, folder, { historyOnly })).map(describeFileBackup)
 }
 
-function describeFileBackup({ file, events, position }: FileBackup): string {
+function describeFileBackup({ file, events, streams, position }: FileBackup): string {
   return file === 'events.db'
     ? `${file}: ${events} events, the newest at position ${position}.`
-    : `${file}: ${events} stored responses.`
+    : `${file}: ${streams} stored responses.`
 }

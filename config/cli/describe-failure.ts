@@ -1,16 +1,20 @@
-import { GatewayError } from '../../core/contract/index.ts'
+import { EventLogReplacedError, GatewayError } from '../../core/contract/index.ts'
+import { exitCodeOf } from '../gateway/exit-codes.ts'
 import { SettingsError } from '../settings/settings-error.ts'
 import { UsageError } from './command.ts'
 
 /** The message and the exit code of a command that failed. */
-export function describeFailure(error: unknown): { readonly message: string; readonly exitCode: 1 | 2 } {
-  return { message: formatError(error), exitCode: error instanceof UsageError ? 2 : 1 }
+export function describeFailure(error: unknown): { readonly message: string; readonly exitCode: number } {
+  return { message: formatError(error), exitCode: error instanceof UsageError ? 2 : exitCodeOf(error) }
 }
 
 /** With DEBUG set, unexpected errors are shown with their stack. */
 function formatError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const isExpected =
-    error instanceof UsageError || error instanceof SettingsError || GatewayError.isInstance(error)
+    error instanceof UsageError ||
+    error instanceof SettingsError ||
+    GatewayError.isInstance(error) ||
+    EventLogReplacedError.isInstance(error)
   return isExpected || !process.env.DEBUG ? error.message : (error.stack ?? error.message)
 }

@@ -9,7 +9,10 @@ import {
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { LOG_STREAM } from '../../core/event-log/streams.ts'
+import { ensureLogId } from '../../core/events/log-identity.ts'
 import { isExpiring } from '../../core/events/streams.ts'
+import { createClock } from '../../core/util/clock.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { createPluginChecker } from './verify-log.ts'
 import { createRecordChecker } from './verify-records.ts'
@@ -36,7 +39,8 @@ export async function importLog(
   plugins: readonly Plugin[] = [],
 ): Promise<ImportResult> {
   const facts = await checkFile(file, plugins)
-  const events = readExport(file)
+  await ensureLogId(log, createClock()())
+  const events = withoutIdentity(readExport(file))
   const existing = await skipExisting(log, events)
   let written = 0
   for await (const batch of toBatches(events, concurrency)) {
@@ -44,6 +48,11 @@ export async function importLog(
     written += batch.length
   }
   return { facts, existing, written }
+}
+
+/** The log gets an id of its own: it is another one than that of the export. */
+async function* withoutIdentity(events: AsyncIterable<RecordedEvent>): AsyncGenerator<RecordedEvent> {
+  for await (const event of events) if (event.stream !== LOG_STREAM) yield event
 }
 
 /** Throws with all issues, such as a gap, an event in the wrong stream, or one that cannot be read. */
@@ -62,7 +71,7 @@ async function checkFile(file: string, plugins: readonly Plugin[]): Promise<read
  */
 async function skipExisting(log: EventLog, events: AsyncIterator<RecordedEvent>): Promise<number> {
   let count = 0
-  for await (const existing of readToEnd(log)) {
+  for await (const existing of withoutIdentity(readToEnd(log))) {
     const next = await events.next()
     if (next.done || !isSameEvent(existing, next.value))
       throw new Error(

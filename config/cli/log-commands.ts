@@ -17,21 +17,18 @@ export function runLogExport({ options, environment, stdout }: CommandArgs): Pro
   return withLog(environment, (log) => exportLog(log, Number(after), stdout))
 }
 
-/**
- * The embedded event log commits concurrent appends in the order of the calls. A server may not, so they run
- * one by one there.
- */
-const EMBEDDED_CONCURRENCY = 500
+/** Appends of an import in flight. Both logs write them in the order of the calls. */
+const IMPORT_CONCURRENCY = 500
 
 export function runLogImport({ operands: [file = ''], environment, print }: CommandArgs): Promise<void> {
-  return withLog(environment, async (log, settings) => {
-    const concurrency = settings.eventstore_url ? 1 : EMBEDDED_CONCURRENCY
+  const run = async (log: EventLog, settings: Settings) => {
     const plugins = await loadListedPackages(settings)
-    const { facts, existing, written } = await importLog(log, file, concurrency, plugins)
+    const { facts, existing, written } = await importLog(log, file, IMPORT_CONCURRENCY, plugins)
     for (const fact of facts) print(`File: ${fact}`)
     const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''
     print(`Imported ${written} events${skipped}.`)
-  })
+  }
+  return withLog(environment, run, { pipelinesAppends: true })
 }
 
 export async function runLogBackup({ operands, options, environment, print }: CommandArgs): Promise<void> {
@@ -43,7 +40,9 @@ export async function runLogBackup({ operands, options, environment, print }: Co
 export function runLogVerify({ environment, print }: CommandArgs): Promise<void> {
   return withLog(environment, async (log, settings) => {
     const snapshotFolder = join(settings.data_dir, 'snapshots')
-    const { facts, issues } = await verifyLog(log, snapshotFolder, await loadListedPackages(settings))
+    const { facts, issues } = await verifyLog(log, snapshotFolder, await loadListedPackages(settings), {
+      comparesStreams: settings.eventstore_url !== null,
+    })
     for (const fact of facts) print(fact)
     if (issues.length > 0) throw new Error(issues.join('\n'))
     print('No issues found.')
@@ -53,9 +52,10 @@ export function runLogVerify({ environment, print }: CommandArgs): Promise<void>
 async function withLog(
   environment: Environment,
   run: (log: EventLog, settings: Settings) => Promise<void>,
+  options?: Parameters<typeof openLog>[1],
 ): Promise<void> {
   const settings = readSettings(environment)
-  const log = await openLog(settings)
+  const log = await openLog(settings, options)
   try {
     await run(log, settings)
   } finally {

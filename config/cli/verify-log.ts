@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { EventLog, Plugin, RecordedEvent } from '../../core/contract/index.ts'
+import type { EventLog, Plugin, RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { decodeEvent } from '../../core/events/codec.ts'
 import { createPluginCodec, pluginOfStream, withoutPluginPrefix } from '../../core/events/plugin-events.ts'
 import { createProjections, listProjections, type Projections } from '../../projections/projections.ts'
 import { createPluginState } from '../../projections/runtime/plugin-event-store.ts'
+import { applyRecord } from '../../projections/runtime/projection.ts'
 import { createRecordChecker } from './verify-records.ts'
 import { checkSnapshots, hashState } from './verify-snapshots.ts'
+import { compareStreams } from './verify-streams.ts'
 
 /** The findings of a verification, as sentences. */
 interface VerificationReport {
@@ -18,32 +19,39 @@ interface VerificationReport {
 /**
  * Reads the log twice and checks that the revisions of each stream have no gaps, that every event can be
  * read, that both readings produce the same state, and that the snapshots in the folder match it. Events of
- * the given plugins are checked by their schemas, too.
+ * the given plugins are checked by their schemas, too. `comparesStreams` reads every stream on its own as
+ * well, which a server can answer differently from the whole log.
  */
 export async function verifyLog(
   log: EventLog,
   snapshotFolder: string,
   listedPlugins: readonly Plugin[] = [],
+  { comparesStreams = false } = {},
 ): Promise<VerificationReport> {
   const plugins = createPluginChecker(listedPlugins)
   const checker = createRecordChecker(plugins.findIssue)
   const projections = createProjections()
   const snapshots = await checkSnapshots(snapshotFolder)
+  const noteAnomaly = (anomaly: StreamAnomaly) => {
+    checker.note(anomaly)
+    projections.streams.note(anomaly)
+  }
   let lastPosition = 0
-  for await (const record of readToEnd(log)) {
+  for await (const record of readToEnd(log, 0, undefined, noteAnomaly)) {
     checker.check(record)
-    applyRecord(projections, record)
+    apply(projections, record)
     lastPosition = record.position
     await snapshots.compare(record, projections)
   }
   const firstHash = await hashState(projections)
 
   const rebuilt = createProjections()
-  for await (const record of readToEnd(log)) {
+  for await (const record of readToEnd(log, 0, undefined, rebuilt.streams.note)) {
     if (record.position > lastPosition) break
-    applyRecord(rebuilt, record)
+    apply(rebuilt, record)
     plugins.applyAgain(record)
   }
+  const streamIssues = comparesStreams ? await compareStreams(log, checker.streams()) : []
   const isReproducible = (await hashState(rebuilt)) === firstHash
   return {
     facts: [
@@ -54,6 +62,7 @@ export async function verifyLog(
     ],
     issues: [
       ...checker.issues(),
+      ...streamIssues,
       ...(isReproducible ? [] : ['Two rebuilds produced different states.']),
       ...plugins.issues(),
       ...snapshots.issues(),
@@ -123,16 +132,11 @@ function createRebuilds({ name, events }: Plugin) {
  * Applies a record as the gateway does. Skips records that cannot be read, which the checker has already
  * reported.
  */
-function applyRecord(projections: Projections, record: RecordedEvent): void {
-  const event = tryDecode(record)
-  if (event !== undefined)
-    for (const projection of listProjections(projections)) projection.apply(event, record)
-}
-
-function tryDecode(record: RecordedEvent) {
+function apply(projections: Projections, record: RecordedEvent): void {
+  const { stream, revision } = record
   try {
-    return decodeEvent(record)
+    projections.streams.receive(stream, revision, applyRecord(listProjections(projections), record))
   } catch {
-    return undefined
+    projections.streams.receive(stream, revision, 'foreign')
   }
 }

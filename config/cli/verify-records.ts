@@ -1,12 +1,18 @@
-import type { RecordedEvent } from '../../core/contract/index.ts'
+import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
+import { LOG_STREAM } from '../../core/event-log/streams.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import { IDS_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
 /** Checks records one after the other, in log order. */
 interface RecordChecker {
   check(record: RecordedEvent): void
+  /** Notes what is in the log besides the events of Signalbox. */
+  note(anomaly: StreamAnomaly): void
+  /** The number of events by stream. */
+  streams(): ReadonlyMap<string, number>
   facts(): readonly string[]
   issues(): readonly string[]
 }
@@ -20,6 +26,8 @@ export function createRecordChecker(
 ): RecordChecker {
   const revisions = new Map<string, number>()
   const unknownEvents = new Map<string, number>()
+  const counts = new Map<string, number>()
+  const foreign = new Map<string, number>()
   const assignedIds = new Set<number>()
   const issues: string[] = []
   let events = 0
@@ -27,9 +35,7 @@ export function createRecordChecker(
   let unlistedIssues = 0
 
   function report({ revision, stream, position }: RecordedEvent, issue: string): void {
-    if (issues.length < MAX_LISTED_ISSUES)
-      issues.push(`Event ${revision} of ${stream}, at position ${position}, ${issue}.`)
-    else unlistedIssues += 1
+    list(`Event ${revision} of ${stream}, at position ${position}, ${issue}.`)
   }
 
   function checkContent(record: RecordedEvent): void {
@@ -44,15 +50,31 @@ export function createRecordChecker(
       unknownEvents.set(name, (unknownEvents.get(name) ?? 0) + 1)
       return
     }
+    if (event.type === 'KeyRevoked' && record.stream === REVOCATIONS_STREAM) return
     if (record.stream !== streamOf(event)) report(record, `belongs to stream ${streamOf(event)}`)
+    else if (!isWellFormed(event, record)) report(record, 'is malformed')
     const id = createdId(event)
     if (id === undefined) return
     if (assignedIds.has(id)) report(record, `assigns the id ${id}, which is already taken`)
     assignedIds.add(id)
   }
 
+  function list(issue: string): void {
+    if (issues.length < MAX_LISTED_ISSUES) issues.push(issue)
+    else unlistedIssues += 1
+  }
+
   return {
+    note({ kind, stream, revision }) {
+      if (kind === 'deleted') list(`Stream ${stream} was deleted permanently.`)
+      if (kind === 'truncated') list(`Stream ${stream} has metadata that hides events.`)
+      if (kind !== 'foreign') return
+      foreign.set(stream, (foreign.get(stream) ?? 0) + 1)
+      revisions.set(stream, revision)
+    },
+    streams: () => counts,
     check(record) {
+      counts.set(record.stream, (counts.get(record.stream) ?? 0) + 1)
       const expected = (revisions.get(record.stream) ?? -1) + 1
       if (record.revision !== expected) report(record, `should be event ${expected} of its stream`)
       revisions.set(record.stream, record.revision)
@@ -70,6 +92,9 @@ export function createRecordChecker(
       ...[...unknownEvents].map(
         ([name, count]) => `${count} events of a newer version were skipped: ${name}.`,
       ),
+      ...[...foreign].map(
+        ([stream, count]) => `${count} events of other programs were skipped in stream ${stream}.`,
+      ),
     ],
     issues: () => [...issues, ...(unlistedIssues > 0 ? [`${unlistedIssues} more issues were found.`] : [])],
   }
@@ -77,6 +102,7 @@ export function createRecordChecker(
 
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return IDS_STREAM
+  if (event.type === 'LogCreated') return LOG_STREAM
   const { userId } = event.data
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }

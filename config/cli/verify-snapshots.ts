@@ -4,10 +4,11 @@ import type { Position, RecordedEvent } from '../../core/contract/index.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Projections } from '../../projections/projections.ts'
-import { listProjections } from '../../projections/projections.ts'
+import { listSaved } from '../../projections/projections.ts'
+import { hashEvent } from '../../projections/runtime/check-log.ts'
 import { listSnapshots } from '../../projections/snapshots/folder.ts'
 import type { Snapshot } from '../../projections/snapshots/format.ts'
-import { hashEvent, type SnapshotHeader, snapshotLines } from '../../projections/snapshots/format.ts'
+import { type SnapshotHeader, snapshotLines } from '../../projections/snapshots/format.ts'
 import { readSnapshot } from '../../projections/snapshots/restore.ts'
 
 /** Compares snapshots with the state that the events produce. */
@@ -64,7 +65,7 @@ export async function checkSnapshots(folder: string): Promise<SnapshotChecker> {
 
 /** A hash of the whole state. Equal states have equal hashes. */
 export function hashState(projections: Projections): Promise<string> {
-  const parts = listProjections(projections).map((projection) => ({
+  const parts = listSaved(projections).map((projection) => ({
     name: projection.name,
     lines: projection.save(),
   }))

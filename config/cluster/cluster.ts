@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
-import type { Position } from '../../core/contract/index.ts'
+import { EventLogReplacedError, type Position } from '../../core/contract/index.ts'
 import { ChannelClosedError } from '../../core/process/rpc.ts'
 import type { WorkerProcess } from '../../core/process/worker-process.ts'
 import { WorkerSlot } from '../../core/process/worker-slot.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import { serveSharedState } from '../../core/shared-state/over-rpc.ts'
+import { EXIT_EVENT_LOG_REPLACED } from '../gateway/exit-codes.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { createClusterMetrics } from './aggregate-metrics.ts'
@@ -128,9 +129,12 @@ export class Cluster {
     const workerEnv = { number, port: ports.port, routePort: ports.routePort, sandboxUrl }
     const worker = new ClusterWorker(workerEnv, (worker) => this.#createHandlers(worker))
     this.#workers.add(worker)
-    void worker.exited.then(() => {
+    void worker.exited.then((exit) => {
       this.#workers.delete(worker)
       this.#metrics.retain(worker)
+      // A replacement on the new log could not work beside workers with the state of the old one.
+      if (exit === `exit code ${EXIT_EVENT_LOG_REPLACED}`)
+        this.#fail(new EventLogReplacedError('a worker found another one'))
     })
     worker.ready.then(
       () => this.#logger.info({ worker: number, pid: worker.pid }, 'worker ready'),

@@ -4,6 +4,7 @@ import { createLogger } from '../../core/process/logger.ts'
 import type { RpcTransport } from '../../core/process/rpc.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { createDemoUser, formatDemoNotice } from '../gateway/demo-user.ts'
+import { exitCodeOf } from '../gateway/exit-codes.ts'
 import { type Gateway, startGateway } from '../gateway/gateway.ts'
 import { deleteFromProcessEnv, type Environment, listSecretVariables } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
@@ -25,11 +26,11 @@ export async function runWorker(environment: Environment, workerEnv: WorkerEnv):
   const gateway = await starting.catch(async (error) => {
     if (stopping.signal.aborted) process.exit(0)
     await primary.reportStartFailed(errorMessage(error))
-    process.exit(1)
+    process.exit(exitCodeOf(error))
   })
   const exitCode = await serve(gateway, primary, logger, stopping.signal).catch((err) => {
     logger.fatal({ err }, 'worker failed')
-    return 1
+    return exitCodeOf(err)
   })
   process.exit(exitCode)
 }
@@ -85,5 +86,5 @@ async function serve(
   void stopped.then(gateway.stop)
   await (failure === undefined && !signal.aborted ? gateway.drain() : gateway.stop())
   await primary.unregister().catch(() => undefined)
-  return failure === undefined ? 0 : 1
+  return failure === undefined ? 0 : exitCodeOf(failure)
 }

@@ -73,6 +73,7 @@ export function createBuiltInPlugins(
   const plugins = [
     createAuth({
       accounts,
+      streams: state.streams,
       commands: state.accountCommands,
       authFailures,
     }),
@@ -102,9 +103,10 @@ export function createBuiltInPlugins(
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, { rules, ids, writer }),
-    createResponses(log, settings.responses.retention_days, chooseForm, snapshotCaller),
+    createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
     createModels(routingCatalog),
     createAudit({
+      accounts,
       rules,
       ids,
       writer,

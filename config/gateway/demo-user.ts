@@ -7,7 +7,8 @@ import type { State } from './state.ts'
 export async function createDemoUser({ accounts, accountCommands }: State): Promise<string | undefined> {
   if (accounts.users().length > 0) return undefined
   const author = { actor: 'system' }
-  const demo = await accountCommands.createUser('demo', 'paid', author)
+  const demo = await accountCommands.createFirstUser('demo', 'paid', author)
+  if (demo === undefined) return undefined
   const { key } = await accountCommands.issueKey(demo.id, author)
   return key
 }

@@ -138,6 +138,7 @@ export async function startGateway(
       logger,
       whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.subscription.state,
+      damagedStreams: () => state.streams.damaged().map(({ stream }) => stream),
     }
     await peer?.register({
       async catchUpTo(position, timeoutMs) {

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { EventLog } from '../../core/contract/index.ts'
+import { readFolderIdentity, writeFolderIdentity } from '../../core/event-log/sqlite/check-folder.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
+import { ensureLogId } from '../../core/events/log-identity.ts'
 import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
@@ -9,8 +11,10 @@ import { createClock } from '../../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
-import { listProjections } from '../../projections/projections.ts'
+import { listProjections, listSaved } from '../../projections/projections.ts'
 import type { Rules } from '../../projections/rules.ts'
+import { guardLog } from '../../projections/runtime/guard-log.ts'
+import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import { type Subscription, subscribeProjections } from '../../projections/runtime/subscribe.ts'
 import {
   createEventWriter,
@@ -23,10 +27,12 @@ import type { Settings } from '../settings/settings.ts'
 
 /** The event log and everything that is derived from it. Used by the gateway and by commands. */
 export interface State {
+  /** Refuses calls while the log is unavailable. */
   readonly log: EventLog
   readonly subscription: Subscription
   readonly accounts: Accounts
   readonly rules: Rules
+  readonly streams: StreamHealth
   readonly ids: IdSource
   readonly writer: EventWriter
   readonly accountCommands: AccountCommands
@@ -78,34 +84,80 @@ async function openAndCatchUp(
     for (const part of opened.splice(0).toReversed()) await part.close()
   }
   try {
-    const { projections, position } = await restoreProjections(folder, log, logger)
+    const clock = createClock()
+    const logId = await ensureLogId(log, clock())
+    if (!options?.openLog) await claimFolder(settings, logId, logger)
+    const { projections, newest } = await restoreProjections(folder, log, logId, logger)
     const list = listProjections(projections)
-    const subscription = subscribeProjections(log, list, logger, position)
+    const subscription = subscribeProjections(log, list, logger, {
+      logId,
+      newest,
+      health: projections.streams,
+    })
     opened.push(subscription)
     await untilAborted(subscription.caughtUp, options?.signal)
     if (options?.takesSnapshots) {
       const everyEvents = settings.snapshots.every_events
-      const keeper = scheduleSnapshots(subscription, list, { folder, everyEvents, logger })
+      const keeper = scheduleSnapshots(subscription, listSaved(projections), {
+        folder,
+        everyEvents,
+        logId,
+        logger,
+      })
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules } = projections
-    const writer = createEventWriter(log, subscription, createClock(), {
+    const { accounts, rules, streams } = projections
+    const guarded = guardLog(log, subscription)
+    const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
     })
     const ids = createIdSource(projections.ids, writer)
     const accountCommands = createAccountCommands(accounts, ids, writer)
-    return { log, subscription, accounts, rules, ids, writer, accountCommands, close }
+    return {
+      log: guarded,
+      streams,
+      subscription,
+      accounts,
+      rules,
+      ids,
+      writer,
+      accountCommands,
+      close,
+    }
   } catch (error) {
     await close()
     throw error
   }
 }
 
+/** Notes in the data folder which log it belongs to. What is in it of another log is not used. */
+async function claimFolder(
+  { data_dir, eventstore_url }: LogSettings,
+  id: string,
+  logger: Logger,
+): Promise<void> {
+  const store = eventstore_url ? 'server' : 'embedded'
+  const previous = readFolderIdentity(data_dir)
+  if (previous?.id === id && previous.store === store) return
+  if (previous)
+    logger.warn(
+      { folder: data_dir, previous: previous.id, current: id },
+      'the data folder belonged to another event log; its snapshots are not used',
+    )
+  await writeFolderIdentity(data_dir, { id, store })
+}
+
 export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
-/** Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. */
-export async function openLog({ data_dir, eventstore_url }: LogSettings): Promise<EventLog> {
+/**
+ * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `pipelinesAppends`
+ * keeps the order of concurrent appends on a server, as on the embedded log.
+ */
+export async function openLog(
+  { data_dir, eventstore_url }: LogSettings,
+  { pipelinesAppends = false } = {},
+): Promise<EventLog> {
   if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
   // Imported on demand: the client is a third of the code that a start would load.
   const { openEventStoreLog } = await import('../../core/event-log/eventstore/eventstore-log.ts')
@@ -113,5 +165,6 @@ export async function openLog({ data_dir, eventstore_url }: LogSettings): Promis
     connectionString: eventstore_url,
     followedStreams: FOLLOWED_STREAMS,
     expiringStreams: EXPIRING_STREAMS,
+    pipelinesAppends,
   })
 }

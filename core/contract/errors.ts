@@ -55,6 +55,10 @@ export const ERROR_CODES = {
   ),
   revision_mismatch: define(412, 'conflict_error', 'If-Match names a revision that is not current.'),
   body_too_large: invalid(413, 'The body is larger than the limit of the gateway.'),
+  change_too_large: invalid(
+    413,
+    'The events of a change are larger than the event log accepts; the message says how large both are.',
+  ),
   unsupported_media_type: invalid(415, 'The Content-Encoding of the body is not supported.'),
   expectation_failed: invalid(417, 'The header expect has a value other than 100-continue.'),
   validation_error: define(
@@ -74,6 +78,18 @@ export const ERROR_CODES = {
   event_log_unavailable: unavailable(
     503,
     'The event log is unavailable; the message says whether anything was changed.',
+  ),
+  event_log_replaced: unavailable(
+    503,
+    'The event log was wiped, restored or exchanged; the gateway is about to end and must be started again.',
+  ),
+  event_log_access_denied: unavailable(
+    503,
+    "The event log rejects the gateway's credentials, or its user lacks a permission; the operator must act.",
+  ),
+  rules_damaged: unavailable(
+    503,
+    "A stream of the user in the event log cannot be read completely, so the user's requests are refused.",
   ),
   event_log_full: unavailable(507, 'The event log has no disk space left.'),
   // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".

@@ -59,8 +59,9 @@ export interface Appended {
 export interface EventLog {
   /**
    * Writes all events or none, and resolves when they are on disk. Rejects with `WrongExpectedRevisionError`
-   * if the stream is not at `options.expectedRevision`, and with `EventLogUnavailableError` if the events
-   * could not be written or the outcome is unknown.
+   * if the stream is not at `options.expectedRevision`, with `AppendTooLargeError` if the events are larger
+   * than `MAX_APPEND_BYTES`, with `StreamDamagedError` if the stream was deleted, and with
+   * `EventLogUnavailableError` if the events could not be written or the outcome is unknown.
    */
   append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended>
   /**
@@ -71,9 +72,15 @@ export interface EventLog {
   /**
    * Yields every event after position `from` in log order: stored events first, then `caught-up` once, then
    * new events of all processes. Ends when the signal aborts. `streams` is a stream name prefix (a category
-   * with its `-`) that filters the events.
+   * with its `-`) that filters the events. `onAnomaly` receives, in log order, what is not an event of
+   * Signalbox.
    */
-  subscribe(from: Position, signal: AbortSignal, streams?: string): AsyncIterable<RecordedEvent | 'caught-up'>
+  subscribe(
+    from: Position,
+    signal: AbortSignal,
+    streams?: string,
+    onAnomaly?: (anomaly: StreamAnomaly) => void,
+  ): AsyncIterable<RecordedEvent | 'caught-up'>
   /** Makes subscriptions read events of other processes now, instead of at their next poll. */
   poll?(): void
   /**
@@ -113,10 +120,73 @@ export class WrongExpectedRevisionError extends Error {
   }
 }
 
+/**
+ * Something that other programs or operators did to a stream: an event of another program or without valid
+ * metadata (`foreign`), a deletion that cannot be undone (`deleted`), or stream metadata that hides events
+ * (`truncated`) or no longer does (`restored`).
+ */
+export interface StreamAnomaly {
+  readonly kind: 'foreign' | 'deleted' | 'truncated' | 'restored'
+  readonly stream: string
+  /** Revision of a foreign event; -1 for all others. */
+  readonly revision: number
+}
+
+const STREAM_DAMAGED_ERROR = Symbol.for('signalbox.StreamDamagedError')
+
+/** A stream cannot be written or read completely, while the event log as such is available. */
+export class StreamDamagedError extends Error {
+  static {
+    Object.defineProperty(StreamDamagedError.prototype, STREAM_DAMAGED_ERROR, { value: true })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process. */
+  static isInstance(error: unknown): error is StreamDamagedError {
+    return error instanceof Error && STREAM_DAMAGED_ERROR in error
+  }
+
+  readonly stream: string
+
+  /** `damage` completes the sentence "stream … of the event log …". */
+  constructor(stream: string, damage: string, options?: ErrorOptions) {
+    super(`stream ${stream} of the event log ${damage}`, options)
+    this.name = 'StreamDamagedError'
+    this.stream = stream
+  }
+}
+
+/** Maximum size of the events of one append: their types, data and metadata as JSON. */
+export const MAX_APPEND_BYTES = 1_000_000
+
+const APPEND_TOO_LARGE_ERROR = Symbol.for('signalbox.AppendTooLargeError')
+
+/** The events of an append are larger than a log accepts. Nothing was written. */
+export class AppendTooLargeError extends Error {
+  static {
+    Object.defineProperty(AppendTooLargeError.prototype, APPEND_TOO_LARGE_ERROR, { value: true })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process. */
+  static isInstance(error: unknown): error is AppendTooLargeError {
+    return error instanceof Error && APPEND_TOO_LARGE_ERROR in error
+  }
+
+  readonly bytes: number
+  readonly limit: number
+
+  constructor(stream: string, bytes: number, limit = MAX_APPEND_BYTES) {
+    super(`an append to ${stream} has ${bytes} bytes, more than the limit of ${limit}`)
+    this.name = 'AppendTooLargeError'
+    this.bytes = bytes
+    this.limit = limit
+  }
+}
+
 const EVENT_LOG_UNAVAILABLE_ERROR = Symbol.for('signalbox.EventLogUnavailableError')
 
 /**
- * The event log could not read or write. `diskFull`: its disk has no space left. `outcomeUnknown`: the
+ * The event log could not read or write. `diskFull`: its disk has no space left. `accessDenied`: its server
+ * rejects the credentials, or the user lacks a permission. `outcomeUnknown`: the
  * response to an append was lost, so its events may or may not be stored; otherwise they are not.
  * `transient`: a retry may succeed.
  */
@@ -130,6 +200,7 @@ export class EventLogUnavailableError extends Error {
     return error instanceof Error && EVENT_LOG_UNAVAILABLE_ERROR in error
   }
 
+  readonly accessDenied: boolean
   readonly diskFull: boolean
   readonly outcomeUnknown: boolean
   readonly transient: boolean
@@ -137,6 +208,7 @@ export class EventLogUnavailableError extends Error {
   constructor(message: string, options: EventLogUnavailableOptions = {}) {
     super(message, { cause: options.cause })
     this.name = 'EventLogUnavailableError'
+    this.accessDenied = options.accessDenied ?? false
     this.diskFull = options.diskFull ?? false
     this.outcomeUnknown = options.outcomeUnknown ?? false
     this.transient = options.transient ?? false
@@ -145,9 +217,39 @@ export class EventLogUnavailableError extends Error {
 
 interface EventLogUnavailableOptions {
   readonly cause?: unknown
+  readonly accessDenied?: boolean
   readonly diskFull?: boolean
   readonly outcomeUnknown?: boolean
   readonly transient?: boolean
+}
+
+const EVENT_LOG_REPLACED_ERROR = Symbol.for('signalbox.EventLogReplacedError')
+
+/**
+ * The event log is not the one that this process has read: it was wiped, restored from an older copy, or
+ * exchanged for another one. The process must end, because its state is that of another log.
+ */
+export class EventLogReplacedError extends Error {
+  static {
+    Object.defineProperty(EventLogReplacedError.prototype, EVENT_LOG_REPLACED_ERROR, { value: true })
+  }
+
+  /** Also true for errors of another copy of Signalbox in this process. */
+  static isInstance(error: unknown): error is EventLogReplacedError {
+    return error instanceof Error && EVENT_LOG_REPLACED_ERROR in error
+  }
+
+  /** Completes the sentence "The event log was replaced while the gateway ran: …". */
+  readonly found: string
+
+  constructor(found: string) {
+    super(
+      `The event log was replaced while the gateway ran: ${found}. Nothing is served from it. ` +
+        'Start the gateway again to serve what the event log now holds, or restore the event log first.',
+    )
+    this.name = 'EventLogReplacedError'
+    this.found = found
+  }
 }
 
 /** Converts an event of one schema version to the next version. Both `type` and `data` may change. */

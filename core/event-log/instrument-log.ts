@@ -1,5 +1,11 @@
 import type { Registry } from 'prom-client'
-import { type EventLog, WrongExpectedRevisionError } from '../contract/event-log.ts'
+import {
+  AppendTooLargeError,
+  type EventLog,
+  EventLogUnavailableError,
+  StreamDamagedError,
+  WrongExpectedRevisionError,
+} from '../contract/event-log.ts'
 import { createHistogram } from '../util/metrics.ts'
 import { matchesStream } from './streams.ts'
 
@@ -31,7 +37,7 @@ export function withAppendMetrics(
           return appended
         },
         (error) => {
-          observe(WrongExpectedRevisionError.isInstance(error) ? 'conflict' : 'failed')
+          observe(outcomeOf(error))
           throw error
         },
       )
@@ -42,4 +48,11 @@ export function withAppendMetrics(
     deleteStream: (stream) => log.deleteStream(stream),
     close: () => log.close(),
   })
+}
+
+function outcomeOf(error: unknown): string {
+  if (WrongExpectedRevisionError.isInstance(error)) return 'conflict'
+  if (EventLogUnavailableError.isInstance(error) && error.accessDenied) return 'denied'
+  if (StreamDamagedError.isInstance(error)) return 'damaged'
+  return AppendTooLargeError.isInstance(error) ? 'too_large' : 'failed'
 }

@@ -10,7 +10,7 @@ import {
 } from '../contract/event-log.ts'
 import { AutoResetEvent } from '../util/auto-reset-event.ts'
 import { createCooperativeYield } from '../util/cooperative-yield.ts'
-import { checkAppend, checkDeletable, matchesStream } from './streams.ts'
+import { checkAppend, checkDeletable, encodeEvents, matchesStream } from './streams.ts'
 
 interface MemoryLogOptions {
   /**
@@ -88,15 +88,16 @@ class MemoryLog implements EventLog {
   ): Promise<Appended> {
     checkAppend(stream, events, maxAge, this.#isExpiring(stream))
     this.#checkOpen()
+    const encoded = encodeEvents(stream, events, metadata)
     const actual = this.#eventsOf(stream).at(-1)?.revision ?? -1
     if (expectedRevision !== 'any' && expectedRevision !== actual)
       throw new WrongExpectedRevisionError(stream, expectedRevision, actual)
 
-    const common = { stream, metadata: JSON.stringify(metadata) }
-    const stored = events.map(({ type, data }, index) => ({
+    const common = { stream, metadata: encoded.metadata }
+    const stored = events.map(({ type }, index) => ({
       ...common,
       type,
-      data: JSON.stringify(data),
+      data: encoded.data[index] ?? '',
       revision: actual + 1 + index,
       position: this.#storage.lastPosition + 1 + index,
     }))

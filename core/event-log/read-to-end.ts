@@ -1,4 +1,4 @@
-import type { EventLog, Position, RecordedEvent } from '../contract/event-log.ts'
+import type { EventLog, Position, RecordedEvent, StreamAnomaly } from '../contract/event-log.ts'
 
 /**
  * Reads the events after `from` in log order and ends once it has caught up. `streams`, a category with its
@@ -8,10 +8,11 @@ export async function* readToEnd(
   log: Pick<EventLog, 'subscribe'>,
   from: Position = 0,
   streams?: string,
+  onAnomaly?: (anomaly: StreamAnomaly) => void,
 ): AsyncGenerator<RecordedEvent> {
   const abort = new AbortController()
   try {
-    for await (const item of log.subscribe(from, abort.signal, streams)) {
+    for await (const item of log.subscribe(from, abort.signal, streams, onAnomaly)) {
       if (item === 'caught-up') return
       yield item
     }

@@ -1,4 +1,12 @@
-import type { NewEvent } from '../contract/index.ts'
+import {
+  AppendTooLargeError,
+  type EventMetadata,
+  MAX_APPEND_BYTES,
+  type NewEvent,
+} from '../contract/index.ts'
+
+/** The stream of the log's identity: a single event `LogCreated {id}`. */
+export const LOG_STREAM = 'log'
 
 /**
  * Whether a list of stream names contains a stream. An entry that ends in `-` is a category and matches every
@@ -21,6 +29,31 @@ export function checkAppend(
   if (events.length === 0) throw new Error(`an append to ${stream} needs at least one event`)
   if (isExpiring && maxAge === undefined) throw new Error(`stream ${stream} expires: maxAge is required`)
   if (!isExpiring && maxAge !== undefined) throw new Error(`stream ${stream} does not expire: omit maxAge`)
+}
+
+/** The events of an append as JSON. */
+interface EncodedEvents {
+  /** One text per event. */
+  readonly data: readonly string[]
+  readonly metadata: string
+  readonly bytes: number
+}
+
+/** Encodes the events of an append. Throws an `AppendTooLargeError` if they are larger than the limit. */
+export function encodeEvents(
+  stream: string,
+  events: readonly NewEvent[],
+  metadata: EventMetadata,
+): EncodedEvents {
+  const data = events.map((event) => JSON.stringify(event.data))
+  const metadataText = JSON.stringify(metadata)
+  const metadataBytes = Buffer.byteLength(metadataText)
+  let bytes = 0
+  // As EventStoreDB counts: types are in UTF-16 there, and every event has its own metadata.
+  for (const [index, { type }] of events.entries())
+    bytes += 2 * type.length + Buffer.byteLength(data[index] ?? '') + metadataBytes
+  if (bytes > MAX_APPEND_BYTES) throw new AppendTooLargeError(stream, bytes)
+  return { data, metadata: metadataText, bytes }
 }
 
 /** Throws unless the stream expires: the events of all other streams are permanent. */

@@ -1,8 +1,8 @@
 import type { EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
-import type { IdEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type { IdEvent, LogEvent, RuleEvent, UserEvent } from './domain-events.ts'
 
 /** Every domain event, discriminated by `type`. */
-export type DomainEvent = UserEvent | RuleEvent | IdEvent
+export type DomainEvent = UserEvent | RuleEvent | IdEvent | LogEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -20,6 +20,7 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   FirewallRuleUpdated: true,
   FirewallRuleDeleted: true,
   IdsReserved: true,
+  LogCreated: true,
 }
 
 /** The types of all events that this code can decode. */

@@ -57,12 +57,19 @@ export type RuleEvent =
 export const rulesStream = (userId: number): string => `rules-${userId}`
 
 /**
- * The result of a call of the Responses API: the only event of the expiring stream `response-{id}`. Not
- * delivered to subscribers; read on demand.
+ * The result of a call of the Responses API: the first event of the expiring stream `response-{id}`, written
+ * together with a `ResponseClosed`. A result that is larger than an append is written as JSON text in several
+ * `ResponsePart`, and is visible once the `ResponseClosed` with their number is there. Not delivered to
+ * subscribers; read on demand. See docs/decisions/responses.md, "The last event of a response is empty".
  */
 export type ResponseEvent =
   | { type: 'ResponseCompleted'; data: StoredResponse }
   | { type: 'ResponseFailed'; data: StoredResponse }
+
+/** The other events of the stream of a response. */
+export type ResponseStreamEvent =
+  | { type: 'ResponsePart'; data: { text: string } }
+  | { type: 'ResponseClosed'; data: { parts?: number } }
 
 export interface StoredResponse {
   readonly userId: number
@@ -99,3 +106,9 @@ export const responseStream = (responseKey: string): string => `response-${respo
 export type IdEvent = { type: 'IdsReserved'; data: { first: number; count: number } }
 
 export const IDS_STREAM = 'ids'
+
+/**
+ * The identity of the event log, the first event of a new one; stream `log`. See docs/decisions/event-log.md,
+ * "A log has an identity".
+ */
+export type LogEvent = { type: 'LogCreated'; data: { id: string } }

@@ -1,12 +1,20 @@
-import { matchesStream } from '../event-log/streams.ts'
+import { LOG_STREAM, matchesStream } from '../event-log/streams.ts'
 import { IDS_STREAM } from './domain-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
+import { REVOCATIONS_STREAM } from './well-formed.ts'
 
 /**
  * The streams that projections are built from; a name that ends in `-` is a category. Everything else in the
  * log, such as stored responses, is read on demand.
  */
-export const FOLLOWED_STREAMS: readonly string[] = ['user-', 'rules-', IDS_STREAM, PLUGIN_STREAM_PREFIX]
+export const FOLLOWED_STREAMS: readonly string[] = [
+  LOG_STREAM,
+  'user-',
+  'rules-',
+  IDS_STREAM,
+  REVOCATIONS_STREAM,
+  PLUGIN_STREAM_PREFIX,
+]
 
 /** Streams whose events are deleted when their `maxAge` has passed. All other events are permanent. */
 export const EXPIRING_STREAMS: readonly string[] = ['response-']

@@ -1,13 +1,16 @@
 import type Koa from 'koa'
 import type { Logger } from 'pino'
 import {
+  AppendTooLargeError,
   type ErrorStyle,
+  EventLogReplacedError,
   EventLogUnavailableError,
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
   type JsonObject,
   Nullable,
+  StreamDamagedError,
   type TProperties,
   type TSchema,
   Type,
@@ -114,7 +117,8 @@ export function handleErrors(
     } catch (thrown) {
       if (ctx.client.isAborted) return
       const error = toGatewayError(thrown)
-      if (error.status >= 500) logger.error({ err: thrown, requestId: ctx.requestId }, error.message)
+      if (error.status >= 500 && !isLoggedElsewhere(thrown))
+        logger.error({ err: thrown, requestId: ctx.requestId }, error.message)
       for (const [name, value] of Object.entries(error.details.headers ?? {})) ctx.set(name, value)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
@@ -127,8 +131,23 @@ export function handleErrors(
   }
 }
 
+/** The subscription logs these once per outage or stream, not once per refused request. */
+function isLoggedElsewhere(thrown: unknown): boolean {
+  return (
+    EventLogUnavailableError.isInstance(thrown) ||
+    EventLogReplacedError.isInstance(thrown) ||
+    StreamDamagedError.isInstance(thrown) ||
+    (GatewayError.isInstance(thrown) && QUIET_CODES.has(thrown.code))
+  )
+}
+
+const QUIET_CODES = new Set(['event_log_replaced', 'rules_damaged'])
+
 function toGatewayError(thrown: unknown): GatewayError {
   if (GatewayError.isInstance(thrown)) return thrown
+  if (AppendTooLargeError.isInstance(thrown)) return createTooLargeError(thrown)
+  if (EventLogReplacedError.isInstance(thrown)) return createLogReplacedError(thrown)
+  if (StreamDamagedError.isInstance(thrown)) return createDamagedError(thrown.message, thrown)
   if (EventLogUnavailableError.isInstance(thrown)) return toEventLogError(thrown)
   const koaError = fromKoaError(thrown)
   if (koaError !== undefined) return koaError
@@ -136,11 +155,40 @@ function toGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('internal_error', message, { cause: thrown })
 }
 
+/** The answer to every request once the event log was replaced. */
+export function createLogReplacedError(cause?: EventLogReplacedError): GatewayError {
+  const message =
+    'The event log was replaced by another one, so this gateway serves nothing until it has been started ' +
+    'again. Retry the request.'
+  return new GatewayError('event_log_replaced', message, { cause, retryAfter: 5 })
+}
+
+/** `description` says which stream has which damage. */
+export function createDamagedError(description: string, cause?: Error): GatewayError {
+  const message =
+    `The request was refused: ${description}. The operator must restore the event log; nothing is served ` +
+    'with a part of the rules.'
+  return new GatewayError('rules_damaged', message, { cause })
+}
+
+function createTooLargeError({ bytes, limit }: AppendTooLargeError): GatewayError {
+  const message =
+    `The change has ${bytes} bytes in the event log, which accepts at most ${limit} in one change. Nothing ` +
+    'was changed. Split the change into smaller ones, or shorten its content.'
+  return new GatewayError('change_too_large', message)
+}
+
 function toEventLogError(cause: EventLogUnavailableError): GatewayError {
   if (cause.diskFull) {
     const message =
       'The event log has no disk space left. Nothing was changed. Free disk space before you retry.'
     return new GatewayError('event_log_full', message, { cause })
+  }
+  if (cause.accessDenied) {
+    const message =
+      'The event log denies access to the gateway. Nothing was changed. The operator must check its user ' +
+      'name, password and permissions.'
+    return new GatewayError('event_log_access_denied', message, { cause })
   }
   const message = cause.outcomeUnknown
     ? 'The event log is unavailable; the change may or may not have been saved. Check before you retry.'

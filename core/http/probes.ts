@@ -4,15 +4,25 @@ export interface Readiness {
   /** Returns why the process must not receive traffic; undefined if it may. */
   readonly whyNotReady: () => string | undefined
   /**
-   * State of the subscription to the event log. Reported only: while the log is unavailable, the process
-   * keeps serving from its projections.
+   * State of the subscription to the event log. While the log is `away`, the process keeps serving from its
+   * projections. Once it was `replaced`, only the probes respond.
    */
   readonly logState: () => string
+  /** Streams of the event log that cannot be read completely. */
+  readonly damagedStreams: () => readonly string[]
 }
 
 const common = { method: 'GET', access: publicAccess, tags: ['operation'] } as const
 
 const event_log = Type.String({ description: 'State of the subscription to the event log.' })
+
+const damaged_streams = Type.Optional(
+  Type.Array(Type.String({ description: 'Name of a stream.' }), {
+    description: 'Damaged streams of the event log, at most 20, whose users are refused; missing if none.',
+  }),
+)
+
+const MAX_LISTED_STREAMS = 20
 
 const LIVENESS = {
   ...common,
@@ -39,7 +49,7 @@ const READINESS = {
     200: {
       description: 'The node can serve traffic.',
       body: Type.Object(
-        { status: Type.Literal('ready', { description: 'Always ready.' }), event_log },
+        { status: Type.Literal('ready', { description: 'Always ready.' }), event_log, damaged_streams },
         { $id: 'Readiness', description: 'Readiness of the node.' },
       ),
     },
@@ -50,6 +60,7 @@ const READINESS = {
           status: Type.Literal('not ready', { description: 'Always not ready.' }),
           reason: Type.String({ description: 'Why the node must not receive traffic.' }),
           event_log,
+          damaged_streams,
         },
         { $id: 'Unreadiness', description: 'Why the node cannot serve traffic.' },
       ),
@@ -65,17 +76,19 @@ export const PROBES: readonly EndpointDescription[] = [LIVENESS, READINESS]
  * not receive traffic), which every listener for clients serves. See docs/decisions/event-log.md, "A node
  * stays ready while the event log is unavailable".
  */
-export function createProbes({ whyNotReady, logState }: Readiness): readonly Endpoint[] {
+export function createProbes({ whyNotReady, logState, damagedStreams }: Readiness): readonly Endpoint[] {
   return [
     endpoint({ ...LIVENESS, handle: () => ({ status: 200, body: { status: 'ok' } }) }),
     endpoint({
       ...READINESS,
       handle() {
-        const reason = whyNotReady()
         const event_log = logState()
+        const reason = event_log === 'replaced' ? 'the event log was replaced' : whyNotReady()
+        const names = damagedStreams().slice(0, MAX_LISTED_STREAMS)
+        const details = { event_log, ...(names.length > 0 && { damaged_streams: [...names] }) }
         return reason === undefined
-          ? { status: 200, body: { status: 'ready', event_log } }
-          : { status: 503, body: { status: 'not ready', reason, event_log } }
+          ? { status: 200, body: { status: 'ready', ...details } }
+          : { status: 503, body: { status: 'not ready', reason, ...details } }
       },
     }),
   ]

@@ -4,9 +4,9 @@ import type { GatewayMiddleware } from '../contract/index.ts'
 import { identifyRequest } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint } from '../http/endpoints.ts'
-import { handleErrors, logResponseErrors } from '../http/errors.ts'
+import { createLogReplacedError, handleErrors, logResponseErrors } from '../http/errors.ts'
 import { installLazyBodies, sendLazyBody } from '../http/lazy-body.ts'
-import { createProbes, type Readiness } from '../http/probes.ts'
+import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
 import { createBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
 import { createRoutes, normalizePath, type Routes, rejectUnmatched } from '../http/routes.ts'
@@ -58,6 +58,7 @@ function createBaseApp(
     handleErrors(logger, collectErrorCodes(steps), onHandled),
     ...(cors.origins.length > 0 ? [createCorsMiddleware(cors)] : []),
     normalizePath,
+    refuseIfReplaced(parts.logState),
     // Third-party middleware expects the fields that the router sets on the context.
     ...(usesKoa ? [] : [dispatchInference(inferenceRoutes)]),
     routes.dispatch,
@@ -65,6 +66,16 @@ function createBaseApp(
   ]
   for (const step of middleware) app.use(step as Koa.Middleware)
   return app
+}
+
+const PROBE_PATHS = new Set(PROBES.map(({ path }) => path))
+
+/** Responds to everything but the probes with 503 once the event log was replaced. */
+function refuseIfReplaced(logState: Readiness['logState']): GatewayMiddleware {
+  return (ctx, next) => {
+    if (logState() === 'replaced' && !PROBE_PATHS.has(ctx.path)) throw createLogReplacedError()
+    return next()
+  }
 }
 
 function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' | 'direct'): void {

@@ -23,6 +23,11 @@ export function newKeyId(): string {
   return `key_${random24()}`
 }
 
+/** Returns a new id of an event log: `log_` and 24 base62 characters from a CSPRNG. */
+export function newLogId(): string {
+  return `log_${random24()}`
+}
+
 /** Returns a new API key: `tr_` and 43 base62 characters from a CSPRNG, about 256 bits. */
 export function newApiKey(): string {
   return `tr_${random43()}`

@@ -1,5 +1,6 @@
 import type { Account } from '../../core/contract/index.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import type { History } from '../../projections/history.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
@@ -8,6 +9,7 @@ import type { RuleKinds } from './diff-rules.ts'
 
 /** The services that the audit plugin depends on. */
 export interface AuditServices extends RuleServices {
+  readonly accounts: Pick<Accounts, 'ownerOfKey'>
   readonly history: History
   readonly subscription: Subscription
   readonly kinds: RuleKinds

@@ -19,6 +19,7 @@ import type { RuleEvent } from '../../core/events/domain-events.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import { foldUser, toPastRuleSet } from '../../projections/history.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
@@ -43,7 +44,7 @@ import { SimulationRequest, SimulationSchema, simulationExamples } from './simul
  * and sends nothing to a provider.
  */
 export function createSimulationEndpoint(services: AuditServices, host: Host) {
-  const parsers = createRequestParsers(host.log)
+  const parsers = createRequestParsers(host.log, services.accounts)
   return endpoint({
     method: 'POST',
     path: '/v1/simulate',
@@ -84,8 +85,9 @@ async function decideExchange(exchange: Exchange, host: Host): Promise<GatewayEr
 
 function createRequestParsers(
   log: Pick<EventLog, 'read'>,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {
-  const responses = createResponsesParser((key, userId) => findResponse(log, key, userId))
+  const responses = createResponsesParser((key, userId) => findResponse(log, accounts, key, userId))
   return { chat: chatDialect, responses, route: routeDialect }
 }
 

@@ -1,10 +1,17 @@
-import { type Author, GatewayError, type Plan, type RequestLimit } from '../../core/contract/index.ts'
+import {
+  type Author,
+  GatewayError,
+  type Plan,
+  type RequestLimit,
+  StreamDamagedError,
+} from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/domain-events.ts'
+import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { newApiKey, newKeyId } from '../../core/util/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { IdSource } from '../../projections/ids.ts'
-import type { EventWriter } from '../../projections/runtime/write.ts'
+import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './authenticate.ts'
 
 /** Without `plan`, the plan stays unchanged. Without `requestsPerMinute`, the limit of the plan applies. */
@@ -19,6 +26,11 @@ interface UserChange {
  */
 export interface AccountCommands {
   createUser(name: string, plan: Plan, author: Author): Promise<User>
+  /**
+   * Creates a user with the first id of the log. Resolves with undefined if an id was assigned before: of
+   * several gateways that start on an empty log, one creates the user.
+   */
+  createFirstUser(name: string, plan: Plan, author: Author): Promise<User | undefined>
   changeUser(userId: number, change: UserChange, author: Author): Promise<User>
   /** Returns the API key, which is not stored and cannot be retrieved again. */
   issueKey(userId: number, author: Author): Promise<{ id: string; key: string }>
@@ -47,9 +59,14 @@ export function createAccountCommands(
     return requireUser(userId)
   }
 
-  return {
+  const commands: AccountCommands = {
     async createUser(name, plan, author) {
       const userId = await ids.reserve(1, author)
+      return writeUserEvents(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
+    },
+    async createFirstUser(name, plan, author) {
+      const userId = await ids.reserveFirst(author)
+      if (userId === undefined) return undefined
       return writeUserEvents(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
     },
     async changeUser(userId, change, author) {
@@ -72,8 +89,21 @@ export function createAccountCommands(
         requireUser(owner.id).keys.some((key) => key.id === keyId && key.revokedAt === null)
       const decide = (): readonly DomainEvent[] =>
         isActive() ? [{ type: 'KeyRevoked', data: { userId: owner.id, keyId } }] : []
-      await writeUserEvents(owner.id, decide, author)
+      try {
+        await writeUserEvents(owner.id, decide, author)
+      } catch (error) {
+        if (!StreamDamagedError.isInstance(error)) throw error
+        // At any revision: revoking a key twice has no further effect.
+        await writer.write({ stream: REVOCATIONS_STREAM, decide }, author)
+      }
     },
+  }
+  return {
+    createUser: (...args) => answerInTime(commands.createUser(...args)),
+    createFirstUser: (...args) => answerInTime(commands.createFirstUser(...args)),
+    changeUser: (...args) => answerInTime(commands.changeUser(...args)),
+    issueKey: (...args) => answerInTime(commands.issueKey(...args)),
+    revokeKey: (...args) => answerInTime(commands.revokeKey(...args)),
   }
 }
 

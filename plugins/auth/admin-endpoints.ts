@@ -19,7 +19,7 @@ const PAGE = { default: 100, max: 1000 }
 const common = { access: operator('admin'), tags: ['admin'] }
 
 /** Errors of endpoints that append to the event log. */
-const WRITE_ERRORS = ['conflict', 'event_log_full'] as const
+const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 /** Creates the `/admin` endpoints for users and keys. */
 export function createAdminEndpoints(accounts: Accounts, commands: AccountCommands): readonly Endpoint[] {

@@ -1,7 +1,9 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
 import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
+import { createDamagedError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 
 /**
@@ -9,7 +11,11 @@ import type { AuthFailureLimiter } from './auth-failures.ts'
  * and with 429 to invalid keys from an address over its failure limit. Valid keys are accepted from such an
  * address: they cannot be guessed, and other users may share the address.
  */
-export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimiter) {
+export function requireApiKey(
+  accounts: Accounts,
+  streams: Pick<StreamHealth, 'damageOf'>,
+  authFailures: AuthFailureLimiter,
+) {
   return (request: Admission): MaybePromise<void> => {
     const key = bearerTokenOf(request.headers.authorization)
     if (key === undefined) {
@@ -26,6 +32,8 @@ export function requireApiKey(accounts: Accounts, authFailures: AuthFailureLimit
       )
       return throwResolved(authFailures.recordFailure('api', request.req, error))
     }
+    const damaged = streams.damageOf(account.userId)
+    if (damaged) throw createDamagedError(`stream ${damaged.stream} of the event log ${damaged.damage}`)
     request.account = account
   }
 }

@@ -1,5 +1,6 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { createAdminEndpoints } from './admin-endpoints.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
@@ -7,16 +8,17 @@ import { requireApiKey } from './authenticate.ts'
 
 interface AuthServices {
   readonly accounts: Accounts
+  readonly streams: Pick<StreamHealth, 'damageOf'>
   readonly commands: AccountCommands
   readonly authFailures: AuthFailureLimiter
 }
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
-export function createAuth({ accounts, commands, authFailures }: AuthServices): Plugin {
+export function createAuth({ accounts, streams, commands, authFailures }: AuthServices): Plugin {
   return {
     name: 'auth',
     setup: () => ({
-      admit: requireApiKey(accounts, authFailures),
+      admit: requireApiKey(accounts, streams, authFailures),
       endpoints: createAdminEndpoints(accounts, commands),
     }),
   }

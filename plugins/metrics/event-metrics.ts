@@ -35,6 +35,25 @@ export function registerEventMetrics(metrics: Registry, live: Subscription): voi
       this.inc(live.skipped())
     },
   })
+  new Counter({
+    name: 'signalbox_foreign_events_total',
+    help: 'Events that this node skipped because they are malformed or were written by another program.',
+    aggregator: 'max',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(live.foreign())
+    },
+  })
+  new Gauge({
+    name: 'signalbox_damaged_streams',
+    help: 'Streams of users in the event log that cannot be read completely. Their users are refused.',
+    aggregator: 'max',
+    registers,
+    collect() {
+      this.set(live.damaged().length)
+    },
+  })
   const lag = new Histogram({
     name: 'signalbox_event_lag_seconds',
     help: 'Time from the write of an event, on any node, until this node has applied it.',

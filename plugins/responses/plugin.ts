@@ -1,6 +1,7 @@
 import type { Account, EventLog, Plugin } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
 import { createInputTokensEndpoint } from './input-tokens.ts'
@@ -11,6 +12,7 @@ const DAY_SECONDS = 24 * 60 * 60
 /** The Responses API: serves `POST /v1/responses`, stores responses for `retentionDays` and replays them. */
 export function createResponses(
   log: EventLog,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
   retentionDays: number,
   chooseForm: ChooseForm,
   snapshotCaller: (account: Account) => CallerSnapshot,
@@ -19,7 +21,7 @@ export function createResponses(
     name: 'responses',
     after: ['auth'],
     setup(_, host) {
-      const store = createResponseStore(log, Math.ceil(retentionDays * DAY_SECONDS))
+      const store = createResponseStore(log, accounts, Math.ceil(retentionDays * DAY_SECONDS))
       const activeCalls = createActiveCalls()
       const recorder = createResponseRecorder(store, host.logger)
       return {

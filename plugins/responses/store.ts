@@ -14,6 +14,8 @@ import { toStreamError } from '../../core/dialects/stream-error.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import { appendResponse, readResponse } from './stored-events.ts'
 
 /** Responses in the event log, by response key (see `ResponsesCall`). */
 export interface ResponseStore {
@@ -28,32 +30,36 @@ export interface ResponseStore {
 }
 
 /** Creates a store whose responses expire after `maxAge` whole seconds. */
-export function createResponseStore(log: EventLog, maxAge: number): ResponseStore {
+export function createResponseStore(
+  log: EventLog,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
+  maxAge: number,
+): ResponseStore {
   const clock = createClock()
   return {
-    find: (responseKey, userId) => findResponse(log, responseKey, userId),
-    save(responseKey, { type, data }, { keyId }) {
+    find: (responseKey, userId) => findResponse(log, accounts, responseKey, userId),
+    save(responseKey, event, { keyId }) {
       const metadata = createMetadata(keyId, clock(), `req_${responseKey}`)
-      // The cast is safe: all of it is JSON.
-      const event = { type, data: data as StoredResponse & JsonObject }
-      return log.append(responseStream(responseKey), [event], { expectedRevision: -1, metadata, maxAge })
+      return appendResponse(log, responseStream(responseKey), event, { metadata, maxAge })
     },
     remove: (responseKey) => log.deleteStream(responseStream(responseKey)),
   }
 }
 
-/** Reads a response of the user from the log; see `ResponseStore.find`. */
+/**
+ * Reads a response of the user from the log; see `ResponseStore.find`. It must have been made with a key of
+ * that user: after an older copy of the users was restored, the user's id may be that of somebody else then.
+ */
 export async function findResponse(
   log: Pick<EventLog, 'read'>,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
   responseKey: string,
   userId: number,
 ): Promise<StoredResponse | undefined> {
-  for await (const { data } of log.read(responseStream(responseKey))) {
-    // The cast is safe: only `save` writes to these streams.
-    const stored = data as unknown as StoredResponse
-    return stored.userId === userId ? stored : undefined
-  }
-  return undefined
+  const stored = await readResponse(log.read(responseStream(responseKey)))
+  if (stored === undefined) return undefined
+  const { response, actor } = stored
+  return response.userId === userId && accounts.ownerOfKey(actor)?.id === userId ? response : undefined
 }
 
 /** Stores the outcome of calls, unless the caller set `store: false`. */

@@ -33,7 +33,7 @@ export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, C
 }
 
 /** Errors of endpoints that change rules. */
-export const RULE_WRITE_ERRORS = ['conflict', 'event_log_full'] as const
+export const RULE_WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 /** Creates the endpoints to list, create, read, update and delete rules of one kind. */
 export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
@@ -132,6 +132,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       notFound,
       handle({ account, author, params: { id }, headers, body }) {
         const commands = createCommands(account.userId)
+        services.writer.checkAvailable()
         commands.requireRule(id)
         return execute(200, commands.update(id, body, parseIfMatch(headers['if-match'])), account, author)
       },
@@ -149,6 +150,7 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       notFound,
       handle({ account, author, params: { id }, headers }) {
         const commands = createCommands(account.userId)
+        services.writer.checkAvailable()
         commands.requireRule(id)
         return execute(200, commands.remove(id, parseIfMatch(headers['if-match'])), account, author)
       },

@@ -74,6 +74,7 @@ function createBatchEndpoint(
     },
     errors: ['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error', ...RULE_WRITE_ERRORS],
     async handle({ account: { userId }, author, body }) {
+      services.writer.checkAvailable()
       const changes = await toRuleChanges(body, commands, userId)
       const results = await executeRuleChanges(changes, services, userId, author)
       const data = results.map((result) => (result.type === 'rule' ? result.shown : { success: true }))

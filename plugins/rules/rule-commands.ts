@@ -12,7 +12,8 @@ import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName, Rules } from '../../projections/rules.ts'
-import type { EventWriter } from '../../projections/runtime/write.ts'
+import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import { applyRuleEvents } from '../../projections/user-rules.ts'
 import { checkPatternSize } from './pattern-size.ts'
 import type { RuleKind } from './rule-kind.ts'
 
@@ -27,8 +28,8 @@ export interface RuleChange {
    * `GatewayError` if the change is not possible.
    */
   decide(ruleId: number): readonly RuleEvent[]
-  /** The result for the caller, once the events are applied. */
-  outcome(ruleId: number): RuleChangeResult
+  /** The result for the caller; `rules` are those right after the change. */
+  outcome(ruleId: number, rules: RuleSet): RuleChangeResult
 }
 
 export type RuleChangeResult =
@@ -72,6 +73,11 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
     return rule
   }
 
+  /** See docs/decisions/event-log.md, "An answer shows its own change". */
+  function showChanged(ruleId: number, rules: RuleSet): RuleChangeResult {
+    return createRuleCommands(kind, () => rules, userId).show(ruleId)
+  }
+
   function show(ruleId: number): RuleChangeResult {
     const rule = find(ruleId)
     return { type: 'rule', shown: kind.show(rule), revision: rule.revision, warnings: kind.lint(rule) }
@@ -94,7 +100,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
         ruleId: undefined,
         prepare: () => prepareChange(content),
         decide: (ruleId) => [kind.created(userId, ruleId, content)],
-        outcome: show,
+        outcome: showChanged,
       }
     },
     update(ruleId, body, expected) {
@@ -109,7 +115,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
           find(ruleId, expected)
           return isEmpty ? [] : [kind.updated(userId, ruleId, changes)]
         },
-        outcome: show,
+        outcome: showChanged,
       }
     },
     remove(ruleId, expected) {
@@ -170,14 +176,28 @@ export async function executeRuleChanges(
     if (slice.isDue()) await slice.yieldNow()
   }
   if (changes.length > 1) await slice.yieldNow()
+  return answerInTime(writeChanges(changes, { rules, ids, writer }, userId, author))
+}
+
+async function writeChanges(
+  changes: readonly RuleChange[],
+  { rules, ids, writer }: RuleServices,
+  userId: number,
+  author: Author,
+): Promise<readonly RuleChangeResult[]> {
   const changesWithIds = await assignIds(changes, ids, author)
+  let before = rules.of(userId)
+  let events: readonly RuleEvent[] = []
   function decide(): readonly RuleEvent[] {
-    const events = changesWithIds.flatMap(({ change, ruleId }) => change.decide(ruleId))
-    checkPatternSize(rules.of(userId), events)
+    before = rules.of(userId)
+    events = changesWithIds.flatMap(({ change, ruleId }) => change.decide(ruleId))
+    checkPatternSize(before, events)
     return events
   }
-  await writer.write({ stream: rulesStream(userId), revision: () => rules.revision(userId), decide }, author)
-  return mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId))
+  const command = { stream: rulesStream(userId), revision: () => rules.revision(userId), decide }
+  const written = await writer.write(command, author)
+  const after = written ? applyRuleEvents(before, events, written) : before
+  return mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId, after))
 }
 
 /** Pairs each change with the id of its rule, and reserves ids for new rules. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { EventDeclaration, EventLog, PluginEvents, RecordedEvent } from '../../core/contract/index.ts'
-import { createPluginCodec, type PluginCodec } from '../../core/events/plugin-events.ts'
+import { createPluginCodec, type PluginCodec, pluginOfStream } from '../../core/events/plugin-events.ts'
 import { errorSummary } from '../../core/util/error-message.ts'
 import type { EventWriter } from './write.ts'
 
@@ -57,7 +57,7 @@ export function createPluginEventStore(
               revision: () => state.revisionOf(stream),
               decide: () => events(currentState()).map(codec.encode),
             }
-          : { decide: () => events.map(codec.encode) }
+          : { revision: () => state.newestOf(stream), decide: () => events.map(codec.encode) }
       const appended = await writer.write({ stream, schema: codec.version, ...command }, author)
       currentState()
       return appended
@@ -82,6 +82,8 @@ interface PluginState {
   current(): unknown
   /** Revision of the newest applied event of a stream; -1 if there is none. */
   revisionOf(stream: string): number
+  /** As `revisionOf`, of the newest event, applied or not. */
+  newestOf(stream: string): number
 }
 
 /** Creates the state before the first event. */
@@ -91,9 +93,11 @@ export function createPluginState(
   codec: PluginCodec,
 ): PluginState {
   const revisions = new Map<string, number>()
+  const newest = new Map<string, number>()
   let state = declaration.initial()
 
   function evolve(record: RecordedEvent): boolean {
+    if (pluginOfStream(record.stream) === plugin) newest.set(record.stream, record.revision)
     const event = codec.decode(record)
     if (event === undefined) return false
     state = declaration.evolve(state, event)
@@ -116,5 +120,6 @@ export function createPluginState(
     },
     current: () => state,
     revisionOf: (stream) => revisions.get(stream) ?? -1,
+    newestOf: (stream) => newest.get(stream) ?? -1,
   }
 }

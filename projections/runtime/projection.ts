@@ -1,5 +1,7 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
-import type { DomainEvent } from '../../core/events/codec.ts'
+import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
+import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { isWellFormed } from '../../core/events/well-formed.ts'
 
 /** A state that is folded from events. */
 export interface Projection {
@@ -8,7 +10,10 @@ export interface Projection {
 }
 
 /** A projection that can be saved in a snapshot and loaded from it. */
-export interface SavedProjection extends Projection {
+export interface SavedProjection extends Projection, SavedState {}
+
+/** State that can be saved in a snapshot and loaded from it. */
+export interface SavedState {
   /** Identifies the projection's part of a snapshot. */
   readonly name: string
   /**
@@ -21,4 +26,17 @@ export interface SavedProjection extends Projection {
    * modified.
    */
   load(lines: Iterable<Buffer>): void
+}
+
+/** What an event is to this version: applied, of a newer version, or not one of Signalbox. */
+export type EventKind = 'applied' | 'newer' | 'foreign'
+
+/** Applies a domain event to all projections. Events of plugins are not for them, and count as applied. */
+export function applyRecord(projections: readonly Projection[], record: RecordedEvent): EventKind {
+  if (isPluginStream(record.stream)) return 'applied'
+  const event = decodeEvent(record)
+  if (event === undefined) return 'newer'
+  if (!isWellFormed(event, record)) return 'foreign'
+  for (const projection of projections) projection.apply(event, record)
+  return 'applied'
 }

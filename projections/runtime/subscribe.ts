@@ -1,21 +1,26 @@
 import type { Logger } from 'pino'
 import {
   type EventLog,
+  EventLogReplacedError,
   EventLogUnavailableError,
   type Position,
   type RecordedEvent,
+  type StreamAnomaly,
 } from '../../core/contract/index.ts'
-import { decodeEvent } from '../../core/events/codec.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { exponentialBackoff, retry } from '../../core/process/retry.ts'
-import type { Projection } from './projection.ts'
+import { checkLogUnchanged, type EventReference, toEventReference } from './check-log.ts'
+import { createOutageLog } from './outage-log.ts'
+import { applyRecord, type Projection } from './projection.ts'
 import { ConditionWaiters } from './queues.ts'
+import { createStreamHealth, type DamagedStream, type StreamHealth } from './stream-health.ts'
 
 /**
  * `catching-up` until all events that were in the log at the start have been applied; then `following`, or
- * `away` while the log is unavailable. Clients read these values in `/readyz`.
+ * `away` while the log is unavailable. `denied` while the log rejects the credentials or lacks a permission.
+ * `replaced`, finally, if it is not the same log any more. Clients read these values in `/readyz`.
  */
-type SubscriptionState = 'catching-up' | 'following' | 'away'
+type SubscriptionState = 'catching-up' | 'following' | 'away' | 'denied' | 'replaced'
 
 /** Receives an applied event, and the milliseconds since its metadata's `time`. */
 type AppliedListener = (record: RecordedEvent, delayMs: number) => void
@@ -28,8 +33,8 @@ export interface Subscription {
   /** Resolves when all events that were in the log at the start have been applied. */
   readonly caughtUp: Promise<void>
   /**
-   * Rejects if an event cannot be applied; the process must then exit, because its state is incomplete.
-   * Resolves only after `close`.
+   * Rejects if an event cannot be applied, or with an `EventLogReplacedError`; the process must then exit,
+   * because its state is not that of the log. Resolves only after `close`.
    */
   readonly ended: Promise<void>
   state(): SubscriptionState
@@ -42,6 +47,20 @@ export interface Subscription {
    * Number of received events that only a newer version can decode. Events of unlisted plugins do not count.
    */
   skipped(): number
+  /** Number of received events that are not of Signalbox, or malformed. */
+  foreign(): number
+  /** Streams of users that cannot be read completely. */
+  damaged(): readonly DamagedStream[]
+  /** See `StreamHealth`. */
+  appendRevision(stream: string, revision: number): number
+  holdsNewerEvents(stream: string): boolean
+  /**
+   * Throws if nothing can be written or read now: an `EventLogReplacedError`, or an
+   * `EventLogUnavailableError` while the log is away.
+   */
+  checkAvailable(): void
+  /** Notes the outcome of a call of the log. Logs a failure once per outage and kind. */
+  noteOutcome(error?: unknown): void
   /** Calls the listener for every event that is applied after catching up. */
   onApplied(listener: AppliedListener): void
   /** Calls the listener for every further event of a plugin's stream. Replaces the previous listener. */
@@ -51,42 +70,74 @@ export interface Subscription {
    * `EventLogUnavailableError` after `timeoutMs`, if given.
    */
   until(condition: () => boolean, timeoutMs?: number): Promise<void>
+  /**
+   * Checks that the log is still the one that the events came from. Rejects with an `EventLogReplacedError`
+   * after the state has become `replaced`, or with `EventLogUnavailableError`.
+   */
+  checkLog(): Promise<void>
   close(): Promise<void>
 }
 
+interface SubscriptionOptions {
+  /** Id of the event log; undefined if the log is not checked. */
+  readonly logId?: string
+  /** The newest event of the projections' state; undefined for the state before the first event. */
+  readonly newest?: EventReference | undefined
+  readonly health?: StreamHealth
+}
+
 /**
- * Applies every event after `from` to the projections, in log order. While the log is unavailable, retries
- * with exponential backoff and continues after the last applied event.
+ * Applies every event after `newest` to the projections, in log order. While the log is unavailable, retries
+ * with exponential backoff and continues after the last applied event, once it has checked that the log is
+ * still the same one.
  */
 export function subscribeProjections(
   log: EventLog,
   projections: readonly Projection[],
   logger: Logger,
-  from: Position = 0,
+  { logId, newest: start, health = createStreamHealth() }: SubscriptionOptions = {},
 ): Subscription {
   const abort = new AbortController()
   const waiters = new ConditionWaiters()
   const listeners: AppliedListener[] = []
   let applyPluginEvent: PluginEventListener = () => true
-  const counts = { received: 0, skipped: 0 }
-  let state: SubscriptionState = 'catching-up'
+  const counts = { received: 0, skipped: 0, foreign: 0 }
+  const outage = createOutageLog(logger)
+  let state: Exclude<SubscriptionState, 'denied'> = 'catching-up'
   let isCaughtUp = false
   let newest: RecordedEvent | undefined
 
   function receive(record: RecordedEvent): void {
-    const isApplied = isPluginStream(record.stream) ? applyPluginEvent(record) : apply(record)
-    if (!isApplied) counts.skipped += 1
+    const { stream, revision } = record
+    const kind = applyRecord(projections, record)
+    const isApplied = isPluginStream(stream) ? applyPluginEvent(record) : kind === 'applied'
+    if (kind === 'foreign') skipForeign(stream)
+    else if (!isApplied) counts.skipped += 1
+    reportDamage(health.receive(stream, revision, kind))
     counts.received += 1
     newest = record
     if (isApplied && isCaughtUp) notifyListeners(record)
     waiters.check()
   }
 
-  function apply(record: RecordedEvent): boolean {
-    const event = decodeEvent(record)
-    if (event === undefined) return false
-    for (const projection of projections) projection.apply(event, record)
-    return true
+  function receiveAnomaly(anomaly: StreamAnomaly): void {
+    if (anomaly.kind === 'foreign') skipForeign(anomaly.stream)
+    reportDamage(health.note(anomaly))
+    waiters.check()
+  }
+
+  const foreignStreams = new Set<string>()
+
+  function skipForeign(stream: string): void {
+    counts.foreign += 1
+    if (foreignStreams.has(stream)) return
+    foreignStreams.add(stream)
+    logger.warn({ stream }, 'event of another program, or malformed, skipped in a stream of the event log')
+  }
+
+  function reportDamage(damaged: DamagedStream | undefined): void {
+    if (damaged)
+      logger.error(damaged, 'stream of the event log damaged; the requests of its user are refused')
   }
 
   function notifyListeners(record: RecordedEvent): void {
@@ -95,16 +146,47 @@ export function subscribeProjections(
     for (const listener of listeners) listener(record, delayMs)
   }
 
-  const backoff = exponentialBackoff({ firstMs: 100, maxMs: 5000 })
+  const backoff = exponentialBackoff({ firstMs: 100, maxMs: 1000 })
+  const position = () => newest?.position ?? start?.position ?? 0
+  let reportReplaced: (error: EventLogReplacedError) => void = () => undefined
+  const replaced = new Promise<never>((_, reject) => {
+    reportReplaced = reject
+  })
+  replaced.catch(() => undefined)
+
+  async function checkLog(): Promise<void> {
+    if (logId === undefined) return
+    try {
+      await checkLogUnchanged(log, logId, newest ? toEventReference(newest) : start)
+    } catch (error) {
+      if (EventLogReplacedError.isInstance(error)) markReplaced(error)
+      throw error
+    }
+  }
+
+  function markReplaced(error: EventLogReplacedError): void {
+    if (state === 'replaced') return
+    state = 'replaced'
+    logger.fatal({ reason: error.message }, 'event log replaced; the gateway must be started again')
+    reportReplaced(error)
+    abort.abort(error)
+  }
 
   /** Applies events until the subscription is closed. Rejects if the log becomes unavailable. */
   async function follow(resolveCaughtUp: () => void): Promise<void> {
-    for await (const item of log.subscribe(newest?.position ?? from, abort.signal)) {
+    await checkLog()
+    let isChecked = false
+    for await (const item of log.subscribe(position(), abort.signal, undefined, receiveAnomaly)) {
+      // Checked again on the connection that the events come from, before any of them is applied.
+      if (!isChecked) await checkLog()
+      isChecked = true
+      if (abort.signal.aborted) return
       backoff.reset()
       if (item !== 'caught-up') receive(item)
       else {
         if (state === 'away') logger.info('event log available again')
         state = 'following'
+        outage.end()
         isCaughtUp = true
         resolveCaughtUp()
       }
@@ -117,13 +199,15 @@ export function subscribeProjections(
       backoff,
       signal: abort.signal,
       shouldRetry: EventLogUnavailableError.isInstance,
-      onRetry(error, delayMs) {
+      onRetry(error) {
         state = 'away'
-        logger.warn({ err: error, delayMs }, 'event log unavailable; retrying')
+        outage.note(error, 'event log unavailable; retrying')
       },
     }).catch((error) => {
+      if (EventLogReplacedError.isInstance(error)) markReplaced(error)
       if (error !== abort.signal.reason) throw error
     })
+    if (state === 'replaced') await replaced
   }
 
   let ended: Promise<void> = Promise.resolve()
@@ -135,19 +219,36 @@ export function subscribeProjections(
   return {
     caughtUp,
     ended,
-    state: () => state,
-    position: () => newest?.position ?? from,
+    state: () => (state !== 'replaced' && outage.isDenied() ? 'denied' : state),
+    position,
     newest: () => newest,
     received: () => counts.received,
     skipped: () => counts.skipped,
+    foreign: () => counts.foreign,
+    damaged: health.damaged,
+    appendRevision: health.appendRevision,
+    holdsNewerEvents: health.holdsNewerEvents,
+    checkAvailable() {
+      if (state === 'replaced') throw new EventLogReplacedError('changes are refused')
+      if (state !== 'away') return
+      const accessDenied = outage.isDenied()
+      throw new EventLogUnavailableError('the event log is unavailable', { transient: true, accessDenied })
+    },
+    noteOutcome(error) {
+      if (error === undefined && state === 'following') outage.end()
+      else if (error !== undefined) outage.note(error, 'event log call failed')
+    },
     onApplied: (listener) => listeners.push(listener),
     onPluginEvent(listener) {
       applyPluginEvent = listener
     },
     until: (condition, timeoutMs) => waiters.wait(condition, timeoutMs),
+    checkLog,
     async close() {
       abort.abort()
-      await ended
+      await ended.catch((error) => {
+        if (!EventLogReplacedError.isInstance(error)) throw error
+      })
     },
   }
 }

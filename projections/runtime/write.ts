@@ -3,20 +3,26 @@ import {
   type Author,
   type EventLog,
   EventLogUnavailableError,
+  type ExpectedRevision,
   GatewayError,
   type NewEvent,
   type Position,
+  StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
 import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../../core/events/codec.ts'
+import { withTimeout } from '../../core/process/timeout.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import { KeyedQueue } from './queues.ts'
 import type { Subscription } from './subscribe.ts'
 
 interface Command {
   readonly stream: string
-  /** The stream's revision in the current state of the projection. */
-  revision(): number
+  /**
+   * The stream's revision in the current state of the projection. Without it, the events are appended at any
+   * revision.
+   */
+  revision?(): number
   /**
    * Decides on the current state. Returns no events if there is nothing to do; throws a `GatewayError` to
    * refuse.
@@ -36,18 +42,40 @@ interface PluginCommand {
   decide(): readonly NewEvent[]
 }
 
+/** An append of a command. */
+export interface Written extends Appended {
+  /** The time in the metadata of the events. */
+  readonly time: string
+}
+
 export interface EventWriter {
+  /** As `Subscription`. Commands call it before they look up what they change. */
+  checkAvailable(): void
   /**
    * Decides, appends at the revision that the decision was based on, and resolves when the projections of all
    * processes of this node have applied the events. If another writer appended first, decides again on the
    * new state. Resolves with undefined if there was nothing to do. Rejects with `EventLogUnavailableError`.
    */
-  write(command: Command | PluginCommand, author: Author): Promise<Appended | undefined>
+  write(command: Command | PluginCommand, author: Author): Promise<Written | undefined>
 }
 
 const MAX_ATTEMPTS = 50
 
 const DEFAULT_TIMEOUT_MS = 5000
+
+/** A change is answered within this time, whatever it waits for. */
+const CHANGE_TIMEOUT_MS = 9500
+
+/**
+ * Resolves or rejects like the change. Rejects with `EventLogUnavailableError` if it takes longer than a
+ * caller may wait: a change can wait for other changes, a reservation of ids, two attempts and all workers.
+ */
+export function answerInTime<Result>(change: Promise<Result>): Promise<Result> {
+  return withTimeout(change, CHANGE_TIMEOUT_MS, () => {
+    const message = 'the change was not completed in time'
+    return new EventLogUnavailableError(message, { outcomeUnknown: true })
+  })
+}
 
 export interface EventWriterOptions {
   /** Maximum time to wait until this node has applied events that are in the log. */
@@ -70,27 +98,64 @@ export function createEventWriter(
   async function writeWithRetry(
     command: Command | PluginCommand,
     author: Author,
-  ): Promise<Appended | undefined> {
+  ): Promise<Written | undefined> {
     const schema = 'schema' in command ? command.schema : SCHEMA_VERSION
     for (let attempt = 1; ; attempt++) {
-      if (subscription.state() === 'away')
-        throw new EventLogUnavailableError('the event log is unavailable', { transient: true })
-      const expectedRevision = command.revision?.() ?? 'any'
+      subscription.checkAvailable()
+      const decidedAt = subscription.position()
+      const expectedRevision = revisionOf(command)
       const events: readonly NewEvent[] = command.decide()
       if (events.length === 0) return undefined
       const metadata = createMetadata(author.actor, clock(), author.requestId, schema)
       try {
         const appended = await log.append(command.stream, events, { expectedRevision, metadata })
+        if (appended.position <= decidedAt) await refuseOlderLog()
         await waitUntilApplied(appended, command)
-        return appended
+        return { ...appended, time: metadata.time }
       } catch (error) {
         if (!WrongExpectedRevisionError.isInstance(error)) throw error
+        if (error.actual < error.expected) await refuseShorterStream(command.stream)
         if (attempt === MAX_ATTEMPTS)
           throw new GatewayError('conflict', 'Too many concurrent changes. Try again.')
         log.poll?.()
-        await subscription.until(() => (command.revision?.() ?? error.actual) >= error.actual, timeoutMs)
+        await catchUpTo(error.actual, command)
       }
     }
+  }
+
+  /** The revision to append at; `any` if the command does not check it. */
+  function revisionOf({ stream, revision }: Command | PluginCommand): ExpectedRevision {
+    return revision === undefined ? 'any' : subscription.appendRevision(stream, revision())
+  }
+
+  async function catchUpTo(actual: number, command: Command | PluginCommand): Promise<void> {
+    const hasCaughtUp = () => {
+      const revision = revisionOf(command)
+      return revision === 'any' || revision >= actual
+    }
+    try {
+      await subscription.until(hasCaughtUp, timeoutMs)
+    } catch (cause) {
+      if (!subscription.holdsNewerEvents(command.stream)) throw cause
+      const damage = 'holds events that this version of Signalbox cannot apply'
+      throw new StreamDamagedError(command.stream, damage, { cause })
+    }
+  }
+
+  /** Rejects: the log holds fewer events of the stream than were applied. */
+  async function refuseShorterStream(stream: string): Promise<never> {
+    await subscription.checkLog()
+    throw new StreamDamagedError(stream, 'lacks events that were applied')
+  }
+
+  /**
+   * Rejects. An event that is written after a decision cannot precede the events that the decision was based
+   * on, unless the log was replaced by an older one.
+   */
+  async function refuseOlderLog(): Promise<never> {
+    await subscription.checkLog()
+    const message = 'the event log returned a position before that of events which it held earlier'
+    throw new EventLogUnavailableError(message, { outcomeUnknown: true })
   }
 
   async function waitUntilApplied({ position }: Appended, command: Command | PluginCommand): Promise<void> {
@@ -105,6 +170,7 @@ export function createEventWriter(
   }
 
   return {
+    checkAvailable: subscription.checkAvailable,
     write(command, author) {
       const write = () => writeWithRetry(command, author)
       return command.revision === undefined ? write() : queues.run(command.stream, write)

@@ -1,26 +1,25 @@
 import { createHash } from 'node:crypto'
-import type { Position, RecordedEvent } from '../../core/contract/index.ts'
+import type { RecordedEvent } from '../../core/contract/index.ts'
 import { EVENT_TYPES, SCHEMA_VERSION } from '../../core/events/codec.ts'
-import type { SavedProjection } from '../runtime/projection.ts'
+import { type EventReference, toEventReference } from '../runtime/check-log.ts'
+import type { SavedState } from '../runtime/projection.ts'
 
 /**
  * Version of how projections fold events and save their state. Must be increased when either changes; a test
  * compares the saved state with a fixture.
  */
-export const STATE_SHAPE = 1
+export const STATE_SHAPE = 2
 
 /**
- * The first line of a snapshot: the shape of its state, and the newest event, which ties it to a log. It is
+ * The first line of a snapshot: the shape of its state, and the log and its newest event, which it belongs
+ * to. It is
  * followed by a line `#name` and the saved lines for each projection. The last line is the SHA-256 of all
  * bytes before it.
  */
-export interface SnapshotHeader {
+export interface SnapshotHeader extends EventReference {
   readonly shape: string
-  readonly position: Position
-  readonly stream: string
-  readonly revision: number
-  /** SHA-256 of the event, in hex. */
-  readonly event: string
+  /** Id of the event log. */
+  readonly log: string
 }
 
 /** The state at one position. Its lines are produced during iteration. */
@@ -30,10 +29,13 @@ export interface Snapshot {
 }
 
 /** Takes a snapshot of the state after `newest`. Must be called before the next event is applied. */
-export function takeSnapshot(newest: RecordedEvent, projections: readonly SavedProjection[]): Snapshot {
-  const { position, stream, revision } = newest
+export function takeSnapshot(
+  log: string,
+  newest: RecordedEvent,
+  projections: readonly SavedState[],
+): Snapshot {
   return {
-    header: { shape: stateShape(), position, stream, revision, event: hashEvent(newest) },
+    header: { shape: stateShape(), log, ...toEventReference(newest) },
     parts: projections.map((projection) => ({ name: projection.name, lines: projection.save() })),
   }
 }
@@ -46,12 +48,6 @@ export function takeSnapshot(newest: RecordedEvent, projections: readonly SavedP
 export function stateShape(): string {
   const facts = JSON.stringify([STATE_SHAPE, SCHEMA_VERSION, EVENT_TYPES.toSorted()])
   return createHash('sha256').update(facts).digest('hex').slice(0, 16)
-}
-
-export function hashEvent({ stream, revision, type, data, metadata }: RecordedEvent): string {
-  return createHash('sha256')
-    .update(JSON.stringify([stream, revision, type, data, metadata]))
-    .digest('hex')
 }
 
 /** Yields all lines after the header. Equal states yield equal lines. */

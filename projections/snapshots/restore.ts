@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { Logger } from 'pino'
-import { type EventLog, EventLogUnavailableError, type Position } from '../../core/contract/index.ts'
-import { createProjections, listProjections, type Projections } from '../projections.ts'
+import { type EventLog, EventLogUnavailableError } from '../../core/contract/index.ts'
+import { createProjections, listSaved, type Projections } from '../projections.ts'
+import { type EventReference, findEvent } from '../runtime/check-log.ts'
 import { listSnapshots } from './folder.ts'
-import { hashEvent, type Snapshot, type SnapshotHeader } from './format.ts'
+import type { Snapshot, SnapshotHeader } from './format.ts'
 
 interface Restored {
   readonly projections: Projections
-  /** Position of the state: subscribe to the log from here. */
-  readonly position: Position
+  /** The newest event of the state; undefined for the state before the first event. */
+  readonly newest: EventReference | undefined
 }
 
 /**
@@ -18,13 +19,18 @@ interface Restored {
  * snapshots are logged and skipped as a whole. Rejects with `EventLogUnavailableError`. See
  * docs/decisions/event-log.md, "A node does not start from a snapshot alone".
  */
-export async function restoreProjections(folder: string, log: EventLog, logger: Logger): Promise<Restored> {
+export async function restoreProjections(
+  folder: string,
+  log: Pick<EventLog, 'read'>,
+  logId: string,
+  logger: Logger,
+): Promise<Restored> {
   for (const { path, isCurrent } of await listSnapshots(folder)) {
     try {
       if (!isCurrent) throw new Error('it was written by another version of Signalbox')
       const snapshot = await readSnapshot(path)
-      await checkBelongsToLog(log, snapshot.header)
-      return { projections: loadProjections(snapshot), position: snapshot.header.position }
+      await checkBelongsToLog(log, logId, snapshot.header)
+      return { projections: loadProjections(snapshot), newest: snapshot.header }
     } catch (error) {
       if (EventLogUnavailableError.isInstance(error)) throw error
       logger.warn(
@@ -33,26 +39,26 @@ export async function restoreProjections(folder: string, log: EventLog, logger: 
       )
     }
   }
-  return { projections: createProjections(), position: 0 }
+  return { projections: createProjections(), newest: undefined }
 }
 
 /**
- * Throws unless the log contains the snapshot's newest event at the same position and revision. See
+ * Throws unless the log has the snapshot's id and contains its newest event in the same place. See
  * docs/decisions/event-log.md, "A snapshot is trusted only if the log still has its newest event".
  */
-async function checkBelongsToLog(log: EventLog, header: SnapshotHeader): Promise<void> {
-  for await (const record of log.read(header.stream, header.revision)) {
-    // Some servers do not report positions when a single stream is read.
-    const isSamePosition = record.position === header.position || record.position === 0
-    if (isSamePosition && record.revision === header.revision && hashEvent(record) === header.event) return
-    break
-  }
-  throw new Error('it belongs to another event log')
+async function checkBelongsToLog(
+  log: Pick<EventLog, 'read'>,
+  logId: string,
+  header: SnapshotHeader,
+): Promise<void> {
+  if (header.log !== logId) throw new Error(`it belongs to event log ${header.log}, not to ${logId}`)
+  if ((await findEvent(log, header)) === 'same') return
+  throw new Error(`event log ${logId} does not contain its newest event: the log is an older copy`)
 }
 
 function loadProjections({ parts }: SavedSnapshot): Projections {
   const projections = createProjections()
-  for (const projection of listProjections(projections)) {
+  for (const projection of listSaved(projections)) {
     const part = parts.find(({ name }) => name === projection.name)
     if (part === undefined) throw new Error(`it has no part ${projection.name}`)
     projection.load(part.lines)

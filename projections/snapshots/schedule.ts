@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { SavedProjection } from '../runtime/projection.ts'
+import type { SavedState } from '../runtime/projection.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
 import { listSnapshots, sweepSnapshots } from './folder.ts'
 import { takeSnapshot } from './format.ts'
@@ -9,6 +9,8 @@ interface SnapshotOptions {
   readonly folder: string
   /** Number of events between two snapshots. */
   readonly everyEvents: number
+  /** Id of the event log. */
+  readonly logId: string
   readonly logger: Logger
 }
 
@@ -27,8 +29,8 @@ interface SnapshotScheduler {
  */
 export function scheduleSnapshots(
   subscription: Subscription,
-  projections: readonly SavedProjection[],
-  { folder, everyEvents, logger }: SnapshotOptions,
+  projections: readonly SavedState[],
+  { folder, everyEvents, logId, logger }: SnapshotOptions,
 ): SnapshotScheduler {
   /** Number of received events at the last snapshot. */
   let covered = 0
@@ -42,13 +44,13 @@ export function scheduleSnapshots(
     const existing = await listSnapshots(folder)
     const newest = subscription.newest()
     covered = subscription.received()
-    if (newest === undefined) return
+    if (newest === undefined || subscription.state() === 'replaced') return
     const isCovered = existing.some(
       ({ isCurrent, position }) => isCurrent && isNear(position, newest.position, maxDistance),
     )
     if (isCovered) return
     const startedAt = performance.now()
-    const snapshot = await writeSnapshot(folder, takeSnapshot(newest, projections))
+    const snapshot = await writeSnapshot(folder, takeSnapshot(logId, newest, projections))
     await sweepSnapshots(folder)
     logger.info({ snapshot, duration_ms: Math.round(performance.now() - startedAt) }, 'snapshot written')
   }

@@ -40,22 +40,27 @@ describe('commands on the event log', () => {
         .split('\n')
         .map((line) => JSON.parse(line))
       expect(code).to.equal(0)
-      expect(events.map(({ type }) => type)).to.deep.equal(['IdsReserved', 'UserCreated', 'KeyIssued'])
-      expect(events[1]).to.have.all.keys('position', 'stream', 'revision', 'type', 'data', 'metadata')
-      expect(events[1]).to.deep.include({
-        position: 2,
+      expect(events.map(({ type }) => type)).to.deep.equal([
+        'LogCreated',
+        'IdsReserved',
+        'UserCreated',
+        'KeyIssued',
+      ])
+      expect(events[2]).to.have.all.keys('position', 'stream', 'revision', 'type', 'data', 'metadata')
+      expect(events[2]).to.deep.include({
+        position: 3,
         stream: 'user-1',
         revision: 0,
         data: { userId: 1, name: 'Ada', plan: 'paid' },
       })
-      expect(events[1].metadata).to.include({ actor: 'cli', schema: 1 })
+      expect(events[2].metadata).to.include({ actor: 'cli', schema: 1 })
       expect(stdout).not.to.contain(key)
     })
 
     it('starts after a position', async () => {
-      const { stdout } = await run('export', '--after', '2')
+      const { stdout } = await run('export', '--after', '3')
 
-      expect(JSON.parse(stdout)).to.include({ position: 3, type: 'KeyIssued' })
+      expect(JSON.parse(stdout)).to.include({ position: 4, type: 'KeyIssued' })
     })
 
     it('writes nothing for an empty log, and refuses an invalid position', async () => {
@@ -71,14 +76,14 @@ describe('commands on the event log', () => {
 
       expect(stderr).to.equal('')
       expect(stdout).to.equal(
-        '3 events in 2 streams, the newest at position 3.\nTwo rebuilds produced the same state.\nNo issues found.\n',
+        '4 events in 3 streams, the newest at position 4.\nTwo rebuilds produced the same state.\nNo issues found.\n',
       )
       expect(code).to.equal(0)
     })
 
     it('counts events of a newer version, without an error', async () => {
       alter(
-        `INSERT INTO events SELECT NULL, stream, 2, 'InventedLater', data, metadata FROM events WHERE position = 3`,
+        `INSERT INTO events SELECT NULL, stream, 2, 'InventedLater', data, metadata FROM events WHERE position = 4`,
       )
 
       const { code, stdout } = await run('verify')
@@ -88,23 +93,23 @@ describe('commands on the event log', () => {
     })
 
     it('finds a gap in the revisions', async () => {
-      alter('DELETE FROM events WHERE position = 2')
+      alter('DELETE FROM events WHERE position = 3')
 
       const { code, stderr } = await run('verify')
 
-      expect(stderr).to.equal('Event 1 of user-1, at position 3, should be event 0 of its stream.\n')
+      expect(stderr).to.equal('Event 1 of user-1, at position 4, should be event 0 of its stream.\n')
       expect(code).to.equal(1)
     })
 
     it('finds an event in the stream of another user, and an id assigned twice', async () => {
       alter(
-        `INSERT INTO events SELECT NULL, 'user-2', 0, type, data, metadata FROM events WHERE position = 2`,
+        `INSERT INTO events SELECT NULL, 'user-2', 0, type, data, metadata FROM events WHERE position = 3`,
       )
 
       const { code, stderr } = await run('verify')
 
-      expect(stderr).to.contain('Event 0 of user-2, at position 4, belongs to stream user-1.')
-      expect(stderr).to.contain('Event 0 of user-2, at position 4, assigns the id 1, which is already taken.')
+      expect(stderr).to.contain('Event 0 of user-2, at position 5, belongs to stream user-1.')
+      expect(stderr).to.contain('Event 0 of user-2, at position 5, assigns the id 1, which is already taken.')
       expect(code).to.equal(1)
     })
 

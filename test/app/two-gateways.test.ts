@@ -42,6 +42,25 @@ describe('two gateways on one data folder', () => {
     expect(new Set(answers.map(({ body }) => body.data.id)).size).to.equal(40)
   })
 
+  it('answer every change with its own content and ETag, whatever follows it', async () => {
+    const { body } = await first.call('POST', '/v1/firewall-rules', rule('contended'))
+    const path = `/v1/firewall-rules/${body.data.id}`
+    await waitUntil(async () => (await second.call('GET', path)).status === 200)
+    const change = (n: number) => (n % 2 === 0 ? first : second).call('PATCH', path, { name: `name ${n}` })
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => change(n)))
+
+    expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 200))
+    expect(answers.map(({ body }) => body.data.name)).to.deep.equal(answers.map((_, n) => `name ${n}`))
+    const revisions = answers.map(({ headers }) => Number(JSON.parse(headers.get('etag') ?? '')))
+    expect(revisions.toSorted((a, b) => a - b)).to.deep.equal(answers.map((_, n) => n + 2))
+    const { body: history } = await first.call('GET', `${path}/history`)
+    const times = new Map(
+      history.data.map(({ revision, time }: { revision: number; time: string }) => [revision, time]),
+    )
+    for (const [index, { body }] of answers.entries())
+      expect(body.data.updated_at).to.equal(times.get(revisions[index]))
+  })
+
   it('create one demo user', () => {
     expect(second.stderr()).not.to.contain('The event log was empty')
   })

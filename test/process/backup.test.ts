@@ -130,7 +130,7 @@ describe('"log backup"', () => {
     const folder = await within('backup')
 
     const { stdout } = await backUp([folder, '--history-only'])
-    expect(stdout).to.equal('events.db: 3 events, the newest at position 3.\n')
+    expect(stdout).to.equal('events.db: 4 events, the newest at position 4.\n')
     expect(await readdir(folder)).to.deep.equal(['events.db'])
   })
 

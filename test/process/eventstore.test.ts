@@ -1,8 +1,10 @@
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'chai'
+import { startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
-import { runSignalbox, spawnSignalbox } from '../support/gateway-process.ts'
+import { runSignalbox, spawnSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
 
 describe('the program, when EventStoreDB is unavailable', () => {
   let environment: Record<string, string>
@@ -26,4 +28,27 @@ describe('the program, when EventStoreDB is unavailable', () => {
 
     expect(child.exitCode ?? (await once(child, 'exit'))[0]).to.equal(0)
   })
+})
+
+describe('the program, when its event log is replaced', () => {
+  for (const workers of ['1', '2']) {
+    it(`exits with 78, with WORKERS=${workers}, and starts on the new one`, async function () {
+      this.timeout(60_000)
+      const file = join(await makeFolder(), 'events.db')
+      const server = await startEventStore({ file })
+      const environment = { EVENTSTORE_URL: server.connectionString, WORKERS: workers }
+      const gateway = await startGatewayProcess(environment)
+      const exited = once(gateway.process, 'exit')
+      await server.stop()
+      const empty = await startEventStore({ port: server.port })
+
+      expect(await exited).to.deep.equal([78, null])
+      expect(gateway.stderr()).to.contain('event log replaced; the gateway must be started again')
+      const { dataDir } = gateway
+      const again = await startGatewayProcess(environment, { dataDir })
+      expect(again.demoKey).not.to.be.oneOf(['', gateway.demoKey])
+      expect(await again.stop()).to.equal(0)
+      await empty.stop()
+    })
+  }
 })

@@ -7,6 +7,7 @@ import {
   type RecordedEvent,
   WrongExpectedRevisionError,
 } from '../../core/contract/event-log.ts'
+import type { EventReference } from '../../projections/runtime/check-log.ts'
 
 /** An empty log in a new store. */
 export interface OpenedLog {
@@ -22,6 +23,11 @@ export const metadata: EventMetadata = {
   requestId: 'req_1',
   time: '2025-03-01T10:00:00.123456Z',
   schema: 1,
+}
+
+/** A reference to an event at this position. */
+export function eventAt(position: number): EventReference {
+  return { position, stream: 'user-1', revision: 0, event: '' }
 }
 
 export function numbered(n: number): NewEvent {

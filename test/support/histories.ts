@@ -21,6 +21,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
 
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return 'ids'
+  if (event.type === 'LogCreated') return 'log'
   const { userId } = event.data
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }

@@ -4,18 +4,23 @@ import {
   type AppendResult,
   type EventData,
   jsonEvent,
+  MaxAppendSizeExceededError,
   NO_STREAM,
+  StreamDeletedError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
 import {
   type Appended,
   type AppendOptions,
+  AppendTooLargeError,
   EventLogUnavailableError,
   type ExpectedRevision,
   type NewEvent,
   type Position,
+  StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
+import { encodeEvents } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
 import { isTransientError, mayHaveReachedServer, toUnavailableError, withTimeout } from './errors.ts'
 import { toPosition } from './record.ts'
@@ -34,10 +39,12 @@ export async function appendEvents(
   { expectedRevision, metadata, maxAge }: AppendOptions,
 ): Promise<Appended> {
   const name = server.streamPrefix + stream
+  const { bytes } = encodeEvents(stream, events, metadata)
   const prepared = events.map(({ type, data }) => jsonEvent({ type, data, metadata: { ...metadata } }))
   try {
-    if (maxAge !== undefined) await setMaxAge(server, name, maxAge)
-    const result = await appendWithRetry(server, name, prepared, expectedRevision)
+    const append = appendWithRetry(server, name, prepared, expectedRevision)
+    const isFirst = maxAge !== undefined && expectedRevision === -1
+    const result = await (isFirst ? expireAfter(server, name, maxAge, append) : append)
     const revision = Number(result.nextExpectedRevision)
     // With throwOnAppendFailure=false in the connection string, the client returns failures instead of
     // throwing.
@@ -50,14 +57,38 @@ export async function appendEvents(
     if (WrongExpectedRevisionError.isInstance(error)) throw error
     if (error instanceof WrongExpectedVersionError)
       throw toWrongRevisionError(stream, expectedRevision, error)
+    if (error instanceof MaxAppendSizeExceededError)
+      throw new AppendTooLargeError(stream, bytes, error.maxAppendSize)
+    if (error instanceof StreamDeletedError)
+      throw new StreamDamagedError(stream, 'was deleted permanently', { cause: error })
     throw toUnavailableError(error)
   }
 }
 
 /**
- * Sets the stream's `$maxAge` in seconds. Must come before the events: if the append then fails, a stream
- * without events is left behind, never events that do not expire.
+ * Sets the `$maxAge` of the stream that is being written, in the same round trip. If that fails although the
+ * events were written, it is tried again, and the stream is deleted if that fails, too: events must not stay
+ * for ever. If the events were not written, a stream without events is left behind.
  */
+async function expireAfter(
+  server: EventStoreServer,
+  name: string,
+  maxAge: number,
+  append: Promise<AppendResult>,
+): Promise<AppendResult> {
+  const [expiry, appended] = await Promise.allSettled([setMaxAge(server, name, maxAge), append])
+  if (appended.status === 'rejected') throw appended.reason
+  if (expiry.status === 'fulfilled') return appended.value
+  try {
+    await setMaxAge(server, name, maxAge)
+  } catch (error) {
+    await server.client.tombstoneStream(name, { deadline: server.timeoutMs }).catch(() => undefined)
+    throw error
+  }
+  return appended.value
+}
+
+/** Sets the stream's `$maxAge` in seconds. */
 async function setMaxAge(
   { client, timeoutMs }: EventStoreServer,
   name: string,
@@ -67,7 +98,7 @@ async function setMaxAge(
 }
 
 async function appendWithRetry(
-  { client, timeoutMs }: EventStoreServer,
+  { client, timeoutMs, pipelinesAppends }: EventStoreServer,
   name: string,
   events: EventData[],
   expected: ExpectedRevision,
@@ -77,7 +108,7 @@ async function appendWithRetry(
   try {
     return await append()
   } catch (first) {
-    if (!isTransientError(first)) throw first
+    if (pipelinesAppends || !isTransientError(first)) throw first
     return await append().catch((second) => {
       if (second instanceof WrongExpectedVersionError) throw second
       throw toUnavailableError(second, mayHaveReachedServer(first) || mayHaveReachedServer(second))

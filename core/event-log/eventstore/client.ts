@@ -1,5 +1,9 @@
 import { EventStoreDBClient } from '@eventstore/db-client'
-import { EventLogUnavailableError } from '../../contract/event-log.ts'
+import {
+  invalidConnectionStringError,
+  parseConnectionString,
+  withDefaultOptions,
+} from './connection-string.ts'
 
 /** The official client, plus functions that its public API lacks. */
 interface EventStoreConnection {
@@ -15,6 +19,8 @@ export interface EventStoreServer extends Omit<EventStoreConnection, 'readServer
   readonly streamPrefix: string
   /** Maximum time to wait for a response. */
   readonly timeoutMs: number
+  /** Whether appends share one call, which keeps their order, and are not retried, which would not. */
+  readonly pipelinesAppends: boolean
   /** Whether the server notifies subscriptions when they have caught up. */
   readonly reportsCaughtUp: boolean
 }
@@ -23,11 +29,14 @@ export interface EventStoreServer extends Omit<EventStoreConnection, 'readServer
  * Creates a client for a connection string; it connects on the first call. Throws `EventLogUnavailableError`
  * if the string is not valid.
  */
-export function connectEventStore(connectionString: string): EventStoreConnection {
-  const client = createClient(parseConnectionString(connectionString))
+export function connectEventStore(
+  connectionString: string,
+  { pipelinesAppends = false } = {},
+): EventStoreConnection {
+  const client = createClient(withDefaultOptions(parseConnectionString(connectionString)))
   // Safe for the version in the lock file: the class has these members, but its types declare them protected.
   const internals = client as unknown as ClientInternals
-  disableBatchAppend(internals)
+  if (!pipelinesAppends) disableBatchAppend(internals)
   ignoreFailedReconnects(internals)
   return {
     client,
@@ -50,11 +59,16 @@ interface ClientInternals {
 }
 
 function createClient(connectionString: string): EventStoreDBClient {
+  const { warn } = console
+  // The client warns of short keepalive intervals on the console, which is not the gateway's log.
+  console.warn = ignore
   try {
     return EventStoreDBClient.connectionString(connectionString)
   } catch (error) {
     // Without a cause: the client's message and properties may contain the string, and so the password.
     throw invalidConnectionStringError(describeClientError(error))
+  } finally {
+    console.warn = warn
   }
 }
 
@@ -83,66 +97,3 @@ function ignoreFailedReconnects(internals: ClientInternals): void {
 }
 
 function ignore(): void {}
-
-const CONNECTION_STRING = new RegExp(
-  [
-    /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\//,
-    /(?<user>[^:@/?#]+:[^:@/?#]+@)?/,
-    /(?<hosts>[^@/?#]+)\/?/,
-    /(?:\?(?<options>[^?#]*))?$/,
-  ]
-    .map(({ source }) => source)
-    .join(''),
-)
-
-/** The client's options, in the form in which it compares them: lower case, without `_` and `-`. */
-const KNOWN_OPTIONS = new Set([
-  'connectionname',
-  'defaultdeadline',
-  'discoveryinterval',
-  'gossiptimeout',
-  'keepaliveinterval',
-  'keepalivetimeout',
-  'maxdiscoverattempts',
-  'nodepreference',
-  'throwonappendfailure',
-  'tls',
-  'tlscafile',
-  'tlsverifycert',
-  'usercertfile',
-  'userkeyfile',
-])
-
-/**
- * Validates a connection string of EventStoreDB or KurrentDB and returns it in the form that the client
- * accepts. Throws `EventLogUnavailableError`; the message contains no part of the string except option names,
- * because the string may contain a password. Unknown options must be rejected here: the client would print
- * the whole string.
- */
-export function parseConnectionString(text: string): string {
-  const parts = CONNECTION_STRING.exec(text.trim())?.groups
-  if (!parts)
-    throw invalidConnectionStringError(
-      'expected esdb://user:password@host:2113?tls=true, or the same with esdb+discover:// or ' +
-        'kurrentdb://; percent-encode : / ? # @ in the user name and password',
-    )
-  const options = (parts.options ?? '').split('&').filter(Boolean)
-  for (const option of options) checkOption(option)
-  const query = options.length > 0 ? `?${options.join('&')}` : ''
-  return `esdb${parts.discover ?? ''}://${parts.user ?? ''}${parts.hosts}${query}`
-}
-
-function checkOption(option: string): void {
-  const [key = '', value = ''] = option.split('=')
-  const name = key.toLowerCase().replace(/[_-]/g, '')
-  if (!KNOWN_OPTIONS.has(name)) throw invalidConnectionStringError(`unknown option ${key}`)
-  if (value === '') throw invalidConnectionStringError(`option ${key} has no value`)
-  if (name === 'tlsverifycert' && value.toLowerCase() !== 'true')
-    throw invalidConnectionStringError(
-      'certificate verification cannot be disabled; set tlsCAFile to the certificate of your authority',
-    )
-}
-
-function invalidConnectionStringError(reason: string): EventLogUnavailableError {
-  return new EventLogUnavailableError(`the event log connection string is not valid: ${reason}`)
-}

@@ -12,20 +12,28 @@ export function toUnavailableError(error: unknown, outcomeUnknown = false): Even
     cause: error,
     outcomeUnknown,
     transient: isTransientError(error),
+    accessDenied: toCommandError(error)?.type === ErrorType.ACCESS_DENIED,
   })
 }
 
 /** Whether a retry may succeed. After a transient error, the outcome of an append may be unknown. */
 export function isTransientError(error: unknown): boolean {
   const command = toCommandError(error)
+  if (isDiscoveryFailure(error)) return true
   return error instanceof ServerTimeoutError || (command !== undefined && TRANSIENT_TYPES.has(command.type))
+}
+
+/** Whether a read or subscription failed because no event of the server is at its start position. */
+export function isInvalidPosition(error: unknown): boolean {
+  return /invalid position/i.test(toCommandError(error)?.message ?? '')
 }
 
 /** Whether a failed call may have reached the server; true in case of doubt. */
 export function mayHaveReachedServer(error: unknown): boolean {
   // The messages of grpc-js when it had no connection to send the call on.
   const isUnsent =
-    error instanceof Error && /No connection established|Name resolution failed/.test(error.message)
+    error instanceof Error &&
+    /No connection established|Name resolution failed|^Failed to discover/.test(error.message)
   return isTransientError(error) && !isUnsent
 }
 
@@ -53,6 +61,11 @@ export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Pr
   }
 }
 
+/** No node of a cluster answered, or there was no leader. The client throws a plain error. */
+function isDiscoveryFailure(error: unknown): boolean {
+  return error instanceof Error && /^Failed to discover after/.test(error.message)
+}
+
 const TRANSIENT_TYPES: ReadonlySet<string> = new Set([
   ErrorType.UNAVAILABLE,
   ErrorType.CANCELLED,
@@ -72,20 +85,39 @@ function toCommandError(error: unknown): CommandError | undefined {
 /** Completes the sentence "the event log server …". */
 function describeServerError(error: unknown): string {
   const message = errorMessage(error)
+  if (isDiscoveryFailure(error))
+    return `cannot be reached: no node of the cluster answers as a leader (${message})`
   switch (toCommandError(error)?.type) {
     case ErrorType.UNAVAILABLE:
     case ErrorType.CANCELLED:
-      return `cannot be reached: ${message}`
+      return `cannot be reached: ${message}${describeTlsMistake(message)}`
     case ErrorType.DEADLINE_EXCEEDED:
     case ErrorType.TIMEOUT:
       return 'did not respond in time'
     case ErrorType.ACCESS_DENIED:
-      return 'denied access: check the user name and password, and that the user may read $all'
+      return (
+        'denied access: check the user name and password, and that the user may read $all, and read, write ' +
+        'and delete the streams of Signalbox (docs/event-log.md, "Permissions")'
+      )
     case ErrorType.NOT_LEADER:
       return 'is not the leader of its cluster'
-    case ErrorType.MAXIMUM_APPEND_SIZE_EXCEEDED:
-      return 'rejected the append because it exceeds the maximum append size'
     default:
       return `failed: ${message}`
   }
+}
+
+/** Node's and OpenSSL's messages for certificates that are not trusted, or that name another host. */
+const UNTRUSTED = /certificate|self.signed|unable to (get|verify)|altnames|CERT_/i
+/** A TLS client received something else than TLS. */
+const NOT_TLS = /wrong version number|EPROTO|packet length too long/i
+/** What a client without TLS sees of a server with TLS, among other causes. */
+const PROTOCOL_ERROR = /protocol error|ECONNRESET|connection dropped|failed to connect|socket hang up/i
+
+/** A hint for messages that come from wrong TLS settings; empty for others. */
+function describeTlsMistake(message: string): string {
+  if (NOT_TLS.test(message)) return '. The server does not use TLS on this port: add tls=false'
+  if (UNTRUSTED.test(message))
+    return ". The server's certificate is not trusted: set tlsCAFile to the certificate of its authority"
+  if (PROTOCOL_ERROR.test(message)) return '. If the server uses TLS, remove tls=false'
+  return ''
 }

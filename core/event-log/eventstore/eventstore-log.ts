@@ -7,6 +7,7 @@ import {
   type NewEvent,
   type Position,
   type RecordedEvent,
+  type StreamAnomaly,
 } from '../../contract/event-log.ts'
 import { checkAppend, checkDeletable, matchesStream } from '../streams.ts'
 import { appendEvents } from './append.ts'
@@ -24,8 +25,13 @@ export interface EventStoreLogOptions {
   readonly expiringStreams?: readonly string[]
   /** Precedes the name of every stream on the server, so that several logs can share it. */
   readonly streamPrefix?: string
-  /** Maximum time to wait for a response, in milliseconds. 5000 by default. */
+  /** Maximum time to wait for a response, in milliseconds. 4500 by default. */
   readonly timeoutMs?: number
+  /**
+   * Writes concurrent appends in the order of the calls, many per round trip, and does not retry them. False
+   * by default. See docs/decisions/event-log.md, "Only a command pipelines appends".
+   */
+  readonly pipelinesAppends?: boolean
 }
 
 /**
@@ -33,12 +39,19 @@ export interface EventStoreLogOptions {
  * the server cannot be reached or the user may not read `$all`.
  */
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
-  const { connectionString, streamPrefix = '', timeoutMs = 5000 } = options
-  const { followedStreams, expiringStreams = [] } = options
-  const { client, readServerVersion, close } = connectEventStore(connectionString)
+  const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
+  const { followedStreams, expiringStreams = [], pipelinesAppends = false } = options
+  const { client, readServerVersion, close } = connectEventStore(connectionString, { pipelinesAppends })
   try {
     const version = await withTimeout(readServerVersion(), timeoutMs)
-    const server = { client, close, streamPrefix, timeoutMs, reportsCaughtUp: reportsCaughtUp(version) }
+    const server = {
+      client,
+      close,
+      streamPrefix,
+      timeoutMs,
+      pipelinesAppends,
+      reportsCaughtUp: reportsCaughtUp(version),
+    }
     await checkReadAccess(server)
     return new EventStoreLog(server, followedStreams, expiringStreams)
   } catch (error) {
@@ -105,11 +118,12 @@ class EventStoreLog implements EventLog {
     from: Position,
     signal: AbortSignal,
     streams?: string,
+    onAnomaly?: (anomaly: StreamAnomaly) => void,
   ): AsyncGenerator<RecordedEvent | 'caught-up'> {
     const abort = AbortSignal.any([signal, this.#closing.signal])
     const names = streams === undefined ? this.#followedStreams : [streams]
     try {
-      yield* subscribeToStreams(this.#server, from, abort, names)
+      yield* subscribeToStreams(this.#server, from, abort, names, onAnomaly)
     } catch (error) {
       throw toUnavailableError(error)
     }
@@ -121,7 +135,8 @@ class EventStoreLog implements EventLog {
     this.#checkOpen()
     const { client, streamPrefix, timeoutMs } = this.#server
     try {
-      await withTimeout(client.deleteStream(streamPrefix + stream, { deadline: timeoutMs }), timeoutMs)
+      // A tombstone, because a scavenge keeps the last event of a stream that was only deleted.
+      await withTimeout(client.tombstoneStream(streamPrefix + stream, { deadline: timeoutMs }), timeoutMs)
     } catch (error) {
       if (!isStreamAbsent(error)) throw toUnavailableError(error)
     }

@@ -1,6 +1,7 @@
 import type { Position as ServerPosition } from '@eventstore/db-client'
-import type { EventMetadata, Position, RecordedEvent } from '../../contract/event-log.ts'
+import type { EventMetadata, Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
+import { matchesStream } from '../streams.ts'
 
 /** The properties of the client's events that are used here. */
 interface ServerEvent {
@@ -27,6 +28,37 @@ export function toRecordedEvent(event: ServerEvent | undefined, prefix: string):
   return { stream, revision: Number(event.revision), position, type, data, metadata }
 }
 
+/**
+ * What an event of the server says about one of the named streams, other than being an event of Signalbox.
+ * Returns undefined if it says nothing.
+ */
+export function toStreamAnomaly(
+  { streamId, revision, type, data, isJson }: ServerEvent,
+  prefix: string,
+  names: readonly string[],
+): StreamAnomaly | undefined {
+  const isAbout = METADATA_PREFIX + prefix
+  const isMetadata = streamId.startsWith(isAbout)
+  const stream = streamId.slice((isMetadata ? isAbout : prefix).length)
+  if (!(isMetadata || streamId.startsWith(prefix)) || !matchesStream(names, stream)) return undefined
+  if (isMetadata) {
+    if (type !== '$metadata' || !isJson || !isJsonObject(data)) return undefined
+    return {
+      kind: HIDING.some((key) => Number(data[key]) > 0) ? 'truncated' : 'restored',
+      stream,
+      revision: -1,
+    }
+  }
+  if (type === '$streamDeleted') return { kind: 'deleted', stream, revision: -1 }
+  return { kind: 'foreign', stream, revision: Number(revision) }
+}
+
+/** The stream of a stream's metadata has this prefix. */
+export const METADATA_PREFIX = '$$'
+
+/** Metadata that hides events of a stream: `$tb` all before a revision. */
+const HIDING = ['$tb', '$maxCount', '$maxAge']
+
 /** Returns the commit position as a number. Throws beyond 2^53, which is 8 PiB of log. */
 export function toPosition({ commit }: ServerPosition): Position {
   const position = Number(commit)
@@ -49,6 +81,7 @@ function isEventMetadata(value: unknown): value is EventMetadata {
     isJsonObject(value) &&
     typeof value.actor === 'string' &&
     typeof value.time === 'string' &&
+    !Number.isNaN(Date.parse(value.time)) &&
     typeof value.schema === 'number'
   )
 }

@@ -1,10 +1,12 @@
 import type { Readable } from 'node:stream'
 import { type AllStreamResolvedEvent, BACKWARDS, END, streamNameFilter } from '@eventstore/db-client'
-import type { Position, RecordedEvent } from '../../contract/event-log.ts'
+import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
 import { matchesStream } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
-import { ServerTimeoutError } from './errors.ts'
-import { toPosition, toRecordedEvent, toServerPosition } from './record.ts'
+import { isInvalidPosition, ServerTimeoutError } from './errors.ts'
+import { METADATA_PREFIX, toPosition, toRecordedEvent, toServerPosition, toStreamAnomaly } from './record.ts'
+
+type OnAnomaly = (anomaly: StreamAnomaly) => void
 
 /**
  * Yields the events of the named streams after a position, and `caught-up` once. Ends when the signal aborts
@@ -15,11 +17,29 @@ export async function* subscribeToStreams(
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
+  onAnomaly: OnAnomaly = () => undefined,
+): AsyncGenerator<RecordedEvent | 'caught-up'> {
+  try {
+    yield* subscribeAfter(server, from, signal, names, onAnomaly)
+  } catch (error) {
+    if (!isInvalidPosition(error)) throw error
+    // The server reads only from positions of its events. No event was received yet.
+    for await (const item of subscribeAfter(server, 0, signal, names, onAnomaly))
+      if (item === 'caught-up' || item.position > from) yield item
+  }
+}
+
+async function* subscribeAfter(
+  server: EventStoreServer,
+  from: Position,
+  signal: AbortSignal,
+  names: readonly string[],
+  onAnomaly: OnAnomaly,
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
   const end = server.reportsCaughtUp ? undefined : await readLastPosition(server, from, signal, names)
   if (signal.aborted) return
   if (end === from) yield 'caught-up'
-  for await (const item of subscribeToAll(server, from, signal, names)) {
+  for await (const item of subscribeToAll(server, from, signal, names, onAnomaly)) {
     yield item
     if (item !== 'caught-up' && item.position === end) yield 'caught-up'
   }
@@ -54,8 +74,10 @@ async function* subscribeToAll(
   from: Position,
   signal: AbortSignal,
   names: readonly string[],
+  onAnomaly: OnAnomaly,
 ): AsyncGenerator<RecordedEvent | 'caught-up'> {
-  const prefixes = names.map((name) => streamPrefix + name)
+  const streams = names.map((name) => streamPrefix + name)
+  const prefixes = [...streams, ...streams.map((name) => METADATA_PREFIX + name)]
   const source = client.subscribeToAll({
     fromPosition: toServerPosition(from),
     filter: streamNameFilter({ prefixes }),
@@ -70,8 +92,11 @@ async function* subscribeToAll(
       () => source.unsubscribe(),
       signal,
     )) {
-      const record = item === 'caught-up' ? item : toFollowedEvent(item.event, streamPrefix, names)
+      const event = item === 'caught-up' ? undefined : item.event
+      const record = event ? toFollowedEvent(event, streamPrefix, names) : 'caught-up'
+      const anomaly = event && !record ? toStreamAnomaly(event, streamPrefix, names) : undefined
       if (record) yield record
+      if (anomaly) onAnomaly(anomaly)
     }
   } finally {
     clearTimeout(timer)

@@ -5,10 +5,11 @@ import { errorMessage } from '../../util/error-message.ts'
 import { syncFolder } from '../../util/sync-folder.ts'
 import { SqliteDatabase } from './database.ts'
 
-/** One file of a backup: its number of events, and the position of the newest one (0 if there is none). */
+/** One file of a backup; its newest position is 0 if it has no events. */
 export interface FileBackup {
   readonly file: string
   readonly events: number
+  readonly streams: number
   readonly position: number
 }
 
@@ -67,11 +68,13 @@ function verifyCopy(copy: string): Omit<FileBackup, 'file'> {
   try {
     const result = database.pragma('integrity_check', { simple: true })
     if (result !== 'ok') throw new Error(`the copy is damaged: ${result}`)
-    const [events, position] = database
-      .prepare<[], [number, number]>('SELECT count(*), ifnull(max(position), 0) FROM events')
+    const [events, streams, position] = database
+      .prepare<[], [number, number, number]>(
+        'SELECT count(*), count(DISTINCT stream), ifnull(max(position), 0) FROM events',
+      )
       .raw()
-      .get() ?? [0, 0]
-    return { events, position }
+      .get() ?? [0, 0, 0]
+    return { events, streams, position }
   } finally {
     database.close()
   }

@@ -1,3 +1,4 @@
+import { HISTORY_FILE } from './check-folder.ts'
 import {
   closeDatabase,
   type DatabaseLayout,
@@ -69,6 +70,7 @@ export interface ExpiringStore {
 /** Opens the file, creating it if it is missing. `now` returns milliseconds since 1970. */
 export function openExpiringStore(request: OpenRequest, now: () => number = Date.now): ExpiringStore {
   const database = openDatabase(request, LAYOUT)
+  claimFor(request, database)
   // Overwrites deleted content instead of only unlinking it.
   database.pragma('secure_delete = ON')
   const lastRevision = database
@@ -133,6 +135,17 @@ export function openExpiringStore(request: OpenRequest, now: () => number = Date
     },
     close: () => closeDatabase(database),
   }
+}
+
+/** Throws if the file belongs to another log; a file that belongs to none is claimed for this one. */
+function claimFor({ logId }: OpenRequest, database: SqliteDatabase): void {
+  database.exec('CREATE TABLE IF NOT EXISTS log (id TEXT NOT NULL) STRICT')
+  const owner = database.prepare<[], string>('SELECT id FROM log').pluck().get()
+  if (owner === logId) return
+  if (owner === undefined && logId !== undefined)
+    return void database.prepare<[string]>('INSERT INTO log VALUES (?)').run(logId)
+  database.close()
+  throw new Error(`it belongs to event log ${owner}, and ${HISTORY_FILE} beside it to ${logId ?? 'none'}`)
 }
 
 function isUniqueViolation(error: unknown): boolean {

@@ -1,4 +1,5 @@
 import { closeDatabase, type DatabaseLayout, openDatabase, takeEventPage } from './database.ts'
+import { guardFile } from './file-guard.ts'
 import type {
   AppendedResponse,
   AppendRequest,
@@ -32,6 +33,8 @@ export interface HistoryStore {
   append(requests: readonly AppendRequest[]): (AppendedResponse | WrongRevisionResponse)[]
   readStream(request: ReadStreamRequest): EventPage
   readLog(request: ReadLogRequest): EventPage
+  /** Throws a `FileReplacedError` if the file is no longer the one that was opened. */
+  checkFile(): void
   /** A number that changes when another connection commits. */
   dataVersion(): unknown
   close(): void
@@ -62,6 +65,7 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
         WHERE position > ? AND substr(stream, 1, length(?)) = ? ORDER BY position`,
     )
     .raw()
+  const checkFile = guardFile(request.file)
   const dataVersion = database.prepare('PRAGMA data_version').pluck()
 
   const appendOne = (request: AppendRequest) => {
@@ -76,12 +80,24 @@ export function openHistoryStore(request: OpenRequest): HistoryStore {
   const appendAll = database.transaction((requests: readonly AppendRequest[]) => requests.map(appendOne))
 
   return {
-    append: (requests) => appendAll.immediate(requests),
-    readStream: ({ stream, from }) => takeEventPage(selectStream.iterate(stream, from)),
-    readLog: ({ after, streams }) =>
-      takeEventPage(
+    append(requests) {
+      checkFile()
+      const responses = appendAll.immediate(requests)
+      // Events in a file that was removed meanwhile must not be acknowledged.
+      checkFile()
+      return responses
+    },
+    readStream({ stream, from }) {
+      checkFile()
+      return takeEventPage(selectStream.iterate(stream, from))
+    },
+    readLog({ after, streams }) {
+      checkFile()
+      return takeEventPage(
         streams === undefined ? selectLog.iterate(after) : selectCategory.iterate(after, streams, streams),
-      ),
+      )
+    },
+    checkFile,
     dataVersion: () => dataVersion.get(),
     close: () => closeDatabase(database),
   }

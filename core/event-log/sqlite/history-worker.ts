@@ -7,6 +7,9 @@ import type { StoreRequest, WorkerInput, WorkerResponse } from './worker-protoco
 
 const POLL_MS = 5
 
+/** Number of polls between two checks that the file is still in place. */
+const FILE_CHECK_POLLS = 20
+
 let store: HistoryStore
 let poll: NodeJS.Timeout | undefined
 
@@ -38,12 +41,23 @@ function close(): void {
 
 function watch(): void {
   let lastVersion = readDataVersion()
+  let polls = 0
   poll = setInterval(() => {
-    const version = readDataVersion()
+    polls += 1
+    const version = polls % FILE_CHECK_POLLS === 0 && !isFileInPlace() ? undefined : readDataVersion()
     if (version === lastVersion) return
     lastVersion = version
     postToMainThread('changed')
   }, POLL_MS).unref()
+}
+
+function isFileInPlace(): boolean {
+  try {
+    store.checkFile()
+    return true
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { errorMessage } from '../../util/error-message.ts'
 import { SqliteDatabase } from './database.ts'
+import { FileReplacedError } from './file-guard.ts'
 import {
   type AppendRequest,
   decodeRequest,
@@ -104,10 +105,14 @@ function isBusy(error: unknown): boolean {
   return error instanceof SqliteDatabase.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
+function hasCode(error: unknown): error is { readonly code: string } {
+  return error instanceof SqliteDatabase.SqliteError || error instanceof FileReplacedError
+}
+
 function toFailedResponse(error: unknown): FailedResponse {
   return {
     type: 'failed',
     message: errorMessage(error),
-    code: error instanceof SqliteDatabase.SqliteError ? error.code : undefined,
+    code: hasCode(error) ? error.code : undefined,
   }
 }

@@ -13,7 +13,15 @@ import {
 } from '../../contract/event-log.ts'
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
-import { checkAppend, checkDeletable, matchesStream } from '../streams.ts'
+import { checkAppend, checkDeletable, encodeEvents, LOG_STREAM, matchesStream } from '../streams.ts'
+import {
+  createLeftoversError,
+  EXPIRING_FILE,
+  HISTORY_FILE,
+  hasHeldLog,
+  lacksHistory,
+  listLeftovers,
+} from './check-folder.ts'
 import { LazyThread, SqliteThread } from './thread.ts'
 import type { AppendRequest, EventPage, EventRow } from './worker-protocol.ts'
 
@@ -41,32 +49,61 @@ export interface SqliteLogOptions {
 export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog> {
   const { directory, expiringStreams = [], busyTimeout = 5000, maxPages } = options
   await createDirectory(directory)
-  const open = async (script: ConstructorParameters<typeof SqliteThread>[0], file: string) => {
+  const leftovers = listLeftovers(directory)
+  const hasHeld = hasHeldLog(directory)
+  if (leftovers.length > 0 && lacksHistory(directory)) throw createLeftoversError(directory, leftovers)
+  const open = async (
+    script: ConstructorParameters<typeof SqliteThread>[0],
+    name: string,
+    logId?: string,
+  ) => {
+    const file = join(directory, name)
     const thread = new SqliteThread(script)
     try {
-      await thread.request({ type: 'open', file: join(directory, file), busyTimeout, maxPages })
+      await thread.request({ type: 'open', file, busyTimeout, maxPages, logId })
       return thread
     } catch (error) {
       await thread.terminate()
-      throw error
+      throw describeOpenError(error, file)
     }
   }
-  const openExpiring = () => open('./expiring-worker', EXPIRING_FILE)
-  const opening = [
-    open('./history-worker', 'events.db'),
-    existsSync(join(directory, EXPIRING_FILE)) ? openExpiring() : undefined,
-  ] as const
+  const history = await open('./history-worker', HISTORY_FILE)
+  const openExpiring = async () => open('./expiring-worker', EXPIRING_FILE, await readId(history))
   try {
-    const [history, expiring] = await Promise.all(opening)
+    if (hasHeld && (await isEmpty(history))) throw createLeftoversError(directory, leftovers)
+    const expiring = existsSync(join(directory, EXPIRING_FILE)) ? await openExpiring() : undefined
     return new SqliteLog(history, new LazyThread(openExpiring, expiring), expiringStreams)
   } catch (error) {
-    for (const opened of await Promise.allSettled(opening))
-      if (opened.status === 'fulfilled') await opened.value?.terminate()
+    await history.terminate()
     throw error
   }
 }
 
-const EXPIRING_FILE = 'responses.db'
+/** The id in the log's first event of its own; undefined if there is none. */
+async function readId(history: SqliteThread): Promise<string | undefined> {
+  const { rows } = await history.request({ type: 'read-stream', stream: LOG_STREAM, from: 0 })
+  const [, , , , data] = rows[0] ?? []
+  const id = data === undefined ? undefined : JSON.parse(data).id
+  return typeof id === 'string' ? id : undefined
+}
+
+async function isEmpty(history: SqliteThread): Promise<boolean> {
+  if ((await readId(history)) !== undefined) return false
+  const { rows } = await history.request({ type: 'read-log', after: 0, streams: undefined })
+  return rows.length === 0
+}
+
+/** Names the file and says what to do. */
+function describeOpenError(error: unknown, file: string): unknown {
+  if (!EventLogUnavailableError.isInstance(error)) return error
+  const advice = file.endsWith(EXPIRING_FILE)
+    ? 'It holds stored responses and nothing else: restore it from the backup of events.db, or move it ' +
+      `out of the folder together with ${EXPIRING_FILE}-wal and ${EXPIRING_FILE}-shm`
+    : 'Check the permissions and the space on the disk; if the file is damaged, restore it from a backup'
+  const { diskFull, cause = error } = error
+  const message = `cannot open ${file}: ${error.message}. ${advice}.`
+  return new EventLogUnavailableError(message, { cause, diskFull })
+}
 
 async function createDirectory(directory: string): Promise<void> {
   try {
@@ -98,12 +135,13 @@ class SqliteLog implements EventLog {
     { expectedRevision, metadata, maxAge }: AppendOptions,
   ): Promise<Appended> {
     checkAppend(stream, events, maxAge, this.#isExpiring(stream))
+    const encoded = encodeEvents(stream, events, metadata)
     const request: AppendRequest = {
       type: 'append',
       stream,
       expectedRevision,
-      events: events.map(({ type, data }) => [type, JSON.stringify(data)] as const),
-      metadata: JSON.stringify(metadata),
+      events: events.map(({ type }, index) => [type, encoded.data[index] ?? ''] as const),
+      metadata: encoded.metadata,
       maxAge,
     }
     // Requested synchronously if the thread is running, so that a later `close` waits for this append.

@@ -1,8 +1,9 @@
 import type { Worker } from 'node:worker_threads'
-import { EventLogUnavailableError } from '../../contract/event-log.ts'
+import { EventLogReplacedError, EventLogUnavailableError } from '../../contract/event-log.ts'
 import { startThread } from '../../process/start-thread.ts'
 import type { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import type { MaybePromise } from '../../util/maybe-promise.ts'
+import { FILE_REPLACED } from './file-guard.ts'
 import {
   decodeResult,
   type EncodedRequest,
@@ -18,7 +19,7 @@ import {
 
 interface ResponseHandlers {
   resolve(response: WorkerResponse): void
-  reject(error: EventLogUnavailableError): void
+  reject(error: EventLogUnavailableError | EventLogReplacedError): void
 }
 
 /**
@@ -123,7 +124,7 @@ export class SqliteThread {
   #settle({ id, response }: RequestResult): void {
     const pending = this.#pending.get(id)
     this.#pending.delete(id)
-    if (response.type === 'failed') pending?.reject(toUnavailableError(response))
+    if (response.type === 'failed') pending?.reject(toLogError(response))
     else pending?.resolve(response)
   }
 
@@ -142,7 +143,8 @@ export class SqliteThread {
   }
 }
 
-function toUnavailableError({ message, code }: FailedResponse): EventLogUnavailableError {
+function toLogError({ message, code }: FailedResponse): EventLogUnavailableError | EventLogReplacedError {
+  if (code === FILE_REPLACED) return new EventLogReplacedError(message)
   return new EventLogUnavailableError(`the event log failed: ${message}`, {
     cause: code === undefined ? undefined : Object.assign(new Error(message), { code }),
     diskFull: code === 'SQLITE_FULL',

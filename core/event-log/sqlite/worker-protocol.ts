@@ -17,6 +17,8 @@ export interface OpenRequest {
   readonly busyTimeout: number
   /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages: number | undefined
+  /** Id of the log that the file must belong to; for the expiring store only. */
+  readonly logId?: string | undefined
 }
 
 export interface AppendRequest {
@@ -94,7 +96,7 @@ export type EventRow = readonly [
   metadata: string,
 ]
 
-/** `code` is SQLite's, such as `SQLITE_FULL`; undefined if the error is not SQLite's. */
+/** `code` is SQLite's, such as `SQLITE_FULL`, or `FILE_REPLACED`; undefined for any other error. */
 export interface FailedResponse {
   readonly type: 'failed'
   readonly message: string

@@ -123,6 +123,10 @@ export class Records {
     return Buffer.concat(rows.flatMap(({ data, metadata }) => [data, metadata]))
   }
 
+  copyTo(file: string): void {
+    this.#database.prepare('VACUUM INTO ?').run(file)
+  }
+
   close(): void {
     this.#database.close()
   }

@@ -116,6 +116,11 @@ export class Store extends EventEmitter {
     }
   }
 
+  /** Copies all records into a new file, as a backup of a server does. */
+  copyTo(file: string): void {
+    this.#records.copyTo(file)
+  }
+
   /** The content of the chunk files. */
   chunks(): Buffer {
     return this.#records.content()

@@ -12,6 +12,7 @@ import type { PluginEventStore } from '../../../../projections/runtime/plugin-ev
 import { openPluginEventStores } from '../../../../projections/runtime/plugin-event-stores.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { createEventWriter } from '../../../../projections/runtime/write.ts'
+import { eventAt } from '../../../support/event-log-suite.ts'
 import { makeFolder } from '../../../support/folders.ts'
 
 const author = { actor: 'key_1', requestId: 'req_1' }
@@ -54,7 +55,7 @@ describe('the events of a plugin', () => {
     { on = log, from = 0, retry = (run: () => Promise<void>) => run() } = {},
   ): Promise<{ live: Subscription; storeOf(name: string): PluginEventStore }> {
     const logger = pino({ level: 'silent' })
-    const live = subscribeProjections(on, [createAccounts()], logger, from)
+    const live = subscribeProjections(on, [createAccounts()], logger, { newest: eventAt(from) })
     opened.push(live)
     await live.caughtUp
     const writer = createEventWriter(on, live, createClock(), { timeoutMs: 1000 })

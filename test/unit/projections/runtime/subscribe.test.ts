@@ -6,6 +6,7 @@ import {
   type RecordedEvent,
 } from '../../../../core/contract/event-log.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
+import { eventAt } from '../../../support/event-log-suite.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 type Step = RecordedEvent | 'caught-up' | 'end' | Error
@@ -131,7 +132,7 @@ describe('subscribeProjections', () => {
 
   it('starts after the position of a loaded state', async () => {
     log = new ScriptedLog([event(50), 'caught-up'])
-    subscription = subscribeProjections(log, [], pino({ level: 'silent' }), 40)
+    subscription = subscribeProjections(log, [], pino({ level: 'silent' }), { newest: eventAt(40) })
     expect(subscription.position()).to.equal(40)
     await subscription.caughtUp
 

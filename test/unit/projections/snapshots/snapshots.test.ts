@@ -4,8 +4,13 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import type { EventLog, RecordedEvent } from '../../../../core/contract/index.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
-import { decodeEvent } from '../../../../core/events/codec.ts'
-import { createProjections, listProjections, type Projections } from '../../../../projections/projections.ts'
+import {
+  createProjections,
+  listProjections,
+  listSaved,
+  type Projections,
+} from '../../../../projections/projections.ts'
+import { applyRecord } from '../../../../projections/runtime/projection.ts'
 import { sweepSnapshots } from '../../../../projections/snapshots/folder.ts'
 import { STATE_SHAPE, snapshotLines, takeSnapshot } from '../../../../projections/snapshots/format.ts'
 import { readSnapshot, restoreProjections } from '../../../../projections/snapshots/restore.ts'
@@ -15,6 +20,7 @@ import { buildHistory, recordAll } from '../../../support/histories.ts'
 import { ROOT } from '../../../support/root.ts'
 
 const records = recordAll(buildHistory(10, 5))
+const LOG_ID = 'log_1'
 const HALF = Math.floor(records.length / 2)
 
 describe('snapshots', () => {
@@ -33,17 +39,17 @@ describe('snapshots', () => {
   /** Writes a snapshot of the state after `count` events and resolves with its path. */
   const take = (count: number) => {
     const newest = records[count - 1]!
-    return writeSnapshot(folder, takeSnapshot(newest, listProjections(fold(records.slice(0, count)))))
+    return writeSnapshot(folder, takeSnapshot(LOG_ID, newest, listSaved(fold(records.slice(0, count)))))
   }
 
-  const restore = () => {
+  const restore = (logId = LOG_ID) => {
     const write = (line: string) => warnings.push(JSON.parse(line).err.message)
-    return restoreProjections(folder, log, pino({}, { write }))
+    return restoreProjections(folder, log, logId, pino({}, { write }))
   }
 
   const expectState = async (count: number) => {
-    const { projections, position } = await restore()
-    expect(position).to.equal(records[count - 1]?.position ?? 0)
+    const { projections, newest } = await restore()
+    expect(newest?.position ?? 0).to.equal(records[count - 1]?.position ?? 0)
     expect(describeState(projections)).to.deep.equal(describeState(fold(records.slice(0, count))))
   }
 
@@ -115,7 +121,16 @@ describe('snapshots', () => {
       log = await fill(shorter, records.slice(0, HALF))
 
       await expectState(HALF)
-      expect(warnings).to.deep.equal(['it belongs to another event log'])
+      expect(warnings).to.deep.equal([
+        `event log ${LOG_ID} does not contain its newest event: the log is an older copy`,
+      ])
+    })
+
+    it('if they belong to a log with another id', async () => {
+      const { newest: restored } = await restore('log_other')
+
+      expect(restored).to.equal(undefined)
+      expect(warnings).to.deep.equal(Array(2).fill('it belongs to event log log_1, not to log_other'))
     })
 
     it('if the log contains another event in its place', async () => {
@@ -126,12 +141,17 @@ describe('snapshots', () => {
       log = await fill(await makeFolder(), other)
 
       await expectState(HALF)
-      expect(warnings).to.deep.equal(['it belongs to another event log'])
+      expect(warnings).to.deep.equal([
+        `event log ${LOG_ID} does not contain its newest event: the log is an older copy`,
+      ])
     })
   })
 
   it('leave no file behind if writing fails', async () => {
-    const broken = { ...takeSnapshot(records[0]!, []), parts: [{ name: 'broken', lines: breakAfter('{}') }] }
+    const broken = {
+      ...takeSnapshot(LOG_ID, records[0]!, []),
+      parts: [{ name: 'broken', lines: breakAfter('{}') }],
+    }
 
     const error = await writeSnapshot(folder, broken).catch((thrown) => thrown)
 
@@ -158,7 +178,7 @@ describe('snapshots', () => {
   /** If this fails, the folded or saved state has changed: increase STATE_SHAPE and update state.json. */
   it('have the state that belongs to STATE_SHAPE', async () => {
     const few = recordAll(buildHistory(3, 3))
-    const file = await writeSnapshot(folder, takeSnapshot(few.at(-1)!, listProjections(fold(few))))
+    const file = await writeSnapshot(folder, takeSnapshot(LOG_ID, few.at(-1)!, listSaved(fold(few))))
     const { parts } = await readSnapshot(file)
     const lines = parts.map(({ name, lines }) => [name, [...lines].map((line) => JSON.parse(String(line)))])
 
@@ -181,14 +201,14 @@ async function fill(directory: string, events: readonly RecordedEvent[]): Promis
 function fold(events: readonly RecordedEvent[]): Projections {
   const projections = createProjections()
   for (const record of events) {
-    const event = decodeEvent(record)
-    if (event) for (const projection of listProjections(projections)) projection.apply(event, record)
+    const kind = applyRecord(listProjections(projections), record)
+    projections.streams.receive(record.stream, record.revision, kind)
   }
   return projections
 }
 
 function describeState(projections: Projections): string[] {
-  const parts = listProjections(projections).map(({ name, save }) => ({ name, lines: save() }))
+  const parts = listSaved(projections).map(({ name, save }) => ({ name, lines: save() }))
   return [...snapshotLines({ parts })].map(String)
 }
 

@@ -1,11 +1,15 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { type EventLog, EventLogUnavailableError } from '../../../../../core/contract/event-log.ts'
-import { parseConnectionString } from '../../../../../core/event-log/eventstore/client.ts'
+import {
+  parseConnectionString,
+  withDefaultOptions,
+} from '../../../../../core/event-log/eventstore/connection-string.ts'
 import { openEventStoreLog } from '../../../../../core/event-log/eventstore/eventstore-log.ts'
 import { FOLLOWED_STREAMS } from '../../../../../core/events/streams.ts'
 import { collect, metadata, numbered, rejection } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
+import { readTestTls } from '../../../../support/tls.ts'
 
 describe('openEventStoreLog', () => {
   let server: EventStore
@@ -88,6 +92,28 @@ describe('openEventStoreLog', () => {
     expect(performance.now() - started).to.be.within(90, 1000)
   })
 
+  describe('names wrong TLS settings, which a retry may outlive', () => {
+    const cases: Readonly<Record<string, readonly [hasTls: boolean, options: string, hint: string]>> = {
+      'another authority': [true, 'tlsCAFile=OTHER', 'set tlsCAFile to the certificate of its authority'],
+      'no authority': [true, 'tls=true', 'set tlsCAFile to the certificate of its authority'],
+      'TLS on a server without it': [false, 'tls=true', 'add tls=false'],
+      'no TLS on a server with it': [true, 'tls=false', 'remove tls=false'],
+    }
+    for (const [name, [hasTls, options, hint]] of Object.entries(cases)) {
+      it(name, async () => {
+        const { tls, otherCaFile } = await readTestTls()
+        const other = await startEventStore(hasTls ? { tls } : {})
+        const query = options.replace('OTHER', encodeURIComponent(otherCaFile))
+
+        const error = await rejection(open(`esdb://127.0.0.1:${other.port}?${query}`))
+
+        expect(error).to.be.instanceOf(EventLogUnavailableError).and.include({ transient: true })
+        expect(error).to.have.property('message').that.includes(hint)
+        await other.stop()
+      })
+    }
+  })
+
   it('fails if the server denies access', async () => {
     server.refuse('access-denied')
 
@@ -123,8 +149,20 @@ describe('openEventStoreLog', () => {
     }
   })
 
+  it('uses all hosts of a string with +discover', () => {
+    expect(parseConnectionString('esdb+discover://a:1,b:2?tls=false')).to.equal('esdb://a:1,b:2?tls=false')
+  })
+
+  it('notices a silent server within 3 seconds, unless the string sets keepalive options', () => {
+    const defaults = 'keepAliveInterval=1200&keepAliveTimeout=1500&gossipTimeout=1'
+    expect(withDefaultOptions('esdb://a:1')).to.equal(`esdb://a:1?${defaults}`)
+    expect(withDefaultOptions('esdb://a:1?keep_alive_interval=5000')).to.equal(
+      'esdb://a:1?keep_alive_interval=5000&keepAliveTimeout=1500&gossipTimeout=1',
+    )
+  })
+
   it('does not change a valid connection string', () => {
-    const string = 'esdb+discover://u%40:p%3A@a:1,b:2?tls=true&tlsCAFile=%2Fca.pem&keep_alive_interval=10000'
+    const string = 'esdb+discover://u%40:p%3A@a:1?tls=true&tlsCAFile=%2Fca.pem&keep_alive_interval=10000'
 
     expect(parseConnectionString(string)).to.equal(string)
   })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import {
+  AppendTooLargeError,
   type EventLog,
   EventLogUnavailableError,
   type NewEvent,
@@ -67,7 +68,7 @@ describe('the EventStoreDB log', function () {
   }
 
   const append = (stream: string, expectedRevision: number | 'any' = 'any') =>
-    log.append(stream, [change], { expectedRevision, metadata })
+    log.append(stream, [changeOf(stream)], { expectedRevision, metadata })
 
   const expectAppliedOnce = async (...streams: string[]) => {
     for (const stream of streams) {
@@ -81,7 +82,7 @@ describe('the EventStoreDB log', function () {
   describe('when its server stops and restarts under load', () => {
     it('rejects appends, and then applies every event once and in order', async () => {
       const active = await subscribe()
-      const streams = Array.from({ length: 16 }, (_, writer) => `user-${writer}`)
+      const streams = Array.from({ length: 16 }, (_, writer) => `user-${writer + 1}`)
       const accepted = new Map<string, number>()
       let failed = 0
       let writing = true
@@ -140,7 +141,8 @@ describe('the EventStoreDB log', function () {
         timeoutMs: TIMEOUT_MS,
         followedStreams: FOLLOWED_STREAMS,
       })
-      const write = () => clustered.append('user-1', [change], { expectedRevision: 'any', metadata })
+      const write = () =>
+        clustered.append('user-1', [changeOf('user-1')], { expectedRevision: 'any', metadata })
       await write()
       const subscribed = rejection(collect(clustered.subscribe(0, new AbortController().signal)))
       const appends = Promise.allSettled(Array.from({ length: 32 }, write))
@@ -173,7 +175,9 @@ describe('the EventStoreDB log', function () {
       const subscribed = rejection(items.next())
       server.refuse('not-ready')
       server.delay(50)
-      const appended = rejection(clustered.append('user-1', [change], { expectedRevision: 'any', metadata }))
+      const appended = rejection(
+        clustered.append('user-1', [changeOf('user-1')], { expectedRevision: 'any', metadata }),
+      )
       await new Promise((resolve) => setTimeout(resolve, 75))
       server.dropConnections()
 
@@ -205,7 +209,7 @@ describe('the EventStoreDB log', function () {
 
     it('writes no event twice and applies each event once if they break repeatedly', async () => {
       const active = await subscribe()
-      const streams = Array.from({ length: 8 }, (_, writer) => `user-${writer}`)
+      const streams = Array.from({ length: 8 }, (_, writer) => `user-${writer + 1}`)
       let isBreaking = true
       let breaks = 0
       const breaker = (async () => {
@@ -228,7 +232,7 @@ describe('the EventStoreDB log', function () {
         }),
       )
       isBreaking = false
-      const last = await append('user-last')
+      const last = await append('user-99')
       await active.until(() => active.position() >= last.position)
       await breaker
 
@@ -298,16 +302,23 @@ describe('the EventStoreDB log', function () {
       await leader.stop()
     })
 
-    it('because it is too large, reports that', async () => {
-      const large = { type: 'Large', data: { text: 'x'.repeat(1024 * 1024) } }
+    it('refuses one that is too large before it is sent, and leaves others alone', async () => {
+      const large = { type: 'Large', data: { text: 'x'.repeat(1_000_000) } }
+      const refused = rejection(log.append('user-1', [large], { expectedRevision: -1, metadata }))
 
-      const error = await rejection(log.append('user-1', [large], { expectedRevision: -1, metadata }))
+      expect(await append('user-2', -1)).to.include({ revision: 0 })
+      const error = await refused
+      expect(error).to.be.instanceOf(AppendTooLargeError).and.include({ limit: 1_000_000 })
+      expect(error).to.have.property('bytes').that.is.within(1_000_000, 1_001_000)
+    })
 
-      expect(error).to.be.instanceOf(EventLogUnavailableError)
-      expect(error).to.have.property(
-        'message',
-        'the event log server rejected the append because it exceeds the maximum append size',
-      )
+    it('reports the limit of a server that accepts less', async () => {
+      server.refuse('maximum-append-size-exceeded', { 'maximum-append-size': '4096' })
+
+      const error = await rejection(append('user-1', -1))
+
+      expect(error).to.be.instanceOf(AppendTooLargeError).and.include({ limit: 4096 })
+      server.accept()
     })
   })
 
@@ -317,4 +328,6 @@ describe('the EventStoreDB log', function () {
 })
 
 /** An event of a type that projections receive. */
-const change: NewEvent = { type: 'PlanChanged', data: { userId: 1, plan: 'free' } }
+function changeOf(stream: string): NewEvent {
+  return { type: 'PlanChanged', data: { userId: Number(stream.slice('user-'.length)), plan: 'free' } }
+}

@@ -1,0 +1,60 @@
+import { isJsonObject, isPlan, type RecordedEvent } from '../contract/index.ts'
+import { LOG_STREAM } from '../event-log/streams.ts'
+import type { DomainEvent } from './codec.ts'
+import { IDS_STREAM, rulesStream, userStream } from './domain-events.ts'
+
+/**
+ * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.
+ * Other programs can write events with our types; applying them could end the process.
+ */
+export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEvent): boolean {
+  switch (type) {
+    case 'LogCreated':
+      return stream === LOG_STREAM && typeof data.id === 'string'
+    case 'IdsReserved':
+      return stream === IDS_STREAM && isId(data.first) && isId(data.count)
+    case 'UserCreated':
+      return isUserStream(stream, data.userId) && typeof data.name === 'string' && isPlan(data.plan)
+    case 'PlanChanged':
+      return isUserStream(stream, data.userId) && isPlan(data.plan)
+    case 'RequestLimitChanged':
+      return isUserStream(stream, data.userId)
+    case 'KeyIssued':
+      return (
+        isUserStream(stream, data.userId) && typeof data.keyId === 'string' && typeof data.hash === 'string'
+      )
+    case 'KeyRevoked':
+      return (
+        (stream === REVOCATIONS_STREAM || isUserStream(stream, data.userId)) && typeof data.keyId === 'string'
+      )
+    case 'RoutingRuleCreated':
+    case 'FirewallRuleCreated':
+      return isRuleOf(stream, data) && isJsonObject(data.content)
+    case 'RoutingRuleUpdated':
+    case 'FirewallRuleUpdated':
+      return isRuleOf(stream, data) && isJsonObject(data.changes)
+    case 'RoutingRuleDeleted':
+    case 'FirewallRuleDeleted':
+      return isRuleOf(stream, data)
+    default:
+      return type satisfies never
+  }
+}
+
+/**
+ * Revocations of keys whose user's stream cannot be written. See docs/decisions/event-log.md, "A key can be
+ * revoked whatever state its user's stream is in".
+ */
+export const REVOCATIONS_STREAM = 'revocations'
+
+function isId(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) > 0
+}
+
+function isUserStream(stream: string, userId: number): boolean {
+  return isId(userId) && stream === userStream(userId)
+}
+
+function isRuleOf(stream: string, { userId, ruleId }: { userId: number; ruleId: number }): boolean {
+  return isId(userId) && isId(ruleId) && stream === rulesStream(userId)
+}

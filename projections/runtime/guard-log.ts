@@ -1,0 +1,39 @@
+import type { EventLog } from '../../core/contract/index.ts'
+import type { Subscription } from './subscribe.ts'
+
+/**
+ * Returns the log for everything but the subscription. While the log is away or was replaced, it refuses all
+ * calls immediately: nobody waits for a log that is known not to respond, and nothing is read from or written
+ * to another log before the subscription has checked that it is the same one.
+ */
+export function guardLog(
+  log: EventLog,
+  subscription: Pick<Subscription, 'checkAvailable' | 'noteOutcome'>,
+): EventLog {
+  async function call<Result>(run: () => Promise<Result>): Promise<Result> {
+    subscription.checkAvailable()
+    try {
+      const result = await run()
+      subscription.noteOutcome()
+      return result
+    } catch (error) {
+      subscription.noteOutcome(error)
+      throw error
+    }
+  }
+
+  return {
+    append: (stream, events, options) => call(() => log.append(stream, events, options)),
+    async *read(stream, from) {
+      subscription.checkAvailable()
+      yield* log.read(stream, from)
+    },
+    async *subscribe(...args) {
+      subscription.checkAvailable()
+      yield* log.subscribe(...args)
+    },
+    poll: () => log.poll?.(),
+    deleteStream: (stream) => call(() => log.deleteStream(stream)),
+    close: () => log.close(),
+  }
+}

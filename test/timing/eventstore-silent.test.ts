@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import { openLog } from '../../config/gateway/state.ts'
+import { firewallRuleBody } from '../support/bodies.ts'
+import { metadata } from '../support/event-log-suite.ts'
+import { startEventStoreCluster } from '../support/eventstore/cluster.ts'
+import { startEventStore } from '../support/eventstore/server.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { createResponse } from '../support/stored-responses.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const addRule = (gateway: RunningGateway, pattern: string) =>
+  gateway.call('POST', '/v1/firewall-rules', firewallRuleBody({ name: pattern, pattern, action: 'warn' }))
+
+const stateOf = async (gateway: RunningGateway) => (await gateway.call('GET', '/readyz')).body.event_log
+
+async function measure<Result>(run: () => Promise<Result>): Promise<{ result: Result; ms: number }> {
+  const startedAt = performance.now()
+  const result = await run()
+  return { result, ms: performance.now() - startedAt }
+}
+
+describe('an EventStoreDB that stops responding', () => {
+  it('is away within 3 s; changes are answered within 10 s, and responses are not delayed', async function () {
+    this.timeout(60_000)
+    const server = await startEventStore()
+    const gateway = await startGateway({ EVENTSTORE_URL: server.connectionString })
+    await createResponse(gateway, { input: 'warm' })
+    const before = await measure(() => createResponse(gateway, { input: 'before' }))
+    server.freeze()
+    const frozenAt = performance.now()
+    const changing = measure(() => addRule(gateway, 'while frozen'))
+    await waitUntil(async () => (await stateOf(gateway)) === 'away')
+
+    expect(performance.now() - frozenAt).to.be.below(3100)
+    const during = await measure(() => createResponse(gateway, { input: 'during' }))
+    expect(JSON.parse(during.result.text).store).to.equal(false)
+    expect(during.ms - before.ms).to.be.below(100)
+    const change = await changing
+    expect(change.result.status).to.equal(503)
+    expect(change.ms).to.be.below(10_000)
+    server.thaw()
+    await waitUntil(async () => (await addRule(gateway, 'after')).status === 201)
+    await gateway.stop()
+    await server.stop()
+  })
+
+  it('as the leader of a cluster, is left within 3 s of the next election', async function () {
+    this.timeout(60_000)
+    const cluster = await startEventStoreCluster({ heartbeatMs: 500, electionMs: 500 })
+    const gateway = await startGateway({ EVENTSTORE_URL: cluster.connectionString })
+    expect((await addRule(gateway, 'before')).status).to.equal(201)
+    const frozen = await cluster.leader()
+    frozen.freeze()
+    await waitUntil(async () => (await cluster.leader().catch(() => frozen)) !== frozen)
+    const { ms } = await measure(() =>
+      waitUntil(async () => (await addRule(gateway, 'after')).status === 201),
+    )
+
+    expect(ms).to.be.below(3100)
+    await gateway.stop()
+    frozen.thaw()
+    await cluster.stop()
+  })
+
+  it('stores a response in one round trip', async () => {
+    const server = await startEventStore()
+    const log = await openLog({ data_dir: '', eventstore_url: server.connectionString })
+    const store = (stream: string) =>
+      log.append(stream, [{ type: 'Stored', data: {} }], { expectedRevision: -1, metadata, maxAge: 60 })
+    await store('response-1')
+    server.delay(200)
+
+    expect((await measure(() => store('response-2'))).ms).to.be.within(200, 380)
+    await log.close()
+    await server.stop()
+  })
+})
