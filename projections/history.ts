@@ -8,6 +8,7 @@ import {
 } from '../core/contract/index.ts'
 import { type DomainEvent, decodeEvent, isRuleEvent } from '../core/events/codec.ts'
 import { rulesStream, userStream } from '../core/events/domain-events.ts'
+import type { AppliedChange } from '../core/http/idempotency.ts'
 import type { AsOf } from '../core/util/as-of.ts'
 import { type Accounts, createAccounts, type User } from './accounts.ts'
 import type { Rules } from './rules.ts'
@@ -38,6 +39,8 @@ export interface History {
   eventsOf(userId: number, asOf?: AsOf): Promise<readonly PastEvent[]>
   /** Throws 400 if `asOf` is in the future. */
   rulesOf(userId: number, asOf: AsOf): Promise<RuleSet>
+  /** The events of one change. */
+  eventsOfChange(change: AppliedChange): Promise<readonly PastEvent[]>
 }
 
 export function createHistory(
@@ -57,6 +60,7 @@ export function createHistory(
     async rulesOf(userId, asOf) {
       return toPastRuleSet(userId, foldUser(userId, await eventsOf(userId, asOf)).rules)
     },
+    eventsOfChange: (change) => readChange(log, change),
   }
 }
 
@@ -89,6 +93,35 @@ export function eventsUpTo(events: readonly PastEvent[], asOf: AsOf): readonly P
 
 function isNotAfter({ position, metadata }: RecordedEvent, asOf: AsOf): boolean {
   return asOf.type === 'position' ? position <= asOf.position : metadata.time <= asOf.time
+}
+
+/** Reads the events of one change. */
+export async function readChange(
+  log: Pick<EventLog, 'read'>,
+  { stream, revision }: AppliedChange,
+): Promise<readonly PastEvent[]> {
+  const events: PastEvent[] = []
+  let key: string | undefined
+  for await (const record of log.read(stream, revision)) {
+    key ??= record.metadata.idempotency?.key
+    if (record.metadata.idempotency?.key !== key) break
+    events.push({ record, event: decodeEvent(record) })
+  }
+  return events
+}
+
+/** Returns the user as of a position; undefined before the user was created. */
+export async function readUserAt(
+  log: Pick<EventLog, 'read'>,
+  userId: number,
+  position: Position,
+): Promise<User | undefined> {
+  const events: PastEvent[] = []
+  for await (const record of log.read(userStream(userId))) {
+    if (record.position > position) break
+    events.push({ record, event: decodeEvent(record) })
+  }
+  return foldUser(userId, events).user
 }
 
 async function readUserEvents(log: EventLog, userId: number): Promise<readonly PastEvent[]> {

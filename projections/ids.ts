@@ -1,5 +1,6 @@
 import { type Author, EventLogUnavailableError } from '../core/contract/index.ts'
 import { IDS_STREAM } from '../core/events/domain-events.ts'
+import type { FindKnownRequest } from '../core/http/idempotency.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import type { EventWriter } from './runtime/write.ts'
 
@@ -42,22 +43,32 @@ export interface IdSource {
 }
 
 /** Reservations requested while another one is being written are combined into the next one. */
-export function createIdSource(ids: Ids, writer: EventWriter): IdSource {
+export function createIdSource(
+  ids: Ids,
+  writer: EventWriter,
+  findKnownRequest: FindKnownRequest = () => undefined,
+): IdSource {
   let pending: { count: number; first: Promise<number> } | undefined
   let running: Promise<unknown> = Promise.resolve()
 
   async function reserveBatch(batch: { count: number }, author: Author): Promise<number> {
     await running
     pending = undefined
+    const written = writeReservation(() => batch.count, author)
+    running = written.catch(() => undefined)
+    return written
+  }
+
+  async function writeReservation(count: () => number, author: Author): Promise<number> {
     let first = 0
     const decide = () => {
-      first = ids.next()
-      return [{ type: 'IdsReserved' as const, data: { first, count: batch.count } }]
+      const known = author.idempotency && findKnownRequest(author.idempotency.key)
+      first = known?.firstId ?? ids.next()
+      if (known?.firstId !== undefined) return []
+      return [{ type: 'IdsReserved' as const, data: { first, count: count() } }]
     }
     const command = { stream: IDS_STREAM, revision: ids.revision, decide, isInternal: true }
-    const written = writer.write(command, author)
-    running = written.catch(() => undefined)
-    await written.catch(rethrowWithoutOutcome)
+    await writer.write(command, author).catch(rethrowWithoutOutcome)
     return first
   }
 
@@ -70,6 +81,8 @@ export function createIdSource(ids: Ids, writer: EventWriter): IdSource {
       return (await writer.write(command, author)) === undefined ? undefined : first
     },
     async reserve(count, author) {
+      // A repeated request gets the ids of the first one, so that it appends to the same streams.
+      if (author.idempotency !== undefined) return writeReservation(() => count, author)
       if (pending === undefined) {
         const batch = { count: 0 }
         pending = Object.assign(batch, { first: reserveBatch(batch, author) })

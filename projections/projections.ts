@@ -1,4 +1,5 @@
 import { type Accounts, createAccounts } from './accounts.ts'
+import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
@@ -10,6 +11,7 @@ export interface Projections {
   readonly rules: Rules
   readonly ids: Ids
   readonly streams: StreamHealth
+  readonly idempotency: IdempotentRequests
 }
 
 /** Creates the state before the first event. */
@@ -18,13 +20,15 @@ export function createProjections(): Projections {
     accounts: createAccounts(),
     rules: createRulesProjection(),
     ids: createIds(),
+    idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
 }
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
-export function listProjections({ accounts, rules, ids }: Projections): readonly SavedProjection[] {
-  return [accounts, rules, ids]
+export function listProjections(projections: Projections): readonly SavedProjection[] {
+  const { accounts, rules, ids, idempotency } = projections
+  return [accounts, rules, ids, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

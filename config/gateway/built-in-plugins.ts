@@ -102,7 +102,7 @@ export function createBuiltInPlugins(
     }),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
-    createRules(kinds, ruleCommands, { rules, ids, writer }),
+    createRules(kinds, ruleCommands, { rules, ids, writer, history }),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
     createModels(routingCatalog),
     createAudit({

@@ -135,6 +135,7 @@ export async function startGateway(
       bodyLimit: settings.limits.body_bytes,
       cors: settings.cors,
       authenticateOperator,
+      findKnownRequest: state.findKnownRequest,
       logger,
       whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.subscription.state,

@@ -5,6 +5,7 @@ import { readFolderIdentity, writeFolderIdentity } from '../../core/event-log/sq
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
 import { EXPIRING_STREAMS, FOLLOWED_STREAMS } from '../../core/events/streams.ts'
+import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -36,6 +37,7 @@ export interface State {
   readonly ids: IdSource
   readonly writer: EventWriter
   readonly accountCommands: AccountCommands
+  readonly findKnownRequest: FindKnownRequest
   close(): Promise<void>
 }
 
@@ -107,13 +109,14 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, streams } = projections
+    const { accounts, rules, streams, idempotency } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
+      findKnownRequest: idempotency.find,
     })
-    const ids = createIdSource(projections.ids, writer)
-    const accountCommands = createAccountCommands(accounts, ids, writer)
+    const ids = createIdSource(projections.ids, writer, idempotency.find)
+    const accountCommands = createAccountCommands(accounts, ids, writer, log)
     return {
       log: guarded,
       streams,
@@ -123,6 +126,7 @@ async function openAndCatchUp(
       ids,
       writer,
       accountCommands,
+      findKnownRequest: idempotency.find,
       close,
     }
   } catch (error) {

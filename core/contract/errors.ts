@@ -53,6 +53,11 @@ export const ERROR_CODES = {
     'conflict_error',
     'The state of the object does not allow the request, or too many changes happen at once.',
   ),
+  idempotency_key_reused: define(
+    422,
+    'conflict_error',
+    'The Idempotency-Key was used for another request within the last 24 hours.',
+  ),
   revision_mismatch: define(412, 'conflict_error', 'If-Match names a revision that is not current.'),
   body_too_large: invalid(413, 'The body is larger than the limit of the gateway.'),
   change_too_large: invalid(

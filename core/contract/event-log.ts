@@ -8,6 +8,16 @@ export interface Author {
   /** A key id, `admin`, `cli` or `system`. */
   readonly actor: string
   readonly requestId?: string
+  /** Set if the request has an `Idempotency-Key` and its endpoint honours it. */
+  readonly idempotency?: Idempotency
+}
+
+/** Identifies a request that a client may repeat. Both values are SHA-256 in hex. */
+export interface Idempotency {
+  /** Hash of the caller and the `Idempotency-Key`. */
+  readonly key: string
+  /** Hash of the request itself. */
+  readonly request: string
 }
 
 /** Metadata stored with an event. */
@@ -16,6 +26,8 @@ export interface EventMetadata {
   readonly actor: string
   /** The request that caused the event, if any. */
   readonly requestId?: string
+  /** Set if the request had an `Idempotency-Key`. */
+  readonly idempotency?: Idempotency
   /** ISO 8601 UTC with six decimals. */
   readonly time: string
   /** Schema version of `data`, for upcasts. */

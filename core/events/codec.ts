@@ -1,4 +1,4 @@
-import type { EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
+import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
 import type { IdEvent, LogEvent, RuleEvent, UserEvent } from './domain-events.ts'
 
 /** Every domain event, discriminated by `type`. */
@@ -31,14 +31,13 @@ export function encodeEvent(event: DomainEvent): NewEvent {
   return { type: event.type, data: event.data }
 }
 
-/** Builds the metadata of events that `actor` writes at `time`, in shapes of version `schema`. */
+/** Builds the metadata of events that the author writes at `time`, in shapes of version `schema`. */
 export function createMetadata(
-  actor: string,
+  { actor, requestId, idempotency }: Author,
   time: string,
-  requestId?: string,
   schema = SCHEMA_VERSION,
 ): EventMetadata {
-  return { actor, time, schema, ...(requestId !== undefined && { requestId }) }
+  return { actor, time, schema, ...(requestId && { requestId }), ...(idempotency && { idempotency }) }
 }
 
 /**

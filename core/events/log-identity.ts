@@ -15,7 +15,7 @@ export async function ensureLogId(log: EventLog, time: string): Promise<string> 
   try {
     await log.append(LOG_STREAM, [created], {
       expectedRevision: -1,
-      metadata: createMetadata('system', time),
+      metadata: createMetadata({ actor: 'system' }, time),
     })
     return id
   } catch (error) {

@@ -4,6 +4,7 @@ import {
   type Admission,
   type Author,
   type Endpoint,
+  type EndpointCall,
   type EndpointDescription,
   type EndpointResponse,
   type GatewayContext,
@@ -14,6 +15,15 @@ import {
   requireAccount,
 } from '../contract/index.ts'
 import { matchesEtag } from './conditional.ts'
+import {
+  AppliedBeforeError,
+  type AppliedChange,
+  checkSameRequest,
+  type FindKnownRequest,
+  isRepeatable,
+  parseIdempotency,
+  type RepeatableEndpoint,
+} from './idempotency.ts'
 import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
 import { sendEventStream } from './send-response.ts'
 
@@ -26,6 +36,7 @@ export interface EndpointServices {
   readonly readBody: GatewayMiddleware
   /** Undefined if there are no operators. Endpoints for operators are not served then. */
   readonly authenticateOperator: AuthenticateOperator | undefined
+  readonly findKnownRequest: FindKnownRequest
 }
 
 /** Returns the path of an endpoint in the router's notation, which metric labels and logs show, too. */
@@ -55,11 +66,12 @@ export function enterEndpoint({
  */
 export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
   const { access } = endpoint
-  const { admission, readBody, authenticateOperator } = services
+  const { admission, readBody, authenticateOperator, findKnownRequest } = services
   const parseParams = createParamsParser(endpoint)
   const parseQuery = createQueryParser(endpoint)
   const parseBody = createBodyParser(endpoint)
   const hasBody = endpoint.body !== undefined
+  const repeat = isRepeatable(endpoint) ? handleRepeatable(endpoint, findKnownRequest) : undefined
 
   async function handle(ctx: RoutedContext): Promise<void> {
     const caller = await identifyCaller(ctx, access, authenticateOperator)
@@ -68,14 +80,46 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
     if (hasBody) await readBody(ctx, noop)
     const { requestId, client, headers } = ctx
     const body = parseBody(ctx.request.body)
-    const response = await endpoint.handle({ ...caller, params, query, body, requestId, client, headers })
-    sendResponse(ctx, response)
+    const call = { ...caller, params, query, body, requestId, client, headers }
+    sendResponse(ctx, await (repeat ? repeat(ctx, call) : endpoint.handle(call)))
   }
 
   const isForUsers = access.type === 'user'
   // The cast is safe: only the router calls endpoints, and it sets the path parameters.
   const respond = handle as unknown as GatewayMiddleware
   return compose([enterEndpoint(endpoint), ...(isForUsers ? admission : []), respond])
+}
+
+/**
+ * Handles requests with an `Idempotency-Key`: a change that has been made is not made again. See
+ * docs/decisions/event-log.md, "Idempotency keys are stored with the events".
+ */
+function handleRepeatable(endpoint: RepeatableEndpoint, findKnownRequest: FindKnownRequest) {
+  return async (ctx: RoutedContext, call: EndpointCall): Promise<EndpointResponse> => {
+    const { method, path, headers } = ctx
+    const caller = call.account === undefined ? 'operator' : `user-${call.account.userId}`
+    const content = { method, path, ifMatch: headers['if-match'], body: ctx.request.body }
+    const idempotency = parseIdempotency(headers['idempotency-key'], caller, content)
+    if (idempotency === undefined || call.author === undefined) return endpoint.handle(call)
+    const known = findKnownRequest(idempotency.key)
+    if (known !== undefined) checkSameRequest(idempotency, known)
+    if (known?.change !== undefined) return replay(endpoint, call, known.change)
+    try {
+      return await endpoint.handle({ ...call, author: { ...call.author, idempotency } })
+    } catch (error) {
+      if (!(error instanceof AppliedBeforeError)) throw error
+      return replay(endpoint, call, error.change)
+    }
+  }
+}
+
+async function replay(
+  endpoint: RepeatableEndpoint,
+  call: EndpointCall,
+  change: AppliedChange,
+): Promise<EndpointResponse> {
+  const response = await endpoint.replay(call, change)
+  return { ...response, headers: { ...response.headers, 'idempotent-replayed': 'true' } }
 }
 
 type RoutedContext = GatewayContext & { readonly params: Readonly<Record<string, string>> }

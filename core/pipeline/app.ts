@@ -5,6 +5,7 @@ import { identifyRequest } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint } from '../http/endpoints.ts'
 import { createLogReplacedError, handleErrors, logResponseErrors } from '../http/errors.ts'
+import type { FindKnownRequest } from '../http/idempotency.ts'
 import { installLazyBodies, sendLazyBody } from '../http/lazy-body.ts'
 import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
 import { createBodyReader } from '../http/read-body.ts'
@@ -24,6 +25,7 @@ export interface AppParts extends InferenceParts, Readiness {
   readonly logger: Logger
   /** Undefined if there is no admin key: endpoints for operators are not served then. */
   readonly authenticateOperator: AuthenticateOperator | undefined
+  readonly findKnownRequest: FindKnownRequest
 }
 
 /** Creates the main application: probes, inference endpoints and the endpoints of the plugins. */
@@ -79,11 +81,12 @@ function refuseIfReplaced(logState: Readiness['logState']): GatewayMiddleware {
 }
 
 function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' | 'direct'): void {
-  const { steps, authenticateOperator } = parts
+  const { steps, authenticateOperator, findKnownRequest } = parts
   const services = {
     admission: composeAdmission(steps),
     readBody: createBodyReader(parts.bodyLimit),
     authenticateOperator,
+    findKnownRequest,
   }
   for (const probe of createProbes(parts)) routes.add('the gateway', probe, composeEndpoint(probe, services))
   for (const { title, parts } of steps) {

@@ -33,6 +33,11 @@ export function newApiKey(): string {
   return `tr_${random43()}`
 }
 
+/** Returns one base62 digit for each byte; a few digits are slightly more frequent than others. */
+export function toBase62(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => BASE62.charAt(byte % BASE62.length)).join('')
+}
+
 /** Returns an id of another kind for the same request, with the same suffix. */
 export function relatedId(prefix: 'chatcmpl-' | 'tr_req_', requestId: string): string {
   return prefix + requestIdSuffix(requestId)

@@ -10,11 +10,12 @@ import {
 } from '../../core/contract/index.ts'
 import { isRuleEvent } from '../../core/events/codec.ts'
 import { parseIfMatch } from '../../core/http/conditional.ts'
+import { IDEMPOTENCY_ERRORS, idempotencyKeyHeader, repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
 import { fixedBackoff, retry } from '../../core/process/retry.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import { foldUser, type PastEvent, toPastRuleSet } from '../../projections/history.ts'
-import { RULE_WRITE_ERRORS, toRuleResponse } from '../rules/endpoints.ts'
+import { RULE_WRITE_ERRORS, replayRuleChange, toRuleResponse } from '../rules/endpoints.ts'
 import { executeRuleChanges, type RuleChangeResult, ruleNotFoundError } from '../rules/rule-commands.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import { etagHeader, ifMatchHeader, ruleId } from '../rules/schemas.ts'
@@ -126,31 +127,43 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
         return { status: 200, body: { data: entries.map(showAuditEntry) } }
       },
     }),
-    endpoint({
-      ...common,
-      method: 'POST',
-      path: `${path}/{id}/revert`,
-      operationId: `revert${name}`,
-      summary: 'Restores the content of an earlier revision of a rule as a new revision.',
-      headers: ifMatchHeader,
-      body: Revert,
-      examples: { first: { revision: 1 } },
-      responses: {
-        200: {
-          description: 'The rule after the change.',
-          headers: etagHeader,
-          body: dataWithWarnings(schema),
+    repeatable(
+      endpoint({
+        ...common,
+        method: 'POST',
+        path: `${path}/{id}/revert`,
+        operationId: `revert${name}`,
+        summary: 'Restores the content of an earlier revision of a rule as a new revision.',
+        headers: { ...ifMatchHeader, ...idempotencyKeyHeader },
+        body: Revert,
+        examples: { first: { revision: 1 } },
+        responses: {
+          200: {
+            description: 'The rule after the change.',
+            headers: etagHeader,
+            body: dataWithWarnings(schema),
+          },
         },
+        errors: [
+          ...errors,
+          ...RULE_WRITE_ERRORS,
+          ...IDEMPOTENCY_ERRORS,
+          'missing_parameter',
+          'revision_mismatch',
+        ],
+        async handle(call) {
+          const [result] = await retry(() => revert(call), {
+            backoff: fixedBackoff(IMMEDIATE_RETRIES),
+            shouldRetry: (error) => error instanceof HistoryChangedError,
+          })
+          return toRuleResponse(200, result)
+        },
+      }),
+      (call, change) => {
+        const createCommands = services.commands[kind.name]
+        return replayRuleChange(200, call, change, { history: services.history, createCommands })
       },
-      errors: [...errors, ...RULE_WRITE_ERRORS, 'missing_parameter', 'revision_mismatch'],
-      async handle(call) {
-        const [result] = await retry(() => revert(call), {
-          backoff: fixedBackoff(IMMEDIATE_RETRIES),
-          shouldRetry: (error) => error instanceof HistoryChangedError,
-        })
-        return toRuleResponse(200, result)
-      },
-    }),
+    ),
   ]
 }
 

@@ -50,7 +50,7 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
         kind.created(userId, ruleId, content, { revertedTo, revision, ...(createdAt && { createdAt }) }),
       ]
     },
-    outcome: () => commands.show(ruleId),
+    outcome: (_, rules) => commands.showIn(ruleId, rules),
   }
 }
 

@@ -1,15 +1,19 @@
 import {
   type Author,
+  type EventLog,
   GatewayError,
   type Plan,
+  type Position,
   type RequestLimit,
   StreamDamagedError,
 } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/domain-events.ts'
 import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
+import type { AppliedChange } from '../../core/http/idempotency.ts'
 import { newApiKey, newKeyId } from '../../core/util/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
+import { readChange, readUserAt } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './authenticate.ts'
@@ -32,8 +36,14 @@ export interface AccountCommands {
    */
   createFirstUser(name: string, plan: Plan, author: Author): Promise<User | undefined>
   changeUser(userId: number, change: UserChange, author: Author): Promise<User>
-  /** Returns the API key, which is not stored and cannot be retrieved again. */
-  issueKey(userId: number, author: Author): Promise<{ id: string; key: string }>
+  /** Issues an API key, which is not stored and cannot be retrieved again. */
+  issueKey(userId: number, author: Author, key?: string): Promise<{ id: string; key: string }>
+  /** Returns the user that a request with an `Idempotency-Key` created before, as it was then. */
+  createdUser(change: AppliedChange): Promise<User>
+  /**
+   * Returns the key that a request with an `Idempotency-Key` issued before. Throws 409 if it is another one.
+   */
+  issuedKey(change: AppliedChange, key: string): Promise<{ id: string; key: string }>
   /** Does nothing if the key is already revoked. */
   revokeKey(keyId: string, author: Author): Promise<void>
 }
@@ -42,6 +52,7 @@ export function createAccountCommands(
   accounts: Accounts,
   ids: IdSource,
   writer: EventWriter,
+  log: Pick<EventLog, 'read'>,
 ): AccountCommands {
   function requireUser(userId: number): User {
     const user = accounts.user(userId)
@@ -55,8 +66,21 @@ export function createAccountCommands(
     author: Author,
   ): Promise<User> {
     const revision = () => accounts.user(userId)?.revision ?? -1
-    await writer.write({ stream: userStream(userId), revision, decide }, author)
-    return requireUser(userId)
+    const appended = await writer.write({ stream: userStream(userId), revision, decide }, author)
+    return userAfter(userId, appended?.position)
+  }
+
+  /** The user right after the event at `position`: another request may have changed the user again. */
+  async function userAfter(userId: number, position?: Position): Promise<User> {
+    const user = requireUser(userId)
+    if (position === undefined || user.position <= position) return user
+    return (await readUserAt(log, userId, position)) ?? user
+  }
+
+  async function readFirstEvent(change: AppliedChange) {
+    const [first] = await readChange(log, change)
+    if (first?.event !== undefined) return { event: first.event, position: first.record.position }
+    throw new Error(`the events of stream ${change.stream} cannot be decoded`)
   }
 
   const commands: AccountCommands = {
@@ -72,15 +96,27 @@ export function createAccountCommands(
     async changeUser(userId, change, author) {
       return writeUserEvents(userId, () => decideUserChange(requireUser(userId), change), author)
     },
-    async issueKey(userId, author) {
+    async issueKey(userId, author, key = newApiKey()) {
       const id = newKeyId()
-      const key = newApiKey()
       const decide = (): readonly DomainEvent[] => {
         requireUser(userId)
         return [{ type: 'KeyIssued', data: { userId, keyId: id, hash: hashApiKey(key) } }]
       }
       await writeUserEvents(userId, decide, author)
       return { id, key }
+    },
+    async createdUser(change) {
+      const { event, position } = await readFirstEvent(change)
+      return userAfter(event.type === 'UserCreated' ? event.data.userId : 0, position)
+    },
+    async issuedKey(change, key) {
+      const { event } = await readFirstEvent(change)
+      const issued = event.type === 'KeyIssued' ? event.data : undefined
+      if (issued?.hash === hashApiKey(key)) return { id: issued.keyId, key }
+      const message =
+        `The first request issued the key ${issued?.keyId}, which can only be shown again with the same ` +
+        'admin key. Revoke it and issue another one with a new Idempotency-Key.'
+      throw new GatewayError('conflict', message)
     },
     async revokeKey(keyId, author) {
       const owner = accounts.ownerOfKey(keyId)
@@ -103,6 +139,8 @@ export function createAccountCommands(
     createFirstUser: (...args) => answerInTime(commands.createFirstUser(...args)),
     changeUser: (...args) => answerInTime(commands.changeUser(...args)),
     issueKey: (...args) => answerInTime(commands.issueKey(...args)),
+    createdUser: commands.createdUser,
+    issuedKey: commands.issuedKey,
     revokeKey: (...args) => answerInTime(commands.revokeKey(...args)),
   }
 }

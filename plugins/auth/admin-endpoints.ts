@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   data,
   type Endpoint,
@@ -8,9 +9,12 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+import { IDEMPOTENCY_ERRORS, idempotencyKeyHeader, repeatable } from '../../core/http/idempotency.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
+import { bearerTokenOf } from './authenticate.ts'
+import { deriveApiKey } from './derive-key.ts'
 import { IssuedKey, keyId, UserChange, UserInput, UserSchema, userId } from './schemas.ts'
 import { showKey, showUser } from './show-account.ts'
 
@@ -60,21 +64,25 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
         }
       },
     }),
-    endpoint({
-      ...common,
-      method: 'POST',
-      path: '/admin/users',
-      operationId: 'createUser',
-      summary: 'Creates a user.',
-      body: UserInput,
-      examples: { paid: { name: 'Ada', plan: 'paid' } },
-      responses: { 201: { description: 'The new user.', body: data(UserSchema) } },
-      errors: WRITE_ERRORS,
-      async handle({ body: { name, plan }, author }) {
-        const user = await commands.createUser(name, plan, author)
-        return { status: 201, body: { data: toUserBody(user) } }
-      },
-    }),
+    repeatable(
+      endpoint({
+        ...common,
+        method: 'POST',
+        path: '/admin/users',
+        operationId: 'createUser',
+        summary: 'Creates a user.',
+        body: UserInput,
+        headers: idempotencyKeyHeader,
+        examples: { paid: { name: 'Ada', plan: 'paid' } },
+        responses: { 201: { description: 'The new user.', body: data(UserSchema) } },
+        errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
+        async handle({ body: { name, plan }, author }) {
+          const user = await commands.createUser(name, plan, author)
+          return { status: 201, body: { data: toUserBody(user) } }
+        },
+      }),
+      async (_, change) => ({ status: 201, body: { data: toUserBody(await commands.createdUser(change)) } }),
+    ),
     endpoint({
       ...common,
       method: 'PATCH',
@@ -98,22 +106,31 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
         return { status: 200, body: { data: toUserBody(user) } }
       },
     }),
-    endpoint({
-      ...common,
-      method: 'POST',
-      path: '/admin/users/{id}/keys',
-      operationId: 'issueKey',
-      summary: 'Creates an API key for a user.',
-      description: 'The key is returned only once.',
-      params: { id: userId },
-      responses: { 201: { description: 'The new key.', body: data(IssuedKey) } },
-      errors: WRITE_ERRORS,
-      notFound: userNotFoundError,
-      async handle({ params, author }) {
-        const key = await commands.issueKey(requireUser(params.id).id, author)
-        return { status: 201, body: { data: key } }
+    repeatable(
+      endpoint({
+        ...common,
+        method: 'POST',
+        path: '/admin/users/{id}/keys',
+        operationId: 'issueKey',
+        summary: 'Creates an API key for a user.',
+        description: 'The key is returned only once.',
+        params: { id: userId },
+        headers: idempotencyKeyHeader,
+        responses: { 201: { description: 'The new key.', body: data(IssuedKey) } },
+        errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
+        notFound: userNotFoundError,
+        async handle({ params, author, headers }) {
+          const { id } = requireUser(params.id)
+          const key = author.idempotency && (await repeatedKey(headers, id))
+          return { status: 201, body: { data: await commands.issueKey(id, author, key) } }
+        },
+      }),
+      async ({ params, headers }, change) => {
+        const { id } = params as { id: number }
+        const issued = await commands.issuedKey(change, await repeatedKey(headers, id))
+        return { status: 201, body: { data: issued } }
       },
-    }),
+    ),
     endpoint({
       ...common,
       method: 'DELETE',
@@ -129,6 +146,11 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
       },
     }),
   ]
+}
+
+/** The admin key is the bearer token of every request of an operator. */
+function repeatedKey(headers: IncomingHttpHeaders, userId: number): Promise<string> {
+  return deriveApiKey(bearerTokenOf(headers.authorization) ?? '', String(headers['idempotency-key']), userId)
 }
 
 function userNotFoundError(id: string): GatewayError {

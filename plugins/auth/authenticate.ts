@@ -80,6 +80,6 @@ export function hashApiKey(key: string): string {
 }
 
 /** Returns the token of an `Authorization: Bearer` header, or undefined. */
-function bearerTokenOf(header: string | undefined): string | undefined {
+export function bearerTokenOf(header: string | undefined): string | undefined {
   return header?.match(/^Bearer +(\S+) *$/i)?.[1]
 }

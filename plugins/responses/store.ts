@@ -39,7 +39,7 @@ export function createResponseStore(
   return {
     find: (responseKey, userId) => findResponse(log, accounts, responseKey, userId),
     save(responseKey, event, { keyId }) {
-      const metadata = createMetadata(keyId, clock(), `req_${responseKey}`)
+      const metadata = createMetadata({ actor: keyId, requestId: `req_${responseKey}` }, clock())
       return appendResponse(log, responseStream(responseKey), event, { metadata, maxAge })
     },
     remove: (responseKey) => log.deleteStream(responseStream(responseKey)),

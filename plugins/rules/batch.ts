@@ -11,7 +11,14 @@ import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { AnyFields } from '../../core/http/schemas.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
-import { type CreateRuleCommands, prefixErrors, type RuleChange, type RuleCommands } from './rule-commands.ts'
+import { createdRuleIds, type PastRuleChange, pastCommands } from './replay.ts'
+import {
+  type CreateRuleCommands,
+  prefixErrors,
+  type RuleChange,
+  type RuleChangeResult,
+  type RuleCommands,
+} from './rule-commands.ts'
 
 /** The rule commands of each kind. */
 export type RuleCommandSet = Readonly<Record<RuleKindName, CreateRuleCommands>>
@@ -80,6 +87,25 @@ export async function toRuleChanges(
       decide: (ruleId) => prefixErrors(path, () => change.decide(ruleId)),
     }
   })
+}
+
+/** The results of operations that were executed before. */
+export async function replayOperations(
+  { operations }: Static<typeof RuleBatch>,
+  past: PastRuleChange,
+  commands: RuleCommandSet,
+): Promise<readonly RuleChangeResult[]> {
+  const created = { routing: createdRuleIds(past, 'routing'), firewall: createdRuleIds(past, 'firewall') }
+  const shown = {
+    routing: await pastCommands(past, commands.routing),
+    firewall: await pastCommands(past, commands.firewall),
+  }
+  const results: RuleChangeResult[] = []
+  for (const operation of operations) {
+    const ruleId = operation.op === 'create' ? (created[operation.kind].shift() ?? 0) : operation.id
+    results.push(operation.op === 'delete' ? { type: 'removed' } : shown[operation.kind].show(ruleId))
+  }
+  return results
 }
 
 async function prefixRejection(path: string, change: RuleChange): Promise<void> {

@@ -3,6 +3,7 @@ import {
   type Author,
   data,
   type Endpoint,
+  type EndpointCall,
   type EndpointResponse,
   endpoint,
   type FirewallRule,
@@ -11,9 +12,17 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { parseIfMatch } from '../../core/http/conditional.ts'
+import {
+  type AppliedChange,
+  callerOf,
+  IDEMPOTENCY_ERRORS,
+  idempotencyKeyHeader,
+  repeatable,
+} from '../../core/http/idempotency.ts'
 import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
+import { changedRuleId, pastCommands, readRuleChange } from './replay.ts'
 import {
   type CreateRuleCommands,
   executeRuleChanges,
@@ -78,24 +87,28 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
         return { status: 200, body: { data: commands.list() } }
       },
     }),
-    endpoint({
-      ...common,
-      method: 'POST',
-      path,
-      operationId: `create${name}`,
-      summary: 'Creates a rule.',
-      description: 'The read-only fields of rules are ignored.',
-      // A getter, because plugins that are set up later can add conditions and actions.
-      get body() {
-        return ruleBodySchema(kind.fields, name, true)
-      },
-      parseBody: (body) => body,
-      examples,
-      responses: { 201: { description: 'The new rule.', headers: etagHeader, body: Rule } },
-      errors: [...errors, ...RULE_WRITE_ERRORS],
-      handle: ({ account, author, body }) =>
-        execute(201, createCommands(account.userId).create(body), account, author),
-    }),
+    repeatable(
+      endpoint({
+        ...common,
+        method: 'POST',
+        path,
+        operationId: `create${name}`,
+        summary: 'Creates a rule.',
+        description: 'The read-only fields of rules are ignored.',
+        // A getter, because plugins that are set up later can add conditions and actions.
+        get body() {
+          return ruleBodySchema(kind.fields, name, true)
+        },
+        parseBody: (body) => body,
+        examples,
+        headers: idempotencyKeyHeader,
+        responses: { 201: { description: 'The new rule.', headers: etagHeader, body: Rule } },
+        errors: [...errors, ...RULE_WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
+        handle: ({ account, author, body }) =>
+          execute(201, createCommands(account.userId).create(body), account, author),
+      }),
+      (call, change) => replayRuleChange(201, call, change, services),
+    ),
     endpoint({
       ...common,
       method: 'GET',
@@ -156,6 +169,18 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       },
     }),
   ]
+}
+
+/** Answers a repeated change of one rule as the first one was answered. */
+export async function replayRuleChange(
+  status: number,
+  call: EndpointCall,
+  change: AppliedChange,
+  services: { readonly history: History; readonly createCommands: CreateRuleCommands },
+): Promise<EndpointResponse> {
+  const past = await readRuleChange(change, services.history, callerOf(call).userId)
+  const commands = await pastCommands(past, services.createCommands)
+  return toRuleResponse(status, commands.show(changedRuleId(past)))
 }
 
 /** The response with a rule, its ETag and its warnings, or with the success of a deletion. */

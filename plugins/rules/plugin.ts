@@ -1,9 +1,23 @@
-import { endpoint, type Plugin, Type, user } from '../../core/contract/index.ts'
+import {
+  type EndpointResponse,
+  endpoint,
+  type Plugin,
+  type Static,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
+import {
+  callerOf,
+  IDEMPOTENCY_ERRORS,
+  idempotencyKeyHeader,
+  repeatable,
+} from '../../core/http/idempotency.ts'
 import { Success, WarningSchema } from '../../core/http/schemas.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
-import { RuleBatch, type RuleCommandSet, toRuleChanges } from './batch.ts'
+import { RuleBatch, type RuleCommandSet, replayOperations, toRuleChanges } from './batch.ts'
 import { RULE_WRITE_ERRORS } from './endpoints.ts'
-import { executeRuleChanges, type RuleServices } from './rule-commands.ts'
+import { readRuleChange } from './replay.ts'
+import { executeRuleChanges, type RuleChangeResult, type RuleServices } from './rule-commands.ts'
 import type { RuleApi } from './rule-kind.ts'
 
 /** Serves `POST /v1/rules/batch`: atomic changes to rules of both kinds. */
@@ -36,52 +50,67 @@ function createBatchEndpoint(
   })
   const [newRoutingRule] = Object.values(routing.api.examples)
   const [newFirewallRule] = Object.values(firewall.api.examples)
-  return endpoint({
-    method: 'POST',
-    path: '/v1/rules/batch',
-    access: user({ plan: 'paid' }),
-    operationId: 'changeRules',
-    summary: 'Applies several changes to rules of both kinds atomically.',
-    tags: ['rules'],
-    body: RuleBatch,
-    examples: {
-      create: {
-        operations: [
-          { kind: 'routing', op: 'create', data: newRoutingRule },
-          { kind: 'firewall', op: 'create', data: newFirewallRule },
-        ],
+  return repeatable(
+    endpoint({
+      method: 'POST',
+      path: '/v1/rules/batch',
+      access: user({ plan: 'paid' }),
+      operationId: 'changeRules',
+      summary: 'Applies several changes to rules of both kinds atomically.',
+      tags: ['rules'],
+      body: RuleBatch,
+      examples: {
+        create: {
+          operations: [
+            { kind: 'routing', op: 'create', data: newRoutingRule },
+            { kind: 'firewall', op: 'create', data: newFirewallRule },
+          ],
+        },
+        change: {
+          operations: [
+            { kind: 'routing', op: 'update', id: 7, data: { priority: 1 } },
+            { kind: 'firewall', op: 'delete', id: 8, revision: 1 },
+          ],
+        },
       },
-      change: {
-        operations: [
-          { kind: 'routing', op: 'update', id: 7, data: { priority: 1 } },
-          { kind: 'firewall', op: 'delete', id: 8, revision: 1 },
-        ],
+      responses: {
+        200: {
+          description: 'All changes were made.',
+          body: Type.Object(
+            {
+              data: Type.Array(BatchResult, { description: 'One result for each operation, in order.' }),
+              warnings: Type.Optional(
+                Type.Array(OperationWarning, { description: 'Warnings; missing if there are none.' }),
+              ),
+            },
+            { $id: 'RuleOperationResultList', description: 'The results.' },
+          ),
+        },
       },
-    },
-    responses: {
-      200: {
-        description: 'All changes were made.',
-        body: Type.Object(
-          {
-            data: Type.Array(BatchResult, { description: 'One result for each operation, in order.' }),
-            warnings: Type.Optional(
-              Type.Array(OperationWarning, { description: 'Warnings; missing if there are none.' }),
-            ),
-          },
-          { $id: 'RuleOperationResultList', description: 'The results.' },
-        ),
+      headers: idempotencyKeyHeader,
+      errors: [
+        ...['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error'],
+        ...RULE_WRITE_ERRORS,
+        ...IDEMPOTENCY_ERRORS,
+      ],
+      async handle({ account: { userId }, author, body }) {
+        services.writer.checkAvailable()
+        const changes = await toRuleChanges(body, commands, userId)
+        return toBatchResponse(await executeRuleChanges(changes, services, userId, author))
       },
+    }),
+    async (call, change) => {
+      const past = await readRuleChange(change, services.history, callerOf(call).userId)
+      // The same body as that of the first request, which was valid.
+      return toBatchResponse(await replayOperations(call.body as Static<typeof RuleBatch>, past, commands))
     },
-    errors: ['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error', ...RULE_WRITE_ERRORS],
-    async handle({ account: { userId }, author, body }) {
-      services.writer.checkAvailable()
-      const changes = await toRuleChanges(body, commands, userId)
-      const results = await executeRuleChanges(changes, services, userId, author)
-      const data = results.map((result) => (result.type === 'rule' ? result.shown : { success: true }))
-      const warnings = results.flatMap((result, operation) =>
-        result.type === 'rule' ? result.warnings.map((warning) => ({ ...warning, operation })) : [],
-      )
-      return { status: 200, body: { data, ...(warnings.length > 0 && { warnings }) } }
-    },
-  })
+  )
+}
+
+function toBatchResponse(results: readonly RuleChangeResult[]): EndpointResponse {
+  const data = results.map((result) => (result.type === 'rule' ? result.shown : { success: true }))
+  const warnings = results.flatMap((result, operation) =>
+    result.type === 'rule' ? result.warnings.map((warning) => ({ ...warning, operation })) : [],
+  )
+  return { status: 200, body: { data, ...(warnings.length > 0 && { warnings }) } }
 }

@@ -10,6 +10,7 @@ import {
 import { type RuleEvent, rulesStream } from '../../core/events/domain-events.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
+import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { RuleKindName, Rules } from '../../projections/rules.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
@@ -50,6 +51,8 @@ export interface RuleCommands {
   requireRule(ruleId: number): void
   /** Throws 404 as `requireRule` does. */
   show(ruleId: number): RuleChangeResult
+  /** Like `show`, with other rules of the user, such as those right after a change. */
+  showIn(ruleId: number, rules: RuleSet): RuleChangeResult
   create(body: JsonObject): RuleChange
   update(ruleId: number, body: JsonObject, expected: ExpectedRevisions): RuleChange
   remove(ruleId: number, expected: ExpectedRevisions): RuleChange
@@ -74,7 +77,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   }
 
   /** See docs/decisions/event-log.md, "An answer shows its own change". */
-  function showChanged(ruleId: number, rules: RuleSet): RuleChangeResult {
+  function showIn(ruleId: number, rules: RuleSet): RuleChangeResult {
     return createRuleCommands(kind, () => rules, userId).show(ruleId)
   }
 
@@ -94,13 +97,14 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
     list: () => list().map(kind.show),
     requireRule: (ruleId) => void find(ruleId),
     show,
+    showIn,
     create(body) {
       const content = kind.parseNew(body)
       return {
         ruleId: undefined,
         prepare: () => prepareChange(content),
         decide: (ruleId) => [kind.created(userId, ruleId, content)],
-        outcome: showChanged,
+        outcome: showIn,
       }
     },
     update(ruleId, body, expected) {
@@ -115,7 +119,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
           find(ruleId, expected)
           return isEmpty ? [] : [kind.updated(userId, ruleId, changes)]
         },
-        outcome: showChanged,
+        outcome: showIn,
       }
     },
     remove(ruleId, expected) {
@@ -161,12 +165,13 @@ export interface RuleServices {
   readonly rules: Rules
   readonly ids: IdSource
   readonly writer: EventWriter
+  readonly history: Pick<History, 'rulesOf' | 'eventsOfChange'>
 }
 
 /** Executes all changes in one atomic append. Resolves once they apply to the next request. */
 export async function executeRuleChanges(
   changes: readonly RuleChange[],
-  { rules, ids, writer }: RuleServices,
+  services: RuleServices,
   userId: number,
   author: Author,
 ): Promise<readonly RuleChangeResult[]> {
@@ -176,7 +181,7 @@ export async function executeRuleChanges(
     if (slice.isDue()) await slice.yieldNow()
   }
   if (changes.length > 1) await slice.yieldNow()
-  return answerInTime(writeChanges(changes, { rules, ids, writer }, userId, author))
+  return answerInTime(writeChanges(changes, services, userId, author))
 }
 
 async function writeChanges(

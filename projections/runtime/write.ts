@@ -5,12 +5,14 @@ import {
   EventLogUnavailableError,
   type ExpectedRevision,
   GatewayError,
+  type Idempotency,
   type NewEvent,
   type Position,
   StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
 import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../../core/events/codec.ts'
+import { AppliedBeforeError, checkSameRequest, type FindKnownRequest } from '../../core/http/idempotency.ts'
 import { withTimeout } from '../../core/process/timeout.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import { KeyedQueue } from './queues.ts'
@@ -54,7 +56,8 @@ export interface EventWriter {
   /**
    * Decides, appends at the revision that the decision was based on, and resolves when the projections of all
    * processes of this node have applied the events. If another writer appended first, decides again on the
-   * new state. Resolves with undefined if there was nothing to do. Rejects with `EventLogUnavailableError`.
+   * new state. Resolves with undefined if there was nothing to do. Rejects with `EventLogUnavailableError`,
+   * and with `AppliedBeforeError` if a request with the author's `Idempotency-Key` has made the change.
    */
   write(command: Command | PluginCommand, author: Author): Promise<Written | undefined>
 }
@@ -80,6 +83,8 @@ export function answerInTime<Result>(change: Promise<Result>): Promise<Result> {
 export interface EventWriterOptions {
   /** Maximum time to wait until this node has applied events that are in the log. */
   readonly timeoutMs?: number
+  /** Finds what a request with an `Idempotency-Key` has changed before. By default, nothing. */
+  readonly findKnownRequest?: FindKnownRequest
   /** Resolves when the other processes of this node have applied all events up to the position. */
   readonly broadcastPosition?: ((position: Position) => Promise<void>) | undefined
 }
@@ -88,8 +93,10 @@ export function createEventWriter(
   log: Pick<EventLog, 'append' | 'poll'>,
   subscription: Subscription,
   clock: Clock,
-  { timeoutMs = DEFAULT_TIMEOUT_MS, broadcastPosition = async () => undefined }: EventWriterOptions = {},
+  options: EventWriterOptions = {},
 ): EventWriter {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, broadcastPosition = async () => undefined } = options
+  const findKnownRequest = options.findKnownRequest ?? (() => undefined)
   /**
    * Serializes writes to the same stream, so that writers in this process do not conflict with each other.
    */
@@ -102,11 +109,12 @@ export function createEventWriter(
     const schema = 'schema' in command ? command.schema : SCHEMA_VERSION
     for (let attempt = 1; ; attempt++) {
       subscription.checkAvailable()
+      if (author.idempotency !== undefined) checkNotApplied(author.idempotency)
       const decidedAt = subscription.position()
       const expectedRevision = revisionOf(command)
       const events: readonly NewEvent[] = command.decide()
       if (events.length === 0) return undefined
-      const metadata = createMetadata(author.actor, clock(), author.requestId, schema)
+      const metadata = createMetadata(author, clock(), schema)
       try {
         const appended = await log.append(command.stream, events, { expectedRevision, metadata })
         if (appended.position <= decidedAt) await refuseOlderLog()
@@ -121,6 +129,14 @@ export function createEventWriter(
         await catchUpTo(error.actual, command)
       }
     }
+  }
+
+  /** Throws if the request, or another one with its key, has changed something before. */
+  function checkNotApplied(idempotency: Idempotency): void {
+    const known = findKnownRequest(idempotency.key)
+    if (known === undefined) return
+    checkSameRequest(idempotency, known)
+    if (known.change !== undefined) throw new AppliedBeforeError(known.change)
   }
 
   /** The revision to append at; `any` if the command does not check it. */

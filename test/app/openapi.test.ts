@@ -141,6 +141,8 @@ describe('/openapi.json', () => {
         if (parameter.name === 'after') parameter.example = firstItemOf(filledPath)
         const filled = `${filledPath}${query(inQuery ? [parameter] : [])}`
         const body = examples[0] && (await own(examples[0][1]))
+        // A key can be used for one request only.
+        if (parameter.name === 'idempotency-key') parameter.example = filledPath
         const headers = inQuery ? {} : { [parameter.name]: parameter.example }
         note(`${filled} ${parameter.name}`, described, await send(described, filled, body, headers))
       }

@@ -24,7 +24,7 @@ export async function generateLog(directory: string, users: number, eventsPerUse
   function write(stream: string, { type, data }: DomainEvent, actor: string): void {
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
-    const metadata = createMetadata(actor, clock(), 'req_4kT0cBbkGm9WpN2vXyZ71AqQ')
+    const metadata = createMetadata({ actor, requestId: 'req_4kT0cBbkGm9WpN2vXyZ71AqQ' }, clock())
     insert.run(stream, revision, type, JSON.stringify(data), JSON.stringify(metadata))
     count += 1
   }

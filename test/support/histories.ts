@@ -14,7 +14,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
     const stream = streamOf(event)
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
-    const metadata = createMetadata('admin', clock())
+    const metadata = createMetadata({ actor: 'admin' }, clock())
     return { ...encodeEvent(event), stream, revision, position: index + 1, metadata }
   })
 }
