@@ -3,6 +3,7 @@ import {
   type Account,
   type EndedExchange,
   type EventLog,
+  EventLogUnavailableError,
   isJsonObject,
   type JsonObject,
 } from '../../core/contract/index.ts'
@@ -84,7 +85,9 @@ export function createResponseRecorder(store: ResponseStore, logger: Logger): Re
       await store.save(call.responseKey, { type, data }, exchange.account)
       return true
     } catch (error) {
-      logger.error({ err: error, requestId: exchange.id }, 'response not stored')
+      // An unavailable log has one line per outage.
+      if (!EventLogUnavailableError.isInstance(error))
+        logger.error({ err: error, requestId: exchange.id }, 'response not stored')
       return false
     }
   }
