@@ -8,15 +8,15 @@ const choose = <Value>(short: Value, long: Value) => (isLong ? long : short)
 
 export const ROUNDS = {
   /** Kills of a gateway while clients write rules. */
-  kills: choose(4, 20),
+  kills: choose(3, 20),
   /** Kills of the leader of the event store while clients change rules. */
   leaderKills: choose(2, 20),
   /** Kills of a gateway that takes a snapshot of every event. */
-  snapshotKills: choose(3, 10),
+  snapshotKills: choose(2, 10),
   /** Times that a gateway with stored responses is killed twice and then stopped. */
   responseKills: choose(1, 2),
   /** Streamed responses that are in progress at the same time. */
-  storedStreams: choose(400, 1000),
+  storedStreams: choose(150, 1000),
   /** Rule changes of which each must reach the other node. */
   nodeChanges: choose(60, 200),
   /** Rule changes of which each must reach every worker. */
@@ -26,7 +26,7 @@ export const ROUNDS = {
   /** Clients that send made-up models, paths, keys and methods. */
   inventedClients: choose(100, 600),
   /** Random histories of rules that are simulated. */
-  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(60, 300)),
+  simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(30, 300)),
   /** Characters of prose around a text that a rule must find. */
   padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6]),
   /** A factor for the rounds of random input for rules. */
