@@ -17,6 +17,10 @@ modes:
   cost: { cost: 90, quality: 10, latency: 0.000001 }
   quality: { cost: 10, quality: 90, latency: 0.000001 }
   latency: { cost: 30, quality: 70, latency: 0.000001 }
+# Not equal to gpt-6.1-sol in cost and quality: of equal models, the measured latency decides.
+models:
+  - { id: gemini-4-argon, provider: gemini, context: 1048576, max_output: 65536, price: { input: 2, output: 10 },
+      quality: 94, latency_ms: 6000, capabilities: { tools: true, images: true, json: schema } }
 `
 
 /** A real request and the decision about it. */
