@@ -19,8 +19,14 @@ modes:
   latency: { cost: 30, quality: 70, latency: 0.000001 }
 # Not equal to gpt-6.1-sol in cost and quality: of equal models, the measured latency decides.
 models:
-  - { id: gemini-4-argon, provider: gemini, context: 1048576, max_output: 65536, price: { input: 2, output: 10 },
-      quality: 94, latency_ms: 6000, capabilities: { tools: true, images: true, json: schema } }
+  - id: gemini-4-argon
+    provider: gemini
+    context: 1048576
+    max_output: 65536
+    price: { input: 2, output: 10 }
+    quality: 94
+    latency_ms: 6000
+    capabilities: { tools: true, images: true, json: schema }
 `
 
 /** A real request and the decision about it. */

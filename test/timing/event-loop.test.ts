@@ -31,9 +31,10 @@ describe('the event loop', () => {
 
   it('is not blocked by a tool result of 60,000 JSON values', async () => {
     const rows = Array.from({ length: 30_000 }, (_, n) => [`row number ${n} of the list`, n * 7919])
-    const input: ChatRequest = {
-      messages: [{ role: 'tool', tool_call_id: 'c', content: JSON.stringify(rows) }],
-    }
+    const content = JSON.stringify(rows)
+    const input: ChatRequest = { messages: [{ role: 'tool', tool_call_id: 'c', content }] }
+    // Parsing the document takes a turn in any case: 6 ms on a fast machine, 25 on a slow one.
+    const [, parsingMs] = await measureLongestTask(() => JSON.parse(content))
     for (const [pattern, action] of [
       ['/^never$/', 'block'],
       ['/(?<!x)row number 29999/', 'warn'],
@@ -44,8 +45,7 @@ describe('the event loop', () => {
         evaluateFirewall(firewall, input, EVALUATION),
       )
       expect(trace).to.have.length(action === 'block' ? 0 : 1)
-      // Parsing the document alone takes 6 ms.
-      expect(longestMs, pattern).to.be.below(40)
+      expect(longestMs, pattern).to.be.below(Math.max(40, 6 * parsingMs))
     }
   })
 
