@@ -41,13 +41,18 @@ describe('the event loop', () => {
       ['row number 29999', 'mask'],
     ] as const) {
       const firewall = await compileFirewall(ruleSet([firewallRule({ type: 'regex', pattern, action })]))
-      const [{ trace }, longestMs] = await measureLongestTask(() =>
-        evaluateFirewall(firewall, input, EVALUATION),
-      )
-      expect(trace).to.have.length(action === 'block' ? 0 : 1)
-      expect(longestMs, pattern).to.be.below(Math.max(40, 6 * parsingMs))
+      // The best of several runs: a virtual machine that is interrupted counts that as CPU time.
+      let bestMs = Number.POSITIVE_INFINITY
+      for (let run = 0; run < 3; run++) {
+        const [{ trace }, longestMs] = await measureLongestTask(() =>
+          evaluateFirewall(firewall, input, EVALUATION),
+        )
+        expect(trace).to.have.length(action === 'block' ? 0 : 1)
+        bestMs = Math.min(bestMs, longestMs)
+      }
+      expect(bestMs, pattern).to.be.below(Math.max(40, 6 * parsingMs))
     }
-  })
+  }).timeout(60_000)
 
   it('is not blocked by a runaway pattern', async () => {
     const rule = firewallRule({ type: 'regex', pattern: '(a+)+(?![a!])', action: 'block' })
