@@ -18,8 +18,8 @@ import { matchesEtag } from './conditional.ts'
 import {
   AppliedBeforeError,
   type AppliedChange,
-  checkSameRequest,
   type FindKnownRequest,
+  findAppliedChange,
   isRepeatable,
   parseIdempotency,
   type RepeatableEndpoint,
@@ -101,9 +101,8 @@ function handleRepeatable(endpoint: RepeatableEndpoint, findKnownRequest: FindKn
     const content = { method, path, ifMatch: headers['if-match'], body: ctx.request.body }
     const idempotency = parseIdempotency(headers['idempotency-key'], caller, content)
     if (idempotency === undefined || call.author === undefined) return endpoint.handle(call)
-    const known = findKnownRequest(idempotency.key)
-    if (known !== undefined) checkSameRequest(idempotency, known)
-    if (known?.change !== undefined) return replay(endpoint, call, known.change)
+    const change = findAppliedChange(idempotency, findKnownRequest)
+    if (change !== undefined) return replay(endpoint, call, change)
     try {
       return await endpoint.handle({ ...call, author: { ...call.author, idempotency } })
     } catch (error) {

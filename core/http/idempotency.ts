@@ -36,13 +36,15 @@ export interface RepeatableEndpoint extends Endpoint {
   replay(call: EndpointCall, change: AppliedChange): MaybePromise<EndpointResponse>
 }
 
-/** Makes an endpoint repeatable. */
+/** Makes an endpoint repeatable, and describes its header and error. */
 export function repeatable(
   endpoint: Endpoint,
   replay: (call: EndpointCall, change: AppliedChange) => MaybePromise<EndpointResponse>,
 ): RepeatableEndpoint {
-  // Not a copy: the properties of an endpoint may be getters.
-  return Object.assign(endpoint, { replay })
+  const headers = { ...endpoint.headers, ...idempotencyKeyHeader }
+  const errors = [...(endpoint.errors ?? []), 'idempotency_key_reused']
+  // Not a copy: other properties of an endpoint may be getters.
+  return Object.assign(endpoint, { headers, errors, replay })
 }
 
 export function isRepeatable(endpoint: Endpoint): endpoint is RepeatableEndpoint {
@@ -55,8 +57,7 @@ export function callerOf({ account }: EndpointCall): Account {
   return account
 }
 
-/** The description of the request header, and the error code for its misuse. */
-export const idempotencyKeyHeader = {
+const idempotencyKeyHeader = {
   'idempotency-key': Type.Optional(
     Type.String({
       minLength: 1,
@@ -68,8 +69,6 @@ export const idempotencyKeyHeader = {
     }),
   ),
 }
-
-export const IDEMPOTENCY_ERRORS = ['idempotency_key_reused'] as const
 
 /** The parts of a request that must be the same in a repetition. */
 interface RequestContent {
@@ -101,9 +100,13 @@ function hash(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 }
 
-/** Throws 422 if the key was used for another request. */
-export function checkSameRequest({ request }: Idempotency, known: KnownRequest): void {
-  if (request === known.request) return
+/** Returns what the request has changed before. Throws 422 if its key was used for another request. */
+export function findAppliedChange(
+  { key, request }: Idempotency,
+  find: FindKnownRequest,
+): AppliedChange | undefined {
+  const known = find(key)
+  if (known === undefined || known.request === request) return known?.change
   const message =
     'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for each ' +
     'change.'

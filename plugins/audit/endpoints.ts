@@ -10,7 +10,7 @@ import {
 } from '../../core/contract/index.ts'
 import { isRuleEvent } from '../../core/events/codec.ts'
 import { parseIfMatch } from '../../core/http/conditional.ts'
-import { IDEMPOTENCY_ERRORS, idempotencyKeyHeader, repeatable } from '../../core/http/idempotency.ts'
+import { repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings } from '../../core/http/schemas.ts'
 import { fixedBackoff, retry } from '../../core/process/retry.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
@@ -134,7 +134,7 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
         path: `${path}/{id}/revert`,
         operationId: `revert${name}`,
         summary: 'Restores the content of an earlier revision of a rule as a new revision.',
-        headers: { ...ifMatchHeader, ...idempotencyKeyHeader },
+        headers: ifMatchHeader,
         body: Revert,
         examples: { first: { revision: 1 } },
         responses: {
@@ -144,13 +144,7 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
             body: dataWithWarnings(schema),
           },
         },
-        errors: [
-          ...errors,
-          ...RULE_WRITE_ERRORS,
-          ...IDEMPOTENCY_ERRORS,
-          'missing_parameter',
-          'revision_mismatch',
-        ],
+        errors: [...errors, ...RULE_WRITE_ERRORS, 'missing_parameter', 'revision_mismatch'],
         async handle(call) {
           const [result] = await retry(() => revert(call), {
             backoff: fixedBackoff(IMMEDIATE_RETRIES),

@@ -70,6 +70,10 @@ export function createAccountCommands(
     return userAfter(userId, appended?.position)
   }
 
+  function createUserWithId(userId: number, name: string, plan: Plan, author: Author): Promise<User> {
+    return writeUserEvents(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
+  }
+
   /** The user right after the event at `position`: another request may have changed the user again. */
   async function userAfter(userId: number, position?: Position): Promise<User> {
     const user = requireUser(userId)
@@ -85,13 +89,11 @@ export function createAccountCommands(
 
   const commands: AccountCommands = {
     async createUser(name, plan, author) {
-      const userId = await ids.reserve(1, author)
-      return writeUserEvents(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
+      return createUserWithId(await ids.reserve(1, author), name, plan, author)
     },
     async createFirstUser(name, plan, author) {
       const userId = await ids.reserveFirst(author)
-      if (userId === undefined) return undefined
-      return writeUserEvents(userId, () => [{ type: 'UserCreated', data: { userId, name, plan } }], author)
+      return userId === undefined ? undefined : createUserWithId(userId, name, plan, author)
     },
     async changeUser(userId, change, author) {
       return writeUserEvents(userId, () => decideUserChange(requireUser(userId), change), author)

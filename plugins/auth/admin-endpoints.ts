@@ -9,7 +9,7 @@ import {
   Type,
 } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
-import { IDEMPOTENCY_ERRORS, idempotencyKeyHeader, repeatable } from '../../core/http/idempotency.ts'
+import { repeatable } from '../../core/http/idempotency.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
@@ -72,10 +72,9 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
         operationId: 'createUser',
         summary: 'Creates a user.',
         body: UserInput,
-        headers: idempotencyKeyHeader,
         examples: { paid: { name: 'Ada', plan: 'paid' } },
         responses: { 201: { description: 'The new user.', body: data(UserSchema) } },
-        errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
+        errors: WRITE_ERRORS,
         async handle({ body: { name, plan }, author }) {
           const user = await commands.createUser(name, plan, author)
           return { status: 201, body: { data: toUserBody(user) } }
@@ -115,9 +114,8 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
         summary: 'Creates an API key for a user.',
         description: 'The key is returned only once.',
         params: { id: userId },
-        headers: idempotencyKeyHeader,
         responses: { 201: { description: 'The new key.', body: data(IssuedKey) } },
-        errors: [...WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
+        errors: WRITE_ERRORS,
         notFound: userNotFoundError,
         async handle({ params, author, headers }) {
           const { id } = requireUser(params.id)

@@ -12,13 +12,7 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { parseIfMatch } from '../../core/http/conditional.ts'
-import {
-  type AppliedChange,
-  callerOf,
-  IDEMPOTENCY_ERRORS,
-  idempotencyKeyHeader,
-  repeatable,
-} from '../../core/http/idempotency.ts'
+import { type AppliedChange, callerOf, repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
@@ -101,9 +95,8 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
         },
         parseBody: (body) => body,
         examples,
-        headers: idempotencyKeyHeader,
         responses: { 201: { description: 'The new rule.', headers: etagHeader, body: Rule } },
-        errors: [...errors, ...RULE_WRITE_ERRORS, ...IDEMPOTENCY_ERRORS],
+        errors: [...errors, ...RULE_WRITE_ERRORS],
         handle: ({ account, author, body }) =>
           execute(201, createCommands(account.userId).create(body), account, author),
       }),

@@ -6,12 +6,7 @@ import {
   Type,
   user,
 } from '../../core/contract/index.ts'
-import {
-  callerOf,
-  IDEMPOTENCY_ERRORS,
-  idempotencyKeyHeader,
-  repeatable,
-} from '../../core/http/idempotency.ts'
+import { callerOf, repeatable } from '../../core/http/idempotency.ts'
 import { Success, WarningSchema } from '../../core/http/schemas.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 import { RuleBatch, type RuleCommandSet, replayOperations, toRuleChanges } from './batch.ts'
@@ -87,11 +82,9 @@ function createBatchEndpoint(
           ),
         },
       },
-      headers: idempotencyKeyHeader,
       errors: [
         ...['invalid_rule', 'not_found', 'revision_mismatch', 'validation_error'],
         ...RULE_WRITE_ERRORS,
-        ...IDEMPOTENCY_ERRORS,
       ],
       async handle({ account: { userId }, author, body }) {
         services.writer.checkAvailable()

@@ -12,7 +12,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
 import { createMetadata, type DomainEvent, SCHEMA_VERSION } from '../../core/events/codec.ts'
-import { AppliedBeforeError, checkSameRequest, type FindKnownRequest } from '../../core/http/idempotency.ts'
+import { AppliedBeforeError, type FindKnownRequest, findAppliedChange } from '../../core/http/idempotency.ts'
 import { withTimeout } from '../../core/process/timeout.ts'
 import type { Clock } from '../../core/util/clock.ts'
 import { KeyedQueue } from './queues.ts'
@@ -133,10 +133,8 @@ export function createEventWriter(
 
   /** Throws if the request, or another one with its key, has changed something before. */
   function checkNotApplied(idempotency: Idempotency): void {
-    const known = findKnownRequest(idempotency.key)
-    if (known === undefined) return
-    checkSameRequest(idempotency, known)
-    if (known.change !== undefined) throw new AppliedBeforeError(known.change)
+    const change = findAppliedChange(idempotency, findKnownRequest)
+    if (change !== undefined) throw new AppliedBeforeError(change)
   }
 
   /** The revision to append at; `any` if the command does not check it. */
