@@ -1,30 +1,19 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { GatewayError, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
+import { AJV_OPTIONS, compileSchema } from './compile-schema.ts'
 import { lazy } from './lazy.ts'
 import { toValidationSchema } from './validation-schema.ts'
 
-/** `verbose` adds the failed schema to errors, for their wording. */
-const OPTIONS = { allowUnionTypes: true, verbose: true }
-
 /** For input of operators and plugins: the code is compiled faster, and runs a quarter slower. */
-const ALL_ERRORS = { ...OPTIONS, allErrors: true, code: { optimize: false } }
+const ALL_ERRORS = { ...AJV_OPTIONS, allErrors: true, code: { optimize: false } }
 
-/** Built-in schemas are known to be valid, and checking them would take as long as compiling them. */
-const firstErrorAjv = new Ajv({
-  ...OPTIONS,
-  validateSchema: false,
-  inlineRefs: false,
-  // Documentation only: the types and ranges of these values are checked.
-  formats: { int32: true, int64: true, double: true, 'date-time': true, uri: true },
-})
-const allErrorsAjv = new Ajv({ ...ALL_ERRORS, validateSchema: false })
 const untrustedAjv = lazy(() => new Ajv(ALL_ERRORS))
 const optionsAjv = lazy(() => new Ajv({ ...ALL_ERRORS, validateSchema: false, useDefaults: true }))
 const untrustedOptionsAjv = lazy(() => new Ajv({ ...ALL_ERRORS, useDefaults: true }))
 
 /** Compiles a built-in schema into a validator that finds all errors. Use it for input of operators. */
 export function compileValidator<T>(schema: JsonObject): ValidateFunction<T> {
-  return allErrorsAjv.compile<T>(schema)
+  return compileSchema(schema, 'all-errors')
 }
 
 /**
@@ -48,7 +37,7 @@ export function compileOptionsValidator(
 
 /** Returns a type guard for a built-in schema. The schema is compiled on first use. */
 export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => value is T {
-  const validate = lazy(() => firstErrorAjv.compile<T>(toValidationSchema(schema)))
+  const validate = lazy(() => compileSchema<T>(toValidationSchema(schema), 'first-error'))
   return (value): value is T => validate()(value)
 }
 
@@ -57,7 +46,7 @@ export function createLazyTypeGuard<T>(schema: JsonObject): (value: unknown) => 
  * `GatewayError` (400) that names the field and the constraint.
  */
 export function compileParser<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
-  const validate = firstErrorAjv.compile<Static<Schema>>(toValidationSchema(schema))
+  const validate = compileSchema<Static<Schema>>(toValidationSchema(schema), 'first-error')
   return (value) => {
     if (validate(value)) return value
     throw toGatewayError(validate.errors)

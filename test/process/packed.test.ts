@@ -164,7 +164,9 @@ describe('the packed package', () => {
       /^docs\/(decisions\/)?[\w-]+\.md$/,
       /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
+      /^dist\/core\/util\/validators\/\w+\.cjs$/,
     ]
+    expect(files.filter((file) => file.startsWith('dist/core/util/validators/'))).not.to.be.empty
     expect(files.filter((file) => !known.some((pattern) => pattern.test(file)))).to.deep.equal([])
   })
 
