@@ -29,9 +29,12 @@ describe('the EventStoreDB log', function () {
   let subscription: Subscription | undefined
   let applied: RecordedEvent[]
   let unhandled: unknown[]
+  /** Until a test has ended, also if it failed: nothing else ends loops that never wait. */
+  let isRunning: boolean
   const recordUnhandled = (reason: unknown) => unhandled.push(reason)
 
   beforeEach(async () => {
+    isRunning = true
     unhandled = []
     process.on('unhandledRejection', recordUnhandled)
     directory = await mkdtemp(join(tmpdir(), 'signalbox-eventstore-'))
@@ -44,6 +47,7 @@ describe('the EventStoreDB log', function () {
   })
 
   afterEach(async () => {
+    isRunning = false
     await subscription?.close()
     subscription = undefined
     await log.close()
@@ -85,12 +89,11 @@ describe('the EventStoreDB log', function () {
       const streams = Array.from({ length: 16 }, (_, writer) => `user-${writer + 1}`)
       const accepted = new Map<string, number>()
       let failed = 0
-      let writing = true
 
       /** Appends one event after the other. After a conflict it uses the actual revision. */
       async function write(stream: string): Promise<void> {
         let revision = -1
-        while (writing) {
+        while (isRunning) {
           try {
             revision = (await append(stream, revision)).revision
             accepted.set(stream, revision)
@@ -112,7 +115,7 @@ describe('the EventStoreDB log', function () {
       }
       const target = applied.length + 200
       await active.until(() => applied.length > target)
-      writing = false
+      isRunning = false
       await Promise.all(writers)
       await active.until(() => streams.every((stream) => appliedRevision(stream) === accepted.get(stream)))
 
@@ -210,12 +213,11 @@ describe('the EventStoreDB log', function () {
     it('writes no event twice and applies each event once if they break repeatedly', async () => {
       const active = await subscribe()
       const streams = Array.from({ length: 8 }, (_, writer) => `user-${writer + 1}`)
-      let isBreaking = true
       let breaks = 0
       const breaker = (async () => {
-        while (isBreaking) {
+        while (isRunning) {
           const target = applied.length + 20
-          await active.until(() => applied.length > target || !isBreaking)
+          await active.until(() => applied.length > target || !isRunning)
           server.dropConnections()
           breaks += 1
         }
@@ -231,7 +233,7 @@ describe('the EventStoreDB log', function () {
           return count
         }),
       )
-      isBreaking = false
+      isRunning = false
       const last = await append('user-99')
       await active.until(() => active.position() >= last.position)
       await breaker
