@@ -4,7 +4,7 @@ import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { logged, readLog } from '../support/gateway-log.ts'
 import { readTestTls } from '../support/tls.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -19,7 +19,7 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
     file = path.join(await makeFolder(), 'events.db')
     server = await startEventStore({ file })
     environment = { EVENTSTORE_URL: server.connectionString }
-    gateway = await startGateway(environment)
+    gateway = await startGatewayOnFiles(environment)
     for (let n = 0; n < 6; n++) expect((await addRule(`rule ${n}`)).status).to.equal(201)
   })
 
@@ -40,7 +40,7 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
   const restartGateway = async (dataDir?: string) => {
     const { demoKey } = gateway
     await gateway.stop()
-    gateway = await startGateway(environment, { demoKey, ...(dataDir && { dataDir }) })
+    gateway = await startGatewayOnFiles(environment, { demoKey, ...(dataDir && { dataDir }) })
   }
   const keyId = async () => (await admin('GET', '/admin/users')).body.data[0].keys[0].id
 
@@ -193,7 +193,7 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
     const users = { signalbox: { password: 'right' } }
     const secured = await startEventStore({ tls, users })
     const EVENTSTORE_URL = `esdb://signalbox:right@127.0.0.1:${secured.port}?tlsCAFile=${encodeURIComponent(caFile)}`
-    const own = await startGateway({ EVENTSTORE_URL })
+    const own = await startGatewayOnFiles({ EVENTSTORE_URL })
     const readiness = async () => (await own.call('GET', '/readyz')).body.event_log
     secured.setUsers({ signalbox: { password: 'changed' } })
 

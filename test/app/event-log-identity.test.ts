@@ -5,7 +5,7 @@ import { firewallRuleBody } from '../support/bodies.ts'
 import { captureOutput } from '../support/captured-output.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
-import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { readLog } from '../support/gateway-log.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
 import { createResponse, idIn, replay } from '../support/stored-responses.ts'
@@ -54,7 +54,7 @@ describe('a gateway whose EventStoreDB is replaced', () => {
     file = path.join(await makeFolder(), 'events.db')
     server = await startEventStore({ file })
     environment = { EVENTSTORE_URL: server.connectionString }
-    gateway = await startGateway(environment)
+    gateway = await startGatewayOnFiles(environment)
     expect((await addRule(gateway, 'first')).status).to.equal(201)
   })
 
@@ -85,7 +85,7 @@ describe('a gateway whose EventStoreDB is replaced', () => {
   it('by that of another gateway serves nothing of it', async () => {
     const other = path.join(await makeFolder(), 'events.db')
     const otherServer = await startEventStore({ file: other })
-    const neighbour = await startGateway({ EVENTSTORE_URL: otherServer.connectionString })
+    const neighbour = await startGatewayOnFiles({ EVENTSTORE_URL: otherServer.connectionString })
     for (let n = 0; n < 5; n++) await addRule(neighbour, `neighbour ${n}`)
     await neighbour.stop()
     await otherServer.stop()
@@ -113,7 +113,7 @@ describe('a gateway whose EventStoreDB is replaced', () => {
     expect((await addRule(gateway, 'ours')).status).to.equal(201)
     await server.stop()
     const other = await startEventStore({ file: copy })
-    const neighbour = await startGateway(
+    const neighbour = await startGatewayOnFiles(
       { EVENTSTORE_URL: other.connectionString },
       { demoKey: gateway.demoKey },
     )
@@ -138,13 +138,13 @@ describe('a gateway whose EventStoreDB is replaced', () => {
     await gateway.stop()
     const { dataDir, demoKey } = gateway
     await restart(copy)
-    gateway = await startGateway(environment, { dataDir, demoKey })
+    gateway = await startGatewayOnFiles(environment, { dataDir, demoKey })
     expect(await patternsOf(gateway)).to.deep.equal(['first'])
     expect(gateway.stderr()).to.contain('the log is an older copy')
     await gateway.stop()
     await restart(path.join(await makeFolder(), 'events.db'))
 
-    gateway = await startGateway(environment, { dataDir })
+    gateway = await startGatewayOnFiles(environment, { dataDir })
     expect(await patternsOf(gateway)).to.deep.equal([])
     expect(gateway.demoKey).not.to.equal('')
     expect(gateway.stderr()).to.contain('the data folder belonged to another event log')
@@ -157,7 +157,7 @@ describe('a gateway whose embedded event log is replaced', () => {
   let dataDir: string
 
   beforeEach(async () => {
-    gateway = await startGateway()
+    gateway = await startGatewayOnFiles()
     dataDir = gateway.dataDir
     expect((await addRule(gateway, 'first')).status).to.equal(201)
   })
@@ -173,7 +173,7 @@ describe('a gateway whose embedded event log is replaced', () => {
   })
 
   it('by another file serves nothing more, and acknowledges no change that is not in force', async () => {
-    const neighbour = await startGateway()
+    const neighbour = await startGatewayOnFiles()
     await neighbour.stop()
     await copyFile(path.join(neighbour.dataDir, 'events.db'), at('new'))
     await rename(at('new'), at('events.db'))
@@ -186,7 +186,7 @@ describe('a gateway whose embedded event log is replaced', () => {
 
   it('by an empty file serves nothing more', async () => {
     await gateway.stop()
-    gateway = await startGateway({}, { dataDir, demoKey: gateway.demoKey })
+    gateway = await startGatewayOnFiles({}, { dataDir, demoKey: gateway.demoKey })
     await truncate(at('events.db'), 0)
 
     await expectReplaced(gateway)
@@ -202,7 +202,7 @@ describe('a gateway whose embedded event log is replaced', () => {
     })
 
     const expectRefused = async (...parts: readonly string[]) => {
-      const error = await startGateway({}, { dataDir }).catch((thrown) => thrown)
+      const error = await startGatewayOnFiles({}, { dataDir }).catch((thrown) => thrown)
       expect(error).to.be.instanceOf(Error)
       for (const part of parts) expect(error.message).to.contain(part)
     }
@@ -218,13 +218,13 @@ describe('a gateway whose embedded event log is replaced', () => {
         await expectRefused('log.json', 'from a backup')
         await rm(at('log.json'))
 
-        gateway = await startGateway({}, { dataDir })
+        gateway = await startGatewayOnFiles({}, { dataDir })
         expect(await patternsOf(gateway)).to.deep.equal([])
       })
     }
 
     it('does not start with the responses.db of another log', async () => {
-      const other = await startGateway()
+      const other = await startGatewayOnFiles()
       await createResponse(other, { input: 'other' })
       await other.stop()
       await cp(path.join(other.dataDir, 'responses.db'), at('responses.db'))
@@ -245,14 +245,14 @@ describe('a gateway whose embedded event log is replaced', () => {
     it('starts with a responses.db of no bytes', async () => {
       await writeFile(at('responses.db'), '')
 
-      gateway = await startGateway({}, { dataDir, demoKey })
+      gateway = await startGatewayOnFiles({}, { dataDir, demoKey })
       expect(await patternsOf(gateway)).to.deep.equal(['first'])
       expect((await createResponse(gateway, { input: 'again' })).status).to.equal(200)
     })
 
     it('starts on an older copy without its newer snapshots, and shows no response of lost users', async () => {
       const older = await copyFolder(dataDir)
-      gateway = await startGateway({}, { dataDir, demoKey })
+      gateway = await startGatewayOnFiles({}, { dataDir, demoKey })
       const add = (name: string) =>
         gateway
           .call('POST', '/admin/users', { name, plan: 'paid' }, AS_ADMIN)
@@ -266,7 +266,7 @@ describe('a gateway whose embedded event log is replaced', () => {
       await gateway.stop()
       await cp(path.join(older, 'events.db'), at('events.db'))
 
-      gateway = await startGateway({}, { dataDir, demoKey })
+      gateway = await startGatewayOnFiles({}, { dataDir, demoKey })
       expect(gateway.stderr()).to.contain('the log is an older copy')
       const again = await add('Grace')
       expect(again).to.equal(lost)
@@ -283,7 +283,7 @@ describe('a gateway whose embedded event log is replaced', () => {
 
 describe('an event log without an id, of an earlier version', () => {
   it('gets one at the first start, with its responses', async () => {
-    const first = await startGateway()
+    const first = await startGatewayOnFiles()
     const { dataDir, demoKey } = first
     const id = idIn((await createResponse(first, { input: 'old' })).text)
     await first.stop()
@@ -298,7 +298,7 @@ describe('an event log without an id, of an earlier version', () => {
 
     for (let start = 0; start < 2; start++) {
       const output = captureOutput()
-      const gateway = await startGateway({}, { dataDir, demoKey, output })
+      const gateway = await startGatewayOnFiles({}, { dataDir, demoKey, output })
       expect((await replay(gateway, id, false)).status).to.equal(200)
       await gateway.stop()
     }

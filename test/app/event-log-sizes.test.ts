@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { providersAt } from '../support/providers.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
 import { createResponse, idIn, replay } from '../support/stored-responses.ts'
@@ -16,7 +16,7 @@ for (const kind of ['embedded', 'EventStoreDB'] as const) {
     before(async () => {
       sandbox = await startSandbox({ record: 1 })
       if (kind === 'EventStoreDB') server = await startEventStore()
-      gateway = await startGateway({
+      gateway = await startGatewayOnFiles({
         ...providersAt(sandbox),
         ...(server && { EVENTSTORE_URL: server.connectionString }),
       })
@@ -89,7 +89,7 @@ for (const kind of ['embedded', 'EventStoreDB'] as const) {
 describe('a response that was not written completely', () => {
   it('is not found', async () => {
     const server = await startEventStore()
-    const gateway = await startGateway({ EVENTSTORE_URL: server.connectionString })
+    const gateway = await startGatewayOnFiles({ EVENTSTORE_URL: server.connectionString })
     const id = idIn((await createResponse(gateway, { input: 'x'.repeat(2_000_000) })).text)
     const key = id.replace('resp_', 'response-')
     const stored = server.store.readStream(key, 0, 'forwards', 10)
@@ -109,7 +109,7 @@ describe('deleted and expired responses on EventStoreDB', () => {
   it('leave no byte of the prompt and the answer after a scavenge', async () => {
     const server = await startEventStore()
     const short = { EVENTSTORE_URL: server.connectionString }
-    const gateway = await startGateway(short)
+    const gateway = await startGatewayOnFiles(short)
     const secrets = ['small-secret-to-delete', 'small-secret-to-keep', 'large-secret-to-delete ']
     const [small, kept, large] = secrets as [string, string, string]
     const deletedIds = [

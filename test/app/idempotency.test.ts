@@ -4,7 +4,7 @@ import { firewallRuleBody } from '../support/bodies.ts'
 import { startEventStoreCluster } from '../support/eventstore/cluster.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
-import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type Answer, AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { ROUNDS } from '../support/rounds.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
@@ -27,7 +27,7 @@ for (const kind of ['the embedded log', 'EventStoreDB'] as const) {
     before(async () => {
       if (kind === 'EventStoreDB') server = await startEventStore()
       environment = server ? { EVENTSTORE_URL: server.connectionString } : {}
-      gateway = await startGateway(environment)
+      gateway = await startGatewayOnFiles(environment)
     })
     after(async () => {
       await gateway.stop()
@@ -144,8 +144,8 @@ for (const kind of ['the embedded log', 'EventStoreDB'] as const) {
       const first = await gateway.call('POST', RULES, rule('restarted'), withKey(key))
       const { dataDir, demoKey } = gateway
       await gateway.stop()
-      gateway = await startGateway(environment, { dataDir, demoKey })
-      const other = await startGateway(environment, {
+      gateway = await startGatewayOnFiles(environment, { dataDir, demoKey })
+      const other = await startGatewayOnFiles(environment, {
         dataDir: server ? await makeFolder() : dataDir,
         demoKey,
       })
@@ -176,8 +176,11 @@ describe('a client that repeats every change after each error', function () {
   it(`makes each change exactly once, through ${ROUNDS.leaderKills} kills of the leader`, async () => {
     const cluster = await startEventStoreCluster({ heartbeatMs: 100, electionMs: 100 })
     const environment = { EVENTSTORE_URL: cluster.connectionString }
-    const first = await startGateway(environment)
-    const second = await startGateway(environment, { dataDir: await makeFolder(), demoKey: first.demoKey })
+    const first = await startGatewayOnFiles(environment)
+    const second = await startGatewayOnFiles(environment, {
+      dataDir: await makeFolder(),
+      demoKey: first.demoKey,
+    })
     const nodes = [first, second]
     let isOver = false
     const made: string[] = []

@@ -5,7 +5,7 @@ import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
-import { startGateway } from '../support/gateway.ts'
+import { startGatewayOnFiles } from '../support/gateway.ts'
 
 describe('commands on the event log', () => {
   let original: string
@@ -119,7 +119,7 @@ describe('commands on the event log', () => {
 
       before(async () => {
         originalWithSnapshot = await copyFolder(original)
-        const gateway = await startGateway({}, { dataDir: originalWithSnapshot, demoKey: key })
+        const gateway = await startGatewayOnFiles({}, { dataDir: originalWithSnapshot, demoKey: key })
         const newRule = routingRuleBody({ name: 'a rule', action_json: { set_mode: 'cost' } })
         const { body } = await gateway.call('POST', '/v1/routing-rules', newRule)
         const rule = `/v1/routing-rules/${body.data.id}`

@@ -7,7 +7,7 @@ import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 
 describe('"log import"', () => {
   let file: string
@@ -15,7 +15,7 @@ describe('"log import"', () => {
   let demoKey: string
 
   before(async () => {
-    const gateway = await startGateway()
+    const gateway = await startGatewayOnFiles()
     demoKey = gateway.demoKey
     const [first, second] = [await createRule(gateway, 'first'), await createRule(gateway, 'second')]
     await gateway.call('PATCH', first, { priority: 7 })
@@ -35,7 +35,7 @@ describe('"log import"', () => {
     const server = await startEventStore()
     const onServer = { EVENTSTORE_URL: server.connectionString, DATA_DIR: await makeFolder() }
     expect(await runCommand(['log', 'import', file], onServer)).to.include({ code: 0, stderr: '' })
-    const moved = await startGateway(onServer, { demoKey, dataDir: onServer.DATA_DIR })
+    const moved = await startGatewayOnFiles(onServer, { demoKey, dataDir: onServer.DATA_DIR })
     expect((await moved.call('GET', '/v1/firewall-rules')).body.data).to.have.length(1)
     expect((await moved.call('GET', '/v1/audit')).body.data.length).to.be.above(4)
     expect(await createRule(moved, 'third')).to.match(/\/4$/)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
-import { ADMIN_KEY, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { ADMIN_KEY, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { runSignalbox } from '../support/gateway-process.ts'
 import { readScrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
@@ -48,7 +48,7 @@ describe('the page about plugins', () => {
     const page = await readFile(new URL('docs/plugins.md', ROOT), 'utf8')
     const CONFIG = path.join(folder, 'settings.yaml')
     await writeFile(CONFIG, /```yaml\n(.*?)```/s.exec(page)?.[1] ?? '')
-    const gateway = await startGateway({ CONFIG }, { pluginFolder: folder })
+    const gateway = await startGatewayOnFiles({ CONFIG }, { pluginFolder: folder })
 
     const [block] = await readCurlBlocks('docs/plugins.md')
     const answers = (await runBlock(gateway, block)).replaceAll('}{', '}\n{').split('\n')
@@ -105,7 +105,7 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
   })
 
   const start = (environment: Record<string, string>, demoKey = gateway?.demoKey) =>
-    startGateway(environment, {
+    startGatewayOnFiles(environment, {
       dataDir,
       pluginFolder: folder,
       ...(demoKey !== undefined && { demoKey }),

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 
@@ -16,7 +16,7 @@ describe('a gateway on an event log with events of a newer version', () => {
   let untouched: string
 
   before(async () => {
-    const first = await startGateway()
+    const first = await startGatewayOnFiles()
     const users = [await newUser(first), await newUser(first)] as const
     for (const user of users)
       expect((await user.call('POST', '/v1/firewall-rules', rule)).status).to.equal(201)
@@ -31,7 +31,7 @@ describe('a gateway on an event log with events of a newer version', () => {
       add.run('RuleShared', '"schema":1', `rules-${users[0].id}`)
       add.run('FirewallRuleUpdated', '"schema":2', `rules-${users[0].id}`)
     })
-    gateway = await startGateway({}, { dataDir: first.dataDir, demoKey: first.demoKey })
+    gateway = await startGatewayOnFiles({}, { dataDir: first.dataDir, demoKey: first.demoKey })
   })
   after(() => gateway.stop())
 
@@ -69,11 +69,11 @@ describe('a gateway on an event log with events of a newer version', () => {
 
 describe('a gateway on files with the layout of a newer version', () => {
   it('does not start, and says why', async () => {
-    const first = await startGateway()
+    const first = await startGatewayOnFiles()
     await first.stop()
     alter(first.dataDir, (database) => database.pragma('user_version = 99'))
 
-    const { message } = await startGateway({}, first).then(
+    const { message } = await startGatewayOnFiles({}, first).then(
       () => expect.fail('the gateway started'),
       (error) => error,
     )

@@ -2,12 +2,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { startGateway } from '../support/gateway.ts'
+import { startGatewayOnFiles } from '../support/gateway.ts'
 import { listSnapshots, patternsOf } from '../support/rule-patterns.ts'
 
 describe('a gateway that takes snapshots', () => {
   it('starts from the whole log when the newest snapshot is damaged, with a warning', async () => {
-    const first = await startGateway()
+    const first = await startGatewayOnFiles()
     const { dataDir, demoKey } = first
     expect((await first.call('POST', '/v1/firewall-rules', rule('kept'))).status).to.equal(201)
     await first.stop()
@@ -17,19 +17,19 @@ describe('a gateway that takes snapshots', () => {
     expect(text).to.contain('"pattern":"kept"')
     await writeFile(file, text.replace('"pattern":"kept"', '"pattern":"lost"'))
 
-    const second = await startGateway({}, { dataDir, demoKey })
+    const second = await startGatewayOnFiles({}, { dataDir, demoKey })
     expect(await patternsOf(second)).to.deep.equal(['kept'])
     await second.stop()
     expect(second.stderr()).to.contain('snapshot skipped')
   })
 
   it('reads only the events after its snapshot', async () => {
-    const first = await startGateway()
+    const first = await startGatewayOnFiles()
     const { dataDir, demoKey } = first
     await first.call('POST', '/v1/firewall-rules', rule('before'))
     await first.stop()
     const before = await listSnapshots(dataDir)
-    const second = await startGateway({}, { dataDir, demoKey })
+    const second = await startGatewayOnFiles({}, { dataDir, demoKey })
     expect(await patternsOf(second)).to.deep.equal(['before'])
     await second.stop()
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const rule = (name: string) => firewallRuleBody({ name, pattern: name, action: 'warn' })
@@ -10,8 +10,8 @@ describe('two gateways on one data folder', () => {
   let second: RunningGateway
 
   before(async () => {
-    first = await startGateway()
-    second = await startGateway({}, { dataDir: first.dataDir, demoKey: first.demoKey })
+    first = await startGatewayOnFiles()
+    second = await startGatewayOnFiles({}, { dataDir: first.dataDir, demoKey: first.demoKey })
   })
   after(() => Promise.all([first.stop(), second.stop()]))
 

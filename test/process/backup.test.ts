@@ -9,7 +9,7 @@ import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
 import { skip } from '../support/skip.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -49,7 +49,7 @@ describe('a backup of a gateway under writes, restored into another folder', () 
 function containsAcknowledgedChanges(backUp: BackUp): void {
   it('contains every rule acknowledged before, with the same ETags and audit entries', async function () {
     this.timeout(60_000)
-    const gateway = await startGateway()
+    const gateway = await startGatewayOnFiles()
     const response = await storeResponse(gateway)
     const writers = startWriters(gateway)
     await writers.until(30)
@@ -83,7 +83,7 @@ describe('a copy of the data folder', () => {
       const folder = await copyFolder(gateway.dataDir)
 
       await expectVerified(folder)
-      const original = await startGateway({}, { dataDir: gateway.dataDir, demoKey: gateway.demoKey })
+      const original = await startGatewayOnFiles({}, { dataDir: gateway.dataDir, demoKey: gateway.demoKey })
       const restored = await startRestored(gateway, folder)
       await expectAcknowledged(restored, writers.acknowledged)
       await expectSameAsOf(original, restored, newestPosition(folder))
@@ -218,7 +218,7 @@ function startWriters(gateway: RunningGateway) {
 
 /** Starts a gateway with the backup as its data folder, as docs/operations.md describes. */
 async function startRestored(original: RunningGateway, backup: string): Promise<RunningGateway> {
-  return startGateway({}, { dataDir: await copyFolder(backup), demoKey: original.demoKey })
+  return startGatewayOnFiles({}, { dataDir: await copyFolder(backup), demoKey: original.demoKey })
 }
 
 async function expectVerified(folder: string): Promise<void> {

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { chatBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
-import { AS_ADMIN, startGateway } from '../support/gateway.ts'
+import { AS_ADMIN, startGatewayOnFiles } from '../support/gateway.ts'
 import { runSignalbox, startGatewayProcess } from '../support/gateway-process.ts'
 import { BUILT_IN, installAll, listPlugins } from '../support/plugins.ts'
 import { openSocket } from '../support/raw-http.ts'
@@ -175,7 +175,7 @@ describe('settings', () => {
 
 describe('the command line', () => {
   it('creates users and keys that a running gateway accepts', async () => {
-    const gateway = await startGateway()
+    const gateway = await startGatewayOnFiles()
     const environment = { DATA_DIR: gateway.dataDir }
     const added = JSON.parse(
       (await runSignalbox(['users', 'add', '--name', 'Ada', '--plan', 'paid'], environment)).stdout,

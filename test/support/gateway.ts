@@ -3,6 +3,7 @@ import OpenAI from 'openai'
 import type { EventLog } from '../../core/contract/index.ts'
 import { type CapturedOutput, captureOutput } from './captured-output.ts'
 import { makeFolder } from './folders.ts'
+import { openMemoryLog } from './memory-logs.ts'
 import { ROOT } from './root.ts'
 
 export const ADMIN_KEY = 'an-admin-key-for-tests'
@@ -55,8 +56,11 @@ export interface GatewayOptions {
   readonly demoKey?: string
   /** The folder that plugin packages and relative plugin paths are resolved from. Default: the repository. */
   readonly pluginFolder?: string
-  /** Default: the event log that the environment names. */
-  readonly openLog?: () => Promise<EventLog>
+  /**
+   * Default: a log in memory, which takes a fifth of a second less to start than the embedded one, or the
+   * server that the environment names. `files`: the embedded one.
+   */
+  readonly log?: 'files' | (() => Promise<EventLog>)
   /** Receives the banner and the log, for tests that read it before the gateway serves. */
   readonly output?: CapturedOutput
 }
@@ -67,16 +71,18 @@ export interface GatewayOptions {
  */
 export async function startGateway(
   environment: Readonly<Record<string, string>> = {},
-  { dataDir, demoKey, pluginFolder, openLog, output = captureOutput() }: GatewayOptions = {},
+  { dataDir, demoKey, pluginFolder, log, output = captureOutput() }: GatewayOptions = {},
 ): Promise<RunningGateway> {
   const { createDemoUser, createLogger, formatDemoNotice, formatBanner, readSettings, start } =
     await loadGateway()
   const folder = dataDir ?? (await makeFolder())
   const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: folder, ...environment })
+  const usesMemory = log === undefined && !settings.eventstore_url
+  const openLog = usesMemory ? async () => openMemoryLog(folder) : log
   const logger = createLogger(settings.log_level, { destination: output })
   const gateway = await start(settings, logger, new AbortController().signal, {
     ...(pluginFolder !== undefined && { pluginFolder }),
-    ...(openLog !== undefined && { openLog }),
+    ...(typeof openLog === 'function' && { openLog }),
   })
   const createdKey = await createDemoUser(gateway.state)
   output.write(`${formatBanner({ ...gateway, workers: 1 })}\n`)
@@ -94,6 +100,14 @@ export async function startGateway(
       output.end()
     },
   }
+}
+
+/** As `startGateway`, on the event log that a program would open: by default files in the data folder. */
+export function startGatewayOnFiles(
+  environment: Readonly<Record<string, string>> = {},
+  options: GatewayOptions = {},
+): Promise<RunningGateway> {
+  return startGateway(environment, { ...options, log: 'files' })
 }
 
 /** Loaded when first needed: tests of processes use this module without the gateway's code. */
