@@ -133,6 +133,7 @@ export async function startGateway(
       steps: pipeline.steps,
       snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
       bodyLimit: settings.limits.body_bytes,
+      costOf: providers.costOf,
       cors: settings.cors,
       authenticateOperator,
       findKnownRequest: state.findKnownRequest,

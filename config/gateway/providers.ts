@@ -1,5 +1,5 @@
 import type { Host, ProviderAdapter } from '../../core/contract/index.ts'
-import { costOf } from '../../core/util/cost.ts'
+import { costOf, roundUsd } from '../../core/util/cost.ts'
 import { type Catalog, createCatalog } from '../../providers/shared/catalog.ts'
 import { createProviderClient, type Provider } from '../../providers/shared/client.ts'
 import { isConfigured, needsSandbox, type Settings } from '../settings/settings.ts'
@@ -55,7 +55,7 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
     catalog,
     costOf(usage, { entry, model: name, provider }) {
       const model = entry ?? catalog.find(name, provider)
-      return model && costOf(model, usage)
+      return model && roundUsd(costOf(model, usage))
     },
     isAvailable,
     known: new Set([...WELL_KNOWN_IDS, ...Object.keys(providers)]),

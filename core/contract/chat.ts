@@ -63,6 +63,8 @@ export interface Usage {
   readonly cached?: number
   readonly cacheWrite?: number
   readonly reasoning?: number
+  /** Estimated by the gateway, because the reply ended before the provider reported its usage. */
+  readonly isEstimated?: true
 }
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'

@@ -68,6 +68,11 @@ export interface RepliedExchange extends ReplyingExchange {
   decoration?: Decoration
   /** Token usage; undefined until the provider reports it. Includes what plugins change or drop. */
   readonly usage?: Usage
+  /**
+   * Cost in US dollars; undefined until the reply has ended, or if there was none. Null if it is unknown: the
+   * catalogue has no price, or the provider reported no usage. 0 if no provider was called.
+   */
+  readonly costUsd?: number | null
   /** Why the model stopped; undefined until the provider reports it. */
   readonly finishReason?: FinishReason
   /** Why the reply failed after it had started. */

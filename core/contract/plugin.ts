@@ -135,8 +135,8 @@ export interface Host<State = unknown, Event extends NewEvent = NewEvent> {
   /** The plugin's own expiring records, shared by all processes. */
   readonly store: RecordStore
   /**
-   * Returns the cost of a reply in US dollars by the prices of the model catalogue; undefined if the
-   * catalogue does not have the model.
+   * Returns the cost of a reply in US dollars by the prices of the model catalogue, rounded to billionths;
+   * undefined if the catalogue does not have the model.
    */
   costOf(usage: Usage, target: Target): number | undefined
   readonly logger: Logger

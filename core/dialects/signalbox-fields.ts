@@ -1,6 +1,5 @@
 import { type EndedExchange, isJsonObject, type JsonObject } from '../contract/index.ts'
 import type { ResponseForm } from '../events/domain-events.ts'
-import { costOf } from '../util/cost.ts'
 
 /** The provider shown if a plugin answered the request itself. */
 export const NO_PROVIDER = 'signalbox'
@@ -10,24 +9,17 @@ export const NO_PROVIDER = 'signalbox'
  * "Metadata and warnings"). Provider and mode are null if the request failed before they were known.
  */
 export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
-  const { target, route, reply, rulesPosition, warnings, trace, headers } = exchange
-  const cost = costOfReply(exchange)
+  const { target, route, reply, rulesPosition, costUsd, warnings, trace, headers } = exchange
   const includesTrace = headers['x-include-trace']?.toString().toLowerCase() === 'true'
   const fields: Record<string, unknown> = {
     provider: target?.provider ?? (reply === undefined ? null : NO_PROVIDER),
     routing_mode: route?.mode ?? (reply === undefined ? null : 'balance'),
     rules_position: rulesPosition,
   }
-  if (cost !== undefined) fields.cost_usd = cost
+  if (costUsd !== undefined) fields.cost_usd = costUsd
   if (warnings.length > 0) fields.warnings = warnings
   if (includesTrace) fields.rule_trace = trace
   return fields
-}
-
-/** Returns the cost of a reply in USD; undefined until its usage is known, and if its model has no price. */
-export function costOfReply({ target, usage }: EndedExchange): number | undefined {
-  if (target?.entry === undefined || usage === undefined) return undefined
-  return Number(costOf(target.entry, usage).toPrecision(12))
 }
 
 /** OpenAI's limits of `metadata`. */

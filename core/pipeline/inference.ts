@@ -7,6 +7,7 @@ import {
   type EndpointDescription,
   GatewayError,
   type GatewayMiddleware,
+  type Host,
   isJsonObject,
   type JsonObject,
   type PluginParts,
@@ -25,12 +26,14 @@ import { composeAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import type { PluginStep } from './load.ts'
 import { readReply } from './read-reply.ts'
 import { toReplyType } from './reply-type.ts'
+import { recordUnreadCost } from './usage-recorder.ts'
 
 export interface InferenceParts {
   readonly steps: readonly PluginStep[]
   readonly snapshotCaller: (account: Account) => CallerSnapshot
   /** Maximum size of a request body, in bytes. */
   readonly bodyLimit: number
+  readonly costOf: Host['costOf']
 }
 
 /** The caller's account and rules at one point in time. */
@@ -49,15 +52,15 @@ export function composeInference(
   dialect: Dialect,
   parts: InferenceParts,
 ): GatewayMiddleware {
-  const { steps, snapshotCaller, bodyLimit } = parts
+  const { steps, bodyLimit, costOf } = parts
   const sender = createResponseSender(hasThirdPartyMiddleware(steps))
   return compose([
     enterEndpoint(endpoint),
     ...composeAdmission(steps), // admit: headers only; third-party middleware at its place
     createBodyReader(bodyLimit),
-    openExchange(dialect, snapshotCaller, list(steps, 'rejected')),
+    openExchange(dialect, parts, list(steps, 'rejected')),
     ...list(steps, 'decide').map(toDecideMiddleware),
-    respond(dialect, list(steps, 'inspect'), sender), // waits for the reply; inspect; writes it
+    respond(dialect, list(steps, 'inspect'), sender, costOf), // waits for the reply; inspect; writes it
     ...list(steps, 'reply').map(toReplyMiddleware), // an onion; dispatch calls the provider
     rejectUnanswered,
   ])
@@ -77,10 +80,11 @@ function list<Phase extends 'decide' | 'reply' | 'inspect' | 'rejected'>(
  */
 function openExchange(
   dialect: Dialect,
-  snapshotCaller: (account: Account) => CallerSnapshot,
+  { snapshotCaller, costOf }: InferenceParts,
   onRejected: readonly NonNullable<PluginParts['rejected']>[],
 ): GatewayMiddleware {
   async function reject(exchange: EndedExchange, error: unknown): Promise<never> {
+    recordUnreadCost(exchange, costOf)
     for (const notify of onRejected) await notify(exchange, error)
     throw error
   }
@@ -160,10 +164,11 @@ function respond(
   dialect: Dialect,
   inspectors: readonly NonNullable<PluginParts['inspect']>[],
   sender: ResponseSender,
+  costOf: Host['costOf'],
 ): GatewayMiddleware {
   return (ctx, next) =>
     next().then(() =>
-      chain(inspectReply(ctx.exchange, inspectors), (exchange): MaybePromise<void> => {
+      chain(inspectReply(ctx.exchange, inspectors, costOf), (exchange): MaybePromise<void> => {
         if (exchange.decoration !== undefined)
           for (const [name, value] of exchange.decoration.headers) ctx.res.setDefaultHeader(name, value)
         if (exchange.reply.type === 'stream') sender.sendStream(ctx, dialect.writeStream(exchange, ctx))
@@ -176,11 +181,12 @@ function respond(
 function inspectReply(
   exchange: OpenExchange,
   inspectors: readonly NonNullable<PluginParts['inspect']>[],
+  costOf: Host['costOf'],
 ): MaybePromise<RepliedExchange> {
   const wanted = exchange.request.stream === true ? 'stream' : 'whole'
   return chain(toReplyType(requireReply(exchange), wanted), (reply) => {
     exchange.reply = reply
-    return createTransforms(exchange, reply, inspectors)
+    return createTransforms(exchange, reply, inspectors, costOf)
   })
 }
 
@@ -188,6 +194,7 @@ function createTransforms(
   exchange: OpenExchange,
   reply: Reply,
   inspectors: readonly NonNullable<PluginParts['inspect']>[],
+  costOf: Host['costOf'],
 ): MaybePromise<RepliedExchange> {
   const replied = exchange as OpenExchange & { reply: Reply }
   let transforms: readonly ReplyTransform[]
@@ -197,7 +204,7 @@ function createTransforms(
     releaseReply(reply)
     throw error
   }
-  return chain(readReply(replied, reply, transforms), (inspected) => {
+  return chain(readReply(replied, reply, transforms, costOf), (inspected) => {
     replied.reply = inspected
     return replied
   })

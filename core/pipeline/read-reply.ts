@@ -1,22 +1,23 @@
-import type { RepliedExchange, Reply, ReplyEvent, ReplyTransform } from '../contract/index.ts'
+import type { Host, RepliedExchange, Reply, ReplyEvent, ReplyTransform } from '../contract/index.ts'
 import { recordReplyError } from '../dialects/stream-error.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
-
-/** The fields of an exchange that reading its reply sets. */
-type ReplyState = { -readonly [Field in 'usage' | 'finishReason']?: RepliedExchange[Field] }
+import { UsageRecorder } from './usage-recorder.ts'
 
 /**
  * Returns the reply as the client receives it: every event passes the transforms. Records the usage, the
- * finish reason and the error of the reply on the exchange, as the provider sent them.
+ * finish reason and the error of the reply on the exchange, as the provider sent them, and its cost.
  */
 export function readReply(
   exchange: RepliedExchange,
   reply: Reply,
   transforms: readonly ReplyTransform[],
+  costOf: Host['costOf'],
 ): MaybePromise<Reply> {
+  const usage = new UsageRecorder(exchange, costOf)
   if (reply.type === 'stream')
-    return { type: 'stream', batches: new ReadBatches(exchange, reply.batches, transforms) }
-  recordEvent(exchange, reply.event)
+    return { type: 'stream', batches: new ReadBatches(exchange, reply.batches, transforms, usage) }
+  usage.record(reply.event)
+  usage.complete()
   if (transforms.length === 0) return reply
   return transformWhole(reply.event, transforms).catch((error: unknown) => {
     recordError(exchange, error)
@@ -31,13 +32,6 @@ async function transformWhole(event: ReplyEvent, transforms: readonly ReplyTrans
   return { type: 'whole', event: event.withParts(events.flatMap(({ parts }) => parts)) }
 }
 
-function recordEvent(state: ReplyState, { parts }: ReplyEvent): void {
-  for (const part of parts) {
-    if (part.type === 'usage') state.usage = part.usage
-    else if (part.type === 'finish') state.finishReason = part.reason
-  }
-}
-
 function recordError(exchange: RepliedExchange, error: unknown): void {
   if (!exchange.client.isAborted) recordReplyError(exchange, error)
 }
@@ -47,16 +41,21 @@ class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator
   readonly #exchange: RepliedExchange
   readonly #source: AsyncIterator<readonly ReplyEvent[]>
   readonly #transforms: readonly ReplyTransform[]
+  readonly #usage: UsageRecorder
   #isEnded = false
 
   constructor(
     exchange: RepliedExchange,
     batches: AsyncIterable<readonly ReplyEvent[]>,
     transforms: readonly ReplyTransform[],
+    usage: UsageRecorder,
   ) {
     this.#exchange = exchange
     this.#source = batches[Symbol.asyncIterator]()
     this.#transforms = transforms
+    this.#usage = usage
+    // Before the observers see the request: the provider's stream may still be open then.
+    exchange.client.onClose(() => usage.endEarly())
   }
 
   [Symbol.asyncIterator](): this {
@@ -70,6 +69,7 @@ class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator
 
   async return(): Promise<IteratorResult<readonly ReplyEvent[]>> {
     this.#isEnded = true
+    this.#usage.endEarly()
     await this.#source.return?.()
     return DONE
   }
@@ -78,7 +78,8 @@ class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator
     result: IteratorResult<readonly ReplyEvent[]>,
   ): MaybePromise<IteratorResult<readonly ReplyEvent[]>> => {
     const batch: readonly ReplyEvent[] = result.done ? [] : result.value
-    for (const event of batch) recordEvent(this.#exchange, event)
+    for (const event of batch) this.#usage.record(event)
+    if (result.done) this.#usage.complete()
     if (this.#transforms.length === 0) return result
     const isLast = result.done === true
     this.#isEnded = isLast
@@ -92,6 +93,7 @@ class ReadBatches implements AsyncIterable<readonly ReplyEvent[]>, AsyncIterator
   }
 
   readonly #onError = (error: unknown): never => {
+    this.#usage.endEarly()
     recordError(this.#exchange, error)
     throw error
   }

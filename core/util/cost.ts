@@ -1,6 +1,14 @@
 import type { Model, Price, Usage } from '../contract/index.ts'
 
 /**
+ * Rounds US dollars to billionths (docs/usage.md, "Cost of a request"): sums of whole billionths are exact,
+ * and JSON shows no more digits.
+ */
+export function roundUsd(usd: number): number {
+  return Math.round(usd * 1e9) / 1e9
+}
+
+/**
  * Returns the cost of a request in USD. Cached input and cache writes have prices of their own; the rest of
  * the input has the input price. A price tier applies to the whole request if its input exceeds the tier's
  * limit.
@@ -9,7 +17,7 @@ export function costOf(model: Pick<Model, 'price'>, usage: Usage): number {
   const { input, output, cached = 0, cacheWrite = 0 } = usage
   const price = selectPrice(model, input)
   const sum =
-    (input - cached - cacheWrite) * price.input +
+    Math.max(0, input - cached - cacheWrite) * price.input +
     cached * (price.cached ?? price.input) +
     cacheWrite * (price.cache_write ?? price.input) +
     output * price.output

@@ -2,6 +2,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import { endpoint, operator, type Plugin } from '../../core/contract/index.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
+import { observeCosts } from './cost-metrics.ts'
 import { type MetricsPage, serveMetrics } from './endpoint.ts'
 import { registerEventMetrics } from './event-metrics.ts'
 import { observeProviderCalls, registerBreakerMetrics } from './provider-metrics.ts'
@@ -36,6 +37,7 @@ export function createMetrics(services: MetricsServices): Plugin {
         observeHttpRequests(metrics),
         observeOverhead(metrics),
         observeProviderCalls(metrics, providers),
+        observeCosts(metrics, providers),
         observeRuleActions(metrics, operators),
       ]
       const page = sharedPage?.(metrics.contentType) ?? metrics

@@ -30,7 +30,8 @@ export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<s
       } else {
         call.recordDuration(ms)
       }
-      if (outcome === 'ok' && exchange.usage !== undefined) call.recordUsage(exchange.usage)
+      const { usage } = exchange
+      if (outcome === 'ok' && usage !== undefined && !usage.isEstimated) call.recordUsage(usage)
     }
   }
 }

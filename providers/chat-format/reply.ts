@@ -87,9 +87,13 @@ export function toChatUsage(value: unknown): Usage | undefined {
   const cached = cachedTokensOf(value)
   const cacheWrite = asNumber(asObject(value.prompt_tokens_details).cache_write_tokens)
   const reasoning = asNumber(asObject(value.completion_tokens_details).reasoning_tokens)
+  const input = asNumber(value.prompt_tokens) ?? 0
+  const completion = asNumber(value.completion_tokens) ?? 0
+  // Some compatible providers, such as xAI, count reasoning in the total only.
+  const isSeparate = value.total_tokens === input + completion + (reasoning ?? 0)
   return {
-    input: asNumber(value.prompt_tokens) ?? 0,
-    output: asNumber(value.completion_tokens) ?? 0,
+    input,
+    output: isSeparate ? completion + (reasoning ?? 0) : completion,
     ...(cached !== undefined && { cached }),
     ...(cacheWrite !== undefined && { cacheWrite }),
     ...(reasoning !== undefined && { reasoning }),

@@ -36,13 +36,26 @@ export async function receivedText({ body }: Response): Promise<string> {
   return text
 }
 
-/** Starts a streamed chat completion, reads its first bytes and disconnects. */
-export async function disconnectInMidStream(gateway: RunningGateway, body: object): Promise<void> {
+/**
+ * Starts a streamed chat completion, reads its first bytes, or until a text has arrived, and disconnects.
+ */
+export async function disconnectInMidStream(
+  gateway: RunningGateway,
+  body: object,
+  awaited = '',
+): Promise<void> {
   const controller = new AbortController()
   const { signal } = controller
   const response = await post(gateway, '/v1/chat/completions', { ...body, stream: true }, { signal })
-  await response.body?.getReader().read()
-  controller.abort()
+  let text = ''
+  try {
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk
+      if (text.includes(awaited)) controller.abort()
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
 }
 
 export interface StartedStream {

@@ -16,7 +16,11 @@ export const SignalboxSchema = OpenObject(
       format: 'int64',
       description: 'Log position of the rules that decided the request.',
     }),
-    cost_usd: Type.Optional(Type.Number({ minimum: 0, description: 'Cost of the reply in USD.' })),
+    cost_usd: Type.Optional(
+      Nullable(Type.Number({ minimum: 0 }), {
+        description: 'Cost of the reply in USD; null if it is unknown. Missing until the reply has ended.',
+      }),
+    ),
     warnings: Type.Optional(Type.Array(WarningSchema, { description: 'Missing if there are none.' })),
     rule_trace: Type.Optional(
       Type.Array(RuleTraceEntrySchema, { description: 'Present if the header x-include-trace is true.' }),

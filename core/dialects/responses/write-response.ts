@@ -5,6 +5,7 @@ import {
   type RepliedExchange,
 } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
+import { buildSignalboxFields } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
 import { toFailedResponse } from './failed-response.ts'
@@ -63,6 +64,8 @@ export async function* streamResponseEvents(
   const { output } = records
   let finishReason: FinishReason = 'stop'
   let isPersisted = false
+  /** The initial response with what is known of the reply at its end, such as its cost. */
+  const withEndFields = () => ({ ...initial, signalbox: buildSignalboxFields(exchange) })
 
   try {
     let text = records.open(initial)
@@ -83,12 +86,11 @@ export async function* streamResponseEvents(
     yield text + records.end(response)
   } catch (error) {
     if (exchange.client.isAborted) return
-    const response = await persist(
-      toFailedResponse(initial, recordReplyError(exchange, error), output.items()),
-    )
+    const failed = toFailedResponse(withEndFields(), recordReplyError(exchange, error), output.items())
+    const response = await persist(failed)
     isPersisted = true
     yield records.end(response)
   } finally {
-    if (!isPersisted) await persist(toCancelledResponse(initial, output.items()))
+    if (!isPersisted) await persist(toCancelledResponse(withEndFields(), output.items()))
   }
 }

@@ -2,16 +2,15 @@ import { GatewayError, type JsonObject, type RepliedExchange, type Usage } from 
 import { costOf } from '../../util/cost.ts'
 import { relatedId } from '../../util/ids.ts'
 import { buildCompletionFromParts } from '../chat/completion.ts'
-import { costOfReply } from '../signalbox-fields.ts'
 
 /** Builds a direct routing result (docs/api.md, "Direct routing result"). */
 export function buildRouteResult(exchange: RepliedExchange): JsonObject {
-  const { reply, target, route, usage, startedAt, decoration } = exchange
+  const { reply, target, route, usage, costUsd, startedAt, decoration } = exchange
   if (reply.type !== 'whole') {
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
   }
   const { created, model, choices, usage: completionUsage } = buildCompletionFromParts(reply.event.parts)
-  const cost = costOfReply(exchange) ?? 0
+  const cost = costUsd ?? 0
   const { metadata, signalbox } = decoration?.last() ?? {}
   return {
     id: relatedId('tr_req_', exchange.id),

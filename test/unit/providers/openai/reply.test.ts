@@ -40,6 +40,19 @@ describe('parsing a reply of OpenAI', () => {
     ])
   })
 
+  it('adds reasoning that only the total counts, as xAI reports it', () => {
+    const usage = {
+      prompt_tokens: 12,
+      completion_tokens: 5,
+      total_tokens: 57,
+      completion_tokens_details: { reasoning_tokens: 40 },
+    }
+    expect(openai.parseReply({ ...completion, usage }).parts[2]).to.deep.equal({
+      type: 'usage',
+      usage: { input: 12, output: 45, reasoning: 40 },
+    })
+  })
+
   it('keeps the native record', () => {
     expect(openai.parseReply(completion)[NATIVE]?.record).to.equal(completion)
   })

@@ -35,6 +35,7 @@ describe('the worked example of docs/routing.md', () => {
       id: 'req_0',
       target: { provider: entry.provider, model: entry.id, entry },
       usage,
+      costUsd: costOf(entry, usage),
       route: { reason: '', score: 1, candidates: () => models.filter(({ context }) => context > 300_500) },
       reply: { type: 'whole', event: new ReplyEvent([]) },
       startedAt: performance.now(),

@@ -1,0 +1,120 @@
+import type {
+  Attempt,
+  EndedExchange,
+  Host,
+  RepliedExchange,
+  ReplyEvent,
+  Target,
+  Usage,
+} from '../contract/index.ts'
+import { byteLengthOfPart, estimateRequestTokens, estimateTokens } from '../text/token-estimate.ts'
+
+/** The fields of an exchange that reading its reply sets. */
+type UsageState = {
+  -readonly [Field in 'usage' | 'finishReason' | 'costUsd']?: RepliedExchange[Field]
+}
+
+type CostOf = Host['costOf']
+
+/**
+ * Records the usage, the finish reason and the cost of one reply on its exchange. See docs/decisions/cost.md,
+ * "The cost is computed once, in core, and rounded to billionths of a dollar".
+ */
+export class UsageRecorder {
+  readonly #exchange: EndedExchange
+  readonly #costOf: CostOf
+  /** UTF-8 bytes of what the model has produced so far. */
+  #replyBytes = 0
+  #hasEnded = false
+
+  constructor(exchange: EndedExchange, costOf: CostOf) {
+    this.#exchange = exchange
+    this.#costOf = costOf
+  }
+
+  record({ parts }: ReplyEvent): void {
+    const state: UsageState = this.#exchange
+    for (const part of parts) {
+      if (part.type === 'usage') state.usage = part.usage
+      else if (part.type === 'finish') state.finishReason = part.reason
+      else this.#replyBytes += byteLengthOfPart(part)
+    }
+  }
+
+  /** The reply is complete. Records its cost. */
+  complete(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    recordCost(this.#exchange, this.#exchange.target, this.#costOf)
+  }
+
+  /**
+   * The reply failed or its client disconnected. Estimates the usage if the provider has not reported it
+   * (docs/decisions/cost.md, "A reply that ends early is estimated").
+   */
+  endEarly(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    if (hasCalledProvider(this.#exchange)) this.#estimateUsage()
+    recordCost(this.#exchange, this.#exchange.target, this.#costOf)
+  }
+
+  #estimateUsage(): void {
+    const { usage, finishReason, request } = this.#exchange
+    // Some providers report a usage with every record; the last one that arrived may lag behind the text.
+    const output = Math.max(usage?.output ?? 0, estimateTokens(this.#replyBytes))
+    if (usage === undefined) setEstimate(this.#exchange, { input: estimateRequestTokens(request), output })
+    else if (finishReason === undefined) setEstimate(this.#exchange, { ...usage, output })
+  }
+}
+
+/**
+ * Records the cost of a request that failed before its reply was read, if a provider worked for it. See
+ * docs/decisions/cost.md, "Failed attempts cost nothing".
+ */
+export function recordUnreadCost(exchange: EndedExchange, costOf: CostOf): void {
+  const { costUsd, reply, request } = exchange
+  if (costUsd !== undefined) return
+  if (reply !== undefined) {
+    const recorder = new UsageRecorder(exchange, costOf)
+    if (reply.type === 'whole') recorder.record(reply.event)
+    recorder.endEarly()
+    return
+  }
+  const cancelled = cancelledAttempt(exchange)
+  if (cancelled === undefined) return
+  setEstimate(exchange, { input: estimateRequestTokens(request), output: 0 })
+  recordCost(exchange, cancelled.target, costOf)
+}
+
+/** The target whose usage and cost the exchange has: the one that replied, or whose call was cancelled. */
+export function billedTarget(exchange: EndedExchange): Target | undefined {
+  return exchange.target ?? cancelledAttempt(exchange)?.target
+}
+
+/** The provider call that ended because the client disconnected before there was a reply. */
+function cancelledAttempt({ attempts }: EndedExchange): Attempt | undefined {
+  const last = attempts.at(-1)
+  return last?.outcome === 'cancelled' ? last : undefined
+}
+
+/** False if a plugin answered without a provider. A plugin that calls one of its own sets the target. */
+function hasCalledProvider({ target, attempts }: EndedExchange): boolean {
+  return target !== undefined || attempts.length > 0
+}
+
+function setEstimate(state: UsageState, usage: Usage): void {
+  state.usage = { ...usage, isEstimated: true }
+}
+
+function recordCost(exchange: EndedExchange, target: Target | undefined, costOf: CostOf): void {
+  const state: UsageState = exchange
+  state.costUsd = findCost(exchange, target, costOf)
+}
+
+/** See docs/decisions/cost.md, "An unknown cost is null". */
+function findCost(exchange: EndedExchange, target: Target | undefined, costOf: CostOf): number | null {
+  if (!hasCalledProvider(exchange)) return 0
+  const { usage } = exchange
+  return target === undefined || usage === undefined ? null : (costOf(usage, target) ?? null)
+}

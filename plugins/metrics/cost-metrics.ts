@@ -1,0 +1,51 @@
+import type { Registry } from 'prom-client'
+import type { RequestObserver, Target, Usage } from '../../core/contract/index.ts'
+import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
+import { createCounter } from '../../core/util/metrics.ts'
+
+/** Counts the cost and the tokens of replies, by provider and model. */
+export function observeCosts(metrics: Registry, providers: ReadonlySet<string>): RequestObserver {
+  const cost = createCounter(metrics, {
+    name: 'signalbox_cost_usd_total',
+    help: 'Cost of replies in US dollars, by the prices of the catalogue.',
+    labelNames: ['provider', 'model'],
+  })
+  const unknown = createCounter(metrics, {
+    name: 'signalbox_cost_unknown_total',
+    help: 'Replies whose cost is unknown, because the model has no price or the usage was not reported.',
+    labelNames: ['provider', 'reason'],
+  })
+  const tokens = createCounter(metrics, {
+    name: 'signalbox_tokens_total',
+    help: 'Tokens by type. input includes cached and cache_write, output includes reasoning.',
+    labelNames: ['provider', 'model', 'type'],
+  })
+  const providerOf = (target: Target) => (providers.has(target.provider) ? target.provider : 'other')
+
+  return ({ exchange }) => {
+    if (exchange?.costUsd === undefined) return
+    const { usage, costUsd } = exchange
+    const target = billedTarget(exchange)
+    if (target === undefined) {
+      if (costUsd === null) unknown('other', 'price').inc()
+      return
+    }
+    const provider = providerOf(target)
+    const model = target.entry?.id ?? 'other'
+    if (costUsd === null) unknown(provider, usage === undefined ? 'usage' : 'price').inc()
+    else cost(provider, model).inc(costUsd)
+    for (const [type, count] of countTypes(usage)) if (count > 0) tokens(provider, model, type).inc(count)
+  }
+}
+
+function countTypes(usage: Usage | undefined): readonly (readonly [string, number])[] {
+  if (usage === undefined) return []
+  const { input, cached = 0, cacheWrite = 0, output, reasoning = 0 } = usage
+  return [
+    ['input', input],
+    ['cached', cached],
+    ['cache_write', cacheWrite],
+    ['output', output],
+    ['reasoning', reasoning],
+  ]
+}
