@@ -57,6 +57,8 @@ export interface ReplyingExchange extends Exchange {
   target?: Target
   /** The provider calls so far. */
   readonly attempts: Attempt[]
+  /** Set by `cache`, if it applies to the request: whether a stored reply answers it. */
+  cache?: 'hit' | 'miss'
   /** For headers of the response. */
   readonly res: DefaultHeaders
 }

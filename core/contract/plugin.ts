@@ -199,6 +199,8 @@ export interface RoutingDraft {
   /** The request for the provider. Actions replace it; they must not change it in place. */
   request: ChatRequest
   readonly warnings: Warning[]
+  /** Data for the plugin of the action. It becomes part of `exchange.state`. */
+  readonly state: Exchange['state']
 }
 
 /** A key of `action_json`. */

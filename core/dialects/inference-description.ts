@@ -17,6 +17,13 @@ export const inferenceHeaders: TProperties = {
       examples: ['openai'],
     }),
   ),
+  'x-cache': Type.Optional(
+    StringEnum(['on', 'no-store'], {
+      description:
+        'If the operator has switched on the cache: on uses it for any temperature, no-store not at all.',
+      examples: ['on'],
+    }),
+  ),
 }
 
 /** The headers of successful responses. */
@@ -24,4 +31,5 @@ export const replyHeaders: TProperties = {
   'x-provider': Text('The provider that answered.'),
   'x-model': Text('The model that answered.'),
   'x-routing-mode': Text('The routing mode.'),
+  'x-cache': Text('hit or miss, if the cache applies to the request.'),
 }

@@ -9,7 +9,7 @@ export const NO_PROVIDER = 'signalbox'
  * "Metadata and warnings"). Provider and mode are null if the request failed before they were known.
  */
 export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
-  const { target, route, reply, rulesPosition, costUsd, warnings, trace, headers } = exchange
+  const { target, route, reply, rulesPosition, costUsd, cache, warnings, trace, headers } = exchange
   const includesTrace = headers['x-include-trace']?.toString().toLowerCase() === 'true'
   const fields: Record<string, unknown> = {
     provider: target?.provider ?? (reply === undefined ? null : NO_PROVIDER),
@@ -17,6 +17,7 @@ export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
     rules_position: rulesPosition,
   }
   if (costUsd !== undefined) fields.cost_usd = costUsd
+  if (cache !== undefined) fields.cache = cache
   if (warnings.length > 0) fields.warnings = warnings
   if (includesTrace) fields.rule_trace = trace
   return fields

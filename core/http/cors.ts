@@ -20,6 +20,7 @@ const ALLOWED_METHODS = 'GET, POST, PATCH, DELETE'
 const EXPOSED_HEADERS = [
   'etag',
   'retry-after',
+  'x-cache',
   'x-model',
   'x-provider',
   'x-ratelimit-limit-requests',

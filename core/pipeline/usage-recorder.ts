@@ -98,9 +98,12 @@ function cancelledAttempt({ attempts }: EndedExchange): Attempt | undefined {
   return last?.outcome === 'cancelled' ? last : undefined
 }
 
-/** False if a plugin answered without a provider. A plugin that calls one of its own sets the target. */
-function hasCalledProvider({ target, attempts }: EndedExchange): boolean {
-  return target !== undefined || attempts.length > 0
+/**
+ * False if a plugin answered without a provider. A plugin that calls one of its own sets the target. See
+ * docs/decisions/cache.md, "A hit costs nothing and has the usage of the first reply".
+ */
+function hasCalledProvider({ cache, target, attempts }: EndedExchange): boolean {
+  return cache !== 'hit' && (target !== undefined || attempts.length > 0)
 }
 
 function setEstimate(state: UsageState, usage: Usage): void {

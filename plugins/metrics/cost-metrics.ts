@@ -23,7 +23,8 @@ export function observeCosts(metrics: Registry, providers: ReadonlySet<string>):
   const providerOf = (target: Target) => (providers.has(target.provider) ? target.provider : 'other')
 
   return ({ exchange }) => {
-    if (exchange?.costUsd === undefined) return
+    // A hit of the cache costs nothing and uses no tokens.
+    if (exchange?.costUsd === undefined || exchange.cache === 'hit') return
     const { usage, costUsd } = exchange
     const target = billedTarget(exchange)
     if (target === undefined) {

@@ -26,7 +26,7 @@ export function evaluateRouting(
 }
 
 function applyRules(candidates: readonly CompiledRoutingRule[], input: RoutingInput): RuleDecision {
-  const draft: RoutingDraft = { request: input.request, warnings: [] }
+  const draft: RoutingDraft = { request: input.request, warnings: [], state: {} }
   const trace: RuleTraceEntry[] = []
   const appliedActions = new Set<string>()
   for (const candidate of candidates) {

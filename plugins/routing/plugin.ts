@@ -50,6 +50,7 @@ export function createRouting(services: RoutingServices): Plugin {
             const caller = { userId: account.userId, preferences }
             const { route, warnings, trace } = resolveRoute(requested, decision, caller, routingCatalog)
             exchange.request = decision.draft.request
+            Object.assign(exchange.state, decision.draft.state)
             exchange.route = route
             exchange.warnings.push(...warnings)
             exchange.trace.push(...trace)

@@ -21,6 +21,9 @@ export const SignalboxSchema = OpenObject(
         description: 'Cost of the reply in USD; null if it is unknown. Missing until the reply has ended.',
       }),
     ),
+    cache: Type.Optional(
+      StringEnum(['hit', 'miss'], { description: 'Whether the cache answered, if it applies.' }),
+    ),
     warnings: Type.Optional(Type.Array(WarningSchema, { description: 'Missing if there are none.' })),
     rule_trace: Type.Optional(
       Type.Array(RuleTraceEntrySchema, { description: 'Present if the header x-include-trace is true.' }),

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { type Exchange, isJsonObject, type JsonObject } from '../../core/contract/index.ts'
+
+/**
+ * Fields of a request that do not change the reply: how it is delivered, who asks, and what the provider does
+ * with it beside answering. `model` is in the key as the route.
+ */
+const IRRELEVANT_FIELDS: ReadonlySet<string> = new Set([
+  ...['model', 'stream', 'stream_options'],
+  ...['user', 'metadata', 'safety_identifier'],
+  ...['store', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention'],
+])
+
+/** Longer requests are not cached: hashing them would hold up others. In characters. */
+const MAX_REQUEST_LENGTH = 2_000_000
+
+/**
+ * Returns the key of a request: the hash of the request as it would be sent, where it would be sent, and the
+ * caller. Undefined for a request that is too long. See docs/decisions/cache.md, "The key is what would be
+ * sent, where, and for whom".
+ */
+export function buildCacheKey(exchange: Exchange, isShared: boolean): string | undefined {
+  const { account, request } = exchange
+  const fields = Object.entries(request).filter(
+    ([name, value]) => value != null && !IRRELEVANT_FIELDS.has(name),
+  )
+  const text = stringifySorted([describeRoute(exchange), Object.fromEntries(fields)])
+  if (text.length > MAX_REQUEST_LENGTH) return undefined
+  const scope = isShared ? 'shared' : `user-${account.userId}`
+  return `${scope}:${createHash('sha256').update(text).digest('base64url')}`
+}
+
+/**
+ * What the routing rules, the request and the catalogue decided, except the order of an automatic choice:
+ * that follows the measured latency.
+ */
+function describeRoute({ route, preferences }: Exchange): readonly unknown[] {
+  if (route === undefined) return []
+  const { isFixed, mode, targets } = route
+  if (isFixed) {
+    const [{ provider, model, alias = null }] = targets
+    return [provider, model, alias]
+  }
+  return [mode, preferences, route.candidates().map(({ provider, id }) => `${provider}/${id}`)]
+}
+
+/** The JSON text of a value, with the keys of all objects in order. */
+function stringifySorted(value: unknown): string {
+  return JSON.stringify(value, (_, nested: unknown) => (isJsonObject(nested) ? sortKeys(nested) : nested))
+}
+
+function sortKeys(object: JsonObject): JsonObject {
+  const names = Object.keys(object)
+  if (names.every((name, index) => index === 0 || (names[index - 1] ?? '') < name)) return object
+  return Object.fromEntries(names.sort().map((name) => [name, object[name]]))
+}

@@ -1,0 +1,99 @@
+import { NATIVE } from '../../core/contract/chat.ts'
+import {
+  isJsonObject,
+  type Reply,
+  ReplyEvent,
+  type ReplyingExchange,
+  type ReplyPart,
+  type Target,
+  type Warning,
+} from '../../core/contract/index.ts'
+import { parseJsonObject } from '../../core/util/json.ts'
+
+/** The version of `CachedReply`. Entries of other versions are misses. */
+const VERSION = 1
+
+/** A reply as it is stored, before rules have inspected it. */
+export interface CachedReply {
+  readonly version: typeof VERSION
+  /** Unix time in seconds. */
+  readonly storedAt: number
+  /** The model that answered; null if a plugin did. */
+  readonly target: Pick<Target, 'provider' | 'model'> | null
+  /** About the call of the provider, such as omitted parameters. */
+  readonly warnings: readonly Warning[]
+  readonly content: CachedContent
+}
+
+/** A whole reply with the provider's own text, or the parts of each event of each batch of a stream. */
+export type CachedContent =
+  | { readonly type: 'whole'; readonly parts: readonly ReplyPart[]; readonly source?: string }
+  | { readonly type: 'stream'; readonly batches: readonly (readonly (readonly ReplyPart[])[])[] }
+
+export function buildCachedReply(
+  { target }: ReplyingExchange,
+  warnings: readonly Warning[],
+  content: CachedContent,
+): CachedReply {
+  return {
+    version: VERSION,
+    storedAt: Math.floor(Date.now() / 1000),
+    target: target === undefined ? null : { provider: target.provider, model: target.model },
+    warnings,
+    content,
+  }
+}
+
+/** Returns the stored reply; undefined if it is older than `ttlSeconds`, or of another version. */
+export function toCachedReply(stored: unknown, ttlSeconds: number): CachedReply | undefined {
+  if (!isJsonObject(stored) || stored.version !== VERSION) return undefined
+  // The cast is safe: the version determines the shape.
+  const reply = stored as unknown as CachedReply
+  return reply.storedAt + ttlSeconds > Date.now() / 1000 ? reply : undefined
+}
+
+/** Returns the content of a whole reply. */
+export function toCachedContent(event: ReplyEvent): CachedContent {
+  const source = event[NATIVE]?.source
+  return { type: 'whole', parts: event.parts, ...(source !== undefined && { source }) }
+}
+
+/**
+ * Returns the reply for a request of either type. Streams keep their chunks; a whole reply keeps the fields
+ * of the provider that the parts do not have.
+ */
+export function replay(content: CachedContent, wanted: Reply['type']): Reply {
+  if (content.type === 'whole') {
+    const record =
+      wanted === 'whole' && content.source !== undefined ? parseJsonObject(content.source) : undefined
+    const native = record && { record, source: content.source }
+    return { type: 'whole', event: new ReplyEvent(content.parts, native) }
+  }
+  if (wanted === 'stream') return { type: 'stream', batches: replayBatches(content.batches) }
+  return { type: 'whole', event: new ReplyEvent(joinParts(content.batches.flat(2))) }
+}
+
+async function* replayBatches(
+  batches: readonly (readonly (readonly ReplyPart[])[])[],
+): AsyncIterable<readonly ReplyEvent[]> {
+  for (const events of batches) yield events.map((parts) => new ReplyEvent(parts))
+}
+
+/** Joins texts that a stream has in pieces, as a whole reply has them. */
+function joinParts(parts: readonly ReplyPart[]): readonly ReplyPart[] {
+  const joined: ReplyPart[] = []
+  for (const part of parts) {
+    const previous = joined.at(-1)
+    const both = previous && joinPair(previous, part)
+    if (both === undefined) joined.push(part)
+    else joined[joined.length - 1] = both
+  }
+  return joined
+}
+
+function joinPair(first: ReplyPart, second: ReplyPart): ReplyPart | undefined {
+  if (first.type === 'tool-json' && second.type === 'tool-json')
+    return first.index === second.index ? { ...first, json: first.json + second.json } : undefined
+  if (first.type !== second.type || !('text' in first) || !('text' in second)) return undefined
+  return { ...first, text: first.text + second.text }
+}
