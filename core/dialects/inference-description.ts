@@ -31,5 +31,5 @@ export const replyHeaders: TProperties = {
   'x-provider': Text('The provider that answered.'),
   'x-model': Text('The model that answered.'),
   'x-routing-mode': Text('The routing mode.'),
-  'x-cache': Text('hit or miss, if the cache applies to the request.'),
+  'x-cache': Type.Optional(Text('hit or miss, if the cache applies to the request.')),
 }
