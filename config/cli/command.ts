@@ -43,3 +43,11 @@ export class UsageError extends Error {
     this.name = 'UsageError'
   }
 }
+
+/** The command has compared, and found differences. The program prints the message and exits with 2. */
+export class DifferencesError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'DifferencesError'
+  }
+}

@@ -91,6 +91,22 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'models check',
+    operands: ['FILE'],
+    summary: 'Compare the prices of the catalogue with those of a file.',
+    details:
+      "FILE is JSON or YAML: rows as in config/models.yaml, or LiteLLM's " +
+      'model_prices_and_context_window.json. Prints all differences; dearer and cheaper say how FILE ' +
+      'differs from the catalogue. Exits with 0 if there are none, 2 if there are some, and 1 on failure.',
+    options: {
+      'prices-only': { summary: 'Leave out models that only one of both has.' },
+    },
+    async run(args) {
+      const { checkModels } = await import('./check-models.ts')
+      return checkModels(args)
+    },
+  },
+  {
     name: 'presets',
     summary: 'List the presets for firewall rules.',
     details: 'Prints each preset as a line of JSON: its name, what it finds, what it checks, and an example.',
