@@ -5,19 +5,22 @@ import { providersAt } from './providers.ts'
 import { UNLIMITED, withSettings } from './settings.ts'
 import { receivedText } from './streams.ts'
 
-/** Starts a gateway with the plugin `cache`, whose providers are the sandbox. `more` is YAML. */
+/** Starts a gateway with the plugin `cache`, whose providers are the sandbox. */
 export async function startCachingGateway(
   sandbox: Pick<Sandbox, 'url'>,
-  { options = {}, more = '', environment = {} }: CachingGateway = {},
+  { options = {}, more = '', plugins = [], environment = {} }: CachingGateway = {},
 ): Promise<RunningGateway> {
-  const plugin = JSON.stringify({ use: 'cache', before: 'dispatch', options })
-  const settings = `${UNLIMITED}plugins: { add: [${plugin}] }\n${more}`
+  const add = [{ use: 'cache', before: 'dispatch', options }, ...plugins]
+  const settings = `${UNLIMITED}plugins: { add: ${JSON.stringify(add)} }\n${more}`
   return startGateway({ ...providersAt(sandbox), ...(await withSettings(settings)), ...environment })
 }
 
 interface CachingGateway {
   readonly options?: object
+  /** More settings, in YAML. */
   readonly more?: string
+  /** Paths of more plugins. */
+  readonly plugins?: readonly string[]
   readonly environment?: Record<string, string>
 }
 
