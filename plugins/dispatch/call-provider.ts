@@ -45,9 +45,11 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     if (sent.reply.type === 'stream') {
       latency.recordFirstEvent(target, repliedAt - sentAt)
       const ended: EndedExchange = exchange
-      exchange.client.onClose(() =>
-        latency.recordRemainder(target, ended.usage?.output ?? 0, performance.now() - repliedAt),
-      )
+      exchange.client.onClose(() => {
+        // The usage of a stream that broke off is partial, or an estimate.
+        const outputTokens = ended.finishReason === undefined ? 0 : (ended.usage?.output ?? 0)
+        latency.recordRemainder(target, outputTokens, performance.now() - repliedAt)
+      })
     } else {
       latency.recordWholeReply(target, outputTokensOf(sent.reply.event.parts), repliedAt - sentAt)
     }

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import type { RequestObserver, Target, Usage } from '../../core/contract/index.ts'
+import type { RequestObserver, Target } from '../../core/contract/index.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
 import { createCounter } from '../../core/util/metrics.ts'
 
@@ -35,18 +35,14 @@ export function observeCosts(metrics: Registry, providers: ReadonlySet<string>):
     const model = target.entry?.id ?? 'other'
     if (costUsd === null) unknown(provider, usage === undefined ? 'usage' : 'price').inc()
     else cost(provider, model).inc(costUsd)
-    for (const [type, count] of countTypes(usage)) if (count > 0) tokens(provider, model, type).inc(count)
+    if (usage === undefined) return
+    const count = (type: string, amount = 0) => {
+      if (amount > 0) tokens(provider, model, type).inc(amount)
+    }
+    count('input', usage.input)
+    count('cached', usage.cached)
+    count('cache_write', usage.cacheWrite)
+    count('output', usage.output)
+    count('reasoning', usage.reasoning)
   }
-}
-
-function countTypes(usage: Usage | undefined): readonly (readonly [string, number])[] {
-  if (usage === undefined) return []
-  const { input, cached = 0, cacheWrite = 0, output, reasoning = 0 } = usage
-  return [
-    ['input', input],
-    ['cached', cached],
-    ['cache_write', cacheWrite],
-    ['output', output],
-    ['reasoning', reasoning],
-  ]
 }

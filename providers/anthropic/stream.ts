@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
-import { asObject, asString } from '../shared/fields.ts'
+import { asNumber, asObject, asString } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
@@ -49,9 +49,13 @@ export function createAnthropicStreamReader(): StreamReader {
     }
   }
 
+  /** The usage at the start has the input, for replies that end early. */
   function onMessageStart(message: JsonObject): readonly ReplyPart[] {
     usage = asObject(message.usage)
-    return [{ type: 'start', id: asString(message.id), model: asString(message.model) }]
+    const start: ReplyPart = { type: 'start', id: asString(message.id), model: asString(message.model) }
+    return asNumber(usage.input_tokens) === undefined
+      ? [start]
+      : [start, { type: 'usage', usage: toAnthropicUsage(usage) }]
   }
 
   function onBlockStart({ index }: JsonObject, block: JsonObject): readonly ReplyPart[] {

@@ -45,11 +45,15 @@ const recorded = [
   record({ type: 'message_stop' }),
 ].join('')
 
+/** The input, which the start of a message reports for streams that end early. */
+const initialUsage = { input: 112, output: 1, cached: 100, cacheWrite: 0 }
+
 describe('reading a stream of Anthropic', () => {
   for (const cut of CUTS) {
     it(`returns the parts in order, split every ${cut} bytes`, () => {
       expect(partsOf(readBytes(recorded, cut))).to.deep.equal([
         { type: 'start', id: 'msg_1', model: 'claude-sonnet-4-6' },
+        { type: 'usage', usage: initialUsage },
         { type: 'reasoning', text: 'Gleis 8 ist ' },
         { type: 'reasoning', text: 'besetzt.' },
         { type: 'text', text: 'Gleis ' },
@@ -106,24 +110,26 @@ describe('reading a stream of Anthropic', () => {
       const counts = { input_tokens: 20, cache_read_input_tokens: 5, output_tokens: 40 }
       const later = { ...counts, output_tokens: 50, output_tokens_details: { thinking_tokens: 30 } }
       expect(usageOf(start(), end({}, counts), end({ stop_reason: 'end_turn' }, later))).to.deep.equal([
+        initialUsage,
         { input: 25, output: 50, cached: 5, cacheWrite: 0, reasoning: 30 },
       ])
     })
 
     it('keeps values that message_delta omits or sets to null', () => {
       expect(usageOf(start(), end({ stop_reason: 'end_turn' }, { output_tokens: 9 }))).to.deep.equal([
+        initialUsage,
         { input: 112, output: 9, cached: 100, cacheWrite: 0 },
       ])
       const usage = { output_tokens: 9 } as MessageDeltaUsage
       const short = { ...end({ stop_reason: 'end_turn' }, {}), usage }
-      expect(usageOf(start(), short)).to.have.nested.property('[0].cached', 100)
+      expect(usageOf(start(), short)).to.have.nested.property('[1].cached', 100)
     })
   })
 
   it('returns the explanation of a refusal before the finish', () => {
     const stop_details = { type: 'refusal', category: null, explanation: 'Not this.' } as const
     const parts = partsOf(read(start(), end({ stop_reason: 'refusal', stop_details }), stop))
-    expect(parts.slice(1, 3)).to.deep.equal([
+    expect(parts.slice(2, 4)).to.deep.equal([
       { type: 'refusal', text: 'Not this.' },
       { type: 'finish', reason: 'content_filter' },
     ])
@@ -140,7 +146,15 @@ describe('reading a stream of Anthropic', () => {
       {},
     ]
     const bytes = [start(), ...unknown, ...ending].map((each) => record(each)).join('')
-    expect(partsOf(readBytes(bytes)).map(({ type }) => type)).to.deep.equal(['start', 'finish', 'usage'])
+    const types = partsOf(readBytes(bytes)).map(({ type }) => type)
+    expect(types).to.deep.equal(['start', 'usage', 'finish', 'usage'])
+  })
+
+  it('reports no usage at the start if the message has none', () => {
+    const message = { id: 'msg_1', model: 'claude-sonnet-4-6' }
+    const bytes = [{ type: 'message_start', message }, ...ending].map((each) => record(each)).join('')
+    const types = partsOf(readBytes(bytes)).map(({ type }) => type)
+    expect(types).to.deep.equal(['start', 'finish', 'usage'])
   })
 
   it('ignores an event without data', () => {
