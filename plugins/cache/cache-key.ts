@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type Exchange, isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 
 /**
@@ -27,7 +27,7 @@ export function buildCacheKey(exchange: Exchange, isShared: boolean): string | u
   const text = stringifySorted([describeRoute(exchange), Object.fromEntries(fields)])
   if (text.length > MAX_REQUEST_LENGTH) return undefined
   const scope = isShared ? 'shared' : `user-${account.userId}`
-  return `${scope}:${createHash('sha256').update(text).digest('base64url')}`
+  return `${scope}:${hash('sha256', text, 'base64url')}`
 }
 
 /**
@@ -46,11 +46,14 @@ function describeRoute({ route, preferences }: Exchange): readonly unknown[] {
 
 /** The JSON text of a value, with the keys of all objects in order. */
 function stringifySorted(value: unknown): string {
-  return JSON.stringify(value, (_, nested: unknown) => (isJsonObject(nested) ? sortKeys(nested) : nested))
+  if (Array.isArray(value)) return `[${value.map(stringifySorted).join()}]`
+  return isJsonObject(value) ? stringifyObject(value) : JSON.stringify(value)
 }
 
-function sortKeys(object: JsonObject): JsonObject {
-  const names = Object.keys(object)
-  if (names.every((name, index) => index === 0 || (names[index - 1] ?? '') < name)) return object
-  return Object.fromEntries(names.sort().map((name) => [name, object[name]]))
+function stringifyObject(object: JsonObject): string {
+  let text = ''
+  for (const name of Object.keys(object).sort()) {
+    if (object[name] !== undefined) text += `,${JSON.stringify(name)}:${stringifySorted(object[name])}`
+  }
+  return `{${text.slice(1)}}`
 }
