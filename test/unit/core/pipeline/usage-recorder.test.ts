@@ -1,0 +1,111 @@
+import { expect } from 'chai'
+import {
+  type EndedExchange,
+  ReplyEvent,
+  type ReplyPart,
+  type Usage,
+} from '../../../../core/contract/index.ts'
+import { billedTarget, recordUnreadCost, UsageRecorder } from '../../../../core/pipeline/usage-recorder.ts'
+
+const target = { provider: 'openai', model: 'gpt-4o' }
+
+/** A token costs a dollar; nothing else has a price. */
+const costOf = ({ input, output }: Usage, { model }: { model: string }) =>
+  model === 'gpt-4o' ? input + output : undefined
+
+/** 40 bytes of input: 10 tokens. */
+const request = { messages: [{ role: 'user', content: 'x'.repeat(40) }] } as const
+
+// The cast is safe: nothing else is read.
+const exchangeOf = (more: object = {}) =>
+  ({ target, request, attempts: [], ...more }) as unknown as EndedExchange
+
+const text = (length: number): ReplyPart => ({ type: 'text', text: 'y'.repeat(length) })
+const usage = (input: number, output: number): ReplyPart => ({ type: 'usage', usage: { input, output } })
+const finish: ReplyPart = { type: 'finish', reason: 'stop' }
+
+function record(exchange: EndedExchange, ...parts: readonly ReplyPart[]): UsageRecorder {
+  const recorder = new UsageRecorder(exchange, costOf)
+  for (const part of parts) recorder.record(new ReplyEvent([part]))
+  return recorder
+}
+
+describe('the recorded usage and cost', () => {
+  it('of a complete reply are those that the provider reported last', () => {
+    const exchange = exchangeOf()
+    const recorder = record(exchange, usage(7, 1), text(400), finish, usage(7, 3))
+    expect(exchange.costUsd).to.equal(undefined)
+    recorder.complete()
+    recorder.endEarly()
+    expect(exchange).to.deep.include({ usage: { input: 7, output: 3 }, costUsd: 10, finishReason: 'stop' })
+  })
+
+  it('of a complete reply without usage are unknown', () => {
+    const exchange = exchangeOf()
+    record(exchange, text(400), finish).complete()
+    expect(exchange.usage).to.equal(undefined)
+    expect(exchange.costUsd).to.equal(null)
+  })
+
+  it('of a model without a price are known and unknown', () => {
+    const exchange = exchangeOf({ target: { provider: 'openai', model: 'my-own' } })
+    record(exchange, finish, usage(7, 3)).complete()
+    expect(exchange).to.deep.include({ usage: { input: 7, output: 3 }, costUsd: null })
+  })
+
+  it('of a reply that ends early are estimated from what was sent', () => {
+    const exchange = exchangeOf()
+    const tool: ReplyPart = { type: 'tool-start', index: 0, id: 'call_1', name: 'abcd' }
+    record(exchange, text(40), tool, { type: 'tool-json', index: 0, json: '{"a":1}1' }).endEarly()
+    expect(exchange).to.deep.include({ usage: { input: 10, output: 13, isEstimated: true }, costUsd: 23 })
+  })
+
+  it('of a reply that ends early have the counts that were reported, and the text behind them', () => {
+    const behind = exchangeOf()
+    record(behind, usage(7, 1), text(40)).endEarly()
+    expect(behind.usage).to.deep.equal({ input: 7, output: 10, isEstimated: true })
+    const ahead = exchangeOf()
+    record(ahead, text(40), usage(7, 100)).endEarly()
+    expect(ahead.usage).to.deep.equal({ input: 7, output: 100, isEstimated: true })
+    const finished = exchangeOf()
+    record(finished, text(40), finish, usage(7, 3)).endEarly()
+    expect(finished.usage).to.deep.equal({ input: 7, output: 3 })
+  })
+
+  it('of a plugin that answers, and of a hit of the cache, are nothing', () => {
+    for (const more of [{ target: undefined }, { cache: 'hit' }]) {
+      const [complete, early] = [exchangeOf(more), exchangeOf(more)]
+      record(complete, text(40), finish).complete()
+      record(early, text(40)).endEarly()
+      for (const { costUsd, usage } of [complete, early])
+        expect([costUsd, usage]).to.deep.equal([0, undefined])
+    }
+  })
+
+  it('of a stream that nobody read are the input', () => {
+    const reply = { type: 'stream', batches: [] }
+    const exchange = exchangeOf({ reply })
+    recordUnreadCost(exchange, costOf)
+    expect(exchange).to.deep.include({ usage: { input: 10, output: 0, isEstimated: true }, costUsd: 10 })
+  })
+
+  it('of a request that was cancelled before the reply are the input, at the price of the last attempt', () => {
+    const attempts = [
+      { target: { provider: 'openai', model: 'my-own' }, outcome: 'provider_error' },
+      { target, outcome: 'cancelled' },
+    ]
+    const exchange = exchangeOf({ target: undefined, attempts })
+    recordUnreadCost(exchange, costOf)
+    expect(exchange).to.deep.include({ usage: { input: 10, output: 0, isEstimated: true }, costUsd: 10 })
+    expect(billedTarget(exchange)).to.equal(target)
+  })
+
+  it('of a request that failed are none', () => {
+    const attempts = [{ target, outcome: 'provider_timeout' }]
+    for (const exchange of [exchangeOf({ target: undefined, attempts }), exchangeOf({ target: undefined })]) {
+      recordUnreadCost(exchange, costOf)
+      expect([exchange.costUsd, exchange.usage]).to.deep.equal([undefined, undefined])
+      expect(billedTarget(exchange)).to.equal(undefined)
+    }
+  })
+})
