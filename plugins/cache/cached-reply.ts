@@ -79,10 +79,12 @@ async function* replayBatches(
   for (const events of batches) yield events.map((parts) => new ReplyEvent(parts))
 }
 
-/** Joins texts that a stream has in pieces, as a whole reply has them. */
+/** Joins texts that a stream has in pieces, and keeps the last usage, as a whole reply has them. */
 function joinParts(parts: readonly ReplyPart[]): readonly ReplyPart[] {
   const joined: ReplyPart[] = []
+  const usage = parts.findLast(({ type }) => type === 'usage')
   for (const part of parts) {
+    if (part.type === 'usage' && part !== usage) continue
     const previous = joined.at(-1)
     const both = previous && joinPair(previous, part)
     if (both === undefined) joined.push(part)

@@ -21,6 +21,8 @@ export function parseGeminiReply(body: unknown): ReplyEvent {
 interface ResponseReader {
   /** Throws a `GatewayError` if the model failed before it produced content. */
   read(fragment: JsonObject): readonly ReplyPart[]
+  /** Returns the usage so far; undefined until a fragment has one. */
+  usage(): Usage | undefined
   /** Returns the finish reason and the usage. Throws a `GatewayError` if the response is incomplete. */
   end(): readonly ReplyPart[]
 }
@@ -67,6 +69,7 @@ export function createGeminiResponseReader(): ResponseReader {
       hasStarted = true
       return all
     },
+    usage: () => usage,
     end() {
       if (finishReason === '') {
         throw incompleteReplyError()

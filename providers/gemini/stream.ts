@@ -1,3 +1,4 @@
+import type { ReplyPart } from '../../core/contract/chat.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { malformedRecordError } from '../shared/errors.ts'
@@ -14,6 +15,16 @@ import { createGeminiResponseReader } from './reply.ts'
 export function createGeminiStreamReader(): StreamReader {
   const reader = createGeminiResponseReader()
   const textRecords = new TextRecordMatcher('text')
+  let hasReportedUsage = false
+
+  /** The first usage has the input, for replies that end early. */
+  function withFirstUsage(parts: readonly ReplyPart[]): readonly ReplyPart[] {
+    const usage = hasReportedUsage ? undefined : reader.usage()
+    if (usage === undefined || parts.length === 0) return parts
+    hasReportedUsage = true
+    return [...parts, { type: 'usage', usage }]
+  }
+
   return {
     read({ data }) {
       if (data === '') return []
@@ -24,7 +35,7 @@ export function createGeminiStreamReader(): StreamReader {
       if (record.error != null) throw parseGeminiErrorRecord(record)
       const parts = reader.read(record)
       textRecords.learn(data, parts)
-      return toReplyEvents(parts)
+      return toReplyEvents(withFirstUsage(parts))
     },
     end: () => toReplyEvents(reader.end()),
   }

@@ -25,9 +25,22 @@ describe('a cached reply', () => {
     const second = { ...tool, index: 1, id: 'call_2' }
     const batches: readonly (readonly (readonly ReplyPart[])[])[] = [
       [[{ type: 'start', id: 'x', model: 'm' }], [{ type: 'reasoning', text: 'Hm' }]],
-      [[{ type: 'reasoning', text: '.' }], [{ type: 'text', text: 'One' }], [{ type: 'text', text: ' two' }]],
+      [
+        [{ type: 'reasoning', text: '.' }],
+        [
+          { type: 'text', text: 'One' },
+          { type: 'usage', usage: { input: 1, output: 0 } },
+        ],
+        [{ type: 'text', text: ' two' }],
+      ],
       [[tool, { type: 'tool-json', index: 0, json: '{"a"' }], [{ type: 'tool-json', index: 0, json: ':1}' }]],
-      [[second, { type: 'tool-json', index: 1, json: '{}' }], [{ type: 'finish', reason: 'tool_calls' }]],
+      [
+        [second, { type: 'tool-json', index: 1, json: '{}' }],
+        [
+          { type: 'finish', reason: 'tool_calls' },
+          { type: 'usage', usage: { input: 1, output: 9 } },
+        ],
+      ],
     ]
     const reply = replay({ type: 'stream', batches }, 'whole')
     expect(reply.type === 'whole' && reply.event.parts).to.deep.equal([
@@ -39,6 +52,7 @@ describe('a cached reply', () => {
       second,
       { type: 'tool-json', index: 1, json: '{}' },
       { type: 'finish', reason: 'tool_calls' },
+      { type: 'usage', usage: { input: 1, output: 9 } },
     ])
   })
 })

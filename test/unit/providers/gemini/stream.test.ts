@@ -31,6 +31,8 @@ describe('reading a stream of Gemini', () => {
           { type: 'start', id: 'r1', model: 'gemini-4-argon' },
           { type: 'reasoning', text: 'Gleis ist ' },
           { type: 'text', text: 'Gleis ' },
+          // The first usage, for streams that end early.
+          { type: 'usage', usage: { input: 12, output: 0 } },
           { type: 'text', text: '9¾ 🚂' },
           { type: 'finish', reason: 'stop' },
           { type: 'usage', usage: { input: 12, output: 8, reasoning: 3 } },
@@ -73,12 +75,13 @@ describe('reading a stream of Gemini', () => {
     ])
   })
 
-  it('returns the last usage once', () => {
+  it('returns the first usage and the last one', () => {
     const parts = read(
       fragment([{ text: 'a' }], undefined, { promptTokenCount: 5, candidatesTokenCount: 1 }),
       fragment([{ text: 'b' }], 'MAX_TOKENS', { promptTokenCount: 5, candidatesTokenCount: 2 }),
     )
     expect(parts.filter(({ type }) => type === 'usage')).to.deep.equal([
+      { type: 'usage', usage: { input: 5, output: 1 } },
       { type: 'usage', usage: { input: 5, output: 2 } },
     ])
     expect(parts.at(-2)).to.deep.equal({ type: 'finish', reason: 'length' })
