@@ -1,5 +1,8 @@
 import { expect } from 'chai'
+import { chatBody } from '../support/bodies.ts'
+import type { Answer } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { BUILT_IN } from '../support/plugins.ts'
 import { installTally } from '../support/tally-plugin.ts'
 import { type Connection, connectToEach } from '../support/workers.ts'
 
@@ -8,7 +11,9 @@ describe('two workers', function () {
   let gateway: GatewayProcess
   let connections: readonly Connection[]
   before(async () => {
-    const { folder, CONFIG } = await installTally()
+    const { folder, CONFIG } = await installTally(
+      BUILT_IN.flatMap((name) => (name === 'dispatch' ? ['cache', name] : [name])),
+    )
     gateway = await startGatewayProcess({ CONFIG, WORKERS: '2' }, { cwd: folder })
     connections = [...(await connectToEach(gateway, 2)).values()]
   })
@@ -30,6 +35,17 @@ describe('two workers', function () {
     expect((await second?.call('GET', '/v1/tally'))?.body.data.record).to.deep.equal({ n: 7 })
     await second?.call('DELETE', '/v1/tally')
     expect((await first?.call('GET', '/v1/tally'))?.body.data).not.to.have.property('record')
+  })
+
+  it('share cached replies, whole and streamed', async () => {
+    const ask = (connection: Connection, more = {}) =>
+      connection.call('POST', '/v1/chat/completions', chatBody('Hello', { temperature: 0, ...more }))
+    const answers: Answer[] = []
+    for (const connection of connections) answers.push(await ask(connection))
+    for (const connection of connections) answers.push(await ask(connection, { stream: true }))
+    expect(answers.map(({ headers }) => headers.get('x-cache'))).to.deep.equal(['miss', 'hit', 'hit', 'hit'])
+    expect(answers[1]?.body.choices).to.deep.equal(answers[0]?.body.choices)
+    expect(answers[3]?.body).to.contain('You said')
   })
 
   it('count authentication failures together', async () => {

@@ -30,8 +30,10 @@ export default {
   }),
 }`
 
-/** Installs the plugin. Returns the folder and the settings that list it. */
-export async function installTally(): Promise<{ readonly folder: string; readonly CONFIG: string }> {
+/** Installs the plugin. Returns the folder and the settings that list it, at the end of the list. */
+export async function installTally(
+  list: readonly string[] = BUILT_IN,
+): Promise<{ readonly folder: string; readonly CONFIG: string }> {
   const folder = await installAll({ tally: TALLY })
-  return { folder, CONFIG: await listPlugins(folder, [...BUILT_IN, 'tally']) }
+  return { folder, CONFIG: await listPlugins(folder, [...list, 'tally']) }
 }
