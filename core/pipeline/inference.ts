@@ -52,7 +52,7 @@ export function composeInference(
   const { steps, snapshotCaller, bodyLimit } = parts
   const sender = createResponseSender(hasThirdPartyMiddleware(steps))
   return compose([
-    enterEndpoint(endpoint),
+    enterEndpoint(endpoint, { isInference: true }),
     ...composeAdmission(steps), // admit: headers only; third-party middleware at its place
     createBodyReader(bodyLimit),
     openExchange(dialect, snapshotCaller, list(steps, 'rejected')),
@@ -108,6 +108,7 @@ export function createExchange(
 ): MaybePromise<EndedExchange> {
   return chain(parser.parseRequest(body, ctx), (request) => ({
     id: ctx.requestId,
+    endpoint: ctx.endpoint,
     account,
     client: ctx.client,
     headers: ctx.headers,

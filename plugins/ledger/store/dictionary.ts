@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { LedgerRecord, RecordedError } from './record.ts'
-import { DAY_MS, type LedgerTables } from './tables.ts'
+import type { LedgerTables } from './tables.ts'
+import { DAY_MS } from './units.ts'
 
 /** Texts that recur are stored once, and rows refer to them by number. */
 export interface Dictionary {
@@ -19,7 +20,7 @@ const MAX_KNOWN = 20_000
 /** Errors are stored again after this time, so that those in use are not deleted. */
 const ERROR_REFRESH_MS = 3_600_000
 
-export const MAX_MESSAGE_LENGTH = 500
+const MAX_MESSAGE_LENGTH = 500
 const MAX_NAME_LENGTH = 200
 
 export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
@@ -69,10 +70,11 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     }
     if (missing.size === 0) return
     const day = Math.floor(now / DAY_MS)
-    const rows = [...missing].map(([digest, { code, message, param, ruleId }]) => ({
+    const rows = [...missing].map(([digest, { code, status, message, param, ruleId }]) => ({
       digest,
       code,
-      message: message?.slice(0, MAX_MESSAGE_LENGTH) ?? null,
+      status,
+      message: message === undefined ? null : withoutNul(message).slice(0, MAX_MESSAGE_LENGTH),
       param: param === undefined ? null : shorten(param),
       rule_id: ruleId ?? null,
       day,
@@ -111,15 +113,20 @@ function labelsOf({ keyId, endpoint, mode, reason, rules }: LedgerRecord): strin
 
 /** Names come from rules and from providers, so their length is not bounded. */
 export function shorten(text: string): string {
-  return text.slice(0, MAX_NAME_LENGTH)
+  return withoutNul(text).slice(0, MAX_NAME_LENGTH)
+}
+
+/** PostgreSQL does not store this character. */
+function withoutNul(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '') : text
 }
 
 function targetKey(provider: string, model: string): string {
   return `${shorten(provider)}/${shorten(model)}`
 }
 
-function digestOf({ code, message, param, ruleId }: RecordedError): string {
-  const content = JSON.stringify([code, message?.slice(0, MAX_MESSAGE_LENGTH), param, ruleId])
+function digestOf({ code, status, message, param, ruleId }: RecordedError): string {
+  const content = JSON.stringify([code, status, message?.slice(0, MAX_MESSAGE_LENGTH), param, ruleId])
   return createHash('sha256').update(content).digest('base64url').slice(0, 22)
 }
 

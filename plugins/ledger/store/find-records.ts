@@ -53,6 +53,7 @@ function selectRows(db: Kysely<LedgerTables>) {
       'targets.provider as provider',
       'targets.model as model',
       'errors.code as error_code',
+      'errors.status as error_status',
       'errors.message as error_message',
       'errors.param as error_param',
       'errors.rule_id as error_rule',
@@ -67,6 +68,7 @@ interface JoinedRow extends RequestRow {
   readonly provider: string | null
   readonly model: string | null
   readonly error_code: string | null
+  readonly error_status: number | null
   readonly error_message: string | null
   readonly error_param: string | null
   readonly error_rule: number | null
@@ -101,10 +103,12 @@ function toRecord(row: JoinedRow): StoredRecord {
   }
 }
 
-function toError({ error, error_code, error_message, error_param, error_rule }: JoinedRow) {
+function toError(row: JoinedRow) {
+  const { error, error_code, error_status, error_message, error_param, error_rule } = row
   if (error === null) return null
   return {
     code: error_code ?? 'unknown',
+    status: error_status ?? row.status,
     ...(error_message !== null && { message: error_message }),
     ...(error_param !== null && { param: error_param }),
     ...(error_rule !== null && { ruleId: error_rule }),

@@ -136,6 +136,7 @@ async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<
   await createDictionary('errors')
     .addColumn('digest', 'text', (column) => column.notNull().unique())
     .addColumn('code', 'text', (column) => column.notNull())
+    .addColumn('status', 'integer', (column) => column.notNull())
     .addColumn('message', 'text')
     .addColumn('param', 'text')
     .addColumn('rule_id', bigint)

@@ -2,7 +2,8 @@ import { type Kysely, sql } from 'kysely'
 import { findLabel } from './find-records.ts'
 import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from './queries.ts'
 import { firstIdAt } from './record-id.ts'
-import { HOUR_MS, type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
+import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
+import { HOUR_MS } from './units.ts'
 
 /** How a dimension is selected and grouped. */
 const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, string>>>> = {

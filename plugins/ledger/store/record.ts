@@ -35,6 +35,8 @@ export interface LedgerRecord {
 /** An error as it was told to the caller. */
 export interface RecordedError {
   readonly code: string
+  /** The error's HTTP status, also where the response had begun with another one. */
+  readonly status: number
   /** Undefined for internal errors. */
   readonly message?: string | undefined
   readonly param?: string | undefined

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import { firstIdAt } from './record-id.ts'
-import { DAY_MS, HOUR_MS, type LedgerTables } from './tables.ts'
+import type { LedgerTables } from './tables.ts'
+import { DAY_MS, HOUR_MS } from './units.ts'
 
 export interface LedgerRetention {
   /** Days that requests are kept. */

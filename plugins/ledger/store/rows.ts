@@ -2,7 +2,8 @@ import type { Dictionary } from './dictionary.ts'
 import { shorten } from './dictionary.ts'
 import type { LedgerRecord, RecordedAttempt } from './record.ts'
 import { timeOfRecordId, toRecordId } from './record-id.ts'
-import { FLAGS, HOUR_MS, type RequestRow, type RequestRuleRow, type UsageMeasures } from './tables.ts'
+import { FLAGS, type RequestRow, type RequestRuleRow, type UsageMeasures } from './tables.ts'
+import { HOUR_MS } from './units.ts'
 
 /** The rows of one record. */
 export interface RecordRows {

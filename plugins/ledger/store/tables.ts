@@ -84,6 +84,7 @@ interface ErrorRow {
   /** Hash of the other columns, which may be too long for an index. */
   digest: string
   code: string
+  status: number
   message: string | null
   param: string | null
   rule_id: number | null
@@ -119,6 +120,3 @@ export const MEASURES = [
   'reasoning',
   'cost',
 ] as const satisfies readonly (keyof UsageMeasures)[]
-
-export const HOUR_MS = 3_600_000
-export const DAY_MS = 24 * HOUR_MS

@@ -5,7 +5,7 @@ import type { LedgerLocation } from '../../../../plugins/ledger/store/database.t
 import type { RequestFilter } from '../../../../plugins/ledger/store/queries.ts'
 import type { LedgerRecord, RecordedRule } from '../../../../plugins/ledger/store/record.ts'
 import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
-import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/tables.ts'
+import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/units.ts'
 import { makeFolder } from '../../../support/folders.ts'
 import { ledgerRecord, requestIdAt } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
@@ -89,7 +89,13 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     const rich = ledgerRecord({
       requestedModel: 'auto',
       status: 502,
-      error: { code: 'provider_error', message: 'The provider failed.', param: 'messages[0]', ruleId: 12 },
+      error: {
+        code: 'provider_error',
+        status: 502,
+        message: 'The provider failed.',
+        param: 'messages[0]',
+        ruleId: 12,
+      },
       attempts: [
         { provider: 'openai', model: 'gpt-4o', outcome: 'provider_error', ms: 7 },
         { provider: 'mistral', model: 'small', outcome: 'ok', ms: 9 },
@@ -111,7 +117,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
       model: null,
       attempts: [],
       status: 429,
-      error: { code: 'rate_limit_exceeded' },
+      error: { code: 'rate_limit_exceeded', status: 429 },
       tokens: null,
       cost: 0,
     })
@@ -177,7 +183,9 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
         provider: isBlocked ? null : n % 2 === 0 ? 'openai' : 'mistral',
         model: isBlocked ? null : `model-${n % 4}`,
         status: isBlocked ? 403 : 200,
-        error: isBlocked ? { code: 'firewall_blocked', message: `Rule ${n % 30} says 100%_No.` } : null,
+        error: isBlocked
+          ? { code: 'firewall_blocked', status: 403, message: `Rule ${n % 30} says 100%_No.` }
+          : null,
         rules: isBlocked ? [firewallRule(5)] : n % 11 === 0 ? [firewallRule(6, 'warn')] : [],
       })
     })
@@ -231,7 +239,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
         model: null,
         cost: 0,
         tokens: null,
-        error: { code: 'x' },
+        error: { code: 'x', status: 500 },
         rules: [firewallRule(3), firewallRule(3, 'warn'), firewallRule(4)],
       }),
       ledgerRecord({ time: NOON + DAY_MS, userId: 2, keyId: 'c', isCacheHit: true, cost: 0 }),
@@ -318,7 +326,11 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
   })
 
   it('deletes what is too old, by whole days, and what only that used', async () => {
-    const old = ledgerRecord({ time: NOON, error: { code: 'x', message: 'old' }, rules: [firewallRule(1)] })
+    const old = ledgerRecord({
+      time: NOON,
+      error: { code: 'x', status: 500, message: 'old' },
+      rules: [firewallRule(1)],
+    })
     const kept = ledgerRecord({ time: NOON + 12 * HOUR_MS, rules: [firewallRule(1)] })
     await store.write([...Array.from({ length: 700 }, () => ledgerRecord({ time: NOON })), old, kept])
     const retention = { requestDays: 90, usageDays: 400 }
