@@ -4,12 +4,14 @@ import {
   type EndedRequest,
   GatewayError,
   type Plugin,
+  type Reply,
   type ReplyTransform,
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
 import type { Ledger } from './store/methods.ts'
+import type { LedgerRecord } from './store/record.ts'
 import { toLedgerRecord } from './to-record.ts'
 import { createUsageEndpoints } from './usage-endpoints.ts'
 import { LedgerWriter } from './writer.ts'
@@ -46,14 +48,11 @@ export function createLedgerPlugin({ ledger, evidence, cluster }: LedgerServices
       /** Requests that are recorded before they have ended. */
       const recorded = new WeakSet<EndedExchange>()
 
-      /** Records a request whose response is about to be sent. Resolves with false if the ledger is away. */
-      function recordNow(exchange: EndedExchange, status: number, error?: unknown): Promise<boolean> {
+      /** The record of a request whose response is about to be sent. */
+      function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
         const { id, account, endpoint = '', startedAt, client } = exchange
         const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
-        recorded.add(exchange)
-        return writer.addNow(
-          toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange }, costOf),
-        )
+        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange }, costOf)
       }
 
       function observe(request: EndedRequest): void {
@@ -67,13 +66,35 @@ export function createLedgerPlugin({ ledger, evidence, cluster }: LedgerServices
       async function rejected(exchange: EndedExchange, thrown: unknown): Promise<void> {
         const error = fromKoaError(thrown) ?? thrown
         if (!GatewayError.isInstance(error) || !isRefusal(error) || exchange.client.isAborted) return
-        await recordNow(exchange, error.status, error)
+        recorded.add(exchange)
+        await writer.addNow(toRecord(exchange, error.status, error))
+      }
+
+      /** See docs/decisions/ledger.md, "Required evidence is written before the end of a reply". */
+      function refuseWhileAway(_: EndedExchange, next: () => Promise<Reply>): Promise<Reply> {
+        if (writer.isAvailable) return next()
+        throw createUnrecordedError()
+      }
+
+      function recordAtEnd(exchange: EndedExchange): ReplyTransform {
+        return {
+          transform: (event) => [event],
+          async flush() {
+            recorded.add(exchange)
+            if (await writer.addNow(toRecord(exchange, 200))) return []
+            const error = createUnrecordedError()
+            // A stream has begun with 200.
+            const status = exchange.request.stream === true ? 200 : error.status
+            writer.replace(toRecord(exchange, status, error))
+            throw error
+          },
+        }
       }
 
       return {
         observe,
         rejected,
-        ...(evidence === 'required' && requireEvidence(writer, (exchange) => recordNow(exchange, 200))),
+        ...(evidence === 'required' && { reply: refuseWhileAway, inspect: recordAtEnd }),
         endpoints: [...createRequestEndpoints(reader), ...createUsageEndpoints(reader)],
         errorCodes: LEDGER_ERROR_CODES,
         close: () => writer.close(),
@@ -87,27 +108,8 @@ function isRefusal({ status, code }: GatewayError): boolean {
   return status >= 400 && status < 500 && !code.startsWith('provider_')
 }
 
-/**
- * Refuses requests while the ledger is away, and ends a reply only when its record is on disk. See
- * docs/decisions/ledger.md, "Required evidence is written before the end of a reply".
- */
-function requireEvidence(writer: LedgerWriter, record: (exchange: EndedExchange) => Promise<boolean>) {
-  const fail = () => {
-    const message =
-      'The request cannot be recorded at the moment, and this gateway answers only what it can record. ' +
-      'Retry later.'
-    throw createLedgerUnavailableError(message)
-  }
-  return {
-    reply<Reply>(_: EndedExchange, next: () => Promise<Reply>): Promise<Reply> {
-      return writer.isAvailable ? next() : fail()
-    },
-    inspect: (exchange: EndedExchange): ReplyTransform => ({
-      transform: (event) => [event],
-      async flush() {
-        if (!(await record(exchange))) fail()
-        return []
-      },
-    }),
-  }
+function createUnrecordedError(): GatewayError {
+  return createLedgerUnavailableError(
+    'The request cannot be recorded at the moment, and this gateway answers only what it can record. Retry later.',
+  )
 }

@@ -105,6 +105,12 @@ export class LedgerWriter {
     return this.flush()
   }
 
+  /** Replaces a record that waits. One that is on disk stays. */
+  replace(record: LedgerRecord): void {
+    const index = this.#waiting.findIndex(({ requestId }) => requestId === record.requestId)
+    if (index !== -1) this.#waiting[index] = record
+  }
+
   /** Resolves like `addNow` when all records so far are on disk. */
   async flush(waitMs = this.#waitMs): Promise<boolean> {
     if (this.#waiting.length === 0) return true
