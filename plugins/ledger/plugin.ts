@@ -110,6 +110,7 @@ function isRefusal({ status, code }: GatewayError): boolean {
 
 function createUnrecordedError(): GatewayError {
   return createLedgerUnavailableError(
-    'The request cannot be recorded at the moment, and this gateway answers only what it can record. Retry later.',
+    'The request cannot be recorded at the moment, and this gateway answers only what it can record. ' +
+      'Retry later.',
   )
 }

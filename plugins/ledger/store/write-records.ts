@@ -115,19 +115,20 @@ type UsageRow = UsageKey & UsageMeasures
 
 /** The measures of a batch by key. */
 class UsageSums {
-  readonly #rows = new Map<string, { key: UsageKey; sums: UsageMeasures }>()
+  readonly #rows = new Map<string, { key: UsageKey; values: readonly number[]; sums: UsageMeasures }>()
 
   add(key: UsageKey, measures: UsageMeasures): void {
-    const name = Object.values(key).join(' ')
+    const values = Object.values(key)
+    const name = values.join(' ')
     const row = this.#rows.get(name)
-    if (row === undefined) this.#rows.set(name, { key, sums: { ...measures } })
+    if (row === undefined) this.#rows.set(name, { key, values, sums: { ...measures } })
     else for (const measure of MEASURES) row.sums[measure] += measures[measure]
   }
 
   /** In the order of the key, so that gateways that write at the same time lock rows in the same order. */
   rows(): readonly UsageRow[] {
     return [...this.#rows.values()]
-      .sort((a, b) => compareKeys(Object.values(a.key), Object.values(b.key)))
+      .sort((a, b) => compareKeys(a.values, b.values))
       .map(({ key, sums }) => ({ ...key, ...sums }) as UsageRow)
   }
 
@@ -138,8 +139,8 @@ class UsageSums {
 }
 
 function compareKeys(a: readonly number[], b: readonly number[]): number {
-  const index = a.findIndex((value, position) => value !== b[position])
-  return index === -1 ? 0 : (a[index] ?? 0) - (b[index] ?? 0)
+  for (const [index, value] of a.entries()) if (value !== b[index]) return value - (b[index] ?? 0)
+  return 0
 }
 
 async function addUsage(db: Transaction<LedgerTables>, table: UsageTable, usage: UsageSums): Promise<void> {
