@@ -133,7 +133,7 @@ function toRecordedError(
 
 /** Providers repeat rejected input in their messages, which are passed on to the caller. */
 function quotesRequest({ code }: GatewayError, exchange: EndedExchange | undefined): boolean {
-  return code === 'provider_refused' || (code === 'model_not_found' && exchange?.attempts.length !== 0)
+  return code === 'provider_refused' || (code === 'model_not_found' && (exchange?.attempts.length ?? 0) > 0)
 }
 
 function describeRejection({ code, wireCode }: GatewayError): string {
