@@ -31,7 +31,11 @@ function threadFor(role: Role): LedgerThread {
 }
 
 function startLedgerThread(role: Role): LedgerThread {
-  const worker: Worker = startThread('./worker', import.meta.url, { name: `ledger-${role}` })
+  const worker: Worker = startThread('./worker', import.meta.url, {
+    name: `ledger-${role}`,
+    // Batches are short-lived; a large young generation would only keep memory.
+    resourceLimits: { maxYoungGenerationSizeMb: 6 },
+  })
   let isAlive = true
   const transport = {
     send: (message: unknown) => worker.postMessage(message),
