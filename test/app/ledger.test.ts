@@ -1,8 +1,12 @@
+import { copyFile, readdir, stat } from 'node:fs/promises'
+import path from 'node:path'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
+import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const chat = (content: string, more = {}) => ({
   model: 'gpt-4o',
@@ -234,6 +238,38 @@ describe('the request ledger', () => {
     await second.stop()
   })
 
+  it('sets the file of another event log aside, which has other users', async () => {
+    const first = await startGateway()
+    const { headers } = await first.call('POST', '/v1/chat/completions', chat('hello'))
+    await first.stop()
+    const dataDir = await makeFolder()
+    await copyFile(path.join(first.dataDir, 'ledger.db'), path.join(dataDir, 'ledger.db'))
+    const second = await startGateway({}, { dataDir })
+    const { status } = await second.call('GET', `/v1/requests/${headers.get('x-request-id')}`)
+    expect(status).to.equal(404)
+    expect(second.stderr()).to.contain('the request ledger belonged to another event log; set aside')
+    const files = (await readdir(dataDir)).filter((name) => /^ledger.*\.db$/.test(name))
+    expect(files).to.have.length(2)
+    const { mode } = await stat(path.join(dataDir, 'ledger.db'))
+    expect(mode & 0o777).to.equal(0o600)
+    await second.stop()
+  })
+
+  it('records streams that the client leaves', async () => {
+    const user = await newUser(gateway)
+    const leaving = new AbortController()
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${user.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(chat('hello [[sandbox:token-delay=200]]', { stream: true })),
+      signal: leaving.signal,
+    })
+    await response.body?.getReader().read()
+    leaving.abort()
+    const record = await waitUntil(async () => (await user.call('GET', '/v1/requests')).body.data[0])
+    expect(record).to.include({ status: 200, aborted: true, stream: true, model: 'gpt-4o' })
+  })
+
   it('records requests over the limit', async () => {
     const limited = await startGateway(
       await withSettings('rate_limits: { requests_per_minute: { free: 1, paid: 2 } }\n'),
@@ -252,7 +288,6 @@ describe('the request ledger', () => {
         `${UNLIMITED}plugins: [auth, plan, { use: trace, options: { kept_requests: 9 } }, routing, dispatch]\n`,
       ),
     )
-    expect(renamed.stderr()).not.to.contain('ledger.db')
     const { headers } = await renamed.call('POST', '/v1/chat/completions', chat('hello'))
     const { status } = await renamed.call('GET', `/v1/requests/${headers.get('x-request-id')}`)
     expect(status).to.equal(200)
