@@ -5,12 +5,13 @@ import type { WorkerProcess } from '../../core/process/worker-process.ts'
 import { WorkerSlot } from '../../core/process/worker-slot.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import { serveSharedState } from '../../core/shared-state/over-rpc.ts'
+import { serveLedger } from '../../plugins/ledger/store/remote.ts'
 import { EXIT_EVENT_LOG_REPLACED } from '../gateway/exit-codes.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { createClusterMetrics } from './aggregate-metrics.ts'
 import { ClusterWorker, type PrimaryHandlers } from './cluster-worker.ts'
-import { type PrimaryMethods, RPC_TIMEOUTS_MS } from './rpc-methods.ts'
+import { RPC_TIMEOUTS_MS } from './rpc-methods.ts'
 import { SharedResources } from './shared-resources.ts'
 
 /**
@@ -174,9 +175,15 @@ export class Cluster {
         await Promise.all(this.#registeredPeers(worker).map((peer) => catchUp(peer, position)))
         return {}
       },
-      findRecord: (query) => {
+      ...serveLedger(() => this.#resources.ledger),
+      openLedger: ({ logId }) => {
+        this.#resources.openLedger(logId)
+        return {}
+      },
+      flushLedgers: async () => {
         const peers = this.#registeredPeers(worker)
-        return findFirst(peers.map((peer) => peer.request('findRecord', query, RPC_TIMEOUTS_MS.record)))
+        await Promise.allSettled(peers.map((peer) => peer.request('flushLedger', {}, RPC_TIMEOUTS_MS.flush)))
+        return {}
       },
       metricsPage: async () => ({ page: await this.#metrics.metrics() }),
       unregister: ({ metrics }) => {
@@ -196,9 +203,10 @@ export class Cluster {
  * only.
  */
 function refuseOtherLog(current: Settings, next: Settings): void {
-  if (current.data_dir === next.data_dir && current.eventstore_url === next.eventstore_url) return
+  const fixed = ['data_dir', 'eventstore_url', 'ledger_url'] as const
+  if (fixed.every((setting) => current[setting] === next[setting])) return
   throw new Error(
-    'data_dir and eventstore_url cannot change in a rolling restart. Stop and start the gateway.',
+    'data_dir, eventstore_url and ledger_url cannot change in a rolling restart. Stop and start the gateway.',
   )
 }
 
@@ -209,19 +217,6 @@ async function catchUp(worker: ClusterWorker, position: Position): Promise<void>
   } catch (error) {
     if (!(error instanceof ChannelClosedError)) throw error
   }
-}
-
-type RecordLookup = PrimaryMethods['findRecord']['result']
-
-/**
- * Resolves with the first hit without waiting for the other workers: at most one of them knows the request.
- */
-function findFirst(lookups: readonly Promise<RecordLookup>[]): Promise<RecordLookup> {
-  const hits = lookups.map(async (lookup) => {
-    if ((await lookup).record === undefined) throw new Error('not found')
-    return lookup
-  })
-  return Promise.any(hits).catch(() => ({}))
 }
 
 function range(from: number, to: number): readonly number[] {

@@ -1,7 +1,7 @@
 import { coalesceMax } from '../../core/process/coalesce-max.ts'
 import { createRpcPeer, type RpcTransport } from '../../core/process/rpc.ts'
 import { createRemoteSharedState } from '../../core/shared-state/over-rpc.ts'
-import type { SharedRecords } from '../../plugins/trace/request-record.ts'
+import { createRemoteLedger } from '../../plugins/ledger/store/remote.ts'
 import type { ClusterPeer, WorkerHandlers } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './rpc-methods.ts'
@@ -24,7 +24,7 @@ export function connectToPrimary(
   { number, sandboxUrl }: WorkerEnv,
 ): PrimaryConnection {
   let handlers: WorkerHandlers = { catchUpTo: async () => undefined, metrics: async () => [] }
-  let findLocalRecord: Parameters<SharedRecords['offer']>[0] = () => undefined
+  let flushLedger: () => Promise<unknown> = async () => undefined
   let requestDrain: () => void = () => undefined
   const drainRequested = new Promise<void>((resolve) => {
     requestDrain = resolve
@@ -34,9 +34,9 @@ export function connectToPrimary(
       await handlers.catchUpTo(position, RPC_TIMEOUTS_MS.catchUp)
       return {}
     },
-    findRecord({ requestId }) {
-      const record = findLocalRecord(requestId)
-      return record ? { record } : {}
+    async flushLedger() {
+      await flushLedger()
+      return {}
     },
     metrics: async () => ({ metrics: await handlers.metrics() }),
     drain() {
@@ -52,10 +52,14 @@ export function connectToPrimary(
     sandboxUrl,
     takesSnapshots: number === 1,
     sharedState: createRemoteSharedState(request, RPC_TIMEOUTS_MS.sharedState),
-    records: {
-      find: async (requestId) => (await request('findRecord', { requestId }, RPC_TIMEOUTS_MS.record)).record,
-      offer(find) {
-        findLocalRecord = find
+    async openLedger(logId) {
+      await request('openLedger', { logId }, RPC_TIMEOUTS_MS.notice)
+      return createRemoteLedger(request)
+    },
+    ledgerCluster: {
+      flushLedgers: async () => void (await request('flushLedgers', {}, RPC_TIMEOUTS_MS.flush * 2)),
+      onFlushLedger(flush) {
+        flushLedger = flush
       },
     },
     metricsPage: (contentType) => ({

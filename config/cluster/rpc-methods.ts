@@ -1,6 +1,6 @@
 import type { Position } from '../../core/contract/index.ts'
 import type { SharedStateMethods } from '../../core/shared-state/over-rpc.ts'
-import type { RequestSummary } from '../../plugins/trace/request-record.ts'
+import { LEDGER_TIMEOUTS_MS, type LedgerMethods } from '../../plugins/ledger/store/methods.ts'
 import type { MetricValues } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 
@@ -9,33 +9,37 @@ import type { ServingAddresses } from '../gateway/gateway.ts'
 // text of a request is sent only in records that a plugin stores.
 
 /** Methods of the primary, called by workers. */
-export type PrimaryMethods = SharedStateMethods & {
-  /**
-   * The worker follows the event log. It may serve once it has applied all events up to the returned
-   * position.
-   */
-  register: { params: Empty; result: { readonly position: Position } }
-  /** The worker is about to listen on the ports that the primary reserved. */
-  listen: { params: Empty; result: Empty }
-  /** The worker serves. */
-  ready: { params: ServingAddresses; result: Empty }
-  /** The worker cannot start, for a reason that the operator can fix. */
-  startFailed: { params: { readonly reason: string }; result: Empty }
-  /** Resolves when every other worker has applied all events up to the position. */
-  broadcastPosition: { params: { readonly position: Position }; result: Empty }
-  /** Finds the record of a request that another worker served. */
-  findRecord: { params: RecordQuery; result: RecordLookup }
-  /** The metrics of all workers in the text format of Prometheus. */
-  metricsPage: { params: Empty; result: { readonly page: string } }
-  /** The worker is about to exit and reports its final metrics. */
-  unregister: { params: { readonly metrics: MetricValues }; result: Empty }
-}
+export type PrimaryMethods = SharedStateMethods &
+  LedgerMethods & {
+    /**
+     * The worker follows the event log. It may serve once it has applied all events up to the returned
+     * position.
+     */
+    register: { params: Empty; result: { readonly position: Position } }
+    /** The worker is about to listen on the ports that the primary reserved. */
+    listen: { params: Empty; result: Empty }
+    /** The worker serves. */
+    ready: { params: ServingAddresses; result: Empty }
+    /** The worker cannot start, for a reason that the operator can fix. */
+    startFailed: { params: { readonly reason: string }; result: Empty }
+    /** Resolves when every other worker has applied all events up to the position. */
+    broadcastPosition: { params: { readonly position: Position }; result: Empty }
+    /** Opens the request ledger of the event log, which is not awaited. */
+    openLedger: { params: { readonly logId: string }; result: Empty }
+    /** Resolves when the other workers have written their records of requests. */
+    flushLedgers: { params: Empty; result: Empty }
+    /** The metrics of all workers in the text format of Prometheus. */
+    metricsPage: { params: Empty; result: { readonly page: string } }
+    /** The worker is about to exit and reports its final metrics. */
+    unregister: { params: { readonly metrics: MetricValues }; result: Empty }
+  }
 
 /** Methods of a worker, called by the primary. */
 export type WorkerMethods = {
   /** Resolves when the worker has applied all events up to the position. */
   catchUpTo: { params: { readonly position: Position }; result: Empty }
-  findRecord: { params: RecordQuery; result: RecordLookup }
+  /** Resolves when the worker has written its records of requests. */
+  flushLedger: { params: Empty; result: Empty }
   metrics: { params: Empty; result: { readonly metrics: MetricValues } }
   /** A replacement serves: the worker finishes its connections and exits. */
   drain: { params: Empty; result: Empty }
@@ -43,19 +47,12 @@ export type WorkerMethods = {
 
 type Empty = Readonly<Record<never, never>>
 
-interface RecordQuery {
-  readonly requestId: string
-}
-
-interface RecordLookup {
-  /** Absent when the process does not know the request. */
-  readonly record?: RequestSummary
-}
-
 /** Timeouts of RPC calls in milliseconds. */
 export const RPC_TIMEOUTS_MS = {
   sharedState: 1000,
-  record: 1000,
+  /** A worker waits less for the ledger itself. */
+  flush: 1500,
+  ...LEDGER_TIMEOUTS_MS,
   metrics: 2000,
   page: 5000,
   /** As long as a node waits to see its own write. */

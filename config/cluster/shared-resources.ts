@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
 import type { Listener } from '../../core/http/server/listen.ts'
+import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { type MetricsPage, serveMetrics } from '../../plugins/metrics/endpoint.ts'
 import type { Sandbox } from '../../providers/sandbox/server.ts'
+import { openOwnLedger } from '../gateway/ledger.ts'
 import { metricsAddress } from '../settings/metrics-address.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { reservePorts, type SharedPorts } from './ports.ts'
@@ -17,6 +19,7 @@ export class SharedResources {
   #ports: SharedPorts | undefined
   #sandbox: Sandbox | undefined
   #metricsListener: Listener | undefined
+  #ledger: Ledger | undefined
 
   /** `metrics` is the page that is served at the metrics address, if there is one. */
   constructor(metrics: MetricsPage, logger: Logger) {
@@ -46,9 +49,21 @@ export class SharedResources {
     return this.#sandbox?.url
   }
 
+  /** Opens the request ledger of the event log, which the workers have opened. */
+  openLedger(logId: string): void {
+    if (this.#settings === undefined) throw new Error('SharedResources.prepare must succeed first.')
+    this.#ledger ??= openOwnLedger(this.#settings, logId, this.#logger)
+  }
+
+  /** Throws unless a worker has opened the ledger. */
+  get ledger(): Ledger {
+    if (this.#ledger === undefined) throw new Error('The request ledger was not opened.')
+    return this.#ledger
+  }
+
   async close(): Promise<void> {
     this.#ports?.release()
-    await Promise.all([this.#metricsListener?.stop(0), this.#sandbox?.close()])
+    await Promise.all([this.#metricsListener?.stop(0), this.#sandbox?.close(), this.#ledger?.close()])
   }
 
   async #moveMetricsListener(settings: Settings): Promise<void> {

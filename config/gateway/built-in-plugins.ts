@@ -13,6 +13,8 @@ import { createDispatch } from '../../plugins/dispatch/plugin.ts'
 import { createFirewall } from '../../plugins/firewall/plugin.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.ts'
+import { createLedgerPlugin } from '../../plugins/ledger/plugin.ts'
+import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
@@ -25,7 +27,6 @@ import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
 import { createRuleCommands } from '../../plugins/rules/rule-commands.ts'
-import { createTrace } from '../../plugins/trace/plugin.ts'
 import { createCallerSnapshots, createHistory } from '../../projections/history.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
@@ -41,6 +42,7 @@ import type { State } from './state.ts'
 export function createBuiltInPlugins(
   settings: Settings,
   state: State,
+  ledger: Pick<Ledger, 'request'>,
   providers: Pick<Providers, 'byId' | 'known' | 'catalog'>,
   operators: OperatorRegistry,
   authFailures: AuthFailureLimiter,
@@ -80,7 +82,7 @@ export function createBuiltInPlugins(
     }),
     createRateLimit(settings.rate_limits, sharedState.counters('requests')),
     createPlan(),
-    createTrace(cluster?.records),
+    createLedgerPlugin({ ledger, evidence: settings.ledger.evidence, cluster: cluster?.ledgerCluster }),
     createFirewall({
       rules,
       ids,
@@ -144,11 +146,12 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
     known: new Set<string>(),
     catalog: createCatalog([]),
   }
-  const [state, authFailures] = [{} as State, {} as AuthFailureLimiter]
+  const [state, ledger, authFailures] = [{} as State, {} as Ledger, {} as AuthFailureLimiter]
   const sharedState = createMemorySharedState()
   return createBuiltInPlugins(
     settings,
     state,
+    ledger,
     providers,
     createOperatorRegistry(),
     authFailures,

@@ -1,8 +1,9 @@
 import type { Registry } from 'prom-client'
 import type { Position } from '../../core/contract/index.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import type { LedgerCluster } from '../../plugins/ledger/plugin.ts'
+import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
-import type { SharedRecords } from '../../plugins/trace/request-record.ts'
 
 /** The cluster as one of its workers sees it. All calls go through the primary. */
 export interface ClusterPeer {
@@ -13,10 +14,12 @@ export interface ClusterPeer {
   /** Kept by the primary: see docs/decisions/cluster.md, "Workers count requests in the primary". */
   readonly sharedState: SharedState
   /**
-   * Finds requests that other workers served: see docs/decisions/cluster.md, "Looking up a request asks the
-   * other workers".
+   * Opens the request ledger, which the primary keeps: see docs/decisions/cluster.md, "The primary writes the
+   * request ledger".
    */
-  readonly records: SharedRecords
+  openLedger(logId: string): Promise<Ledger>
+  /** The other workers, which may have records that are not written yet. */
+  readonly ledgerCluster: LedgerCluster
   /** The aggregated metrics of all workers. */
   metricsPage(contentType: MetricsPage['contentType']): MetricsPage
   /**

@@ -17,6 +17,7 @@ import { createCallerSnapshots } from '../../projections/history.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
+import { openLedger } from './ledger.ts'
 import { openSharedState } from './shared-state.ts'
 import { openLongRunningState, type State } from './state.ts'
 
@@ -99,9 +100,12 @@ export async function startGateway(
       recordOutcome: createAuthFailureMetric(metrics),
       logger,
     })
+    const ledger = await openLedger(settings, state.logId, peer, logger)
+    opened.push(ledger)
     const plugins = createBuiltInPlugins(
       settings,
       state,
+      ledger,
       providers,
       operators,
       authFailures,

@@ -28,6 +28,8 @@ import type { Settings } from '../settings/settings.ts'
 
 /** The event log and everything that is derived from it. Used by the gateway and by commands. */
 export interface State {
+  /** Id of the event log. */
+  readonly logId: string
   /** Refuses calls while the log is unavailable. */
   readonly log: EventLog
   readonly subscription: Subscription
@@ -118,6 +120,7 @@ async function openAndCatchUp(
     const ids = createIdSource(projections.ids, writer, idempotency.find)
     const accountCommands = createAccountCommands(accounts, ids, writer, log)
     return {
+      logId,
       log: guarded,
       streams,
       subscription,

@@ -36,7 +36,22 @@ export function replaceDeprecatedSettings(
     replaced[section] = { [to]: convert ? convert(value) : value, ...rest }
     warnings.push(`setting ${oldName} is deprecated; use ${newName}`)
   }
+  const plugins = replaceTrace(replaced.plugins)
+  if (JSON.stringify(plugins) !== JSON.stringify(replaced.plugins)) {
+    replaced.plugins = plugins
+    warnings.push('plugin trace is deprecated; use ledger')
+  }
   return { settings: replaced, warnings }
+}
+
+/** Replaces the plugin `trace` by `ledger`, which has no options, wherever a list of plugins names it. */
+function replaceTrace(value: unknown): unknown {
+  if (value === 'trace') return 'ledger'
+  if (Array.isArray(value)) return value.map(replaceTrace)
+  if (!isJsonObject(value)) return value
+  const { options, ...rest } = value
+  const replaced = Object.fromEntries(Object.entries(rest).map(([name, part]) => [name, replaceTrace(part)]))
+  return options === undefined || value.use === 'trace' ? replaced : { ...replaced, options }
 }
 
 const REDIS_FAILURE_POLICIES = new Map<unknown, string>([

@@ -13,6 +13,7 @@ const VARIABLES = [
   { variable: 'DATA_DIR', setting: 'data_dir' },
   { variable: 'EVENTSTORE_URL', setting: 'eventstore_url' },
   { variable: 'REDIS_URL', setting: 'redis_url' },
+  { variable: 'LEDGER_URL', setting: 'ledger_url' },
   { variable: 'METRICS_PORT', setting: 'metrics_port', min: 0, max: 65535 },
   { variable: 'ADMIN_KEY', setting: 'admin_key' },
   { variable: 'GUARDRAIL_SECRET', setting: 'guardrail_secret' },
@@ -73,7 +74,7 @@ function findNumberIssue(text: string, { min, max }: NumberRange): string | unde
 }
 
 /** Variables that hold a key or a password, besides the keys of providers. */
-const SECRET_VARIABLES = ['ADMIN_KEY', 'EVENTSTORE_URL', 'GUARDRAIL_SECRET', 'REDIS_URL']
+const SECRET_VARIABLES = ['ADMIN_KEY', 'EVENTSTORE_URL', 'GUARDRAIL_SECRET', 'LEDGER_URL', 'REDIS_URL']
 
 /** Lists all variables that may hold a secret. `providers` is not validated yet. */
 export function listSecretVariables(providers: unknown): readonly string[] {

@@ -52,6 +52,16 @@ export const SettingsSchema = Type.Object(
         }),
       ),
     ),
+    ledger_url: Type.Optional(
+      Nullable(
+        Type.String({
+          pattern: '^postgres(ql)?://',
+          description:
+            'PostgreSQL that keeps the request ledger of several machines; without it, it is ledger.db in ' +
+            'data_dir. Prefer the environment variable LEDGER_URL if it contains a password.',
+        }),
+      ),
+    ),
     metrics_port: Type.Optional(
       Nullable(
         Port(
@@ -167,6 +177,22 @@ export const SettingsSchema = Type.Object(
     firewall: StrictObject({
       evaluate_responses: Type.Boolean({
         description: 'Whether firewall rules with the scope response inspect the replies of models.',
+      }),
+    }),
+    ledger: StrictObject({
+      retention_days: Type.Integer({
+        minimum: 1,
+        maximum: 36_500,
+        description: 'Days after which the record of a request is deleted.',
+      }),
+      usage_retention_days: Type.Integer({
+        minimum: 1,
+        maximum: 36_500,
+        description: 'Days after which usage by hour is deleted.',
+      }),
+      evidence: StringEnum(['optional', 'required'], {
+        description:
+          'Whether requests that cannot be recorded are answered (optional) or refused with 503 (required).',
       }),
     }),
     rate_limits: StrictObject({

@@ -14,6 +14,8 @@ import type { Mode, RuleSet } from './rules.ts'
 export interface Exchange {
   /** `req_…`; also the `x-request-id` header. */
   readonly id: string
+  /** Path of the inference endpoint, such as `/v1/chat/completions`; undefined if the request is not sent. */
+  readonly endpoint?: string | undefined
   readonly account: Account
   /** The client's connection. Every wait must end when the client disconnects. */
   readonly client: ClientConnection

@@ -31,6 +31,8 @@ export interface GatewayFields {
   readonly res: DefaultHeaders
   /** Path of the matched endpoint, such as `/v1/routing-rules/:id`; undefined if there is none. */
   endpoint?: string
+  /** The matched endpoint is an inference endpoint. */
+  isInference?: boolean
   /** Who may call the matched endpoint. */
   access?: Access
   /** Form of error bodies; `general` if undefined. */
@@ -39,6 +41,8 @@ export interface GatewayFields {
   account: Account
   /** Set on inference endpoints once the body is read. */
   exchange: EndedExchange
+  /** The error that was answered. */
+  error?: GatewayError
 }
 
 export type GatewayContext = ParameterizedContext<DefaultState, GatewayFields>
@@ -67,7 +71,7 @@ export function requireAccount({ account }: Pick<Admission, 'account'>): Account
 /** A request whose body is read, for parsers. */
 export type RequestContext = Pick<
   GatewayContext,
-  'requestId' | 'startedAt' | 'client' | 'headers' | 'state' | 'account'
+  'requestId' | 'startedAt' | 'client' | 'headers' | 'state' | 'account' | 'endpoint'
 >
 
 /** A client format: parses requests to the canonical form, and formats replies and errors. */
@@ -105,7 +109,11 @@ export interface EndedRequest {
   readonly path: string
   /** Path of the matched endpoint, such as `/v1/routing-rules/:id`; undefined if there is none. */
   readonly endpoint: string | undefined
+  /** The matched endpoint is an inference endpoint. */
+  readonly isInference: boolean
   readonly status: number
+  /** Why the request was refused or failed; undefined if it was answered. */
+  readonly error: GatewayError | undefined
   /** The client disconnected before the response ended. */
   readonly isAborted: boolean
   /** `performance.now()` when the request arrived. */
@@ -142,8 +150,8 @@ export interface ResponseDescription {
   readonly body?: TSchema
   /** Schema of the `data` of each SSE record, for endpoints that can stream. */
   readonly events?: TSchema
-  /** Media type of a text body. */
-  readonly text?: string
+  /** Media types of a text body. */
+  readonly text?: string | readonly string[]
   readonly headers?: TProperties
   /** Examples of the JSON body by name. */
   readonly examples?: Readonly<Record<string, unknown>>
@@ -186,7 +194,7 @@ export interface EndpointResponse {
   readonly headers?: Readonly<Record<string, string>>
   /** A JSON value, or text if `headers` has a content type. */
   readonly body?: unknown
-  /** Complete SSE records, in place of a body. */
+  /** Complete SSE records, in place of a body; or parts of a text if `headers` has a content type. */
   readonly stream?: AsyncIterable<string>
 }
 

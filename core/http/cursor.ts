@@ -10,7 +10,7 @@ export function encodeCursor(kind: string, value: number): string {
 
 /** Throws 400 if the cursor is not one of this kind. */
 export function decodeCursor(kind: string, cursor: string): number {
-  const [, cursorKind, value] = /^(\w+):(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const [, cursorKind, value] = /^(\w+):(\d{1,16})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (cursorKind === kind) return Number(value)
   throw invalidParameterError('cursor', 'cursor must be the next_cursor of an earlier response.')
 }

@@ -45,14 +45,14 @@ export function toRoutePath(path: string): string {
 }
 
 /** Creates middleware that tells later middleware which endpoint serves the request. */
-export function enterEndpoint({
-  path,
-  access,
-  errorStyle = 'general',
-}: Pick<EndpointDescription, 'path' | 'access' | 'errorStyle'>): GatewayMiddleware {
+export function enterEndpoint(
+  { path, access, errorStyle = 'general' }: Pick<EndpointDescription, 'path' | 'access' | 'errorStyle'>,
+  { isInference = false } = {},
+): GatewayMiddleware {
   const endpoint = toRoutePath(path)
   return (ctx, next) => {
     ctx.endpoint = endpoint
+    ctx.isInference = isInference
     ctx.access = access
     ctx.errorStyle = errorStyle
     return next()
@@ -144,11 +144,9 @@ async function identifyCaller(
 }
 
 function sendResponse(ctx: GatewayContext, { status, headers = {}, body, stream }: EndpointResponse): void {
+  if (stream !== undefined) sendEventStream(ctx, stream)
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value)
-  if (stream !== undefined) {
-    sendEventStream(ctx, stream)
-    return
-  }
+  if (stream !== undefined) return
   ctx.status = isUnchanged(ctx, status, headers.etag) ? 304 : status
   ctx.body = ctx.status === 304 ? null : body
 }

@@ -117,6 +117,7 @@ export function handleErrors(
     } catch (thrown) {
       if (ctx.client.isAborted) return
       const error = toGatewayError(thrown)
+      ctx.error = error
       if (error.status >= 500 && !isLoggedElsewhere(thrown))
         logger.error({ err: thrown, requestId: ctx.requestId }, error.message)
       for (const [name, value] of Object.entries(error.details.headers ?? {})) ctx.set(name, value)

@@ -17,9 +17,11 @@ export function AnyFields(description: string) {
   return Type.Record(Type.String(), Type.Unknown(), { description })
 }
 
-/** A log position, or a date with an optional time. */
-const LOG_POINT =
-  '^(\\d{1,15}|\\d{4}-\\d{2}-\\d{2}([Tt]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?([Zz]|[+-]\\d{2}:\\d{2}))?)$'
+/** A date with an optional time. */
+const TIME = '^\\d{4}-\\d{2}-\\d{2}([Tt]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?([Zz]|[+-]\\d{2}:\\d{2}))?$'
+
+/** A log position, or a time. */
+const LOG_POINT = `^(\\d{1,15}|${TIME.slice(1, -1)})$`
 
 /** A query or body parameter for a point in the event log. */
 export function LogPoint(description: string) {
@@ -28,6 +30,16 @@ export function LogPoint(description: string) {
     description: `${description}: a log position or an ISO 8601 time with a time zone.`,
     examples: ['2026-03-01T09:30:00Z'],
     'x-documented': { pattern: LOG_POINT },
+  })
+}
+
+/** A query parameter for a time. */
+export function TimeParameter(description: string) {
+  return Type.String({
+    minLength: 1,
+    description: `${description}: an ISO 8601 time with a time zone, or a date.`,
+    examples: ['2026-03-01T09:30:00Z'],
+    'x-documented': { pattern: TIME },
   })
 }
 

@@ -55,7 +55,7 @@ export function composeInference(
   const { steps, bodyLimit, costOf } = parts
   const sender = createResponseSender(hasThirdPartyMiddleware(steps))
   return compose([
-    enterEndpoint(endpoint),
+    enterEndpoint(endpoint, { isInference: true }),
     ...composeAdmission(steps), // admit: headers only; third-party middleware at its place
     createBodyReader(bodyLimit),
     openExchange(dialect, parts, list(steps, 'rejected')),
@@ -112,6 +112,7 @@ export function createExchange(
 ): MaybePromise<EndedExchange> {
   return chain(parser.parseRequest(body, ctx), (request) => ({
     id: ctx.requestId,
+    endpoint: ctx.endpoint,
     account,
     client: ctx.client,
     headers: ctx.headers,

@@ -35,7 +35,7 @@ const TIMESTAMP = new RegExp(`${DATE.source}(?:${TIME.source})?$`, 'i')
  * Returns the time in the format of event times, which compares as text; undefined if it is not a valid time.
  * A date without a time is its first moment in UTC.
  */
-function parseTime(text: string): string | undefined {
+export function parseTime(text: string): string | undefined {
   const match = TIMESTAMP.exec(text)
   if (match === null) return undefined
   const [

@@ -48,6 +48,29 @@ export function requestIdSuffix(requestId: string): string {
   return requestId.slice('req_'.length)
 }
 
+const REQUEST_ID = new RegExp(`^req_[0-9A-Za-z]{${REQUEST_ID_LENGTH - 'req_'.length}}$`)
+
+/**
+ * Returns when a request with this id arrived, as a Unix time in milliseconds; undefined for a text that is
+ * not a request id.
+ */
+export function timeOfRequestId(requestId: string): number | undefined {
+  return REQUEST_ID.test(requestId) ? decodeBase62(requestId.slice(4, 11)) : undefined
+}
+
+/** Returns the number that base62 digits encode. */
+export function decodeBase62(digits: string): number {
+  let value = 0
+  for (let index = 0; index < digits.length; index++) value = value * 62 + digitOf(digits.charCodeAt(index))
+  return value
+}
+
+/** The value of a digit by its character code: 0-9, A-Z, a-z. */
+function digitOf(code: number): number {
+  if (code < 58) return code - 48
+  return code < 91 ? code - 55 : code - 61
+}
+
 let lastTime = Number.NaN
 let lastEncoded = ''
 

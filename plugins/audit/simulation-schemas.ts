@@ -4,7 +4,7 @@ import { responsesRequestSchema } from '../../core/dialects/responses/request-sc
 import { routeRequestSchema } from '../../core/dialects/route/request-schema.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
 import { AnyFields, Count, RuleTraceEntrySchema, WarningSchema } from '../../core/http/schemas.ts'
-import { RecordedErrorSchema } from '../trace/schemas.ts'
+import { RecordedErrorSchema } from '../ledger/schemas.ts'
 
 export const Draft = OpenObject(
   {

@@ -28,7 +28,6 @@ import { findResponse } from '../responses/store.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import { checkPatternSize } from '../rules/pattern-size.ts'
 import { prefixErrors } from '../rules/rule-commands.ts'
-import { toRecordedError } from '../trace/request-record.ts'
 import {
   parseSimulation,
   type RuleDraft,
@@ -37,6 +36,7 @@ import {
   type Simulation,
 } from './parse-simulation.ts'
 import type { AuditServices } from './services.ts'
+import { showSimulatedError } from './simulated-error.ts'
 import { SimulationRequest, SimulationSchema, simulationExamples } from './simulation-schemas.ts'
 
 /**
@@ -172,7 +172,7 @@ function showDecision(exchange: Exchange, error: GatewayError | undefined): Json
   return {
     outcome: error === undefined ? 'allowed' : 'refused',
     blocked_by: findBlockingRule(exchange),
-    ...(error && { error: toRecordedError(error) }),
+    ...(error && { error: showSimulatedError(error) }),
     request: error === undefined ? exchange.request : null,
     warnings: exchange.warnings,
     rule_trace: exchange.trace,

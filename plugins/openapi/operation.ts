@@ -104,7 +104,7 @@ function buildResponse(
       },
     }),
     ...(events && { 'text/event-stream': { schema: components.addNamed(events, `${name}Event`) } }),
-    ...(text && { [text]: { schema: { type: 'string' } } }),
+    ...Object.fromEntries([text ?? []].flat().map((type) => [type, { schema: { type: 'string' } }])),
   }
   return {
     description,

@@ -10,7 +10,7 @@ const STAGES: readonly (readonly [stage: string, place: RegExp])[] = [
   ['routing', /\/plugins\/routing\//],
   ['undici', /node_modules\/undici\//],
   ['provider format, dispatch', /\/plugins\/dispatch\/|\/providers\/|core\/stream\/|eventsource-parser/],
-  ['decorate, trace', /\/plugins\/(decorate|trace)\//],
+  ['decorate, ledger', /\/plugins\/(decorate|ledger)\//],
   ['responses', /\/plugins\/responses\//],
   ['answer', /dialects\/|send-stream|core\/http\/inference/],
   ['log', /\/pino|sonic-boom|log-requests|thread-stream|config\/log/],

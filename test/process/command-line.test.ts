@@ -103,8 +103,8 @@ describe('"config check"', () => {
       late,
       `export default { name: 'late', contract: 2, after: ['dispatch'], setup() { throw new Error('it was set up') } }`,
     )
-    const trace = { use: 'trace', options: { kept_requests: 0 } }
-    const plugins = ['plan', 'auth', trace, newer, late, 'routing', 'dispatch', './nowhere.mjs', 'auth']
+    const firewall = { use: 'firewall', options: { hold_back_chars: 0 } }
+    const plugins = ['plan', 'auth', firewall, newer, late, 'routing', 'dispatch', './nowhere.mjs', 'auth']
     const CONFIG = await writeSettings(`plugins: ${JSON.stringify(plugins)}`)
 
     const { code, stdout, stderr } = await runSignalbox(['config', 'check'], { CONFIG })
@@ -115,7 +115,7 @@ describe('"config check"', () => {
       'plugin "plan" must be listed after "auth"',
       `plugin "late" from "${late}" must be listed after "dispatch"`,
       'plugin "auth" is listed twice',
-      'the options of plugin "trace" are not valid: kept_requests',
+      'the options of plugin "firewall" are not valid: hold_back_chars',
     ])
       expect(stderr).to.contain(`\n  - ${issue}`)
     expect(stderr).to.match(/^The settings have 6 issues:\n/)
@@ -163,12 +163,12 @@ describe('"config check"', () => {
 
   it('prints the order that changes to the shipped list result in', async () => {
     const CONFIG = await writeSettings(
-      'plugins: { add: [{ use: trace, after: auth }], remove: [trace, audit] }',
+      'plugins: { add: [{ use: ledger, after: auth }], remove: [ledger, audit] }',
     )
     const { code, stdout } = await runSignalbox(['config', 'check'], { CONFIG })
     expect(code).to.equal(0)
-    const rest = DEFAULT_PLUGIN_NAMES.filter((name) => name !== 'trace' && name !== 'audit')
-    expect(stdout).to.match(/^Plugins: auth -> trace -> rate-limit -> /)
-    expect(/^Plugins: (.*)$/m.exec(stdout)?.[1]?.split(' -> ')).to.have.members(['trace', ...rest])
+    const rest = DEFAULT_PLUGIN_NAMES.filter((name) => name !== 'ledger' && name !== 'audit')
+    expect(stdout).to.match(/^Plugins: auth -> ledger -> rate-limit -> /)
+    expect(/^Plugins: (.*)$/m.exec(stdout)?.[1]?.split(' -> ')).to.have.members(['ledger', ...rest])
   })
 })

@@ -93,16 +93,7 @@ describe(`${STREAMS} streamed responses at once`, () => {
   it('are all stored, and leak no memory', async function () {
     this.timeout(120_000)
     const sandbox = await startSandbox()
-    const plugins = [
-      'auth',
-      'plan',
-      { use: 'trace', options: { kept_requests: 1 } },
-      'responses',
-      'firewall',
-      'routing',
-      'dispatch',
-      'decorate',
-    ]
+    const plugins = ['auth', 'plan', 'responses', 'firewall', 'routing', 'dispatch', 'decorate']
     const CONFIG = await writeSettings(JSON.stringify({ plugins }))
     const gateway = await startGatewayProcess({
       ...providersAt(sandbox),

@@ -9,6 +9,8 @@ const choose = <Value>(short: Value, long: Value) => (isLong ? long : short)
 export const ROUNDS = {
   /** Kills of a gateway while clients write rules. */
   kills: choose(3, 20),
+  /** Kills of a gateway while it refuses requests. */
+  ledgerKills: choose(2, 20),
   /** Kills of the leader of the event store while clients change rules. */
   leaderKills: choose(2, 20),
   /** Kills of a gateway that takes a snapshot of every event. */

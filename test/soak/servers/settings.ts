@@ -31,13 +31,14 @@ export async function writeSettings(folder: string, providersUrl: string): Promi
   }
   const settings = {
     plugins: [
-      ...['auth', 'rate-limit', 'plan'],
-      // The default is 10,000. This number is reached by the end of the warm-up.
-      { use: 'trace', options: { kept_requests: 1000 } },
       ...[
+        'auth',
+        'rate-limit',
+        'plan',
         'responses',
         'firewall',
         'routing',
+        'ledger',
         'dispatch',
         'decorate',
         'rules',

@@ -28,6 +28,26 @@ limits: { failed_keys_per_minute: null, headers: 50 }
     ])
   })
 
+  it('include the plugin trace, which is now ledger and has no options', async () => {
+    const lists = [
+      ['plugins: [auth, { use: trace, options: { kept_requests: 9 } }]', ['auth', 'ledger']],
+      ['plugins: [auth, trace, { use: plan, options: { note: trace } }]', ['auth', 'ledger', 'plan']],
+    ] as const
+    for (const [yaml, names] of lists) {
+      const { plugins, warnings } = readSettings({ CONFIG: await writeSettings(yaml) })
+      expect(plugins.map(({ use }) => use)).to.deep.equal(names)
+      expect(plugins[1]?.options).to.deep.equal({})
+      expect(plugins[2]?.options ?? { note: 'trace' }).to.deep.equal({ note: 'trace' })
+      expect(warnings).to.deep.equal(['plugin trace is deprecated; use ledger'])
+    }
+    const CONFIG = await writeSettings(
+      'plugins: { remove: [trace], add: [{ use: ./a.js, before: plan }, { use: trace, after: plan }] }',
+    )
+    const names = readSettings({ CONFIG }).plugins.map(({ use }) => use)
+    expect(names.slice(2, 5)).to.deep.equal(['./a.js', 'plan', 'ledger'])
+    expect(names.filter((name) => name === 'ledger')).to.have.length(1)
+  })
+
   it('are refused together with their new names', async () => {
     const CONFIG = await writeSettings('responses: { keep_days: 3, retention_days: 3 }\n')
 

@@ -43,10 +43,10 @@ describe('changes to the shipped plugin list', () => {
   })
 
   it('move a built-in plugin, or give it options', async () => {
-    const trace = { use: 'trace', options: { kept_requests: 10 } }
-    const plugins = await resolve({ remove: ['trace'], add: [{ ...trace, after: 'auth' }] })
-    const rest = SHIPPED.filter(({ use }) => use !== 'trace')
-    expect(plugins).to.deep.equal([rest[0], trace, ...rest.slice(1)])
+    const firewall = { use: 'firewall', options: { hold_back_chars: 10 } }
+    const plugins = await resolve({ remove: ['firewall'], add: [{ ...firewall, after: 'auth' }] })
+    const rest = SHIPPED.filter(({ use }) => use !== 'firewall')
+    expect(plugins).to.deep.equal([rest[0], firewall, ...rest.slice(1)])
   })
 
   it('are all reported if they cannot be made', async () => {

@@ -6,7 +6,7 @@ import { writeSettings } from '../../../support/settings-file.ts'
 describe('readSettings', () => {
   it('reports each invalid setting once, not each alternative that it does not match', async () => {
     const CONFIG = await writeSettings(`
-plugins: [auth, 3, { use: trace, option: {} }]
+plugins: [auth, 3, { use: plan, option: {} }]
 providers: { Foo: { format: openai, base_url: https://foo.test } }
 `)
     expect(() => readSettings({ CONFIG }))

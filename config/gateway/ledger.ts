@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { errorMessage } from '../../core/util/error-message.ts'
+import type { Ledger } from '../../plugins/ledger/store/methods.ts'
+import { createThreadLedger } from '../../plugins/ledger/store/thread.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { ClusterPeer } from './cluster-peer.ts'
+
+/** Opens the request ledger of an event log: in the primary of the cluster, or in this process. */
+export function openLedger(
+  settings: Settings,
+  logId: string,
+  peer: ClusterPeer | undefined,
+  logger: Logger,
+): Ledger | Promise<Ledger> {
+  return peer?.openLedger(logId) ?? openOwnLedger(settings, logId, logger)
+}
+
+/** Opens the ledger in a thread of this process, when it is first used. */
+export function openOwnLedger(
+  { data_dir, ledger_url, ledger: { retention_days, usage_retention_days } }: Settings,
+  logId: string,
+  logger: Logger,
+): Ledger {
+  const ledger = createThreadLedger(
+    {
+      location: ledger_url
+        ? { engine: 'postgres', url: ledger_url }
+        : { engine: 'sqlite', file: join(data_dir, 'ledger.db') },
+      logId,
+      retention: { requestDays: retention_days, usageDays: usage_retention_days },
+    },
+    logger,
+  )
+  // A wrong address is reported at the start, not with the first request.
+  if (ledger_url)
+    ledger
+      .request('ledgerFind', { requestId: '' })
+      .catch((error) => logger.error({ reason: errorMessage(error) }, 'request ledger unavailable'))
+  return ledger
+}

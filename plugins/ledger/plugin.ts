@@ -1,0 +1,116 @@
+import {
+  definePlugin,
+  type EndedExchange,
+  type EndedRequest,
+  GatewayError,
+  type Plugin,
+  type Reply,
+  type ReplyTransform,
+} from '../../core/contract/index.ts'
+import { fromKoaError } from '../../core/http/errors.ts'
+import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
+import { createRequestEndpoints } from './request-endpoints.ts'
+import type { Ledger } from './store/methods.ts'
+import type { LedgerRecord } from './store/record.ts'
+import { toLedgerRecord } from './to-record.ts'
+import { createUsageEndpoints } from './usage-endpoints.ts'
+import { LedgerWriter } from './writer.ts'
+
+export interface LedgerServices {
+  readonly ledger: Pick<Ledger, 'request'>
+  /** `required`: requests that cannot be recorded are refused. */
+  readonly evidence: 'optional' | 'required'
+  /** The other workers of a cluster. */
+  readonly cluster: LedgerCluster | undefined
+}
+
+export interface LedgerCluster {
+  /** Resolves when the other workers have written the records that wait. */
+  flushLedgers(): Promise<void>
+  /** Registers what the other workers call. */
+  onFlushLedger(flush: () => Promise<unknown>): void
+}
+
+/**
+ * Records every inference request of an authenticated caller, and serves the records and what they sum up to.
+ * See docs/decisions/ledger.md, "Requests of strangers are not recorded".
+ */
+export function createLedgerPlugin({ ledger, evidence, cluster }: LedgerServices): Plugin {
+  return definePlugin({
+    name: 'ledger',
+    after: ['auth'],
+    before: ['dispatch'],
+    setup(_, { logger, metrics }) {
+      const writer = new LedgerWriter(ledger, logger, metrics)
+      cluster?.onFlushLedger(() => writer.flush())
+      const settle = () => Promise.all([writer.flush(), cluster?.flushLedgers()])
+      const reader = createLedgerReader(ledger, settle, logger)
+      /** Requests that are recorded before they have ended. */
+      const recorded = new WeakSet<EndedExchange>()
+
+      /** The record of a request whose response is about to be sent. */
+      function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
+        const { id, account, endpoint = '', startedAt, client } = exchange
+        const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
+        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange })
+      }
+
+      function observe(request: EndedRequest): void {
+        const { account, endpoint, exchange, isInference } = request
+        if (!isInference || account === undefined || endpoint === undefined) return
+        if (exchange !== undefined && recorded.has(exchange)) return
+        writer.add(toLedgerRecord({ ...request, account, endpoint }))
+      }
+
+      /** A refusal stays a refusal when it cannot be recorded. */
+      async function rejected(exchange: EndedExchange, thrown: unknown): Promise<void> {
+        const error = fromKoaError(thrown) ?? thrown
+        if (!GatewayError.isInstance(error) || !isRefusal(error) || exchange.client.isAborted) return
+        recorded.add(exchange)
+        await writer.addNow(toRecord(exchange, error.status, error))
+      }
+
+      /** See docs/decisions/ledger.md, "Required evidence is written before the end of a reply". */
+      function refuseWhileAway(_: EndedExchange, next: () => Promise<Reply>): Promise<Reply> {
+        if (writer.isAvailable) return next()
+        throw createUnrecordedError()
+      }
+
+      function recordAtEnd(exchange: EndedExchange): ReplyTransform {
+        return {
+          transform: (event) => [event],
+          async flush() {
+            recorded.add(exchange)
+            if (await writer.addNow(toRecord(exchange, 200))) return []
+            const error = createUnrecordedError()
+            // A stream has begun with 200.
+            const status = exchange.request.stream === true ? 200 : error.status
+            writer.replace(toRecord(exchange, status, error))
+            throw error
+          },
+        }
+      }
+
+      return {
+        observe,
+        rejected,
+        ...(evidence === 'required' && { reply: refuseWhileAway, inspect: recordAtEnd }),
+        endpoints: [...createRequestEndpoints(reader), ...createUsageEndpoints(reader)],
+        errorCodes: LEDGER_ERROR_CODES,
+        close: () => writer.close(),
+      }
+    },
+  })
+}
+
+/** True for a request that a rule, a guardrail or a limit refused, and not a provider. */
+function isRefusal({ status, code }: GatewayError): boolean {
+  return status >= 400 && status < 500 && !code.startsWith('provider_')
+}
+
+function createUnrecordedError(): GatewayError {
+  return createLedgerUnavailableError(
+    'The request cannot be recorded at the moment, and this gateway answers only what it can record. ' +
+      'Retry later.',
+  )
+}

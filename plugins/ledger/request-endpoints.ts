@@ -1,0 +1,163 @@
+import {
+  data,
+  type Endpoint,
+  endpoint,
+  GatewayError,
+  operator,
+  type Static,
+  type TObject,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
+import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
+import type { LedgerReader } from './reader.ts'
+import {
+  adminRequestQuery,
+  REQUEST_PAGE,
+  RequestRecordPage,
+  RequestRecordSchema,
+  requestQuery,
+} from './schemas.ts'
+import { CSV_HEADER, showRecord, toCsvLine } from './show-record.ts'
+import type { RequestFilter, RequestQuery, StoredRecord } from './store/queries.ts'
+import { parseTimeParameter } from './time-parameter.ts'
+
+const PAGE_RESPONSE = {
+  200: {
+    description: 'A page of requests, or all of them as JSON lines or CSV.',
+    body: RequestRecordPage,
+    text: ['application/jsonl', 'text/csv'],
+  },
+}
+
+/** Creates the endpoints that read requests. */
+export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/requests/{id}',
+      access: user(),
+      operationId: 'readRequest',
+      summary: 'Returns the record of a request: applied rules, route, provider calls, tokens and cost.',
+      tags: ['inference'],
+      params: { id: requestId },
+      responses: { 200: { description: 'The record.', body: data(RequestRecordSchema) } },
+      errors: ['ledger_unavailable'],
+      async handle({ params: { id }, account }) {
+        const record = await reader.find(id)
+        if (record?.userId !== account.userId) {
+          const message = `Request ${id} was not found or is no longer recorded.`
+          throw new GatewayError('not_found', message)
+        }
+        return { status: 200, body: { data: showRecord(record) } }
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/v1/requests',
+      access: user(),
+      operationId: 'listRequests',
+      summary: 'Lists your inference requests, newest first.',
+      tags: ['inference'],
+      query: requestQuery,
+      responses: PAGE_RESPONSE,
+      errors: ['ledger_unavailable'],
+      handle: ({ query, account }) => respond(reader, query, { userId: account.userId }),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/admin/requests',
+      access: operator('auditor'),
+      operationId: 'listAllRequests',
+      summary: 'Lists the inference requests of all users, newest first.',
+      tags: ['admin'],
+      query: adminRequestQuery,
+      responses: PAGE_RESPONSE,
+      errors: ['ledger_unavailable'],
+      handle: ({ query }) => respond(reader, query, query.user === undefined ? {} : { userId: query.user }),
+    }),
+  ]
+}
+
+const requestId = Type.String({
+  minLength: 1,
+  description: 'The x_request_id of one of your requests.',
+  examples: ['req_gGvBxwr2CTTZ4RYVqXhM0SkL'],
+})
+
+type RequestQueryValues = Static<TObject<typeof requestQuery>>
+
+async function respond(reader: LedgerReader, query: RequestQueryValues, caller: RequestFilter) {
+  const { format = 'json', limit, cursor } = query
+  const filter = { ...parseFilter(query), ...caller }
+  const start = cursor === undefined ? {} : { before: decodeCursor('before', cursor) }
+  if (format === 'json') {
+    const { records, next } = await reader.list({ filter, ...start, limit: limit ?? REQUEST_PAGE.default })
+    const next_cursor = next === undefined ? null : encodeCursor('before', next)
+    return { status: 200, body: { data: records.map(showRecord), next_cursor } }
+  }
+  const records = readAll(reader, { filter, ...start }, limit ?? Number.POSITIVE_INFINITY)
+  // The first page is read before the response begins, so that it can still be an error.
+  const first = await records.next()
+  const { type, header, toLine } = FORMATS[format]
+  return {
+    status: 200,
+    headers: { 'content-type': type, 'content-disposition': `attachment; filename="requests.${format}"` },
+    stream: toLines(first, records, header, toLine),
+  }
+}
+
+const FORMATS = {
+  jsonl: {
+    type: 'application/jsonl; charset=utf-8',
+    header: '',
+    toLine: (record: StoredRecord) => `${JSON.stringify(showRecord(record))}\n`,
+  },
+  csv: { type: 'text/csv; charset=utf-8', header: CSV_HEADER, toLine: toCsvLine },
+}
+
+const EXPORT_PAGE = 500
+
+type Pages = AsyncGenerator<readonly StoredRecord[], void, undefined>
+
+/** Yields all pages, of which one is in memory at a time. */
+async function* readAll(reader: LedgerReader, query: Omit<RequestQuery, 'limit'>, limit: number): Pages {
+  let left = limit
+  for (let next = query.before; ; ) {
+    const start = next === undefined ? {} : { before: next }
+    const page = await reader.list({ ...query, ...start, limit: Math.min(EXPORT_PAGE, left) })
+    yield page.records
+    left -= page.records.length
+    if (page.next === undefined || left <= 0) return
+    next = page.next
+  }
+}
+
+async function* toLines(
+  first: IteratorResult<readonly StoredRecord[], void>,
+  pages: Pages,
+  header: string,
+  toLine: (record: StoredRecord) => string,
+): AsyncGenerator<string> {
+  if (header !== '') yield header
+  for (let page = first; !page.done; page = await pages.next()) yield page.value.map(toLine).join('')
+}
+
+function parseFilter(query: RequestQueryValues): RequestFilter {
+  const { key, rule, action, status, model, provider, endpoint, q, since, until } = query
+  const separator = rule?.lastIndexOf(':') ?? 0
+  return {
+    ...(key !== undefined && { keyId: key }),
+    ...(rule !== undefined && {
+      rule: { kind: rule.slice(0, separator), id: Number(rule.slice(separator + 1)) },
+    }),
+    ...(action !== undefined && { action }),
+    ...(status !== undefined && { status }),
+    ...(model !== undefined && { model }),
+    ...(provider !== undefined && { provider }),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(q !== undefined && { text: q }),
+    ...(since !== undefined && { since: parseTimeParameter(since, 'since') }),
+    ...(until !== undefined && { until: parseTimeParameter(until, 'until') }),
+  }
+}

@@ -1,0 +1,201 @@
+import { Nullable, StringEnum, Type } from '../../core/contract/index.ts'
+import {
+  Count,
+  NextCursor,
+  pageQuery,
+  RuleTraceEntrySchema,
+  TimeParameter,
+  Timestamp,
+  WarningSchema,
+} from '../../core/http/schemas.ts'
+import { USAGE_DIMENSIONS } from './store/queries.ts'
+
+const nullableText = (description: string) => Nullable(Type.String(), { description })
+const nullableCount = (description: string) => Nullable(Type.Integer({ minimum: 0 }), { description })
+
+/** What `showError` returns. */
+export const RecordedErrorSchema = Type.Object(
+  {
+    code: Type.String({ description: 'The error code (header x-error-code).' }),
+    http_status: Type.Integer({ description: 'The HTTP status of the error.' }),
+    message: Type.Optional(
+      Type.String({
+        description: "What happened. Missing for internal errors; without the provider's own words.",
+      }),
+    ),
+    param: Type.Optional(Type.String({ description: 'Path of the invalid field.' })),
+    meta: Type.Optional(
+      Type.Object(
+        {
+          rule_id: Type.Optional(
+            Type.Integer({
+              format: 'int64',
+              description: 'The firewall rule that blocked the request; negative for a draft.',
+            }),
+          ),
+        },
+        { description: 'Details for programs.' },
+      ),
+    ),
+  },
+  { $id: 'RecordedError', description: 'Why a request was refused or failed.' },
+)
+
+const AttemptSchema = Type.Object(
+  {
+    provider: Type.String({ description: 'The provider.' }),
+    model: Type.String({ description: 'The model.' }),
+    outcome: Type.String({ description: 'ok, cancelled, or an error code.' }),
+    ms: Type.Integer({ description: 'Duration in milliseconds.' }),
+  },
+  { $id: 'Attempt', description: 'One call to a provider.' },
+)
+
+const tokenCounts = {
+  input: Count('Input tokens, including cached and cache_write.'),
+  cached: Count('Input tokens that the provider read from its cache.'),
+  cache_write: Count('Input tokens that the provider wrote to its cache.'),
+  output: Count('Output tokens, including reasoning.'),
+  reasoning: Count('Output tokens of reasoning.'),
+}
+
+const TokensSchema = Type.Object(tokenCounts, { $id: 'Tokens', description: 'Tokens by type.' })
+
+export const RequestRecordSchema = Type.Object(
+  {
+    x_request_id: Type.String({ description: 'Id of the request.' }),
+    time: Timestamp('When the request arrived.'),
+    user_id: Count('Id of the user.'),
+    key_id: Type.String({ description: 'Id of the API key.' }),
+    endpoint: Type.String({ description: 'Path of the endpoint.' }),
+    outcome: StringEnum(['answered', 'failed'], { description: 'Whether the request was answered.' }),
+    status: Type.Integer({
+      description: 'HTTP status; 499 if the client disconnected before there was a reply.',
+    }),
+    error: Type.Optional(RecordedErrorSchema),
+    requested_model: nullableText('The model as the caller named it; null if it named none.'),
+    routing_mode: nullableText('The routing mode; null if the request failed before routing.'),
+    routing_reason: nullableText('Why the model was chosen, as a sentence.'),
+    provider: nullableText('The provider that replied.'),
+    model: nullableText('The model that replied.'),
+    attempts: Type.Array(AttemptSchema, { description: 'The calls to providers, in order.' }),
+    rules_position: Count('Log position of the rules that decided the request; 0 if it was not read.'),
+    rule_trace: Type.Array(RuleTraceEntrySchema, { description: 'The outcome of every rule.' }),
+    warnings: Type.Array(WarningSchema, { description: 'Warnings of the response.' }),
+    tokens: Nullable(TokensSchema, { description: 'Tokens; null if no provider reported them.' }),
+    cost_usd: Nullable(Type.Number(), {
+      description: 'Cost in US dollars; null if the model has no price or no tokens were reported.',
+    }),
+    latency_ms: Count('Milliseconds until the response ended.'),
+    first_token_ms: nullableCount('Milliseconds until the first event of a stream.'),
+    stream: Type.Boolean({ description: 'Whether a stream was requested.' }),
+    cache_hit: Type.Boolean({ description: 'Whether the cache replied.' }),
+    aborted: Type.Boolean({ description: 'Whether the client disconnected before the response ended.' }),
+  },
+  { $id: 'RequestRecord', description: 'What happened to a request. Contains no text of it.' },
+)
+
+export const RequestRecordPage = Type.Object(
+  {
+    data: Type.Array(RequestRecordSchema, { description: 'The requests, newest first.' }),
+    next_cursor: NextCursor,
+  },
+  { $id: 'RequestRecordPage', description: 'A page of requests.' },
+)
+
+export const REQUEST_PAGE = { default: 50, max: 1000 }
+
+const text = (description: string, example: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 200, description, examples: [example] }))
+
+const userFilter = Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the user.', examples: [1] }))
+
+const keyFilter = text('Id of the API key.', 'key_gGvBxwr2CTTZ4RYVqXhM0SkL')
+
+const range = {
+  since: Type.Optional(TimeParameter('Start of the range, inclusive')),
+  until: Type.Optional(TimeParameter('End of the range, exclusive')),
+}
+
+export const requestQuery = {
+  key: keyFilter,
+  rule: Type.Optional(
+    Type.String({
+      pattern: '^[^:]{1,50}:\\d{1,15}$',
+      description: 'A rule that did something, as its kind and its id.',
+      examples: ['firewall:12'],
+    }),
+  ),
+  action: text('An action that a rule applied.', 'block'),
+  status: Type.Optional(
+    Type.Integer({ minimum: 100, maximum: 599, description: 'The HTTP status.', examples: [403] }),
+  ),
+  model: text('The model that replied.', 'gpt-4o'),
+  provider: text('The provider that replied.', 'openai'),
+  endpoint: text('The path of the endpoint.', '/v1/chat/completions'),
+  q: text('A part of the code or of the message of the error.', 'firewall'),
+  ...range,
+  format: Type.Optional(
+    StringEnum(['json', 'jsonl', 'csv'], {
+      default: 'json',
+      description: 'json: one page. jsonl and csv: all requests, streamed, up to limit if it is given.',
+    }),
+  ),
+  ...pageQuery(REQUEST_PAGE, 'YmVmb3JlOjc'),
+}
+
+export const adminRequestQuery = { user: userFilter, ...requestQuery }
+
+const usageFields = {
+  requests: Count('Requests.'),
+  errors: Count('Requests that were refused or failed.'),
+  cache_hits: Count('Requests that the cache answered.'),
+  unknown_costs: Count('Requests whose cost is unknown; cost_usd does not include them.'),
+  tokens: TokensSchema,
+  cost_usd: Type.Number({ description: 'Cost in US dollars.' }),
+}
+
+const UsageSchema = Type.Object(
+  {
+    user: Type.Optional(Count('Id of the user.')),
+    key: Type.Optional(Type.String({ description: 'Id of the API key.' })),
+    model: Type.Optional(nullableText('The model; null for requests without a reply.')),
+    provider: Type.Optional(nullableText('The provider; null for requests without a reply.')),
+    rule: Type.Optional(
+      Type.String({ description: 'A rule that did something. A request counts for each of its rules.' }),
+    ),
+    hour: Type.Optional(Timestamp('Start of the hour.')),
+    day: Type.Optional(Type.String({ description: 'Date in UTC, such as 2026-03-01.' })),
+    ...usageFields,
+  },
+  { $id: 'Usage', description: 'The usage of a group. Has the fields that it is grouped by.' },
+)
+
+export const UsageReport = Type.Object(
+  {
+    data: Type.Array(UsageSchema, { description: 'The usage by group, sorted by the fields of the groups.' }),
+    since: Timestamp('Start of the range, rounded down to a whole hour.'),
+    until: Timestamp('End of the range, rounded up to a whole hour.'),
+  },
+  { $id: 'UsageReport', description: 'Usage.' },
+)
+
+function usageParameters(dimensions: readonly string[]) {
+  return {
+    group_by: Type.Optional(
+      Type.Array(StringEnum(dimensions), {
+        maxItems: dimensions.length,
+        uniqueItems: true,
+        description: 'The fields to group by; repeat the parameter for several. Without it: the sum.',
+        examples: [['day']],
+      }),
+    ),
+    key: keyFilter,
+    ...range,
+  }
+}
+
+/** A user has one user. */
+export const usageQuery = usageParameters(USAGE_DIMENSIONS.filter((dimension) => dimension !== 'user'))
+
+export const adminUsageQuery = { user: userFilter, ...usageParameters(USAGE_DIMENSIONS) }

@@ -1,0 +1,136 @@
+import type { JsonObject } from '../../core/contract/index.ts'
+import type { StoredRecord, UsageGroup } from './store/queries.ts'
+import { NANO_DOLLARS, type RecordedError } from './store/record.ts'
+import { timeOfRecordId } from './store/record-id.ts'
+import { DAY_MS, HOUR_MS } from './store/units.ts'
+
+/** Shows a record as the endpoints return it. */
+export function showRecord(record: StoredRecord): JsonObject {
+  const { error, tokens } = record
+  return {
+    x_request_id: record.requestId,
+    time: timeOf(record),
+    user_id: record.userId,
+    key_id: record.keyId,
+    endpoint: record.endpoint,
+    outcome: error === null ? 'answered' : 'failed',
+    status: record.status,
+    ...(error !== null && { error: showError(error) }),
+    requested_model: record.requestedModel,
+    routing_mode: record.mode,
+    routing_reason: record.reason,
+    provider: record.provider,
+    model: record.model,
+    attempts: record.attempts,
+    rules_position: record.rulesPosition,
+    rule_trace: record.rules,
+    warnings: record.warnings,
+    tokens: tokens && showTokens(tokens),
+    cost_usd: record.cost === null ? null : toDollars(record.cost),
+    latency_ms: record.latencyMs,
+    first_token_ms: record.firstTokenMs,
+    stream: record.isStream,
+    cache_hit: record.isCacheHit,
+    aborted: record.isAborted,
+  }
+}
+
+function timeOf({ id }: StoredRecord): string {
+  return new Date(timeOfRecordId(id)).toISOString()
+}
+
+function showError({ code, status, message, param, ruleId }: RecordedError): JsonObject {
+  return {
+    code,
+    http_status: status,
+    ...(message !== undefined && { message }),
+    ...(param !== undefined && { param }),
+    ...(ruleId !== undefined && { meta: { rule_id: ruleId } }),
+  }
+}
+
+interface TokenCounts {
+  readonly input: number
+  readonly cached: number
+  readonly cacheWrite: number
+  readonly output: number
+  readonly reasoning: number
+}
+
+function showTokens({ input, cached, cacheWrite, output, reasoning }: TokenCounts): JsonObject {
+  return { input, cached, cache_write: cacheWrite, output, reasoning }
+}
+
+/** Exact to the last digit: dividing an integer by a power of ten rounds correctly. */
+function toDollars(nanoDollars: number): number {
+  return nanoDollars / NANO_DOLLARS
+}
+
+/** Shows a group of usage as the endpoints return it. */
+export function showUsage(group: UsageGroup): JsonObject {
+  const { user, key, model, provider, rule, hour, day } = group
+  return {
+    ...(user !== undefined && { user }),
+    ...(key !== undefined && { key }),
+    ...(model !== undefined && { model }),
+    ...(provider !== undefined && { provider }),
+    ...(rule !== undefined && { rule: `${rule.kind}:${rule.id}` }),
+    ...(hour !== undefined && { hour: new Date(hour * HOUR_MS).toISOString() }),
+    ...(day !== undefined && { day: new Date(day * DAY_MS).toISOString().slice(0, 10) }),
+    requests: group.requests,
+    errors: group.errors,
+    cache_hits: group.cacheHits,
+    unknown_costs: group.unknownCosts,
+    tokens: showTokens(group),
+    cost_usd: toDollars(group.cost),
+  }
+}
+
+/** The columns of CSV. */
+const CSV_COLUMNS: readonly (readonly [name: string, read: (record: StoredRecord) => unknown])[] = [
+  ['x_request_id', ({ requestId }) => requestId],
+  ['time', timeOf],
+  ['user_id', ({ userId }) => userId],
+  ['key_id', ({ keyId }) => keyId],
+  ['endpoint', ({ endpoint }) => endpoint],
+  ['status', ({ status }) => status],
+  ['error_code', ({ error }) => error?.code],
+  ['error_message', ({ error }) => error?.message],
+  ['requested_model', ({ requestedModel }) => requestedModel],
+  ['routing_mode', ({ mode }) => mode],
+  ['provider', ({ provider }) => provider],
+  ['model', ({ model }) => model],
+  ['attempts', ({ attempts }) => attempts.length],
+  ['rules', ({ rules }) => rules.map(describeRule).join(' ')],
+  ['rules_position', ({ rulesPosition }) => rulesPosition],
+  ['input_tokens', ({ tokens }) => tokens?.input],
+  ['cached_tokens', ({ tokens }) => tokens?.cached],
+  ['cache_write_tokens', ({ tokens }) => tokens?.cacheWrite],
+  ['output_tokens', ({ tokens }) => tokens?.output],
+  ['reasoning_tokens', ({ tokens }) => tokens?.reasoning],
+  ['cost_usd', ({ cost }) => (cost === null ? null : toDollars(cost))],
+  ['latency_ms', ({ latencyMs }) => latencyMs],
+  ['first_token_ms', ({ firstTokenMs }) => firstTokenMs],
+  ['stream', ({ isStream }) => isStream],
+  ['cache_hit', ({ isCacheHit }) => isCacheHit],
+  ['aborted', ({ isAborted }) => isAborted],
+]
+
+function describeRule({ kind, rule_id, action, outcome }: StoredRecord['rules'][number]): string {
+  return `${kind}:${rule_id}:${action}:${outcome}`
+}
+
+export const CSV_HEADER = `${CSV_COLUMNS.map(([name]) => name).join(',')}\r\n`
+
+/** Formats a record as a line of CSV (RFC 4180). */
+export function toCsvLine(record: StoredRecord): string {
+  return `${CSV_COLUMNS.map(([, read]) => toCsvField(read(record))).join(',')}\r\n`
+}
+
+function toCsvField(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value !== 'string') return String(value)
+  // A spreadsheet would run text that begins like a formula; callers choose the name of the model.
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

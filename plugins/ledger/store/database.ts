@@ -1,0 +1,149 @@
+import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely'
+import { SqliteDatabase } from '../../../core/event-log/sqlite/database.ts'
+import { migrateLedger } from './migrations.ts'
+import type { LedgerEngine, LedgerTables } from './tables.ts'
+
+/** Where the ledger of an event log is. */
+export type LedgerLocation =
+  | { readonly engine: 'sqlite'; readonly file: string }
+  | { readonly engine: 'postgres'; readonly url: string }
+
+/** An open ledger of one event log. */
+export interface LedgerDatabase {
+  readonly db: Kysely<LedgerTables>
+  readonly engine: LedgerEngine
+  /** Returns unused space to the file system, a few pages at a time. */
+  vacuum(): void
+}
+
+/** How long a statement may take, on PostgreSQL, before its connection is given up. */
+const STATEMENT_TIMEOUT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 3000
+
+/** Pages of 4 KiB. */
+const VACUUM_PAGES = 500
+
+/**
+ * Opens the ledger and creates or updates its tables. `isWriter`: false for a second connection to a file
+ * that is already open, which reads only. Rejects if the ledger belongs to another event log.
+ */
+export async function openLedgerDatabase(
+  location: LedgerLocation,
+  logId: string,
+  { isWriter = true } = {},
+): Promise<LedgerDatabase> {
+  const database =
+    location.engine === 'sqlite'
+      ? openSqlite(location.file, isWriter)
+      : await openPostgres(location.url, logId)
+  if (!isWriter) return database
+  try {
+    const schema = location.engine === 'postgres' ? logId : undefined
+    await migrateLedger(database.db, location.engine, schema)
+    await claimLedger(database.db, logId)
+    return database
+  } catch (error) {
+    await database.db.destroy().catch(() => undefined)
+    throw error
+  }
+}
+
+function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
+  const connection = new SqliteDatabase(file, { timeout: 5000, readonly: !isWriter })
+  if (isWriter) {
+    // Only a new file accepts it.
+    connection.pragma('auto_vacuum = INCREMENTAL')
+    connection.pragma('journal_mode = WAL')
+    connection.pragma('synchronous = FULL')
+  }
+  connection.pragma('cache_size = -8000')
+  const statements = new Map<string, ReturnType<typeof connection.prepare>>()
+  const database = {
+    // Statements with many rows differ only in their number of rows, so there are few.
+    prepare(text: string) {
+      let statement = statements.get(text)
+      if (statement === undefined) {
+        if (statements.size >= MAX_STATEMENTS) statements.clear()
+        statement = connection.prepare(text)
+        statements.set(text, statement)
+      }
+      return statement
+    },
+    close: () => void connection.close(),
+  }
+  return {
+    db: new Kysely<LedgerTables>({ dialect: new SqliteDialect({ database: database as never }) }),
+    engine: 'sqlite',
+    vacuum: () => void connection.pragma(`incremental_vacuum(${VACUUM_PAGES})`),
+  }
+}
+
+const MAX_STATEMENTS = 200
+
+/** PostgreSQL's type of 64-bit integers, which `pg` returns as text by default. */
+const INT8_OID = 20
+
+/**
+ * Each event log has a schema of its own, named by the log's id, so that gateways of different logs can use
+ * the same database. See docs/decisions/ledger.md, "The ledger of another event log is not mixed in".
+ */
+async function openPostgres(url: string, schema: string): Promise<LedgerDatabase> {
+  // Imported on demand: most installations use the embedded ledger.
+  const { default: pg } = await import('pg')
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 4,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    types: {
+      getTypeParser: (oid, format) =>
+        oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
+    },
+  })
+  // Connections that break while idle are replaced by the next query.
+  pool.on('error', () => undefined)
+  // One may also break between the statements of a transaction, whose next one then fails.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  const db = new Kysely<LedgerTables>({ dialect: new PostgresDialect({ pool }) })
+  try {
+    await createSchema(db, schema)
+  } catch (error) {
+    await db.destroy().catch(() => undefined)
+    throw error
+  }
+  return { db: db.withSchema(schema), engine: 'postgres', vacuum: () => undefined }
+}
+
+/** A user who may not create schemas can use one that is there. */
+async function createSchema(db: Kysely<LedgerTables>, schema: string): Promise<void> {
+  const existing = await sql`select 1 from pg_namespace where nspname = ${schema}`.execute(db)
+  if (existing.rows.length > 0) return
+  try {
+    await sql`create schema if not exists ${sql.id(schema)}`.execute(db)
+  } catch (error) {
+    // Another gateway has created it in the meantime.
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code !== '23505' && code !== '42P06') throw error
+  }
+}
+
+/** Throws if the tables belong to another log; tables that belong to none are claimed for this one. */
+async function claimLedger(db: Kysely<LedgerTables>, logId: string): Promise<void> {
+  const owner = await db.selectFrom('ledger').select('log_id').executeTakeFirst()
+  if (owner === undefined) await db.insertInto('ledger').values({ log_id: logId }).execute()
+  else if (owner.log_id !== logId) throw new ForeignLedgerError(owner.log_id)
+}
+
+/** The ledger belongs to another event log, so its users are other users. */
+export class ForeignLedgerError extends Error {
+  readonly logId: string
+
+  constructor(logId: string) {
+    super(`the ledger belongs to event log ${logId}`)
+    this.logId = logId
+  }
+}

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { LedgerRecord, RecordedError } from './record.ts'
+import type { LedgerTables } from './tables.ts'
+import { DAY_MS } from './units.ts'
+
+/** Texts that recur are stored once, and rows refer to them by number. */
+export interface Dictionary {
+  /** Stores what is new in the records. The functions below then know it. */
+  add(records: readonly LedgerRecord[], now: number): Promise<void>
+  /** These throw if `add` has not been called with a record that contains the text. */
+  label(value: string): number
+  target(provider: string, model: string): number
+  error(error: RecordedError): number
+}
+
+/** Entries above which what is known is dropped. It is read again when it is needed. */
+const MAX_KNOWN = 20_000
+
+/** Errors are stored again after this time, so that those in use are not deleted. */
+const ERROR_REFRESH_MS = 3_600_000
+
+const MAX_MESSAGE_LENGTH = 500
+const MAX_NAME_LENGTH = 200
+
+export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
+  const labels = new Map<string, number>()
+  const targets = new Map<string, number>()
+  const errors = new Map<string, number>()
+  let errorsKnownSince = 0
+
+  async function addLabels(values: ReadonlySet<string>): Promise<void> {
+    const missing = [...values].filter((value) => !labels.has(value))
+    if (missing.length === 0) return
+    const rows = missing.map((value) => ({ value }))
+    await db
+      .insertInto('labels')
+      .values(rows)
+      .onConflict((conflict) => conflict.column('value').doNothing())
+      .execute()
+    const found = await db.selectFrom('labels').selectAll().where('value', 'in', missing).execute()
+    for (const { id, value } of found) labels.set(value, id)
+  }
+
+  async function addTargets(records: readonly LedgerRecord[]): Promise<void> {
+    const missing = new Map<string, { provider: string; model: string }>()
+    for (const { provider, model } of records) {
+      if (provider === null || model === null) continue
+      const key = targetKey(provider, model)
+      if (!targets.has(key)) missing.set(key, { provider: shorten(provider), model: shorten(model) })
+    }
+    if (missing.size === 0) return
+    const rows = [...missing.values()]
+    await db
+      .insertInto('targets')
+      .values(rows)
+      .onConflict((conflict) => conflict.columns(['provider', 'model']).doNothing())
+      .execute()
+    const models = rows.map(({ model }) => model)
+    const found = await db.selectFrom('targets').selectAll().where('model', 'in', models).execute()
+    for (const { id, provider, model } of found) targets.set(targetKey(provider, model), id)
+  }
+
+  async function addErrors(records: readonly LedgerRecord[], now: number): Promise<void> {
+    const missing = new Map<string, RecordedError>()
+    for (const { error } of records) {
+      if (error === null) continue
+      const digest = digestOf(error)
+      if (!errors.has(digest)) missing.set(digest, error)
+    }
+    if (missing.size === 0) return
+    const day = Math.floor(now / DAY_MS)
+    const rows = [...missing].map(([digest, { code, status, message, param, ruleId }]) => ({
+      digest,
+      code,
+      status,
+      message: message === undefined ? null : withoutNul(message).slice(0, MAX_MESSAGE_LENGTH),
+      param: param === undefined ? null : shorten(param),
+      rule_id: ruleId ?? null,
+      day,
+    }))
+    const stored = await db
+      .insertInto('errors')
+      .values(rows)
+      .onConflict((conflict) => conflict.column('digest').doUpdateSet({ day }))
+      .returning(['id', 'digest'])
+      .execute()
+    for (const { id, digest } of stored) errors.set(digest, id)
+  }
+
+  return {
+    async add(records, now) {
+      for (const known of [labels, targets, errors]) if (known.size > MAX_KNOWN) known.clear()
+      if (now - errorsKnownSince > ERROR_REFRESH_MS) {
+        errors.clear()
+        errorsKnownSince = now
+      }
+      await addLabels(new Set(records.flatMap(labelsOf)))
+      await addTargets(records)
+      await addErrors(records, now)
+    },
+    label: (value) => known(labels, shorten(value)),
+    target: (provider, model) => known(targets, targetKey(provider, model)),
+    error: (error) => known(errors, digestOf(error)),
+  }
+}
+
+function labelsOf({ keyId, endpoint, mode, reason, rules }: LedgerRecord): string[] {
+  const values = [keyId, endpoint, ...(mode === null ? [] : [mode]), ...(reason === null ? [] : [reason])]
+  for (const { kind, action } of rules) values.push(kind, action)
+  return values.map(shorten)
+}
+
+/** Names come from rules and from providers, so their length is not bounded. */
+export function shorten(text: string): string {
+  return withoutNul(text).slice(0, MAX_NAME_LENGTH)
+}
+
+/** PostgreSQL does not store this character. */
+function withoutNul(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '') : text
+}
+
+function targetKey(provider: string, model: string): string {
+  return `${shorten(provider)}/${shorten(model)}`
+}
+
+function digestOf({ code, status, message, param, ruleId }: RecordedError): string {
+  const content = JSON.stringify([code, status, message?.slice(0, MAX_MESSAGE_LENGTH), param, ruleId])
+  return createHash('sha256').update(content).digest('base64url').slice(0, 22)
+}
+
+function known(ids: ReadonlyMap<string, number>, key: string): number {
+  const id = ids.get(key)
+  if (id === undefined) throw new Error(`"${key}" was not added to the dictionary`)
+  return id
+}

@@ -1,0 +1,144 @@
+import { type Kysely, sql } from 'kysely'
+import type { StoredRecord } from './queries.ts'
+import type { RecordedRule, RecordedWarning } from './record.ts'
+import { firstIdAt, timeOfRecordId, toRecordId } from './record-id.ts'
+import { decodeAttempts } from './rows.ts'
+import { FLAGS, type LedgerTables, type RequestRow } from './tables.ts'
+
+/** Returns the record of a request; undefined if there is none. */
+export async function findRecord(
+  db: Kysely<LedgerTables>,
+  requestId: string,
+): Promise<StoredRecord | undefined> {
+  const id = toRecordId(requestId)
+  if (id === undefined) return undefined
+  const first = firstIdAt(timeOfRecordId(id))
+  const found = await db
+    .selectFrom('requests')
+    .select('id')
+    .where('id', '>=', first)
+    .where('id', '<', firstIdAt(timeOfRecordId(id) + 1))
+    .where('request_id', '=', requestId)
+    .executeTakeFirst()
+  if (found === undefined) return undefined
+  const [record] = await readRecords(db, [found.id])
+  return record
+}
+
+/** Returns the records with these ids, newest first. */
+export async function readRecords(
+  db: Kysely<LedgerTables>,
+  ids: readonly number[],
+): Promise<readonly StoredRecord[]> {
+  if (ids.length === 0) return []
+  const rows = await selectRows(db).where('requests.id', 'in', ids).orderBy('requests.id', 'desc').execute()
+  return rows.map(toRecord)
+}
+
+function selectRows(db: Kysely<LedgerTables>) {
+  return db
+    .selectFrom('requests')
+    .leftJoin('labels as keys', 'keys.id', 'requests.key')
+    .leftJoin('labels as endpoints', 'endpoints.id', 'requests.endpoint')
+    .leftJoin('labels as modes', 'modes.id', 'requests.mode')
+    .leftJoin('labels as reasons', 'reasons.id', 'requests.reason')
+    .leftJoin('targets', 'targets.id', 'requests.target')
+    .leftJoin('errors', 'errors.id', 'requests.error')
+    .selectAll('requests')
+    .select([
+      'keys.value as key_id',
+      'endpoints.value as endpoint_path',
+      'modes.value as mode_name',
+      'reasons.value as reason_text',
+      'targets.provider as provider',
+      'targets.model as model',
+      'errors.code as error_code',
+      'errors.status as error_status',
+      'errors.message as error_message',
+      'errors.param as error_param',
+      'errors.rule_id as error_rule',
+    ])
+}
+
+interface JoinedRow extends RequestRow {
+  readonly key_id: string | null
+  readonly endpoint_path: string | null
+  readonly mode_name: string | null
+  readonly reason_text: string | null
+  readonly provider: string | null
+  readonly model: string | null
+  readonly error_code: string | null
+  readonly error_status: number | null
+  readonly error_message: string | null
+  readonly error_param: string | null
+  readonly error_rule: number | null
+}
+
+function toRecord(row: JoinedRow): StoredRecord {
+  const { provider, model, flags } = row
+  return {
+    id: row.id,
+    requestId: row.request_id,
+    userId: row.user_id,
+    keyId: row.key_id ?? '',
+    endpoint: row.endpoint_path ?? '',
+    requestedModel: row.requested_model ?? (flags & FLAGS.modelOmitted ? null : model),
+    mode: row.mode_name,
+    reason: row.reason_text,
+    status: row.status,
+    error: toError(row),
+    provider,
+    model,
+    attempts: decodeAttempts(row.attempts, provider, model),
+    rules: decodeList<RecordedRule>(row.rules),
+    rulesPosition: row.rules_position,
+    warnings: decodeList<RecordedWarning>(row.warnings),
+    tokens: toTokens(row),
+    cost: row.cost,
+    latencyMs: row.latency,
+    firstTokenMs: row.first_token,
+    isStream: (flags & FLAGS.stream) !== 0,
+    isCacheHit: (flags & FLAGS.cacheHit) !== 0,
+    isAborted: (flags & FLAGS.aborted) !== 0,
+  }
+}
+
+function toError(row: JoinedRow) {
+  const { error, error_code, error_status, error_message, error_param, error_rule } = row
+  if (error === null) return null
+  return {
+    code: error_code ?? 'unknown',
+    status: error_status ?? row.status,
+    ...(error_message !== null && { message: error_message }),
+    ...(error_param !== null && { param: error_param }),
+    ...(error_rule !== null && { ruleId: error_rule }),
+  }
+}
+
+function toTokens({ input, cached, cache_write, output, reasoning }: RequestRow) {
+  if (input === null) return null
+  return {
+    input,
+    cached: cached ?? 0,
+    cacheWrite: cache_write ?? 0,
+    output: output ?? 0,
+    reasoning: reasoning ?? 0,
+  }
+}
+
+/** Only `toRows` writes these columns. */
+function decodeList<Item>(text: string | null): readonly Item[] {
+  return text === null ? [] : (JSON.parse(text) as readonly Item[])
+}
+
+/** Returns the id of a label; undefined if no record has it. */
+export async function findLabel(db: Kysely<LedgerTables>, value: string): Promise<number | undefined> {
+  const row = await db.selectFrom('labels').select('id').where('value', '=', value).executeTakeFirst()
+  return row?.id
+}
+
+/** A condition for text that contains a part, whatever the case of its letters. */
+export function containsText(column: string, part: string) {
+  const pattern = `%${part.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`
+  return sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`
+}

@@ -1,0 +1,271 @@
+import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import { containsText, findLabel, readRecords } from './find-records.ts'
+import type { RequestFilter, RequestPage, RequestQuery } from './queries.ts'
+import { firstIdAt } from './record-id.ts'
+import type { LedgerEngine, LedgerTables } from './tables.ts'
+
+/** Returns one page of the requests that pass the filter, newest first. */
+export async function listRecords(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  { filter, before, limit }: RequestQuery,
+): Promise<RequestPage> {
+  const conditions = await resolveFilter(db, filter)
+  if (conditions === undefined) return { records: [] }
+  const range = {
+    from: filter.since === undefined ? 0 : firstIdAt(filter.since),
+    below: Math.min(
+      filter.until === undefined ? Number.MAX_SAFE_INTEGER : firstIdAt(filter.until),
+      before ?? Number.MAX_SAFE_INTEGER,
+    ),
+  }
+  const access = await chooseAccess(db, engine, conditions, range)
+  // One more than asked for, which tells whether there is another page.
+  const parts = await Promise.all(
+    access.branches.map((branch) =>
+      selectIds(db, engine, conditions, access.name, branch, range, limit + 1).execute(),
+    ),
+  )
+  const ids = [...new Set(parts.flat().map(({ id }) => id))].sort((a, b) => b - a)
+  const records = await readRecords(db, ids.slice(0, limit))
+  const last = records.at(-1)
+  return { records, ...(ids.length > limit && last !== undefined && { next: last.id }) }
+}
+
+interface IdRange {
+  readonly from: number
+  readonly below: number
+}
+
+/** A filter in the numbers that rows have. Lists are never empty. */
+interface Conditions {
+  readonly user_id?: readonly number[]
+  readonly key?: readonly number[]
+  readonly target?: readonly number[]
+  readonly endpoint?: readonly number[]
+  readonly status?: readonly number[]
+  /** The errors with a text; `many` if there are too many to list. */
+  readonly error?: readonly number[] | 'many'
+  readonly text?: string
+  readonly rule?: { readonly kind?: number; readonly rule_id?: number; readonly action?: number }
+}
+
+const MAX_LISTED_ERRORS = 50
+
+/** Returns undefined if nothing can pass the filter. */
+async function resolveFilter(
+  db: Kysely<LedgerTables>,
+  filter: RequestFilter,
+): Promise<Conditions | undefined> {
+  const { userId, keyId, rule, action, status, model, provider, endpoint, text } = filter
+  const label = async (value: string | undefined) =>
+    value === undefined ? undefined : ((await findLabel(db, value)) ?? UNKNOWN)
+  const [key, path, kind, actionLabel] = await Promise.all([keyId, endpoint, rule?.kind, action].map(label))
+  const target = (model ?? provider) ? await findTargets(db, provider, model) : undefined
+  const errors = text === undefined ? undefined : await findErrors(db, text)
+  const isEmpty = target?.length === 0 || errors?.length === 0
+  if (isEmpty || [key, path, kind, actionLabel].includes(UNKNOWN)) return undefined
+  return {
+    ...(userId !== undefined && { user_id: [userId] }),
+    ...(key !== undefined && { key: [key] }),
+    ...(target && { target }),
+    ...(path !== undefined && { endpoint: [path] }),
+    ...(status !== undefined && { status: [status] }),
+    ...(errors && {
+      error: errors.length > MAX_LISTED_ERRORS ? ('many' as const) : errors,
+      text: text ?? '',
+    }),
+    ...((rule || action) && {
+      rule: {
+        ...(rule && { rule_id: rule.id }),
+        ...(kind !== undefined && { kind }),
+        ...(actionLabel !== undefined && { action: actionLabel }),
+      },
+    }),
+  }
+}
+
+/** No label has this id. */
+const UNKNOWN = 0
+
+async function findTargets(
+  db: Kysely<LedgerTables>,
+  provider: string | undefined,
+  model: string | undefined,
+): Promise<readonly number[]> {
+  let query = db.selectFrom('targets').select('id')
+  if (provider !== undefined) query = query.where('provider', '=', provider)
+  if (model !== undefined) query = query.where('model', '=', model)
+  return (await query.execute()).map(({ id }) => id)
+}
+
+async function findErrors(db: Kysely<LedgerTables>, text: string): Promise<readonly number[]> {
+  const found = await selectErrors(db, text)
+    .limit(MAX_LISTED_ERRORS + 1)
+    .execute()
+  return found.map(({ id }) => id)
+}
+
+function selectErrors(db: Kysely<LedgerTables>, text: string) {
+  return db
+    .selectFrom('errors')
+    .select('id')
+    .where((is) => is.or([containsText('errors.code', text), containsText('errors.message', text)]))
+}
+
+/**
+ * The way to the rows: an index in which the rows of one value are in the order of time, and one branch for
+ * each value. See docs/decisions/ledger.md, "Lists read one index in the order of time".
+ */
+interface AccessPath {
+  readonly name: AccessName
+  readonly branches: readonly (number | undefined)[]
+}
+
+type AccessName = 'rule' | 'user_id' | 'key' | 'target' | 'endpoint' | 'error' | 'status' | 'time'
+
+/** Rows up to which the rows of a value are counted. */
+const PROBE_ROWS = 2000
+
+/** Chooses the index with the fewest rows in the range. */
+async function chooseAccess(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  conditions: Conditions,
+  range: IdRange,
+): Promise<AccessPath> {
+  const { rule, error, status, text, ...equal } = conditions
+  const paths: AccessPath[] = []
+  if (rule) paths.push({ name: 'rule', branches: [undefined] })
+  if (Array.isArray(error)) paths.push({ name: 'error', branches: error })
+  for (const name of ['key', 'user_id', 'target', 'endpoint'] as const)
+    if (equal[name]) paths.push({ name, branches: equal[name] })
+  if (status && isFailure(status)) paths.push({ name: 'status', branches: status })
+  else if (error === 'many') paths.push({ name: 'status', branches: await listFailedStatuses(db) })
+  const [only = { name: 'time', branches: [undefined] } as const] = paths
+  if (paths.length < 2) return only
+  const probes = await Promise.all(
+    paths.map(async (path) => ({ path, rows: await countRows(db, engine, conditions, path, range) })),
+  )
+  return probes.reduce((best, probe) => (probe.rows < best.rows ? probe : best)).path
+}
+
+/** Rows with these statuses always have an error. */
+function isFailure(status: readonly number[]): boolean {
+  return status.every((value) => value >= 400)
+}
+
+/** The statuses of failed requests: skips from one to the next in the index. */
+async function listFailedStatuses(db: Kysely<LedgerTables>): Promise<readonly number[]> {
+  const statuses: number[] = []
+  for (let last = 0; ; ) {
+    const next = await db
+      .selectFrom('requests')
+      .select('status')
+      .where('error', 'is not', null)
+      .where('status', '>', last)
+      .orderBy('status')
+      .limit(1)
+      .executeTakeFirst()
+    if (next === undefined) return statuses
+    last = next.status
+    statuses.push(last)
+  }
+}
+
+async function countRows(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  { rule }: Conditions,
+  { name, branches }: AccessPath,
+  range: IdRange,
+): Promise<number> {
+  let rows = 0
+  for (const branch of branches) {
+    const only = name === 'rule' && rule ? { rule } : {}
+    const probe = selectIds(db, engine, only, name, branch, range, PROBE_ROWS).as('probe')
+    const found = await db
+      .selectFrom(probe)
+      .select(({ fn }) => fn.countAll<number>().as('rows'))
+      .executeTakeFirstOrThrow()
+    rows += Number(found.rows)
+    if (rows >= PROBE_ROWS) break
+  }
+  return rows
+}
+
+type IdQuery = SelectQueryBuilder<LedgerTables, 'requests', { id: number }>
+
+/** Selects the newest ids of one branch of an access path that meet all conditions. */
+function selectIds(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  conditions: Conditions,
+  access: AccessName,
+  branch: number | undefined,
+  range: IdRange,
+  limit: number,
+): IdQuery {
+  const { rule, text, error, ...equal } = conditions
+  const others: RawBuilder<boolean>[] = []
+  for (const [name, values] of Object.entries(equal))
+    if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
+  if (Array.isArray(error) && access !== 'error') others.push(isOneOf(engine, 'requests.error', error))
+  if (error === 'many')
+    others.push(sql<boolean>`${sql.ref('requests.error')} in (${selectErrors(db, text ?? '')})`)
+
+  if (access === 'rule' && rule) return selectRuleHits(db, rule, others, range, limit)
+  let ids = db
+    .selectFrom('requests')
+    .select('requests.id as id')
+    .where('requests.id', '>=', range.from)
+    .where('requests.id', '<', range.below)
+    .orderBy('requests.id', 'desc')
+    .limit(limit)
+  if (branch !== undefined) ids = ids.where(sql.ref(`requests.${access}`), '=', branch)
+  if (access === 'status') ids = ids.where('requests.error', 'is not', null)
+  if (others.length > 0) ids = ids.where(sql.join(others, sql` and `) as RawBuilder<boolean>)
+  if (rule) {
+    let hits = db
+      .selectFrom('request_rules')
+      .select(sql<number>`1`.as('one'))
+      .where('request_rules.request', '=', sql.ref<number>('requests.id'))
+    for (const [column, value] of Object.entries(rule))
+      hits = hits.where(sql.ref(`request_rules.${column}`), '=', value)
+    ids = ids.where(({ exists }) => exists(hits))
+  }
+  return ids
+}
+
+/** Selects requests in which the rule did something. The index by rule, or by action, is in time order. */
+function selectRuleHits(
+  db: Kysely<LedgerTables>,
+  rule: NonNullable<Conditions['rule']>,
+  others: readonly RawBuilder<boolean>[],
+  range: IdRange,
+  limit: number,
+): IdQuery {
+  let hits = db
+    .selectFrom('request_rules')
+    .$if(others.length > 0, (query) =>
+      query
+        .innerJoin('requests', 'requests.id', 'request_rules.request')
+        .where(sql.join(others, sql` and `) as RawBuilder<boolean>),
+    )
+    .select('request_rules.request as id')
+    .distinct()
+    .where('request_rules.request', '>=', range.from)
+    .where('request_rules.request', '<', range.below)
+    .orderBy('request_rules.request', 'desc')
+    .limit(limit)
+  for (const [column, value] of Object.entries(rule))
+    hits = hits.where(sql.ref(`request_rules.${column}`), '=', value)
+  // Only the tables of the query differ, which matter while it is built.
+  return hits as unknown as IdQuery
+}
+
+/** On SQLite, the sign keeps the planner from using the column's index instead of the chosen one. */
+function isOneOf(engine: LedgerEngine, column: string, values: readonly number[]): RawBuilder<boolean> {
+  const reference = engine === 'sqlite' ? sql`+${sql.ref(column)}` : sql.ref(column)
+  return sql<boolean>`${reference} in (${sql.join([...values])})`
+}

@@ -1,0 +1,73 @@
+import type { LedgerLocation } from './database.ts'
+import type {
+  CostQuery,
+  CostSum,
+  RequestPage,
+  RequestQuery,
+  StoredRecord,
+  UsageGroup,
+  UsageQuery,
+} from './queries.ts'
+import type { LedgerRetention } from './retention.ts'
+
+/** The methods of a ledger, which is in another thread or in another process. */
+export type LedgerMethods = {
+  /** Resolves when the records are on disk. `records` is what `encodeRecords` returns. */
+  ledgerWrite: { params: { readonly records: string }; result: LedgerWriteResult }
+  ledgerFind: { params: { readonly requestId: string }; result: { readonly record?: StoredRecord } }
+  ledgerList: { params: RequestQuery; result: RequestPage }
+  ledgerUsage: { params: UsageQuery; result: { readonly groups: readonly UsageGroup[] } }
+  ledgerCosts: { params: CostQuery; result: CostSum }
+}
+
+export interface LedgerWriteResult {
+  /** Records that the database does not accept, whatever it is asked. They are lost. */
+  readonly rejected: number
+}
+
+/** Milliseconds after which a call is given up. Of a write, it is unknown whether it has happened. */
+export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> = {
+  ledgerWrite: 15_000,
+  ledgerFind: 5000,
+  ledgerList: 15_000,
+  ledgerUsage: 30_000,
+  ledgerCosts: 15_000,
+}
+
+/** A ledger as the rest of the program uses it. */
+export interface Ledger {
+  /** Rejects if the ledger is unavailable. */
+  request<Method extends keyof LedgerMethods>(
+    method: Method,
+    params: LedgerMethods[Method]['params'],
+  ): Promise<LedgerMethods[Method]['result']>
+  close(): Promise<void>
+}
+
+/** A ledger to open. */
+export interface LedgerOptions {
+  readonly location: LedgerLocation
+  /** The event log that the ledger belongs to. */
+  readonly logId: string
+  readonly retention: LedgerRetention
+}
+
+/** The methods of a thread, which serves any number of ledgers. */
+export type LedgerThreadMethods = {
+  open: { params: LedgerOptions & { readonly isWriter: boolean }; result: OpenedLedger }
+  close: { params: { readonly ledger: number }; result: Readonly<Record<never, never>> }
+} & {
+  [Method in keyof LedgerMethods]: {
+    params: { readonly ledger: number; readonly call: LedgerMethods[Method]['params'] }
+    result: LedgerMethods[Method]['result']
+  }
+}
+
+export interface OpenedLedger {
+  readonly ledger: number
+  /** Where a file of another event log was moved. */
+  readonly setAside?: string
+}
+
+/** The first start of a large ledger after an upgrade may have to change its tables. */
+export const OPEN_TIMEOUT_MS = 60_000

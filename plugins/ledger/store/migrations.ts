@@ -1,0 +1,160 @@
+import { type Kysely, type Migration, Migrator, sql } from 'kysely'
+import { type LedgerEngine, type LedgerTables, MEASURES } from './tables.ts'
+
+/** Creates or updates the tables. Rejects if a newer version of the gateway has updated them. */
+export async function migrateLedger(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  schema: string | undefined,
+): Promise<void> {
+  if (engine === 'postgres') return runMigrations(db, engine, schema)
+  // The migrator does not lock SQLite files, and other processes may open the same one.
+  await db.connection().execute(async (connection) => {
+    await sql`begin immediate`.execute(connection)
+    try {
+      await runMigrations(connection, engine, schema)
+      await sql`commit`.execute(connection)
+    } catch (error) {
+      await sql`rollback`.execute(connection)
+      throw error
+    }
+  })
+}
+
+async function runMigrations(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  schema: string | undefined,
+): Promise<void> {
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => listMigrations(engine) },
+    ...(schema !== undefined && { migrationTableSchema: schema }),
+  })
+  const { error } = await migrator.migrateToLatest()
+  if (error !== undefined) throw error
+}
+
+/** Migrations by name, in order. One that was released never changes. */
+function listMigrations(engine: LedgerEngine): Record<string, Migration> {
+  return { '001-requests': { up: (db) => createTables(db, engine) } }
+}
+
+async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
+  const isSqlite = engine === 'sqlite'
+  const bigint = isSqlite ? 'integer' : 'bigint'
+  const options = sql.raw(isSqlite ? 'strict' : '')
+  // Rows are stored in the primary key, not beside it.
+  const clustered = sql.raw(isSqlite ? 'strict, without rowid' : '')
+
+  await db.schema
+    .createTable('ledger')
+    .addColumn('log_id', 'text', (column) => column.notNull())
+    .modifyEnd(options)
+    .execute()
+
+  await db.schema
+    .createTable('requests')
+    .addColumn('id', bigint, (column) => column.primaryKey())
+    .addColumn('request_id', 'text', (column) => column.notNull())
+    .addColumn('user_id', bigint, (column) => column.notNull())
+    .addColumn('key', 'integer', (column) => column.notNull())
+    .addColumn('endpoint', 'integer', (column) => column.notNull())
+    .addColumn('mode', 'integer')
+    .addColumn('reason', 'integer')
+    .addColumn('requested_model', 'text')
+    .addColumn('status', 'integer', (column) => column.notNull())
+    .addColumn('error', 'integer')
+    .addColumn('target', 'integer')
+    .addColumn('attempts', 'text')
+    .addColumn('rules', 'text')
+    .addColumn('rules_position', bigint, (column) => column.notNull())
+    .addColumn('warnings', 'text')
+    .addColumn('input', bigint)
+    .addColumn('cached', bigint)
+    .addColumn('cache_write', bigint)
+    .addColumn('output', bigint)
+    .addColumn('reasoning', bigint)
+    .addColumn('cost', bigint)
+    .addColumn('latency', bigint, (column) => column.notNull())
+    .addColumn('first_token', bigint)
+    .addColumn('flags', 'integer', (column) => column.notNull())
+    .modifyEnd(options)
+    .execute()
+
+  // SQLite adds the primary key to each index, so that rows of one value are in the order of time.
+  const inTime = isSqlite ? [] : ['id']
+  for (const column of ['user_id', 'key', 'target', 'endpoint'])
+    await db.schema
+      .createIndex(`requests_by_${column}`)
+      .on('requests')
+      .columns([column, ...inTime])
+      .execute()
+  await db.schema
+    .createIndex('requests_by_error')
+    .on('requests')
+    .columns(['error', ...inTime])
+    .where(sql.ref('error'), 'is not', null)
+    .execute()
+  await db.schema
+    .createIndex('requests_by_failed_status')
+    .on('requests')
+    .columns(['status', 'id', 'error'])
+    .where(sql.ref('error'), 'is not', null)
+    .execute()
+
+  await db.schema
+    .createTable('request_rules')
+    .addColumn('kind', 'integer', (column) => column.notNull())
+    .addColumn('rule_id', bigint, (column) => column.notNull())
+    .addColumn('request', bigint, (column) => column.notNull())
+    .addColumn('action', 'integer', (column) => column.notNull())
+    .addPrimaryKeyConstraint('request_rules_key', ['kind', 'rule_id', 'request', 'action'])
+    .modifyEnd(clustered)
+    .execute()
+  await db.schema
+    .createIndex('request_rules_by_action')
+    .on('request_rules')
+    .columns(['action', 'request'])
+    .execute()
+
+  const createDictionary = (table: string) =>
+    db.schema
+      .createTable(table)
+      .addColumn('id', 'integer', (column) =>
+        isSqlite ? column.primaryKey() : column.primaryKey().generatedAlwaysAsIdentity(),
+      )
+      .modifyEnd(options)
+  await createDictionary('labels')
+    .addColumn('value', 'text', (column) => column.notNull().unique())
+    .execute()
+  await createDictionary('targets')
+    .addColumn('provider', 'text', (column) => column.notNull())
+    .addColumn('model', 'text', (column) => column.notNull())
+    .addUniqueConstraint('targets_key', ['provider', 'model'])
+    .execute()
+  await createDictionary('errors')
+    .addColumn('digest', 'text', (column) => column.notNull().unique())
+    .addColumn('code', 'text', (column) => column.notNull())
+    .addColumn('status', 'integer', (column) => column.notNull())
+    .addColumn('message', 'text')
+    .addColumn('param', 'text')
+    .addColumn('rule_id', bigint)
+    .addColumn('day', 'integer', (column) => column.notNull())
+    .execute()
+
+  await createUsageTable('usage_hours', ['hour', 'user_id', 'key', 'target'])
+  await db.schema.createIndex('usage_hours_by_user').on('usage_hours').columns(['user_id', 'hour']).execute()
+  await createUsageTable('usage_totals', ['hour', 'target'])
+  await createUsageTable('usage_rules', ['hour', 'kind', 'rule_id', 'user_id', 'key', 'target'])
+
+  async function createUsageTable(name: string, key: readonly string[]): Promise<void> {
+    let table = db.schema.createTable(name)
+    for (const column of [...key, ...MEASURES])
+      table = table.addColumn(column, bigint, (definition) => definition.notNull())
+    await table
+      .addPrimaryKeyConstraint(`${name}_key`, key as never)
+      .modifyEnd(clustered)
+      .execute()
+  }
+}

@@ -1,0 +1,97 @@
+import type { LedgerRecord } from './record.ts'
+
+/** Filters of requests. All that are set must hold. */
+export interface RequestFilter {
+  readonly userId?: number
+  readonly keyId?: string
+  /** A rule of which an action was applied. */
+  readonly rule?: RuleReference
+  /** An action that a rule applied. */
+  readonly action?: string
+  readonly status?: number
+  readonly model?: string
+  readonly provider?: string
+  readonly endpoint?: string
+  /** Unix times in milliseconds: arrived at or after `since`, and before `until`. */
+  readonly since?: number
+  readonly until?: number
+  /** Part of the message or of the code of the error; upper and lower case are the same. */
+  readonly text?: string
+}
+
+export interface RuleReference {
+  readonly kind: string
+  readonly id: number
+}
+
+export interface RequestQuery {
+  readonly filter: RequestFilter
+  /** Only requests before this id, which is the cursor of the previous page. */
+  readonly before?: number
+  readonly limit: number
+}
+
+/** Newest first. */
+export interface RequestPage {
+  readonly records: readonly StoredRecord[]
+  /** Undefined on the last page. */
+  readonly next?: number
+}
+
+export interface StoredRecord extends LedgerRecord {
+  readonly id: number
+}
+
+export const USAGE_DIMENSIONS = ['user', 'key', 'model', 'provider', 'rule', 'hour', 'day'] as const
+
+export type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
+
+export interface UsageQuery {
+  readonly groupBy: readonly UsageDimension[]
+  /** Hours since 1970; `until` is not part of the range. */
+  readonly since: number
+  readonly until: number
+  readonly userId?: number
+  readonly keyId?: string
+  /** Maximum number of groups. */
+  readonly limit: number
+}
+
+/** The usage of one group. The fields of its dimensions are set. */
+export interface UsageGroup {
+  readonly user?: number
+  readonly key?: string
+  readonly model?: string | null
+  readonly provider?: string | null
+  readonly rule?: RuleReference
+  /** Hours since 1970. */
+  readonly hour?: number
+  /** Days since 1970. */
+  readonly day?: number
+  readonly requests: number
+  readonly errors: number
+  readonly cacheHits: number
+  readonly unknownCosts: number
+  readonly input: number
+  readonly cached: number
+  readonly cacheWrite: number
+  readonly output: number
+  readonly reasoning: number
+  /** Nano-dollars. */
+  readonly cost: number
+}
+
+/** At most one of user and key; neither means everything. */
+export interface CostQuery {
+  /** Unix time in milliseconds. */
+  readonly since: number
+  readonly userId?: number
+  readonly keyId?: string
+}
+
+export interface CostSum {
+  /** Nano-dollars. */
+  readonly cost: number
+  /** Requests of unknown cost, which are not part of the sum. */
+  readonly unknownCosts: number
+}

@@ -1,0 +1,135 @@
+import { type Kysely, sql } from 'kysely'
+import { findLabel } from './find-records.ts'
+import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from './queries.ts'
+import { firstIdAt } from './record-id.ts'
+import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
+import { HOUR_MS } from './units.ts'
+
+/** How a dimension is selected and grouped. */
+const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, string>>>> = {
+  user: { user: 'usage.user_id' },
+  key: { key: 'keys.value' },
+  model: { model: 'targets.model' },
+  provider: { provider: 'targets.provider' },
+  rule: { rule_kind: 'kinds.value', rule_id: 'usage.rule_id' },
+  hour: { hour: 'usage.hour' },
+  day: { day: 'usage.hour' },
+}
+
+interface SummedRow extends UsageMeasures {
+  readonly user?: number
+  readonly key?: string | null
+  readonly model?: string | null
+  readonly provider?: string | null
+  readonly rule_kind?: string | null
+  readonly rule_id?: number
+  readonly hour?: number
+  readonly day?: number
+}
+
+/**
+ * Returns the usage by group, sorted by its dimensions: whole hours, from tables that are kept up with each
+ * batch. See docs/decisions/ledger.md, "Usage is summed up by hour when it is written".
+ */
+export async function readUsage(
+  db: Kysely<LedgerTables>,
+  { groupBy, since, until, userId, keyId, limit }: UsageQuery,
+): Promise<readonly UsageGroup[]> {
+  const key = keyId === undefined ? undefined : await findLabel(db, keyId)
+  if (keyId !== undefined && key === undefined) return []
+  const isByCaller = userId !== undefined || keyId !== undefined || groupBy.some(isCaller)
+  const table = groupBy.includes('rule') ? 'usage_rules' : isByCaller ? 'usage_hours' : 'usage_totals'
+  // The tables differ in their keys only; the columns of a dimension are in the table that was chosen.
+  let query = db
+    .selectFrom(`${table as 'usage_rules'} as usage`)
+    .where('usage.hour', '>=', since)
+    .where('usage.hour', '<', until)
+    .limit(limit)
+    .select(MEASURES.map((name) => sql<number>`cast(sum(${sql.ref(`usage.${name}`)}) as bigint)`.as(name)))
+  if (userId !== undefined) query = query.where('usage.user_id', '=', userId)
+  if (key !== undefined) query = query.where('usage.key', '=', key)
+  if (groupBy.includes('key')) query = query.leftJoin('labels as keys', 'keys.id', 'usage.key')
+  if (groupBy.includes('rule')) query = query.leftJoin('labels as kinds', 'kinds.id', 'usage.kind')
+  if (groupBy.includes('model') || groupBy.includes('provider'))
+    query = query.leftJoin('targets', 'targets.id', 'usage.target')
+  for (const dimension of groupBy) {
+    for (const [name, column] of Object.entries(EXPRESSIONS[dimension])) {
+      const value =
+        dimension === 'day' ? sql<number>`${sql.ref(column)} / 24` : sql<number>`${sql.ref(column)}`
+      query = query.select(value.as(name)).groupBy(value).orderBy(value)
+    }
+  }
+  // Without groups there is one row, whose sums are null if there was no request.
+  const rows = (await query.execute()) as readonly unknown[] as readonly SummedRow[]
+  return rows.filter(({ requests }) => requests !== null).map((row) => toGroup(row, groupBy))
+}
+
+function isCaller(dimension: UsageDimension): boolean {
+  return dimension === 'user' || dimension === 'key'
+}
+
+function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup {
+  const { user, key, model = null, provider = null, rule_kind, rule_id, hour, day } = row
+  return {
+    ...(user !== undefined && { user }),
+    ...(key !== undefined && { key: key ?? '' }),
+    ...(groupBy.includes('model') && { model }),
+    ...(groupBy.includes('provider') && { provider }),
+    ...(rule_id !== undefined && { rule: { kind: rule_kind ?? '', id: rule_id } }),
+    ...(hour !== undefined && { hour }),
+    ...(day !== undefined && { day }),
+    requests: row.requests,
+    errors: row.errors,
+    cacheHits: row.cache_hits,
+    unknownCosts: row.unknown_costs,
+    input: row.input,
+    cached: row.cached,
+    cacheWrite: row.cache_write,
+    output: row.output,
+    reasoning: row.reasoning,
+    cost: row.cost,
+  }
+}
+
+/** Returns what has been spent since a time, exactly: whole hours by hour, and the rest by request. */
+export async function sumCosts(
+  db: Kysely<LedgerTables>,
+  { since, userId, keyId }: CostQuery,
+): Promise<CostSum> {
+  const key = keyId === undefined ? undefined : await findLabel(db, keyId)
+  if (keyId !== undefined && key === undefined) return { cost: 0, unknownCosts: 0 }
+  const firstHour = Math.ceil(since / HOUR_MS)
+  const isByCaller = userId !== undefined || keyId !== undefined
+  const table = isByCaller ? 'usage_hours' : 'usage_totals'
+  let hours = db
+    .selectFrom(`${table as 'usage_hours'} as usage`)
+    .where('usage.hour', '>=', firstHour)
+    .select([sumOf('usage.cost').as('cost'), sumOf('usage.unknown_costs').as('unknown')])
+  let rest = db
+    .selectFrom('requests')
+    .where('id', '>=', firstIdAt(since))
+    .where('id', '<', firstIdAt(firstHour * HOUR_MS))
+    .select([
+      sumOf('requests.cost').as('cost'),
+      sql<number>`coalesce(sum(case when ${sql.ref('requests.cost')} is null then 1 else 0 end), 0)`.as(
+        'unknown',
+      ),
+    ])
+  if (userId !== undefined) {
+    hours = hours.where('usage.user_id', '=', userId)
+    rest = rest.where('requests.user_id', '=', userId)
+  }
+  if (key !== undefined) {
+    hours = hours.where('usage.key', '=', key)
+    rest = rest.where('requests.key', '=', key)
+  }
+  const sums = await Promise.all([hours.executeTakeFirstOrThrow(), rest.executeTakeFirstOrThrow()])
+  return {
+    cost: sums.reduce((sum, { cost }) => sum + cost, 0),
+    unknownCosts: sums.reduce((sum, { unknown }) => sum + Number(unknown), 0),
+  }
+}
+
+function sumOf(column: string) {
+  return sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`
+}

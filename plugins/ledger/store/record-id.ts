@@ -1,0 +1,34 @@
+import { decodeBase62, timeOfRequestId } from '../../../core/util/ids.ts'
+
+/** Begin of 2020. Ids stay below 2^53, and so exact in JavaScript, until 2089. */
+const EPOCH_MS = Date.UTC(2020, 0, 1)
+
+/** Ids of one millisecond. */
+const IDS_PER_MS = 4096
+
+/**
+ * Returns the primary key of a request: the millisecond of its arrival, and a number from the random part of
+ * its id. Rows are in the order of time and are found by the request's id, without an index for either. Two
+ * requests of a millisecond may have the same key; the writer moves one of them. Undefined for a text that is
+ * not a request id. See docs/decisions/ledger.md, "The primary key is the time of the request".
+ */
+export function toRecordId(requestId: string): number | undefined {
+  const time = timeOfRequestId(requestId)
+  if (time === undefined) return undefined
+  return firstIdAt(time) + decodeBase62(requestId.slice(-2))
+}
+
+/** Returns the lowest id of requests that arrived at or after a Unix time in milliseconds. */
+export function firstIdAt(ms: number): number {
+  return Math.max(0, Math.ceil(ms) - EPOCH_MS) * IDS_PER_MS
+}
+
+export function timeOfRecordId(id: number): number {
+  return Math.floor(id / IDS_PER_MS) + EPOCH_MS
+}
+
+/** Returns the next id of the same millisecond. */
+export function nextRecordId(id: number): number {
+  const first = id - (id % IDS_PER_MS)
+  return first + ((id + 1 - first) % IDS_PER_MS)
+}

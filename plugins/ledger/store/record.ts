@@ -1,0 +1,135 @@
+/** One request as the ledger keeps it. It contains no text of the request or of its reply. */
+export interface LedgerRecord {
+  /** `req_…`; encodes the time at which the request arrived. */
+  readonly requestId: string
+  readonly userId: number
+  readonly keyId: string
+  /** The path of the endpoint, such as `/v1/chat/completions`. */
+  readonly endpoint: string
+  readonly requestedModel: string | null
+  readonly mode: string | null
+  /** Why the model was chosen. */
+  readonly reason: string | null
+  /** HTTP status; 499 if the client disconnected before there was a response. */
+  readonly status: number
+  readonly error: RecordedError | null
+  /** The target that replied. */
+  readonly provider: string | null
+  readonly model: string | null
+  readonly attempts: readonly RecordedAttempt[]
+  readonly rules: readonly RecordedRule[]
+  readonly rulesPosition: number
+  readonly warnings: readonly RecordedWarning[]
+  /** Undefined until the provider has reported them, and if no provider replied. */
+  readonly tokens: RecordedTokens | null
+  /** In nano-dollars, so that sums are exact; null if unknown. */
+  readonly cost: number | null
+  readonly latencyMs: number
+  /** Only for streams whose first event arrived. */
+  readonly firstTokenMs: number | null
+  readonly isStream: boolean
+  readonly isCacheHit: boolean
+  readonly isAborted: boolean
+}
+
+/** An error as it was told to the caller. */
+export interface RecordedError {
+  readonly code: string
+  /** The error's HTTP status, also where the response had begun with another one. */
+  readonly status: number
+  /** Undefined for internal errors. */
+  readonly message?: string | undefined
+  readonly param?: string | undefined
+  /** The rule that refused the request. */
+  readonly ruleId?: number | undefined
+}
+
+export interface RecordedAttempt {
+  readonly provider: string
+  readonly model: string
+  readonly outcome: string
+  readonly ms: number
+}
+
+export interface RecordedRule {
+  readonly kind: string
+  readonly rule_id: number
+  readonly name: string
+  readonly action: string
+  readonly outcome: 'applied' | 'skipped'
+  readonly scope?: 'response'
+  readonly reason?: string
+}
+
+export interface RecordedWarning {
+  readonly code: string
+  readonly message: string
+  readonly scope?: 'response'
+}
+
+export interface RecordedTokens {
+  readonly input: number
+  readonly cached: number
+  readonly cacheWrite: number
+  readonly output: number
+  readonly reasoning: number
+}
+
+/** Nano-dollars in a dollar. See docs/decisions/ledger.md, "Costs are integers". */
+export const NANO_DOLLARS = 1e9
+
+/**
+ * Returns records as JSON text. They cross threads and processes as text, because structured cloning of
+ * thousands of objects would hold the event loop; values without names are a third of the size.
+ */
+export function encodeRecords(records: readonly LedgerRecord[]): string {
+  return JSON.stringify(records.map(toValues))
+}
+
+/** Parses what `encodeRecords` has returned. */
+export function decodeRecords(text: string): readonly LedgerRecord[] {
+  return (JSON.parse(text) as readonly RecordValues[]).map(fromValues)
+}
+
+type RecordValues = ReturnType<typeof toValues>
+
+function toValues(record: LedgerRecord) {
+  const { requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error } = record
+  const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
+  const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted } = record
+  return [
+    [requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error],
+    [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost],
+    [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted],
+  ] as const
+}
+
+function fromValues([who, what, how]: RecordValues): LedgerRecord {
+  const [requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error] = who
+  const [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost] = what
+  const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted] = how
+  return {
+    requestId,
+    userId,
+    keyId,
+    endpoint,
+    requestedModel,
+    mode,
+    reason,
+    status,
+    error,
+    provider,
+    model,
+    attempts,
+    rules,
+    rulesPosition,
+    warnings,
+    tokens,
+    cost,
+    latencyMs,
+    firstTokenMs,
+    isStream,
+    isCacheHit,
+    isAborted,
+  }
+}

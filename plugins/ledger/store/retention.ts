@@ -1,0 +1,98 @@
+import type { Kysely } from 'kysely'
+import { firstIdAt } from './record-id.ts'
+import type { LedgerTables } from './tables.ts'
+import { DAY_MS, HOUR_MS } from './units.ts'
+
+export interface LedgerRetention {
+  /** Days that requests are kept. */
+  readonly requestDays: number
+  /** Days that usage by hour is kept. */
+  readonly usageDays: number
+}
+
+/** Rows deleted at once. Bounds how long a batch waits. */
+const SWEEP_ROWS = 500
+
+/** Deletes some of what is older than whole days of retention. Returns true if there may be more. */
+export async function sweepLedger(
+  db: Kysely<LedgerTables>,
+  { requestDays, usageDays }: LedgerRetention,
+  now: number,
+): Promise<boolean> {
+  const today = Math.floor(now / DAY_MS)
+  const oldestId = firstIdAt((today - requestDays) * DAY_MS)
+  const oldestHour = (today - usageDays) * (DAY_MS / HOUR_MS)
+  return (
+    (await sweepRequests(db, oldestId)) ||
+    (await sweepErrors(db, today - requestDays - 1)) ||
+    (await sweepUsage(db, oldestHour))
+  )
+}
+
+async function sweepRequests(db: Kysely<LedgerTables>, oldest: number): Promise<boolean> {
+  const old = await db
+    .selectFrom('requests')
+    .select('id')
+    .where('id', '<', oldest)
+    .orderBy('id')
+    .limit(SWEEP_ROWS)
+    .execute()
+  const last = old.at(-1)
+  if (last === undefined) return false
+  await db.transaction().execute(async (transaction) => {
+    for (const action of await listActions(transaction)) {
+      // One action at a time, so that the index by action finds the rows.
+      await transaction
+        .deleteFrom('request_rules')
+        .where('action', '=', action)
+        .where('request', '<=', last.id)
+        .execute()
+    }
+    await transaction.deleteFrom('requests').where('id', '<=', last.id).execute()
+  })
+  return true
+}
+
+/** Skips from one action to the next in the index. */
+async function listActions(db: Kysely<LedgerTables>): Promise<readonly number[]> {
+  const actions: number[] = []
+  for (let last = 0; ; ) {
+    const next = await db
+      .selectFrom('request_rules')
+      .select('action')
+      .where('action', '>', last)
+      .orderBy('action')
+      .limit(1)
+      .executeTakeFirst()
+    if (next === undefined) return actions
+    last = next.action
+    actions.push(last)
+  }
+}
+
+/** An error is stored again when it is used on a later day, so no request refers to an old one. */
+async function sweepErrors(db: Kysely<LedgerTables>, oldestDay: number): Promise<boolean> {
+  const old = db.selectFrom('errors').select('id').where('day', '<', oldestDay).limit(SWEEP_ROWS)
+  return isFull(await db.deleteFrom('errors').where('id', 'in', old).executeTakeFirst())
+}
+
+async function sweepUsage(db: Kysely<LedgerTables>, oldestHour: number): Promise<boolean> {
+  for (const table of ['usage_hours', 'usage_rules', 'usage_totals'] as const) {
+    // Hours are first in the key. One hour at a time is few rows.
+    const oldest = await db
+      .selectFrom(table)
+      .select('hour')
+      .where('hour', '<', oldestHour)
+      .orderBy('hour')
+      .limit(1)
+      .executeTakeFirst()
+    if (oldest === undefined) continue
+    await db.deleteFrom(table).where('hour', '=', oldest.hour).execute()
+    return true
+  }
+  return false
+}
+
+function isFull({ numDeletedRows }: { readonly numDeletedRows: bigint }): boolean {
+  return Number(numDeletedRows) === SWEEP_ROWS
+}

@@ -1,0 +1,104 @@
+import type { Dictionary } from './dictionary.ts'
+import { shorten } from './dictionary.ts'
+import type { LedgerRecord, RecordedAttempt } from './record.ts'
+import { timeOfRecordId, toRecordId } from './record-id.ts'
+import { FLAGS, type RequestRow, type RequestRuleRow, type UsageMeasures } from './tables.ts'
+import { HOUR_MS } from './units.ts'
+
+/** The rows of one record. */
+export interface RecordRows {
+  readonly request: RequestRow
+  readonly rules: readonly RequestRuleRow[]
+}
+
+/** Returns the row of a record. The dictionary knows its texts. */
+export function toRows(record: LedgerRecord, dictionary: Dictionary): RecordRows {
+  const { requestId, provider, model, requestedModel, tokens, rules, warnings } = record
+  const id = toRecordId(requestId)
+  if (id === undefined) throw new Error(`"${requestId}" is not a request id`)
+  const applied = new Map<string, RequestRuleRow>()
+  for (const { kind, rule_id, action, outcome } of rules) {
+    if (outcome !== 'applied') continue
+    const row = { kind: dictionary.label(kind), rule_id, request: id, action: dictionary.label(action) }
+    applied.set(`${row.kind} ${rule_id} ${row.action}`, row)
+  }
+  return {
+    request: {
+      id,
+      request_id: requestId,
+      user_id: record.userId,
+      key: dictionary.label(record.keyId),
+      endpoint: dictionary.label(record.endpoint),
+      mode: record.mode === null ? null : dictionary.label(record.mode),
+      reason: record.reason === null ? null : dictionary.label(record.reason),
+      requested_model: requestedModel === null || requestedModel === model ? null : shorten(requestedModel),
+      status: record.status,
+      error: record.error === null ? null : dictionary.error(record.error),
+      target: provider === null || model === null ? null : dictionary.target(provider, model),
+      attempts: encodeAttempts(record),
+      rules: encodeList(rules),
+      rules_position: record.rulesPosition,
+      warnings: encodeList(warnings),
+      input: tokens?.input ?? null,
+      cached: tokens?.cached ?? null,
+      cache_write: tokens?.cacheWrite ?? null,
+      output: tokens?.output ?? null,
+      reasoning: tokens?.reasoning ?? null,
+      cost: record.cost,
+      latency: record.latencyMs,
+      first_token: record.firstTokenMs,
+      flags:
+        (record.isStream ? FLAGS.stream : 0) +
+        (record.isCacheHit ? FLAGS.cacheHit : 0) +
+        (record.isAborted ? FLAGS.aborted : 0) +
+        (requestedModel === null ? FLAGS.modelOmitted : 0),
+    },
+    rules: [...applied.values()],
+  }
+}
+
+function encodeList(items: readonly unknown[]): string | null {
+  return items.length === 0 ? null : JSON.stringify(items)
+}
+
+/** Nearly all requests have one attempt, which succeeded. */
+function encodeAttempts({ attempts, provider, model }: LedgerRecord): string | null {
+  const [only] = attempts
+  if (only === undefined) return null
+  const isPlain = attempts.length === 1 && only.outcome === 'ok'
+  if (isPlain && only.provider === provider && only.model === model) return String(only.ms)
+  return JSON.stringify(attempts)
+}
+
+/** Parses `attempts` of a row. */
+export function decodeAttempts(
+  text: string | null,
+  provider: string | null,
+  model: string | null,
+): readonly RecordedAttempt[] {
+  if (text === null) return []
+  const parsed = JSON.parse(text) as number | readonly RecordedAttempt[]
+  if (typeof parsed !== 'number') return parsed
+  return [{ provider: provider ?? '', model: model ?? '', outcome: 'ok', ms: parsed }]
+}
+
+/** Returns the hour of a row, in hours since 1970. */
+export function hourOf({ id }: Pick<RequestRow, 'id'>): number {
+  return Math.floor(timeOfRecordId(id) / HOUR_MS)
+}
+
+/** Returns what one request adds to usage. */
+export function toMeasures(row: RequestRow): UsageMeasures {
+  return {
+    requests: 1,
+    errors: row.error === null ? 0 : 1,
+    cache_hits: row.flags & FLAGS.cacheHit ? 1 : 0,
+    unknown_costs: row.cost === null ? 1 : 0,
+    input: row.input ?? 0,
+    cached: row.cached ?? 0,
+    cache_write: row.cache_write ?? 0,
+    output: row.output ?? 0,
+    reasoning: row.reasoning ?? 0,
+    cost: row.cost ?? 0,
+  }
+}

@@ -1,0 +1,122 @@
+import type { ColumnType, Generated } from 'kysely'
+
+export type LedgerEngine = 'sqlite' | 'postgres'
+
+/** The tables of the ledger. */
+export interface LedgerTables {
+  ledger: { log_id: string }
+  requests: RequestRow
+  request_rules: RequestRuleRow
+  labels: LabelRow
+  targets: TargetRow
+  errors: ErrorRow
+  usage_hours: UsageMeasures & { hour: number; user_id: number; key: number; target: number }
+  usage_totals: UsageMeasures & { hour: number; target: number }
+  usage_rules: UsageMeasures & {
+    hour: number
+    kind: number
+    rule_id: number
+    user_id: number
+    key: number
+    target: number
+  }
+}
+
+export interface RequestRow {
+  /** See `toRecordId`. */
+  id: number
+  request_id: string
+  user_id: number
+  /** `key`, `endpoint`, `mode` and `reason` are ids of labels. */
+  key: number
+  endpoint: number
+  mode: number | null
+  reason: number | null
+  /** Null if it is the name of the model that replied, or if the request named none. */
+  requested_model: string | null
+  status: number
+  error: number | null
+  target: number | null
+  /** Milliseconds of the only attempt if it succeeded, else JSON. */
+  attempts: string | null
+  /** JSON. */
+  rules: string | null
+  rules_position: number
+  /** JSON. */
+  warnings: string | null
+  input: number | null
+  cached: number | null
+  cache_write: number | null
+  output: number | null
+  reasoning: number | null
+  /** Nano-dollars. */
+  cost: number | null
+  latency: number
+  first_token: number | null
+  /** A sum of `FLAGS`. */
+  flags: number
+}
+
+export const FLAGS = { stream: 1, cacheHit: 2, aborted: 4, modelOmitted: 8 } as const
+
+/** Actions of rules that were applied. */
+export interface RequestRuleRow {
+  kind: number
+  rule_id: number
+  request: number
+  action: number
+}
+
+/** Texts of small sets, which are stored once. */
+interface LabelRow {
+  id: Generated<number>
+  value: string
+}
+
+interface TargetRow {
+  id: Generated<number>
+  provider: string
+  model: string
+}
+
+interface ErrorRow {
+  id: Generated<number>
+  /** Hash of the other columns, which may be too long for an index. */
+  digest: string
+  code: string
+  status: number
+  message: string | null
+  param: string | null
+  rule_id: number | null
+  /** The last day on which it was used, in days since 1970. */
+  day: ColumnType<number, number, number>
+}
+
+/** What usage is summed up to, by hour. */
+export interface UsageMeasures {
+  requests: number
+  errors: number
+  cache_hits: number
+  /** Requests that a provider answered at an unknown cost. */
+  unknown_costs: number
+  input: number
+  cached: number
+  cache_write: number
+  output: number
+  reasoning: number
+  /** Nano-dollars. */
+  cost: number
+}
+
+export const MEASURES = [
+  'requests',
+  'errors',
+  'cache_hits',
+  'unknown_costs',
+  'input',
+  'cached',
+  'cache_write',
+  'output',
+  'reasoning',
+  'cost',
+] as const satisfies readonly (keyof UsageMeasures)[]

@@ -1,0 +1,115 @@
+import type { Worker } from 'node:worker_threads'
+import type { Logger } from 'pino'
+import { createRpcPeer, type RpcPeer } from '../../../core/process/rpc.ts'
+import { startThread } from '../../../core/process/start-thread.ts'
+import {
+  LEDGER_TIMEOUTS_MS,
+  type Ledger,
+  type LedgerMethods,
+  type LedgerOptions,
+  type LedgerThreadMethods,
+  OPEN_TIMEOUT_MS,
+} from './methods.ts'
+
+/** Reads of a file have a thread of their own: a sum over a month must not delay a refusal. */
+type Role = 'writer' | 'reader'
+
+interface LedgerThread {
+  readonly peer: RpcPeer<LedgerThreadMethods>
+  readonly isAlive: () => boolean
+}
+
+/** The ledgers of a process share their threads, which load the database code once. */
+const threads = new Map<Role, LedgerThread>()
+
+function threadFor(role: Role): LedgerThread {
+  const running = threads.get(role)
+  if (running?.isAlive()) return running
+  const started = startLedgerThread(role)
+  threads.set(role, started)
+  return started
+}
+
+function startLedgerThread(role: Role): LedgerThread {
+  const worker: Worker = startThread('./worker', import.meta.url, {
+    name: `ledger-${role}`,
+    // Batches are short-lived; a large young generation would only keep memory.
+    resourceLimits: { maxYoungGenerationSizeMb: 6 },
+  })
+  let isAlive = true
+  const transport = {
+    send: (message: unknown) => worker.postMessage(message),
+    listen: (receive: (message: unknown) => void) => void worker.on('message', receive),
+  }
+  const peer = createRpcPeer<LedgerThreadMethods, Record<never, never>>(transport, {})
+  const end = () => {
+    isAlive = false
+    peer.close()
+  }
+  worker.on('error', end)
+  worker.on('exit', end)
+  // Calls in flight keep the process alive by their timeouts.
+  worker.unref()
+  return { peer, isAlive: () => isAlive }
+}
+
+/** A ledger that is open in a thread. */
+interface Opened {
+  readonly thread: LedgerThread
+  readonly ledger: Promise<number>
+}
+
+/** The thread starts when the gateway has, so that it does not delay the start nor the first refusal. */
+const START_DELAY_MS = 100
+
+/** Opens the ledger when it is first used, and again after its thread ended or it could not be opened. */
+export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledger {
+  const opened = new Map<Role, Opened>()
+  let isClosed = false
+  const startTimer = setTimeout(() => threadFor('writer'), START_DELAY_MS).unref()
+
+  function open(role: Role): Opened {
+    const current = opened.get(role)
+    if (current?.thread.isAlive()) return current
+    const thread = threadFor(role)
+    const ledger = openIn(thread, role === 'writer')
+    const started = { thread, ledger }
+    opened.set(role, started)
+    ledger.catch(() => {
+      if (opened.get(role) === started) opened.delete(role)
+    })
+    return started
+  }
+
+  async function openIn({ peer }: LedgerThread, isWriter: boolean): Promise<number> {
+    // The writer creates the file and its tables.
+    if (!isWriter) await open('writer').ledger
+    const { ledger, setAside } = await peer.request('open', { ...options, isWriter }, OPEN_TIMEOUT_MS)
+    if (setAside !== undefined)
+      logger.warn({ file: setAside }, 'the request ledger belonged to another event log; set aside')
+    return ledger
+  }
+
+  return {
+    async request<Method extends keyof LedgerMethods>(method: Method, call: LedgerMethods[Method]['params']) {
+      if (isClosed) throw new Error('the ledger is closed')
+      const isRead = method !== 'ledgerWrite' && options.location.engine === 'sqlite'
+      const { thread, ledger } = open(isRead ? 'reader' : 'writer')
+      // The cast is safe: the parameters are those of the method.
+      const params = { ledger: await ledger, call } as LedgerThreadMethods[Method]['params']
+      return thread.peer.request(method, params, LEDGER_TIMEOUTS_MS[method])
+    },
+    async close() {
+      isClosed = true
+      clearTimeout(startTimer)
+      // The reader first: the last connection that closes cleans up the file.
+      for (const { thread, ledger } of [...opened.values()].toReversed()) {
+        const close = async () => thread.peer.request('close', { ledger: await ledger }, CLOSE_TIMEOUT_MS)
+        // A ledger that is away is left as it is.
+        await close().catch(() => undefined)
+      }
+    },
+  }
+}
+
+const CLOSE_TIMEOUT_MS = 5000

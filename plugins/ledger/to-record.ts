@@ -1,0 +1,137 @@
+import {
+  type Account,
+  type EndedExchange,
+  GatewayError,
+  type RuleTraceEntry,
+  type Warning,
+} from '../../core/contract/index.ts'
+import { fromKoaError } from '../../core/http/errors.ts'
+import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
+import { type LedgerRecord, NANO_DOLLARS, type RecordedError, type RecordedTokens } from './store/record.ts'
+
+/** The response of a request, as far as it is known. */
+export interface RequestOutcome {
+  readonly id: string
+  readonly account: Account
+  readonly endpoint: string
+  readonly status: number
+  readonly error: unknown
+  readonly isAborted: boolean
+  /** `performance.now()`, like `endedAt`. */
+  readonly startedAt: number
+  readonly endedAt: number
+  /** Undefined if the body could not be read or parsed. */
+  readonly exchange: EndedExchange | undefined
+}
+
+/** A client disconnected before there was a response to it, as in the logs of other servers. */
+const STATUS_DISCONNECTED = 499
+
+const DISCONNECTED: RecordedError = { code: 'client_disconnected', status: STATUS_DISCONNECTED }
+
+/** Returns the record of a request. It refers to no text of the request, which would stay in memory. */
+export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
+  const { id, account, endpoint, isAborted, startedAt, endedAt, exchange } = outcome
+  const isUnanswered = isAborted && exchange?.reply === undefined
+  const status = isUnanswered ? STATUS_DISCONNECTED : outcome.status
+  const route = exchange?.route
+  const target = exchange && billedTarget(exchange)
+  const isStream = exchange?.request.stream === true
+  return {
+    requestId: id,
+    userId: account.userId,
+    keyId: account.keyId,
+    endpoint,
+    requestedModel: exchange?.request.model ?? null,
+    mode: route?.mode ?? null,
+    reason: route?.reason ?? null,
+    status,
+    error: isUnanswered ? DISCONNECTED : toRecordedError(outcome.error, status, exchange),
+    provider: target?.provider ?? null,
+    model: target?.model ?? null,
+    attempts: toAttempts(exchange),
+    rules: shareRules(exchange?.trace ?? []),
+    rulesPosition: exchange?.rulesPosition ?? 0,
+    warnings: shareWarnings(exchange?.warnings ?? []),
+    tokens: toTokens(exchange),
+    cost: toCost(exchange),
+    latencyMs: Math.round(endedAt - startedAt),
+    firstTokenMs: isStream ? firstTokenMs(exchange, startedAt) : null,
+    isStream,
+    isCacheHit: exchange?.cache === 'hit',
+    isAborted,
+  }
+}
+
+/** Nano-dollars; null if they are unknown. 0 if no provider replied: nothing was sold then. */
+function toCost(exchange: EndedExchange | undefined): number | null {
+  const { costUsd = 0 } = exchange ?? {}
+  return costUsd === null ? null : Math.round(costUsd * NANO_DOLLARS)
+}
+
+function toTokens(exchange: EndedExchange | undefined): RecordedTokens | null {
+  if (exchange?.usage === undefined) return null
+  const { input, output, cached = 0, cacheWrite = 0, reasoning = 0 } = exchange.usage
+  return { input, cached, cacheWrite, output, reasoning }
+}
+
+const NONE: readonly [] = []
+
+function toAttempts(exchange: EndedExchange | undefined): LedgerRecord['attempts'] {
+  if (exchange === undefined || exchange.attempts.length === 0) return NONE
+  return exchange.attempts.map(({ target: { provider, model }, outcome, ms }) => {
+    return { provider, model, outcome, ms: Math.round(ms) }
+  })
+}
+
+/** Milliseconds until the first event of the stream that was sent on. */
+function firstTokenMs(exchange: EndedExchange | undefined, startedAt: number): number | null {
+  const last = exchange?.attempts.at(-1)
+  return last?.outcome === 'ok' ? Math.round(last.startedAt + last.ms - startedAt) : null
+}
+
+/**
+ * Copies a list. One that is equal to the previous one shares its copy: the rules of a user usually produce
+ * the same entries for each request.
+ */
+function createListCopier<Item>(): (items: readonly Item[]) => readonly Item[] {
+  let last: readonly Item[] = []
+  return (items) => {
+    if (items.length === 0) return NONE
+    const isSame = items.length === last.length && items.every((item, index) => item === last[index])
+    if (!isSame) last = items.slice()
+    return last
+  }
+}
+
+const shareRules = createListCopier<RuleTraceEntry>()
+const shareWarnings = createListCopier<Warning>()
+
+/** Returns what the record keeps of an error; null if there was none. */
+function toRecordedError(
+  thrown: unknown,
+  status: number,
+  exchange: EndedExchange | undefined,
+): RecordedError | null {
+  if (thrown === undefined) return status < 400 ? null : { code: 'refused', status }
+  const error = fromKoaError(thrown) ?? thrown
+  if (!GatewayError.isInstance(error)) return { code: 'internal_error', status: 500 }
+  const { code, message, details } = error
+  const ruleId = details.meta?.rule_id
+  return {
+    code,
+    status: error.status,
+    message: quotesRequest(error, exchange) ? describeRejection(error) : message,
+    ...(details.param !== undefined && { param: details.param }),
+    ...(typeof ruleId === 'number' && { ruleId }),
+  }
+}
+
+/** Providers repeat rejected input in their messages, which are passed on to the caller. */
+function quotesRequest({ code }: GatewayError, exchange: EndedExchange | undefined): boolean {
+  return code === 'provider_refused' || (code === 'model_not_found' && (exchange?.attempts.length ?? 0) > 0)
+}
+
+function describeRejection({ code, wireCode }: GatewayError): string {
+  return `The provider rejected the request${wireCode === code ? '' : ` (${wireCode})`}.`
+}

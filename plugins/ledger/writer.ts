@@ -1,0 +1,236 @@
+import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
+import { Gauge } from 'prom-client'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
+import type { Ledger } from './store/methods.ts'
+import { encodeRecords, type LedgerRecord } from './store/record.ts'
+
+/** Records of one write. */
+const MAX_BATCH = 1000
+
+/** How long a record waits for others. */
+const BATCH_MS = 1000
+
+/** Records that wait for a ledger that is away, about 10 MB. */
+const MAX_WAITING = 20_000
+
+/** How long a response waits for its record. A ledger that takes longer counts as away. */
+const WRITE_WAIT_MS = 1000
+
+/** The same for the first record, which has to wait until the ledger is open. */
+const FIRST_WRITE_WAIT_MS = 5000
+
+const MIN_RETRY_MS = 500
+const MAX_RETRY_MS = 10_000
+
+/** How long a shutdown waits for the last records. */
+const CLOSE_WAIT_MS = 5000
+
+/**
+ * Writes records in batches, one after the other. Records that arrive while a batch is written share the next
+ * one. A ledger that is away is tried again and again, while records wait in memory; those beyond a limit are
+ * counted as lost. See docs/decisions/ledger.md, "A ledger that is away never holds up traffic".
+ */
+export class LedgerWriter {
+  readonly #ledger: Pick<Ledger, 'request'>
+  readonly #logger: Logger
+  readonly #dropped: (reason: DropReason) => CounterSeries
+  readonly #written: CounterSeries
+  #waiting: LedgerRecord[] = []
+  /** Records so far, and those of them that are on disk. */
+  #added = 0
+  #done = 0
+  #flushes: PendingFlush[] = []
+  #batchTimer: NodeJS.Timeout | undefined
+  #retryTimer: NodeJS.Timeout | undefined
+  #isWriting = false
+  #isAway = false
+  #isClosing = false
+  #retryMs = MIN_RETRY_MS
+  #waitMs = FIRST_WRITE_WAIT_MS
+
+  constructor(ledger: Pick<Ledger, 'request'>, logger: Logger, metrics: Registry) {
+    this.#ledger = ledger
+    this.#logger = logger
+    this.#dropped = createCounter(metrics, {
+      name: 'signalbox_ledger_dropped_total',
+      help: 'Requests that could not be recorded, by reason: queue_full, rejected by the database, shutdown.',
+      labelNames: ['reason'],
+    })
+    this.#written = createCounter(metrics, {
+      name: 'signalbox_ledger_records_total',
+      help: 'Requests that were recorded.',
+      labelNames: [],
+    })()
+    for (const reason of DROP_REASONS) this.#dropped(reason)
+    new Gauge({
+      name: 'signalbox_ledger_waiting_records',
+      help: 'Requests that are not recorded yet.',
+      registers: [metrics],
+      collect: gaugeOf(() => this.#waiting.length),
+    })
+    new Gauge({
+      name: 'signalbox_ledger_up',
+      help: '1 if the last write to the request ledger succeeded in time, else 0.',
+      registers: [metrics],
+      aggregator: 'min',
+      collect: gaugeOf(() => (this.#isAway ? 0 : 1)),
+    })
+  }
+
+  /** Whether the ledger took the last batch in time. */
+  get isAvailable(): boolean {
+    return !this.#isAway
+  }
+
+  /** Records a request within a second. On the hot path. */
+  add(record: LedgerRecord): void {
+    if (this.#waiting.length >= MAX_WAITING) {
+      this.#dropped('queue_full').inc()
+      return
+    }
+    this.#waiting.push(record)
+    this.#added += 1
+    if (this.#waiting.length === MAX_BATCH && !this.#isAway) this.#writeNext()
+    else this.#batchTimer ??= setTimeout(this.#onBatchTime, BATCH_MS).unref()
+  }
+
+  /**
+   * Records a request immediately. Resolves with true when it is on disk, with false if the ledger is away;
+   * the record then waits like the others.
+   */
+  async addNow(record: LedgerRecord): Promise<boolean> {
+    this.add(record)
+    return this.flush()
+  }
+
+  /** Replaces a record that waits. One that is on disk stays. */
+  replace(record: LedgerRecord): void {
+    const index = this.#waiting.findIndex(({ requestId }) => requestId === record.requestId)
+    if (index !== -1) this.#waiting[index] = record
+  }
+
+  /** Resolves like `addNow` when all records so far are on disk. */
+  async flush(waitMs = this.#waitMs): Promise<boolean> {
+    if (this.#waiting.length === 0) return true
+    if (this.#isAway) return false
+    const written = new Promise<void>((resolve) => {
+      this.#flushes.push({ upTo: this.#added, resolve })
+    })
+    this.#writeNext()
+    const isInTime = await resolvesWithin(written, waitMs)
+    if (!isInTime) this.#setAway('it did not answer in time')
+    return isInTime && !this.#isAway
+  }
+
+  /** Writes what waits, as long as the ledger takes it. Nothing may be added afterwards. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    clearTimeout(this.#batchTimer)
+    clearTimeout(this.#retryTimer)
+    this.#isAway = false
+    const deadline = performance.now() + CLOSE_WAIT_MS
+    while (this.#waiting.length > 0) {
+      const left = deadline - performance.now()
+      if (left <= 0 || !(await this.flush(left))) break
+    }
+    const lost = this.#waiting.length
+    if (lost === 0) return
+    this.#dropped('shutdown').inc(lost)
+    this.#logger.error({ records: lost }, 'request ledger unavailable; records lost')
+  }
+
+  readonly #onBatchTime = (): void => {
+    this.#batchTimer = undefined
+    if (!this.#isAway) this.#writeNext()
+  }
+
+  #writeNext(): void {
+    if (this.#isWriting || this.#waiting.length === 0) return
+    this.#isWriting = true
+    // They stay in the queue until they are on disk.
+    const batch = this.#waiting.slice(0, MAX_BATCH)
+    this.#ledger.request('ledgerWrite', { records: encodeRecords(batch) }).then(
+      ({ rejected }) => {
+        this.#waiting = this.#waiting.slice(batch.length)
+        this.#done += batch.length
+        this.#written.inc(batch.length - rejected)
+        if (rejected > 0) this.#reportRejected(rejected)
+        this.#setAvailable()
+        this.#isWriting = false
+        this.#endFlushes(this.#done)
+        this.#continue()
+      },
+      (error: unknown) => {
+        this.#setAway(errorMessage(error))
+        this.#isWriting = false
+        this.#endFlushes(this.#added)
+        this.#scheduleRetry()
+      },
+    )
+  }
+
+  #endFlushes(upTo: number): void {
+    const isOver = (flush: PendingFlush) => flush.upTo <= upTo
+    for (const { resolve } of this.#flushes.filter(isOver)) resolve()
+    this.#flushes = this.#flushes.filter((flush) => !isOver(flush))
+  }
+
+  #continue(): void {
+    if (this.#flushes.length > 0 || this.#waiting.length >= MAX_BATCH) this.#writeNext()
+    else if (this.#waiting.length > 0) this.#batchTimer ??= setTimeout(this.#onBatchTime, BATCH_MS).unref()
+  }
+
+  #scheduleRetry(): void {
+    if (this.#isClosing) return
+    clearTimeout(this.#retryTimer)
+    this.#retryTimer = setTimeout(() => this.#writeNext(), this.#retryMs).unref()
+    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
+  }
+
+  #setAway(reason: string): void {
+    if (!this.#isAway) this.#logger.error({ reason }, 'request ledger unavailable; records wait in memory')
+    this.#isAway = true
+  }
+
+  #setAvailable(): void {
+    if (this.#isAway) this.#logger.info({ waiting: this.#waiting.length }, 'request ledger available again')
+    this.#isAway = false
+    this.#retryMs = MIN_RETRY_MS
+    this.#waitMs = WRITE_WAIT_MS
+  }
+
+  #reportRejected(records: number): void {
+    this.#dropped('rejected').inc(records)
+    this.#logger.error({ records }, 'the request ledger did not accept records')
+  }
+}
+
+/** A flush that ends when this many records are on disk. */
+interface PendingFlush {
+  readonly upTo: number
+  readonly resolve: () => void
+}
+
+const DROP_REASONS = ['queue_full', 'rejected', 'shutdown'] as const
+
+type DropReason = (typeof DROP_REASONS)[number]
+
+function gaugeOf(read: () => number) {
+  return function collect(this: Gauge): void {
+    this.set(read())
+  }
+}
+
+async function resolvesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms)
+  })
+  try {
+    return await Promise.race([promise.then(() => true), timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,366 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { expect } from 'chai'
+import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
+import type { RequestFilter } from '../../../../plugins/ledger/store/queries.ts'
+import type { LedgerRecord, RecordedRule } from '../../../../plugins/ledger/store/record.ts'
+import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
+import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/units.ts'
+import { makeFolder } from '../../../support/folders.ts'
+import { ledgerRecord, requestIdAt } from '../../../support/ledger-records.ts'
+import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
+
+const NOON = Date.UTC(2026, 2, 10, 12)
+
+describe('the ledger on SQLite', () => {
+  behavesAsLedger(async () => ({ engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') }))
+
+  it('refuses a file that belongs to another event log', async () => {
+    const location = { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') } as const
+    await (await openLedgerStore(location, 'log_a')).close()
+    const error = await openLedgerStore(location, 'log_b').catch((thrown: unknown) => thrown)
+    expect(error).to.include({ logId: 'log_a' })
+    expect(existsSync(location.file)).to.equal(true)
+  })
+})
+
+describe('the ledger on PostgreSQL', () => {
+  let server: RunningPostgres
+
+  before(async function () {
+    this.timeout(60_000)
+    server = await requirePostgres(this)
+  })
+
+  after(() => server?.stop())
+
+  behavesAsLedger(async () => ({ engine: 'postgres', url: server.url }))
+
+  it('keeps the ledgers of two event logs apart', async () => {
+    const location = { engine: 'postgres', url: server.url } as const
+    const [one, other] = await Promise.all(
+      ['log_one', 'log_Other'].map((id) => openLedgerStore(location, id)),
+    )
+    const record = ledgerRecord()
+    await one!.write([record])
+    expect(await other!.find(record.requestId)).to.equal(undefined)
+    expect(await one!.find(record.requestId)).to.include({ requestId: record.requestId })
+    await Promise.all([one!.close(), other!.close()])
+  })
+
+  it('takes the records of two gateways at the same time', async () => {
+    const location = { engine: 'postgres', url: server.url } as const
+    const stores = await Promise.all([1, 2].map(() => openLedgerStore(location, 'log_two')))
+    const end = 'aaaaaaaaaaaaaaaaa'
+    const batches = Array.from({ length: 10 }, (_, batch) =>
+      stores.map((store, writer) =>
+        // The same millisecond and the same end, so that all ids conflict.
+        store.write([
+          ledgerRecord({ requestId: requestIdAt(NOON + batch, `${writer}${end.slice(1)}`) }),
+          ledgerRecord({ requestId: requestIdAt(NOON + batch, `${writer}b${end.slice(2)}`) }),
+        ]),
+      ),
+    )
+    await Promise.all(batches.flat())
+    expect(await stores[0]!.sumCosts({ since: 0 })).to.deep.equal({ cost: 40 * 1_250_000, unknownCosts: 0 })
+    expect((await stores[1]!.list({ filter: {}, limit: 100 })).records).to.have.length(40)
+    await Promise.all(stores.map((store) => store.close()))
+  })
+})
+
+let lastLog = 0
+
+/** The contract of every ledger. Each test has one of its own. */
+function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
+  let store: LedgerStore
+
+  beforeEach(async () => {
+    lastLog += 1
+    store = await openLedgerStore(await locate(), `log_${lastLog}`)
+  })
+
+  afterEach(() => store?.close())
+
+  const idsOf = async (filter: RequestFilter, limit = 100) =>
+    (await store.list({ filter, limit })).records.map(({ requestId }) => requestId)
+
+  it('returns records as they were written', async () => {
+    const plain = ledgerRecord()
+    const rich = ledgerRecord({
+      requestedModel: 'auto',
+      status: 502,
+      error: {
+        code: 'provider_error',
+        status: 502,
+        message: 'The provider failed.',
+        param: 'messages[0]',
+        ruleId: 12,
+      },
+      attempts: [
+        { provider: 'openai', model: 'gpt-4o', outcome: 'provider_error', ms: 7 },
+        { provider: 'mistral', model: 'small', outcome: 'ok', ms: 9 },
+      ],
+      rules: [firewallRule(12, 'mask'), { ...firewallRule(13, 'warn'), scope: 'response' }],
+      warnings: [{ code: 'plan', message: 'Rules are not applied.' }],
+      tokens: null,
+      cost: null,
+      firstTokenMs: 44,
+      isStream: true,
+      isCacheHit: true,
+      isAborted: true,
+    })
+    const refused = ledgerRecord({
+      requestedModel: null,
+      mode: null,
+      reason: null,
+      provider: null,
+      model: null,
+      attempts: [],
+      status: 429,
+      error: { code: 'rate_limit_exceeded', status: 429 },
+      tokens: null,
+      cost: 0,
+    })
+    await store.write([plain, rich, refused])
+    for (const record of [plain, rich, refused]) {
+      const { id, ...found } = (await store.find(record.requestId))!
+      expect(found).to.deep.equal(record)
+      expect(id).to.be.a('number')
+    }
+  })
+
+  it('finds nothing under other ids', async () => {
+    await store.write([ledgerRecord()])
+    for (const id of ['req_unknown', requestIdAt(NOON), 'req_000000000000000000000000', "req_' or 1=1 --"])
+      expect(await store.find(id)).to.equal(undefined)
+  })
+
+  it('keeps each record once, however often it is written', async () => {
+    const records = [ledgerRecord(), ledgerRecord()]
+    await store.write(records)
+    await store.write([...records, ...records, ledgerRecord()])
+    expect(await store.sumCosts({ since: 0 })).to.deep.equal({ cost: 3 * 1_250_000, unknownCosts: 0 })
+    expect(await idsOf({})).to.have.length(3)
+  })
+
+  it('keeps requests apart that arrived in the same millisecond with the same end of their ids', async () => {
+    const records = Array.from({ length: 40 }, (_, n) =>
+      ledgerRecord({
+        requestId: requestIdAt(NOON, `${String(n).padStart(15, '0')}zz`),
+        rules: [firewallRule(n)],
+      }),
+    )
+    for (const part of [records.slice(0, 10), records.slice(5, 40)]) await store.write(part)
+    for (const record of records) {
+      expect((await store.find(record.requestId))?.rules).to.deep.equal(record.rules)
+      const [rule] = record.rules
+      const filter = { rule: { kind: 'firewall', id: rule?.rule_id ?? 0 } }
+      expect(await idsOf(filter)).to.deep.equal([record.requestId])
+    }
+  })
+
+  it('lists requests newest first, in pages that later requests do not shift', async () => {
+    const records = Array.from({ length: 25 }, (_, n) => ledgerRecord({ time: NOON + n * 1000 }))
+    await store.write(records)
+    const expected = records.map(({ requestId }) => requestId).toReversed()
+    const first = await store.list({ filter: {}, limit: 10 })
+    await store.write([ledgerRecord({ time: NOON + HOUR_MS })])
+    const second = await store.list({ filter: {}, limit: 10, before: first.next! })
+    const third = await store.list({ filter: {}, limit: 10, before: second.next! })
+    const listed = [first, second, third].flatMap((page) => page.records.map(({ requestId }) => requestId))
+    expect(listed).to.deep.equal(expected)
+    expect(third.next).to.equal(undefined)
+  })
+
+  it('filters by everything, alone and together', async () => {
+    const records: LedgerRecord[] = Array.from({ length: 90 }, (_, n) => {
+      const isBlocked = n % 7 === 0
+      return ledgerRecord({
+        time: NOON + n * 1000,
+        userId: 1 + (n % 3),
+        keyId: `key_${n % 6}`,
+        endpoint: n % 5 === 0 ? '/route' : '/v1/chat/completions',
+        provider: isBlocked ? null : n % 2 === 0 ? 'openai' : 'mistral',
+        model: isBlocked ? null : `model-${n % 4}`,
+        status: isBlocked ? 403 : 200,
+        error: isBlocked
+          ? { code: 'firewall_blocked', status: 403, message: `Rule ${n % 30} says 100%_No.` }
+          : null,
+        rules: isBlocked ? [firewallRule(5)] : n % 11 === 0 ? [firewallRule(6, 'warn')] : [],
+      })
+    })
+    await store.write(records)
+    const filters: [RequestFilter, (record: LedgerRecord, n: number) => boolean][] = [
+      [{ userId: 2 }, ({ userId }) => userId === 2],
+      [{ keyId: 'key_4' }, ({ keyId }) => keyId === 'key_4'],
+      [{ endpoint: '/route' }, ({ endpoint }) => endpoint === '/route'],
+      [{ provider: 'openai' }, ({ provider }) => provider === 'openai'],
+      [{ model: 'model-3' }, ({ model }) => model === 'model-3'],
+      [{ status: 403 }, ({ status }) => status === 403],
+      [{ status: 200 }, ({ status }) => status === 200],
+      [{ rule: { kind: 'firewall', id: 5 } }, ({ rules }) => rules[0]?.rule_id === 5],
+      [{ rule: { kind: 'routing', id: 5 } }, () => false],
+      [{ action: 'warn' }, ({ rules }) => rules[0]?.action === 'warn'],
+      [{ text: 'SAYS 100%_no' }, ({ error }) => error !== null],
+      [{ text: '100%Xno' }, () => false],
+      [{ text: 'rule 14 ' }, ({ error }) => error?.message?.startsWith('Rule 14 ') === true],
+      [{ text: 'firewall_b' }, ({ error }) => error !== null],
+      [{ since: NOON + 20_000 }, (_, n) => n >= 20],
+      [{ until: NOON + 80_000 }, (_, n) => n < 80],
+    ]
+    for (const [index, [a, matchesA]] of filters.entries()) {
+      for (const [b, matchesB] of filters.slice(index, index + 4)) {
+        const expected = records.filter((record, n) => matchesA(record, n) && matchesB(record, n))
+        const isSame = Object.keys(a).some((name) => name in b) && a !== b
+        if (isSame) continue
+        const found = await idsOf({ ...a, ...b }, 300)
+        expect(found, JSON.stringify({ ...a, ...b })).to.deep.equal(
+          expected.map(({ requestId }) => requestId).toReversed(),
+        )
+      }
+    }
+    for (const filter of [{ keyId: 'key_9' }, { model: 'none' }, { endpoint: '/none' }, { action: 'none' }])
+      expect(await idsOf(filter)).to.deep.equal([])
+  })
+
+  it('sums up usage by any dimensions', async () => {
+    const hour = NOON / HOUR_MS
+    await store.write([
+      ledgerRecord({ time: NOON, userId: 1, keyId: 'a' }),
+      ledgerRecord({ time: NOON + HOUR_MS, userId: 1, keyId: 'b', model: 'gpt-4o-mini' }),
+      ledgerRecord({ time: NOON + HOUR_MS, userId: 2, keyId: 'c', cost: null, rules: [firewallRule(3)] }),
+    ])
+    await store.write([
+      ledgerRecord({
+        time: NOON + DAY_MS,
+        userId: 2,
+        keyId: 'c',
+        provider: null,
+        model: null,
+        cost: 0,
+        tokens: null,
+        error: { code: 'x', status: 500 },
+        rules: [firewallRule(3), firewallRule(3, 'warn'), firewallRule(4)],
+      }),
+      ledgerRecord({ time: NOON + DAY_MS, userId: 2, keyId: 'c', isCacheHit: true, cost: 0 }),
+    ])
+    const range = { since: hour, until: hour + 48, limit: 100 }
+    const total = {
+      requests: 5,
+      errors: 1,
+      cacheHits: 1,
+      unknownCosts: 1,
+      input: 400,
+      cached: 40,
+      cacheWrite: 20,
+      output: 80,
+      reasoning: 12,
+      cost: 2_500_000,
+    }
+    expect(await store.usage({ ...range, groupBy: [] })).to.deep.equal([total])
+    const pick = async (groupBy: Parameters<LedgerStore['usage']>[0]['groupBy'], more = {}) =>
+      (await store.usage({ ...range, ...more, groupBy })).map(
+        ({
+          requests,
+          errors,
+          cacheHits,
+          unknownCosts,
+          input,
+          cached,
+          cacheWrite,
+          output,
+          reasoning,
+          cost,
+          ...key
+        }) => [...Object.values(key), requests],
+      )
+    const day = Math.floor(hour / 24)
+    expect(await pick(['day', 'user'])).to.deep.equal([
+      [1, day, 2],
+      [2, day, 1],
+      [2, day + 1, 2],
+    ])
+    expect(await pick(['hour'])).to.deep.equal([
+      [hour, 1],
+      [hour + 1, 2],
+      [hour + 24, 2],
+    ])
+    expect(await pick(['rule'])).to.have.deep.members([
+      [{ kind: 'firewall', id: 3 }, 2],
+      [{ kind: 'firewall', id: 4 }, 1],
+    ])
+    expect(await pick(['model', 'provider'])).to.have.deep.members([
+      ['gpt-4o', 'openai', 3],
+      ['gpt-4o-mini', 'openai', 1],
+      [null, null, 1],
+    ])
+    expect(await pick(['key'], { userId: 1 })).to.deep.equal([
+      ['a', 1],
+      ['b', 1],
+    ])
+    expect(await pick([], { keyId: 'c' })).to.deep.equal([[3]])
+    expect(await pick(['user'], { keyId: 'unknown' })).to.deep.equal([])
+    expect(await pick([], { since: hour + 1, until: hour + 2 })).to.deep.equal([[2]])
+    expect(await pick([], { since: 0, until: 1 })).to.deep.equal([])
+  })
+
+  it('sums up costs exactly, from any moment on', async () => {
+    const costs = [0.1, 0.2, 0.3, 0.000_000_001].map((cost) => Math.round(cost * 1e9))
+    await store.write([
+      ledgerRecord({ time: NOON + 59 * 60_000, cost: costs[0]! }),
+      ledgerRecord({ time: NOON + 59.5 * 60_000, cost: costs[1]!, userId: 2, keyId: 'key_2' }),
+      ledgerRecord({ time: NOON + HOUR_MS, cost: costs[2]! }),
+      ledgerRecord({ time: NOON + HOUR_MS, cost: null }),
+      ledgerRecord({ time: NOON + 9 * HOUR_MS, cost: costs[3]! }),
+    ])
+    const since = async (time: number, more = {}) => (await store.sumCosts({ since: time, ...more })).cost
+    expect(await store.sumCosts({ since: NOON })).to.deep.equal({ cost: 600_000_001, unknownCosts: 1 })
+    expect(await since(NOON + 59 * 60_000 + 1)).to.equal(500_000_001)
+    expect(await since(NOON + 59.5 * 60_000)).to.equal(500_000_001)
+    expect(await since(NOON + 59.6 * 60_000)).to.equal(300_000_001)
+    expect(await since(NOON + HOUR_MS)).to.equal(300_000_001)
+    expect(await since(NOON, { userId: 2 })).to.equal(200_000_000)
+    expect(await since(NOON, { keyId: 'key_1' })).to.equal(400_000_001)
+    expect(await since(NOON, { keyId: 'none' })).to.equal(0)
+    expect(await since(NOON + 10 * HOUR_MS)).to.equal(0)
+  })
+
+  it('deletes what is too old, by whole days, and what only that used', async () => {
+    const old = ledgerRecord({
+      time: NOON,
+      error: { code: 'x', status: 500, message: 'old' },
+      rules: [firewallRule(1)],
+    })
+    const kept = ledgerRecord({ time: NOON + 12 * HOUR_MS, rules: [firewallRule(1)] })
+    await store.write([...Array.from({ length: 700 }, () => ledgerRecord({ time: NOON })), old, kept])
+    const retention = { requestDays: 90, usageDays: 400 }
+    const sweepAll = async (now: number, left = 20): Promise<void> => {
+      if (left === 0) throw new Error('the sweep does not end')
+      if (await store.sweep(retention, now)) await sweepAll(now, left - 1)
+    }
+    await sweepAll(NOON + 90 * DAY_MS)
+    expect(await idsOf({}, 1000)).to.have.length(702)
+    await sweepAll(NOON + 91 * DAY_MS)
+    expect(await idsOf({}, 1000)).to.deep.equal([kept.requestId])
+    expect(await idsOf({ action: 'block' })).to.deep.equal([kept.requestId])
+    const all = { groupBy: [], since: 0, until: 1e6, limit: 10 }
+    expect((await store.usage(all))[0]?.requests).to.equal(702)
+    await sweepAll(NOON + 401 * DAY_MS)
+    expect((await store.usage(all))[0]?.requests).to.equal(1)
+    expect((await store.usage({ ...all, groupBy: ['rule'] }))[0]?.requests).to.equal(1)
+  })
+
+  it('writes nothing of a batch that fails', async () => {
+    const bad = ledgerRecord({ status: 1.5 })
+    const good = ledgerRecord()
+    const error = await store.write([good, bad]).catch((thrown: unknown) => thrown)
+    expect(error).to.be.instanceOf(Error)
+    expect(await store.find(good.requestId)).to.equal(undefined)
+    await store.write([good])
+    expect((await store.sumCosts({ since: 0 })).cost).to.equal(good.cost)
+  })
+}
+
+function firewallRule(id: number, action = 'block'): RecordedRule {
+  return { kind: 'firewall', rule_id: id, name: `Rule ${id}`, action, outcome: 'applied' }
+}

@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import type { Ledger } from '../../../../plugins/ledger/store/methods.ts'
+import { decodeRecords } from '../../../../plugins/ledger/store/record.ts'
+import { LedgerWriter } from '../../../../plugins/ledger/writer.ts'
+import { ledgerRecord } from '../../../support/ledger-records.ts'
+
+describe('the ledger writer', () => {
+  let metrics: Registry
+  let writes: { records: number; end(rejected?: number): void; fail(): void }[]
+  let writer: LedgerWriter
+
+  /** A ledger whose writes the test ends. */
+  const ledger: Pick<Ledger, 'request'> = {
+    request: (_, params) =>
+      new Promise((resolve, reject) => {
+        writes.push({
+          records: decodeRecords((params as { records: string }).records).length,
+          end: (rejected = 0) => resolve({ rejected } as never),
+          fail: () => reject(new Error('disk I/O error')),
+        })
+      }),
+  }
+
+  beforeEach(() => {
+    metrics = new Registry()
+    writes = []
+    writer = new LedgerWriter(ledger, pino({ level: 'silent' }), metrics)
+  })
+
+  const sizes = () => writes.map(({ records }) => records)
+
+  const add = (count: number) => {
+    for (let n = 0; n < count; n++) writer.add(ledgerRecord())
+  }
+
+  const metricValue = async (name: string) => {
+    const line = (await metrics.metrics()).split('\n').find((text) => text.startsWith(`${name} `))
+    return Number(line?.split(' ')[1])
+  }
+
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+  it('writes 1,000 records at once, and what arrives meanwhile with the next batch', async () => {
+    add(999)
+    expect(sizes()).to.deep.equal([])
+    add(1500)
+    expect(sizes()).to.deep.equal([1000])
+    writes[0]!.end()
+    await settle()
+    expect(sizes()).to.deep.equal([1000, 1000])
+    writes[1]!.end()
+    await settle()
+    const flushed = writer.flush()
+    expect(sizes()).to.deep.equal([1000, 1000, 499])
+    writes[2]!.end()
+    expect(await flushed).to.equal(true)
+    expect(await metricValue('signalbox_ledger_records_total')).to.equal(2499)
+  })
+
+  it('writes refusals at once; those that arrive together share a batch', async () => {
+    const order: string[] = []
+    const first = writer.addNow(ledgerRecord()).then(() => order.push('first'))
+    const others = [1, 2].map((n) => writer.addNow(ledgerRecord()).then(() => order.push(`other ${n}`)))
+    expect(sizes()).to.deep.equal([1])
+    writes[0]!.end()
+    await first
+    expect(order).to.deep.equal(['first'])
+    expect(sizes()).to.deep.equal([1, 2])
+    writes[1]!.end()
+    await Promise.all(others)
+  })
+
+  it('waits no longer once the ledger has failed, keeps a bounded number, and counts the rest', async () => {
+    const refused = writer.addNow(ledgerRecord())
+    writes[0]!.fail()
+    expect(await refused).to.equal(false)
+    expect(writer.isAvailable).to.equal(false)
+    expect(await writer.addNow(ledgerRecord())).to.equal(false)
+    add(20_000)
+    expect(sizes()).to.deep.equal([1])
+    expect(await metricValue('signalbox_ledger_waiting_records')).to.equal(20_000)
+    expect(await metricValue('signalbox_ledger_dropped_total{reason="queue_full"}')).to.equal(2)
+    expect(await metricValue('signalbox_ledger_up')).to.equal(0)
+  })
+
+  it('writes what has waited when it closes, and counts what it cannot', async () => {
+    add(3)
+    const closed = writer.close()
+    expect(sizes()).to.deep.equal([3])
+    writes[0]!.fail()
+    await closed
+    expect(await metricValue('signalbox_ledger_dropped_total{reason="shutdown"}')).to.equal(3)
+  })
+
+  it('counts the records that the database does not accept', async () => {
+    const written = writer.addNow(ledgerRecord())
+    writes[0]!.end(1)
+    expect(await written).to.equal(true)
+    expect(await metricValue('signalbox_ledger_dropped_total{reason="rejected"}')).to.equal(1)
+    expect(await metricValue('signalbox_ledger_records_total')).to.equal(0)
+  })
+})
