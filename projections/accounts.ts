@@ -1,14 +1,13 @@
-import type { Account, Plan, Position, RecordedEvent, RequestLimit } from '../core/contract/index.ts'
+import type { Account, Plan, Position, RecordedEvent, UserLimits } from '../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
 import { userStream } from '../core/events/domain-events.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A user as administrators see it. `revision` is that of the user's stream. */
-export interface User {
+export interface User extends UserLimits {
   readonly id: number
   readonly name: string
   readonly plan: Plan
-  readonly requestsPerMinute?: RequestLimit
   readonly createdAt: string
   readonly keys: readonly Key[]
   readonly revision: number
@@ -83,7 +82,15 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
       return { ...user, revision, position, plan: event.data.plan }
     case 'RequestLimitChanged': {
       const { requestsPerMinute: _, ...rest } = user
-      return { ...rest, revision, position, ...pickRequestLimit(event.data) }
+      return { ...rest, revision, position, ...pickLimits(event.data) }
+    }
+    case 'TokenLimitChanged': {
+      const { tokensPerMinute: _, ...rest } = user
+      return { ...rest, revision, position, ...pickLimits(event.data) }
+    }
+    case 'ConcurrencyLimitChanged': {
+      const { maxConcurrent: _, ...rest } = user
+      return { ...rest, revision, position, ...pickLimits(event.data) }
     }
     case 'KeyIssued': {
       const { keyId, hash } = event.data
@@ -107,10 +114,14 @@ function userIdOf(event: DomainEvent): number {
 
 function toAccount(user: User, key: Key): Account {
   const { id: userId, name, plan, position } = user
-  return { userId, name, plan, keyId: key.id, position, ...pickRequestLimit(user) }
+  return { userId, name, plan, keyId: key.id, position, ...pickLimits(user) }
 }
 
-/** Omits the property if the user has no limit of their own. */
-function pickRequestLimit({ requestsPerMinute }: { requestsPerMinute?: RequestLimit }) {
-  return requestsPerMinute === undefined ? {} : { requestsPerMinute }
+/** Omits the limits that the user does not have. */
+function pickLimits({ requestsPerMinute, tokensPerMinute, maxConcurrent }: UserLimits): UserLimits {
+  return {
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    ...(tokensPerMinute !== undefined && { tokensPerMinute }),
+    ...(maxConcurrent !== undefined && { maxConcurrent }),
+  }
 }

@@ -43,7 +43,7 @@ export function createBuiltInPlugins(
   providers: Pick<Providers, 'byId' | 'known' | 'catalog'>,
   operators: OperatorRegistry,
   authFailures: AuthFailureLimiter,
-  sharedState: Pick<SharedState, 'counters'>,
+  sharedState: Pick<SharedState, 'counters' | 'reservations'>,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
   const { log, subscription, accounts, rules, ids, writer } = state
@@ -77,7 +77,7 @@ export function createBuiltInPlugins(
       commands: state.accountCommands,
       authFailures,
     }),
-    createRateLimit(settings.rate_limits, sharedState.counters('requests')),
+    createRateLimit(settings.rate_limits, sharedState),
     createPlan(),
     createTrace(cluster?.records),
     createFirewall({

@@ -77,6 +77,16 @@ export const ERROR_CODES = {
     'rate_limit_error',
     'Too many requests, or too many invalid keys from this address.',
   ),
+  token_limit_exceeded: define(
+    429,
+    'rate_limit_error',
+    'The request may use more tokens than its user has left in this minute.',
+  ),
+  concurrency_limit_exceeded: define(
+    429,
+    'rate_limit_error',
+    'The user has as many inference requests in flight as allowed.',
+  ),
   rate_limit_unavailable: unavailable(503, 'Requests cannot be counted at the moment.'),
   internal_error: failed(500, 'The gateway failed. Report it with the x-request-id.'),
   no_providers_available: unavailable(503, 'No available provider can serve the request.'),

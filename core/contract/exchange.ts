@@ -142,16 +142,22 @@ export function isPlan(text: string): text is Plan {
   return (PLANS as readonly string[]).includes(text)
 }
 
-/** A user's own limit of requests per minute. Null: no limit; undefined: the plan's limit. */
+/** A limit of requests, tokens or concurrency. Null: no limit. */
 export type RequestLimit = number | null
 
+/** A user's own limits. Undefined: the plan's limit. */
+export interface UserLimits {
+  readonly requestsPerMinute?: RequestLimit
+  readonly tokensPerMinute?: RequestLimit
+  /** Inference requests at the same time. */
+  readonly maxConcurrent?: RequestLimit
+}
+
 /** The authenticated caller. */
-export interface Account {
+export interface Account extends UserLimits {
   readonly userId: number
   readonly name: string
   readonly plan: Plan
-  /** Undefined: the plan's limit. */
-  readonly requestsPerMinute?: RequestLimit
   readonly keyId: string
   /** Log position of the last event about this user. */
   readonly position: Position

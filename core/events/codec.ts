@@ -11,6 +11,8 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   UserCreated: true,
   PlanChanged: true,
   RequestLimitChanged: true,
+  TokenLimitChanged: true,
+  ConcurrencyLimitChanged: true,
   KeyIssued: true,
   KeyRevoked: true,
   RoutingRuleCreated: true,

@@ -5,6 +5,8 @@ export type UserEvent =
   | { type: 'UserCreated'; data: { userId: number; name: string; plan: Plan } }
   | { type: 'PlanChanged'; data: { userId: number; plan: Plan } }
   | { type: 'RequestLimitChanged'; data: { userId: number; requestsPerMinute?: RequestLimit } }
+  | { type: 'TokenLimitChanged'; data: { userId: number; tokensPerMinute?: RequestLimit } }
+  | { type: 'ConcurrencyLimitChanged'; data: { userId: number; maxConcurrent?: RequestLimit } }
   | { type: 'KeyIssued'; data: { userId: number; keyId: string; hash: string } }
   | { type: 'KeyRevoked'; data: { userId: number; keyId: string } }
 

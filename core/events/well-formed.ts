@@ -18,6 +18,8 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
     case 'PlanChanged':
       return isUserStream(stream, data.userId) && isPlan(data.plan)
     case 'RequestLimitChanged':
+    case 'TokenLimitChanged':
+    case 'ConcurrencyLimitChanged':
       return isUserStream(stream, data.userId)
     case 'KeyIssued':
       return (

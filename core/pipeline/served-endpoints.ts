@@ -36,6 +36,8 @@ const INFERENCE_ERRORS: readonly ErrorCode[] = [
   'provider_refused',
   'firewall_blocked',
   'firewall_timeout',
+  'token_limit_exceeded',
+  'concurrency_limit_exceeded',
   'model_not_found',
   'provider_quota_exceeded',
   'provider_rate_limited',

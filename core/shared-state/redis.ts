@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { SharedStateUnavailableError } from '../contract/index.ts'
+import { createRedisReservations, RESERVATION_SCRIPTS, type ReservationRedis } from './redis-reservations.ts'
 import type { SharedCounters, SharedState, SharedStore } from './shared-state.ts'
 
 interface RedisOptions {
@@ -11,8 +12,8 @@ interface RedisOptions {
 }
 
 /**
- * Keeps counters and records in Redis, shared by all processes that use the same Redis. Resolves after the
- * first connection attempt, even if it failed.
+ * Keeps counters, reservations and records in Redis, shared by all processes that use the same Redis.
+ * Resolves after the first connection attempt, even if it failed.
  */
 export async function openRedisSharedState(
   { url, timeoutMs }: RedisOptions,
@@ -21,6 +22,7 @@ export async function openRedisSharedState(
   const redis = await openRedis(url, timeoutMs, logger)
   return {
     counters: (namespace) => createRedisCounters(redis, `signalbox:${namespace}:`),
+    reservations: (namespace) => createRedisReservations(redis, `signalbox:${namespace}:`, rejectUnavailable),
     store: (namespace) => createRedisStore(redis, `signalbox:${namespace}:`),
     async close() {
       // An intentional disconnect must not be logged as an outage.
@@ -43,8 +45,8 @@ if reset < 0 then
 end
 return { total, reset }`
 
-/** A client with the script above as a command. */
-interface CounterRedis extends Redis {
+/** A client with all scripts as commands. */
+interface CounterRedis extends ReservationRedis {
   addToCounter(key: string, amount: number, windowMs: number): Promise<[total: string, resetMs: number]>
 }
 
@@ -107,7 +109,7 @@ async function openRedis(url: string, timeoutMs: number, logger: Logger): Promis
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(attempt * RECONNECT_BACKOFF_MS.step, RECONNECT_BACKOFF_MS.max),
-    scripts: { addToCounter: { lua: ADD_TO_COUNTER, numberOfKeys: 1 } },
+    scripts: { addToCounter: { lua: ADD_TO_COUNTER, numberOfKeys: 1 }, ...RESERVATION_SCRIPTS },
   })
   logAvailability(redis, logger)
   await new Promise<void>((resolve) => {

@@ -1,12 +1,14 @@
 import type { CounterValue, MaybePromise } from '../contract/index.ts'
+import type { SharedReservations } from './reservations.ts'
 
 /**
- * Counters and expiring records that all processes of an installation share. A namespace separates those of
- * one owner. Methods reject with a `SharedStateUnavailableError`; the implementation in memory is synchronous
- * and never fails.
+ * Counters, reservations and expiring records that all processes of an installation share. A namespace
+ * separates those of one owner. Methods reject with a `SharedStateUnavailableError`; the implementation in
+ * memory is synchronous and never fails.
  */
 export interface SharedState {
   counters(namespace: string): SharedCounters
+  reservations(namespace: string): SharedReservations
   store(namespace: string): SharedStore
   close(): Promise<void>
 }

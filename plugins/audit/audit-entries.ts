@@ -37,6 +37,8 @@ const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, stri
   UserCreated: ['user', 'created'],
   PlanChanged: ['user', 'plan_changed'],
   RequestLimitChanged: ['user', 'limit_changed'],
+  TokenLimitChanged: ['user', 'limit_changed'],
+  ConcurrencyLimitChanged: ['user', 'limit_changed'],
   KeyIssued: ['key', 'created'],
   KeyRevoked: ['key', 'revoked'],
   RoutingRuleCreated: ['routing', 'created'],

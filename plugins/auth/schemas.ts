@@ -7,15 +7,25 @@ const plan = StringEnum(PLANS, { description: 'Plan of the user.' })
 /** The body of `POST /admin/users`. */
 export const UserInput = StrictObject({ name, plan }, { $id: 'UserInput', description: 'A new user.' })
 
+/** The largest integer that is exact everywhere. */
+const LimitValue = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+
+function ownLimit(name: string) {
+  return Type.Optional(Nullable(LimitValue, { description: `The user's own ${name}; null: no limit.` }))
+}
+
+function shownLimit(name: string) {
+  const description = `The user's own ${name}; null: no limit. Missing if the limit of the plan applies.`
+  return Type.Optional(Nullable(LimitValue, { description }))
+}
+
 /** The body of `PATCH /admin/users/{id}`. */
 export const UserChange = StrictObject(
   {
     plan: Type.Optional(plan),
-    requests_per_minute: Type.Optional(
-      Nullable(Type.Integer({ minimum: 1 }), {
-        description: "The user's own limit of requests per minute; null: no limit.",
-      }),
-    ),
+    requests_per_minute: ownLimit('limit of requests per minute'),
+    tokens_per_minute: ownLimit('limit of tokens per minute'),
+    max_concurrent: ownLimit('limit of inference requests at the same time'),
   },
   { $id: 'UserChange', description: 'The fields to change.', minProperties: 1 },
 )
@@ -34,11 +44,9 @@ export const UserSchema = Type.Object(
     id: Count('Id of the user.'),
     name,
     plan,
-    requests_per_minute: Type.Optional(
-      Nullable(Type.Integer({ minimum: 1 }), {
-        description: "The user's own limit; null: no limit. Missing if the limit of the plan applies.",
-      }),
-    ),
+    requests_per_minute: shownLimit('limit of requests per minute'),
+    tokens_per_minute: shownLimit('limit of tokens per minute'),
+    max_concurrent: shownLimit('limit of inference requests at the same time'),
     created_at: Timestamp('When the user was created.'),
     keys: Type.Array(KeySchema, { description: 'All keys of the user, including revoked ones.' }),
   },
