@@ -1,6 +1,6 @@
 import type { Account, Plan, Position, RecordedEvent, UserLimits } from '../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
-import { userStream } from '../core/events/domain-events.ts'
+import { type Budget, userStream } from '../core/events/domain-events.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A user as administrators see it. `revision` is that of the user's stream. */
@@ -8,6 +8,7 @@ export interface User extends UserLimits {
   readonly id: number
   readonly name: string
   readonly plan: Plan
+  readonly budget?: Budget
   readonly createdAt: string
   readonly keys: readonly Key[]
   readonly revision: number
@@ -17,6 +18,7 @@ export interface User extends UserLimits {
 export interface Key {
   readonly id: string
   readonly hash: string
+  readonly budget?: Budget
   readonly createdAt: string
   readonly revokedAt: string | null
 }
@@ -92,6 +94,9 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
       const { maxConcurrent: _, ...rest } = user
       return { ...rest, revision, position, ...pickLimits(event.data) }
     }
+    case 'BudgetSet':
+    case 'BudgetRemoved':
+      return { ...withBudget(user, event.data), revision, position }
     case 'KeyIssued': {
       const { keyId, hash } = event.data
       const key = { id: keyId, hash, createdAt: time, revokedAt: null }
@@ -105,6 +110,15 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
     default:
       return undefined
   }
+}
+
+function withBudget(user: User, { keyId, budget }: { keyId?: string; budget?: Budget }): User {
+  const replace = <Owner extends { readonly budget?: Budget }>({ budget: _, ...owner }: Owner) => ({
+    ...owner,
+    ...(budget && { budget }),
+  })
+  if (keyId === undefined) return replace(user)
+  return { ...user, keys: user.keys.map((key) => (key.id === keyId ? replace(key) : key)) }
 }
 
 /** Returns 0, which is no user's id, for events that are not about a user. */

@@ -7,6 +7,7 @@ import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import { createAuth } from '../../plugins/auth/plugin.ts'
+import { createBudget } from '../../plugins/budget/plugin.ts'
 import { createDecorate } from '../../plugins/decorate/plugin.ts'
 import { createDispatch } from '../../plugins/dispatch/plugin.ts'
 import { createFirewall } from '../../plugins/firewall/plugin.ts'
@@ -100,6 +101,7 @@ export function createBuiltInPlugins(
       routingCatalog,
       providers: providers.known,
     }),
+    createBudget({ accounts, overallBudget: state.overallBudget, writer }, sharedState),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, { rules, ids, writer, history }),

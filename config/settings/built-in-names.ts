@@ -6,6 +6,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'trace',
   'firewall',
   'routing',
+  'budget',
   'dispatch',
   'decorate',
   'rules',

@@ -85,6 +85,11 @@ export interface Route {
   readonly isFixed: boolean
   /** Returns every model that could have served the request, for cost comparison. */
   candidates(): readonly Model[]
+  /**
+   * Returns the route of the same request in another mode. `reason` completes "… : provider/model". Undefined
+   * for a fixed route.
+   */
+  reroute?(mode: Mode, reason: string): Route
   /** Why the target was chosen, as one sentence. */
   readonly reason: string
   /** Score of the best target, from 0 to 1; 1 for a fixed route. */

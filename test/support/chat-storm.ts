@@ -24,7 +24,10 @@ export function askAsUser(gateway: RunningGateway, key: string, body: object = {
   )
 }
 
-/** `clients` concurrent clients, over all gateways, each until it has been refused. Returns the answers. */
+/** No client of a storm may need more to be refused. */
+const MAX_REQUESTS = 100
+
+/** `clients` concurrent clients, over all gateways, each until it has been refused, or has failed. */
 export async function stormUntilRefused(
   gateways: readonly RunningGateway[],
   key: string,
@@ -32,11 +35,12 @@ export async function stormUntilRefused(
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = []
   const client = async (number: number) => {
-    for (let request = number; ; request++) {
+    for (let request = number; request < number + MAX_REQUESTS; request++) {
       const answer = await askAsUser(gateways[request % gateways.length] as RunningGateway, key)
       answers.push(answer)
-      if (isFinal(answer)) return
+      if (isFinal(answer) || ![200, 429].includes(answer.status)) return
     }
+    throw new Error(`a client was not refused: ${JSON.stringify(answers.at(-1)?.body)}`)
   }
   await Promise.all(Array.from({ length: clients }, (_, number) => client(number)))
   return answers

@@ -6,6 +6,8 @@ import { setTimeout } from 'node:timers/promises'
 /** What a provider in OpenAI's format answers: a body, or the chunks of a stream. */
 export interface Script {
   readonly body?: object
+  /** Of a body; default 200. */
+  readonly status?: number
   readonly chunks?: readonly object[]
   /** Milliseconds between two chunks. */
   readonly delayMs?: number
@@ -25,10 +27,10 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   let current: Script = {}
   const server = createServer(async (request, response) => {
     for await (const _ of request);
-    const { body, chunks = [], delayMs = 0, until } = current
+    const { body, chunks = [], delayMs = 0, until, status = 200 } = current
     await until
     if (body !== undefined) {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
