@@ -2,7 +2,13 @@ import { LRUCache } from 'lru-cache'
 import type { CounterValue } from '../contract/index.ts'
 import { createMemoryReservations } from './memory-reservations.ts'
 import type { SharedReservations } from './reservations.ts'
-import type { SharedCounters, SharedState, SharedStore } from './shared-state.ts'
+import {
+  isSameWindow,
+  type SharedCounters,
+  type SharedState,
+  type SharedStore,
+  type WindowCount,
+} from './shared-state.ts'
 
 /** Limits a namespace to some 15 MB. When exceeded, the oldest windows are dropped. */
 export const MAX_COUNTERS = 100_000
@@ -38,7 +44,8 @@ interface Window {
 }
 
 interface MemoryCounters extends SharedCounters {
-  add(key: string, amount: number, windowSeconds: number): CounterValue
+  add(key: string, amount: number, windowSeconds: number): WindowCount
+  giveBack(key: string, amount: number, window: number): void
   read(key: string): CounterValue
 }
 
@@ -79,7 +86,12 @@ export function createMemoryCounters(): MemoryCounters {
       if (window === undefined || now >= window.endsAt)
         window = open(key, now + Math.ceil(windowSeconds * 1000), now)
       window.total += amount
-      return { total: window.total, resetMs: window.endsAt - now }
+      return { total: window.total, resetMs: window.endsAt - now, window: window.endsAt }
+    },
+    giveBack(key, amount, endsAt) {
+      const window = windows.get(key)
+      if (window !== undefined && currentMs() < window.endsAt && isSameWindow(window.endsAt, endsAt))
+        window.total -= amount
     },
     read(key) {
       const now = currentMs()

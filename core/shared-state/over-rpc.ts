@@ -2,7 +2,7 @@ import { type CounterValue, SharedStateUnavailableError } from '../contract/inde
 import type { RpcHandlers, RpcPeer } from '../process/rpc.ts'
 import { errorMessage } from '../util/error-message.ts'
 import type { CounterUse, OpenReservation, ReservationEntry, ReservationOutcome } from './reservations.ts'
-import type { SharedState } from './shared-state.ts'
+import type { SharedState, WindowCount } from './shared-state.ts'
 
 interface Entry {
   readonly namespace: string
@@ -15,8 +15,9 @@ type Empty = Readonly<Record<never, never>>
 export type SharedStateMethods = {
   addToCounter: {
     params: Entry & { readonly amount: number; readonly windowSeconds: number }
-    result: CounterValue
+    result: WindowCount
   }
+  giveBackToCounter: { params: Entry & { readonly amount: number; readonly window: number }; result: Empty }
   readCounter: { params: Entry; result: CounterValue }
   reserve: {
     params: {
@@ -57,6 +58,10 @@ export function serveSharedState(state: SharedState): RpcHandlers<SharedStateMet
   return {
     addToCounter: ({ namespace, key, amount, windowSeconds }) =>
       state.counters(namespace).add(key, amount, windowSeconds),
+    async giveBackToCounter({ namespace, key, amount, window }) {
+      await state.counters(namespace).giveBack(key, amount, window)
+      return {}
+    },
     readCounter: ({ namespace, key }) => state.counters(namespace).read(key),
     reserve: ({ namespace, id, entries, holdMs }) =>
       state.reservations(namespace).reserve(id, entries, holdMs),
@@ -100,6 +105,8 @@ export function createRemoteSharedState(request: Request, timeoutMs: number): Sh
   return {
     counters: (namespace) => ({
       add: (key, amount, windowSeconds) => call('addToCounter', { namespace, key, amount, windowSeconds }),
+      giveBack: async (key, amount, window) =>
+        void (await call('giveBackToCounter', { namespace, key, amount, window })),
       read: (key) => call('readCounter', { namespace, key }),
     }),
     reservations: (namespace) => ({

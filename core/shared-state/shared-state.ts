@@ -15,8 +15,22 @@ export interface SharedState {
 
 /** See `Counters` of the plugin API. */
 export interface SharedCounters {
-  add(key: string, amount: number, windowSeconds: number): MaybePromise<CounterValue>
+  add(key: string, amount: number, windowSeconds: number): MaybePromise<WindowCount>
+  /** Subtracts from a counter if its window is still the same. For windows of at least a few seconds. */
+  giveBack(key: string, amount: number, window: number): MaybePromise<void>
   read(key: string): MaybePromise<CounterValue>
+}
+
+/** The state of a counter whose window is running. */
+export interface WindowCount extends CounterValue {
+  /** Identifies the window: when it ends, in milliseconds, up to a deviation of a few. */
+  readonly window: number
+}
+
+export const WINDOW_TOLERANCE_MS = 1000
+
+export function isSameWindow(one: number, other: number): boolean {
+  return Math.abs(one - other) < WINDOW_TOLERANCE_MS
 }
 
 /** Records as JSON text. See `RecordStore` of the plugin API. */

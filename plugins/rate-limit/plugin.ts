@@ -1,8 +1,9 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
+import { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
 import { createRequestLimit } from './request-limit.ts'
-import type { RateLimitSettings } from './settings.ts'
+import { type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
 import { createUsageLimit } from './usage-limit.ts'
 
 /**
@@ -18,10 +19,14 @@ export function createRateLimit(
     after: ['auth'],
     setup(_, { metrics }) {
       const held = new HeldReservations(shared.reservations('usage'))
+      const permits = new LeasedCounters(shared.counters('requests'), WINDOW_SECONDS)
       return {
-        admit: createRequestLimit(settings, shared.counters('requests'), metrics),
+        admit: createRequestLimit(settings, permits, metrics),
         ...createUsageLimit(settings, held, metrics),
-        close: async () => held.close(),
+        async close() {
+          permits.close()
+          held.close()
+        },
       }
     },
   }

@@ -9,14 +9,14 @@ import {
   type RequestLimit,
   requireAccount,
 } from '../../core/contract/index.ts'
-import type { SharedCounters } from '../../core/shared-state/shared-state.ts'
+import type { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { createCounter } from '../../core/util/metrics.ts'
 import { formatDuration, retryAdvice, toRetryAfterSeconds } from './retry-after.ts'
-import { type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
+import type { RateLimitSettings } from './settings.ts'
 
 /** Returns the phase `admit` that limits the requests per minute of each user on all endpoints. */
-export function createRequestLimit(settings: RateLimitSettings, counters: SharedCounters, metrics: Registry) {
+export function createRequestLimit(settings: RateLimitSettings, counters: LeasedCounters, metrics: Registry) {
   const recordOutcome = createOutcomeMetric(metrics)
   return (request: Admission): MaybePromise<void> => {
     const account = requireAccount(request)
@@ -44,7 +44,7 @@ const ALLOWED_UNCOUNTED: RateLimitDecision = { outcome: 'allowed_uncounted' }
 function countRequest(
   request: Admission,
   account: Account,
-  counters: SharedCounters,
+  counters: LeasedCounters,
   settings: RateLimitSettings,
 ): MaybePromise<RateLimitDecision> {
   const limit = limitOf(account, settings)
@@ -58,7 +58,7 @@ function countRequest(
     settings.on_redis_failure[account.plan] === 'allow'
       ? ALLOWED_UNCOUNTED
       : { outcome: 'refused_uncounted', error: counterUnavailable() }
-  const count = counters.add(String(account.userId), 1, WINDOW_SECONDS)
+  const count = counters.take(String(account.userId), limit)
   return count instanceof Promise ? count.then(decide, decideUncounted) : decide(count)
 }
 
