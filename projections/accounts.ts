@@ -29,6 +29,7 @@ export interface Accounts extends SavedProjection {
   byKeyHash(hash: string): Account | undefined
   user(id: number): User | undefined
   ownerOfKey(keyId: string): User | undefined
+  budgetOfKey(keyId: string): Budget | undefined
   /** Sorted by id. */
   users(): readonly User[]
 }
@@ -37,11 +38,14 @@ export function createAccounts(): Accounts {
   const users = new Map<number, User>()
   const accountsByHash = new Map<string, Account>()
   const ownersByKey = new Map<string, number>()
+  const budgetsByKey = new Map<string, Budget>()
 
   function put(user: User): void {
     users.set(user.id, user)
     for (const key of user.keys) {
       ownersByKey.set(key.id, user.id)
+      if (key.budget === undefined) budgetsByKey.delete(key.id)
+      else budgetsByKey.set(key.id, key.budget)
       if (key.revokedAt === null) accountsByHash.set(key.hash, toAccount(user, key))
       else accountsByHash.delete(key.hash)
     }
@@ -57,6 +61,7 @@ export function createAccounts(): Accounts {
     byKeyHash: (hash) => accountsByHash.get(hash),
     user: (id) => users.get(id),
     ownerOfKey: (keyId) => users.get(ownersByKey.get(keyId) ?? 0),
+    budgetOfKey: (keyId) => budgetsByKey.get(keyId),
     users: () => [...users.values()].sort((a, b) => a.id - b.id),
     save: () => serializeUsers([...users.values()]),
     load(lines) {

@@ -8,7 +8,7 @@ import { answerInTime, type EventWriter } from '../../projections/runtime/write.
 import type { BudgetTarget } from './owned-budget.ts'
 
 export interface BudgetServices {
-  readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey'>
+  readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey' | 'budgetOfKey'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'revision'>
   readonly writer: EventWriter
 }

@@ -138,7 +138,10 @@ function createAdminEndpoints(
       async handle({ params, body, author }) {
         const target = toTarget(params)
         await change(target, parseBudget(body), author)
-        return readState(target)
+        return readState(target).catch((error: unknown) => {
+          if (!GatewayError.isInstance(error) || error.code !== 'budget_unavailable') throw error
+          throw budgetUnavailable('The budget is set, but what was spent cannot be read at the moment.')
+        })
       },
     }),
     endpoint({

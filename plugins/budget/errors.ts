@@ -1,7 +1,7 @@
 import { GatewayError, type Target } from '../../core/contract/index.ts'
 import type { CounterUse } from '../../core/shared-state/reservations.ts'
 import { retryAdvice, toRetryAfterSeconds } from '../rate-limit/retry-after.ts'
-import { formatUsd, type OwnedBudget } from './owned-budget.ts'
+import { formatUsd, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
 
 const NAMES = { user: 'your user', key: 'this API key', all: 'this gateway' }
@@ -11,7 +11,7 @@ export function describeBudget({ target, budget }: OwnedBudget): string {
   const name = `The budget of ${NAMES[target.type]}`
   if (target.type === 'all') return name
   const period = budget.period === 'total' ? 'in total' : `per ${budget.period}`
-  return `${name} (${budget.limitUsd} US dollars ${period})`
+  return `${name} (${formatUsd(toNanoUsd(budget.limitUsd))} US dollars ${period})`
 }
 
 /** The error for a request that the rest of the budget does not cover. */
@@ -52,8 +52,7 @@ export function priceUnknown({ provider, model }: Target): GatewayError {
   return new GatewayError('budget_price_unknown', message)
 }
 
-export function budgetUnavailable(): GatewayError {
+export function budgetUnavailable(message = 'The budget cannot be checked at the moment.'): GatewayError {
   const retryAfter = 1
-  const message = `The budget cannot be checked at the moment. ${retryAdvice(retryAfter)}`
-  return new GatewayError('budget_unavailable', message, { retryAfter })
+  return new GatewayError('budget_unavailable', `${message} ${retryAdvice(retryAfter)}`, { retryAfter })
 }

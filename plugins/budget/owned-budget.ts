@@ -17,20 +17,23 @@ export interface OwnedBudget {
   readonly budget: Budget
 }
 
-/** Returns the budgets that apply to a caller. */
+const NO_BUDGETS: readonly OwnedBudget[] = []
+
+/** Returns the budgets that apply to a caller. Called for every request. */
 export function budgetsOf(
   { userId, keyId }: Pick<Account, 'userId' | 'keyId'>,
-  accounts: Pick<Accounts, 'user'>,
+  accounts: Pick<Accounts, 'user' | 'budgetOfKey'>,
   overall: Pick<OverallBudget, 'current'>,
 ): readonly OwnedBudget[] {
-  const user = accounts.user(userId)
-  const budgets: OwnedBudget[] = []
-  if (user?.budget) budgets.push({ target: { type: 'user', userId }, budget: user.budget })
-  const keyBudget = user?.keys.find(({ id }) => id === keyId)?.budget
-  if (keyBudget) budgets.push({ target: { type: 'key', keyId }, budget: keyBudget })
-  const budget = overall.current()
-  if (budget) budgets.push({ target: { type: 'all' }, budget })
-  return budgets
+  const ofUser = accounts.user(userId)?.budget
+  const ofKey = accounts.budgetOfKey(keyId)
+  const ofAll = overall.current()
+  if (!ofUser && !ofKey && !ofAll) return NO_BUDGETS
+  return [
+    ...(ofUser ? [{ target: { type: 'user', userId } as const, budget: ofUser }] : []),
+    ...(ofKey ? [{ target: { type: 'key', keyId } as const, budget: ofKey }] : []),
+    ...(ofAll ? [{ target: { type: 'all' } as const, budget: ofAll }] : []),
+  ]
 }
 
 /** The counter of a budget in the period of `now`. Changes of its limit do not affect it. */

@@ -15,14 +15,14 @@ import { periodAt } from './periods.ts'
  */
 export interface CostLedger {
   /**
-   * Returns the sum of the costs of requests since a time (Unix milliseconds), in billionths of a US dollar:
-   * of one user, of one key, or of all.
+   * Sums the costs of requests since a time (Unix milliseconds), in billionths of a US dollar: of one user,
+   * of one key, or of all.
    */
   sumCosts(query: {
     readonly since: number
     readonly userId?: number
     readonly keyId?: string
-  }): Promise<number>
+  }): Promise<{ readonly cost: number }>
 }
 
 export interface SpendingState {
@@ -90,6 +90,7 @@ export class Spending {
     const { startsAt } = periodAt(owned.budget.period, now)
     const sum = this.#ledger
       .sumCosts({ since: startsAt, ...toQuery(owned.target) })
+      .then(({ cost }) => cost)
       .catch((error: unknown) => {
         throw new SharedStateUnavailableError(`ledger: ${errorMessage(error)}`)
       })

@@ -22,7 +22,7 @@ function recordingLedger(sums: { readonly user: number; readonly all: number }) 
     queries,
     async sumCosts(query: (typeof queries)[number]) {
       queries.push(query)
-      return query.userId === undefined ? sums.all : sums.user
+      return { cost: query.userId === undefined ? sums.all : sums.user }
     },
   }
 }
