@@ -1,4 +1,4 @@
-import type { ChatRequest, Message, Model } from '../contract/index.ts'
+import type { ChatRequest, JsonObject, Message, Model } from '../contract/index.ts'
 
 /** How to count tokens before a request is sent. See docs/decisions/limits.md, "What a request may use". */
 export interface TokenMeasure {
@@ -80,6 +80,7 @@ function jsonBytes(value: unknown): number {
   if (typeof value !== 'object' || value === null) return String(value).length + PUNCTUATION_BYTES
   let bytes = PUNCTUATION_BYTES
   if (Array.isArray(value)) for (const item of value) bytes += jsonBytes(item)
-  else for (const [name, field] of Object.entries(value)) bytes += name.length + jsonBytes(field)
+  // Cheaper than Object.entries. Parsed JSON inherits no fields.
+  else for (const name in value) bytes += name.length + jsonBytes((value as JsonObject)[name])
   return bytes
 }

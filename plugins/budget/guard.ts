@@ -21,6 +21,9 @@ export interface GuardOptions {
   readonly wait_ms: number
 }
 
+/** Where `exchange.state` has the reservation: a WeakMap costs several times as much. */
+const HELD = 'signalbox:budget'
+
 interface HeldBudget {
   readonly hold: Hold
   readonly budgets: readonly OwnedBudget[]
@@ -33,7 +36,6 @@ export class BudgetGuard {
   readonly #costOf: Host['costOf']
   readonly #options: GuardOptions
   readonly #recordOutcome: ReturnType<typeof createOutcomeMetric>
-  readonly #held = new WeakMap<object, HeldBudget>()
 
   constructor(
     spending: Spending,
@@ -64,9 +66,8 @@ export class BudgetGuard {
    * Counts what the request cost. See docs/decisions/limits.md, "What is not known counts as the worst case".
    */
   settle(exchange: EndedExchange): void {
-    const held = this.#held.get(exchange)
+    const held: HeldBudget | undefined = exchange.state[HELD]
     if (held === undefined) return
-    this.#held.delete(exchange)
     const cost = costOfEnded(exchange, this.#costOf)
     held.hold.settle(held.budgets.map(() => (cost === 'unknown' ? held.worstCase : cost)))
   }
@@ -79,7 +80,8 @@ export class BudgetGuard {
       const worstCase = worstCaseOf(exchange, requireRoute(exchange), this.#costOf)
       const result = await this.#spending.reserve(budgets, worstCase, exceeded, waiting)
       if (result.hold !== undefined) {
-        this.#held.set(exchange, { hold: result.hold, budgets, worstCase })
+        const held: HeldBudget = { hold: result.hold, budgets, worstCase }
+        exchange.state[HELD] = held
         this.#reportAllowed(exchange, budgets, exceeded, result)
         return
       }

@@ -13,9 +13,20 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 const TOTAL: BudgetPeriod = { id: 'total', startsAt: 0, endsAt: null }
 
+/** The period of the last call by its length: most requests are in the same one. */
+const latest = new Map<Budget['period'], BudgetPeriod>()
+
 /** Returns the period that a time is in. Days are UTC, and weeks begin on Mondays. */
 export function periodAt(length: Budget['period'], now: number): BudgetPeriod {
   if (length === 'total') return TOTAL
+  const known = latest.get(length)
+  if (known?.endsAt && known.startsAt <= now && now < known.endsAt) return known
+  const period = computePeriod(length, now)
+  latest.set(length, period)
+  return period
+}
+
+function computePeriod(length: 'day' | 'week' | 'month', now: number): BudgetPeriod {
   const day = Math.floor(now / DAY_MS)
   if (length === 'day') return toPeriod(length, day * DAY_MS, (day + 1) * DAY_MS)
   if (length === 'week') {

@@ -21,6 +21,7 @@ export function nextTarget({ isFixed, targets }: Route, tried: readonly Target[]
 
 /** Returns every target that a request may be sent to, the first one first. */
 export function targetsToTry(route: Route): readonly Target[] {
+  if (route.isFixed) return [route.targets[0]]
   const tried: Target[] = []
   for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried))
     tried.push(target)

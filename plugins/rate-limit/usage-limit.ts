@@ -32,6 +32,14 @@ interface UsageEntries {
   readonly slot: (ReservationEntry & { readonly limit: number }) | undefined
 }
 
+/** Where `exchange.state` has the reservation: a WeakMap costs several times as much. */
+const HELD = 'signalbox:usage'
+
+interface HeldUsage {
+  readonly hold: Hold
+  readonly entries: UsageEntries
+}
+
 /**
  * Limits the tokens per minute and the inference requests at the same time of each user. Tokens are reserved
  * before a provider is called and settled when the response has ended. See docs/decisions/limits.md, "Tokens
@@ -43,7 +51,6 @@ export function createUsageLimit(
   metrics: Registry,
 ): Required<Pick<PluginParts, 'reply' | 'observe'>> {
   const recordOutcome = createUsageMetric(metrics)
-  const holds = new WeakMap<object, { readonly hold: Hold; readonly entries: UsageEntries }>()
 
   function reserve(exchange: ReplyingExchange, entries: UsageEntries): MaybePromise<void> {
     const { account, client } = exchange
@@ -54,7 +61,8 @@ export function createUsageLimit(
         recordOutcome(account.plan, isFull ? 'refused_concurrency' : 'refused_tokens')
         throw isFull ? concurrencyExceeded(entries) : tokensExceeded(entries, result)
       }
-      holds.set(exchange, { hold: result.hold, entries })
+      const held: HeldUsage = { hold: result.hold, entries }
+      exchange.state[HELD] = held
       recordOutcome(account.plan, 'allowed')
     }
     const onUnavailable = (error: unknown) => {
@@ -80,9 +88,8 @@ export function createUsageLimit(
       return chain(reserve(exchange, entries), next)
     },
     observe({ exchange }) {
-      const held = exchange && holds.get(exchange)
+      const held: HeldUsage | undefined = exchange?.state[HELD]
       if (exchange === undefined || held === undefined) return
-      holds.delete(exchange)
       const { tokens } = held.entries
       const use = providerUseOf(exchange)
       const used = { nothing: 0, unknown: tokens?.amount ?? 0 }
