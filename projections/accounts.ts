@@ -1,14 +1,14 @@
-import type { Account, Plan, Position, RecordedEvent, RequestLimit } from '../core/contract/index.ts'
+import type { Account, Plan, Position, RecordedEvent, UserLimits } from '../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
-import { userStream } from '../core/events/domain-events.ts'
+import { type Budget, userStream } from '../core/events/domain-events.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A user as administrators see it. `revision` is that of the user's stream. */
-export interface User {
+export interface User extends UserLimits {
   readonly id: number
   readonly name: string
   readonly plan: Plan
-  readonly requestsPerMinute?: RequestLimit
+  readonly budget?: Budget
   readonly createdAt: string
   readonly keys: readonly Key[]
   readonly revision: number
@@ -18,6 +18,7 @@ export interface User {
 export interface Key {
   readonly id: string
   readonly hash: string
+  readonly budget?: Budget
   readonly createdAt: string
   readonly revokedAt: string | null
 }
@@ -28,6 +29,7 @@ export interface Accounts extends SavedProjection {
   byKeyHash(hash: string): Account | undefined
   user(id: number): User | undefined
   ownerOfKey(keyId: string): User | undefined
+  budgetOfKey(keyId: string): Budget | undefined
   /** Sorted by id. */
   users(): readonly User[]
 }
@@ -36,11 +38,14 @@ export function createAccounts(): Accounts {
   const users = new Map<number, User>()
   const accountsByHash = new Map<string, Account>()
   const ownersByKey = new Map<string, number>()
+  const budgetsByKey = new Map<string, Budget>()
 
   function put(user: User): void {
     users.set(user.id, user)
     for (const key of user.keys) {
       ownersByKey.set(key.id, user.id)
+      if (key.budget === undefined) budgetsByKey.delete(key.id)
+      else budgetsByKey.set(key.id, key.budget)
       if (key.revokedAt === null) accountsByHash.set(key.hash, toAccount(user, key))
       else accountsByHash.delete(key.hash)
     }
@@ -56,6 +61,7 @@ export function createAccounts(): Accounts {
     byKeyHash: (hash) => accountsByHash.get(hash),
     user: (id) => users.get(id),
     ownerOfKey: (keyId) => users.get(ownersByKey.get(keyId) ?? 0),
+    budgetOfKey: (keyId) => budgetsByKey.get(keyId),
     users: () => [...users.values()].sort((a, b) => a.id - b.id),
     save: () => serializeUsers([...users.values()]),
     load(lines) {
@@ -83,8 +89,19 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
       return { ...user, revision, position, plan: event.data.plan }
     case 'RequestLimitChanged': {
       const { requestsPerMinute: _, ...rest } = user
-      return { ...rest, revision, position, ...pickRequestLimit(event.data) }
+      return { ...rest, revision, position, ...pickLimits(event.data) }
     }
+    case 'TokenLimitChanged': {
+      const { tokensPerMinute: _, ...rest } = user
+      return { ...rest, revision, position, ...pickLimits(event.data) }
+    }
+    case 'ConcurrencyLimitChanged': {
+      const { maxConcurrent: _, ...rest } = user
+      return { ...rest, revision, position, ...pickLimits(event.data) }
+    }
+    case 'BudgetSet':
+    case 'BudgetRemoved':
+      return { ...withBudget(user, event.data), revision, position }
     case 'KeyIssued': {
       const { keyId, hash } = event.data
       const key = { id: keyId, hash, createdAt: time, revokedAt: null }
@@ -100,6 +117,15 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
   }
 }
 
+function withBudget(user: User, { keyId, budget }: { keyId?: string; budget?: Budget }): User {
+  const replace = <Owner extends { readonly budget?: Budget }>({ budget: _, ...owner }: Owner) => ({
+    ...owner,
+    ...(budget && { budget }),
+  })
+  if (keyId === undefined) return replace(user)
+  return { ...user, keys: user.keys.map((key) => (key.id === keyId ? replace(key) : key)) }
+}
+
 /** Returns 0, which is no user's id, for events that are not about a user. */
 function userIdOf(event: DomainEvent): number {
   return 'userId' in event.data ? event.data.userId : 0
@@ -107,10 +133,14 @@ function userIdOf(event: DomainEvent): number {
 
 function toAccount(user: User, key: Key): Account {
   const { id: userId, name, plan, position } = user
-  return { userId, name, plan, keyId: key.id, position, ...pickRequestLimit(user) }
+  return { userId, name, plan, keyId: key.id, position, ...pickLimits(user) }
 }
 
-/** Omits the property if the user has no limit of their own. */
-function pickRequestLimit({ requestsPerMinute }: { requestsPerMinute?: RequestLimit }) {
-  return requestsPerMinute === undefined ? {} : { requestsPerMinute }
+/** Omits the limits that the user does not have. */
+function pickLimits({ requestsPerMinute, tokensPerMinute, maxConcurrent }: UserLimits): UserLimits {
+  return {
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    ...(tokensPerMinute !== undefined && { tokensPerMinute }),
+    ...(maxConcurrent !== undefined && { maxConcurrent }),
+  }
 }

@@ -1,6 +1,7 @@
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
+import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
 import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
@@ -10,6 +11,7 @@ export interface Projections {
   readonly accounts: Accounts
   readonly rules: Rules
   readonly ids: Ids
+  readonly overallBudget: OverallBudget
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -20,6 +22,7 @@ export function createProjections(): Projections {
     accounts: createAccounts(),
     rules: createRulesProjection(),
     ids: createIds(),
+    overallBudget: createOverallBudget(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -27,8 +30,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, ids, idempotency } = projections
-  return [accounts, rules, ids, idempotency]
+  const { accounts, rules, ids, overallBudget, idempotency } = projections
+  return [accounts, rules, ids, overallBudget, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

@@ -1,7 +1,12 @@
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { LOG_STREAM } from '../../core/event-log/streams.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
-import { IDS_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
+import {
+  IDS_STREAM,
+  OVERALL_BUDGET_STREAM,
+  rulesStream,
+  userStream,
+} from '../../core/events/domain-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
@@ -103,6 +108,7 @@ export function createRecordChecker(
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return IDS_STREAM
   if (event.type === 'LogCreated') return LOG_STREAM
+  if (!('userId' in event.data)) return OVERALL_BUDGET_STREAM
   const { userId } = event.data
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }

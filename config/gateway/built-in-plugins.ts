@@ -7,12 +7,14 @@ import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import { createAuth } from '../../plugins/auth/plugin.ts'
+import { createBudget } from '../../plugins/budget/plugin.ts'
 import { createCache } from '../../plugins/cache/plugin.ts'
 import { createDecorate } from '../../plugins/decorate/plugin.ts'
 import { createDispatch } from '../../plugins/dispatch/plugin.ts'
 import { createFirewall } from '../../plugins/firewall/plugin.ts'
 import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
 import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.ts'
+import { PendingRecords } from '../../plugins/ledger/pending-records.ts'
 import { createLedgerPlugin } from '../../plugins/ledger/plugin.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
@@ -46,7 +48,7 @@ export function createBuiltInPlugins(
   providers: Pick<Providers, 'byId' | 'known' | 'catalog'>,
   operators: OperatorRegistry,
   authFailures: AuthFailureLimiter,
-  sharedState: Pick<SharedState, 'counters'>,
+  sharedState: Pick<SharedState, 'counters' | 'reservations'>,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
   const { log, subscription, accounts, rules, ids, writer } = state
@@ -71,6 +73,7 @@ export function createBuiltInPlugins(
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
     isUsable: breakers.isUsable,
   }
+  const pending = new PendingRecords()
   const ownMetricsAddress = metricsAddress(settings)
   const chooseForm = createFormChooser(settings.responses.form)
   const plugins = [
@@ -80,9 +83,14 @@ export function createBuiltInPlugins(
       commands: state.accountCommands,
       authFailures,
     }),
-    createRateLimit(settings.rate_limits, sharedState.counters('requests')),
+    createRateLimit(settings.rate_limits, sharedState),
     createPlan(),
-    createLedgerPlugin({ ledger, evidence: settings.ledger.evidence, cluster: cluster?.ledgerCluster }),
+    createLedgerPlugin({
+      ledger,
+      evidence: settings.ledger.evidence,
+      pending,
+      cluster: cluster?.ledgerCluster,
+    }),
     createFirewall({
       rules,
       ids,
@@ -102,6 +110,12 @@ export function createBuiltInPlugins(
       createCommands: ruleCommands.routing,
       routingCatalog,
       providers: providers.known,
+    }),
+    createBudget({ accounts, overallBudget: state.overallBudget, writer }, sharedState, {
+      async sumCosts(query) {
+        await pending.flush()
+        return ledger.request('ledgerCosts', query)
+      },
     }),
     createCache(),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),

@@ -12,6 +12,7 @@ import { createClock } from '../../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
+import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { guardLog } from '../../projections/runtime/guard-log.ts'
@@ -37,6 +38,7 @@ export interface State {
   readonly rules: Rules
   readonly streams: StreamHealth
   readonly ids: IdSource
+  readonly overallBudget: OverallBudget
   readonly writer: EventWriter
   readonly accountCommands: AccountCommands
   readonly findKnownRequest: FindKnownRequest
@@ -111,7 +113,7 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, streams, idempotency } = projections
+    const { accounts, rules, streams, idempotency, overallBudget } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -127,6 +129,7 @@ async function openAndCatchUp(
       accounts,
       rules,
       ids,
+      overallBudget,
       writer,
       accountCommands,
       findKnownRequest: idempotency.find,

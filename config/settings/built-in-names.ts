@@ -5,6 +5,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'plan',
   'firewall',
   'routing',
+  'budget',
   'ledger',
   'dispatch',
   'decorate',

@@ -200,6 +200,14 @@ export const SettingsSchema = Type.Object(
         { free: RequestLimit, paid: RequestLimit },
         { description: 'Per user, by plan; null disables the limit.' },
       ),
+      tokens_per_minute: StrictObject(
+        { free: RequestLimit, paid: RequestLimit },
+        { description: 'Prompt and reply tokens per user, by plan; null disables the limit.' },
+      ),
+      max_concurrent: StrictObject(
+        { free: RequestLimit, paid: RequestLimit },
+        { description: 'Inference requests of a user at the same time, by plan; null disables the limit.' },
+      ),
       on_redis_failure: StrictObject(
         { free: RedisFailurePolicy, paid: RedisFailurePolicy },
         { description: 'Whether requests that Redis cannot count are allowed or refused, by plan.' },

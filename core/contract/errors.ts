@@ -34,6 +34,10 @@ export const ERROR_CODES = {
   ),
   invalid_api_key: define(401, 'authentication_error', 'The key is missing, unknown or revoked.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
+  budget_exceeded: define(402, 'budget_error', 'A budget does not cover what the request may cost.'),
+  budget_price_unknown: define(402, 'budget_error', 'A budget applies, and the model has no known price.'),
+  budget_reserved: define(429, 'rate_limit_error', 'Requests in flight have reserved the rest of a budget.'),
+  budget_unavailable: unavailable(503, 'What was spent cannot be checked at the moment.'),
   firewall_blocked: define(403, 'firewall_error', 'A firewall rule blocked the request.'),
   firewall_timeout: define(
     403,
@@ -76,6 +80,16 @@ export const ERROR_CODES = {
     429,
     'rate_limit_error',
     'Too many requests, or too many invalid keys from this address.',
+  ),
+  token_limit_exceeded: define(
+    429,
+    'rate_limit_error',
+    'The request may use more tokens than its user has left in this minute.',
+  ),
+  concurrency_limit_exceeded: define(
+    429,
+    'rate_limit_error',
+    'The user has as many inference requests in flight as allowed.',
   ),
   rate_limit_unavailable: unavailable(503, 'Requests cannot be counted at the moment.'),
   internal_error: failed(500, 'The gateway failed. Report it with the x-request-id.'),

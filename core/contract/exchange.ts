@@ -94,6 +94,11 @@ export interface Route {
   readonly isFixed: boolean
   /** Returns every model that could have served the request, for cost comparison. */
   candidates(): readonly Model[]
+  /**
+   * Returns the route of the same request in another mode. `reason` completes "… : provider/model". Undefined
+   * for a fixed route.
+   */
+  reroute?(mode: Mode, reason: string): Route
   /** Why the target was chosen, as one sentence. */
   readonly reason: string
   /** Score of the best target, from 0 to 1; 1 for a fixed route. */
@@ -151,16 +156,22 @@ export function isPlan(text: string): text is Plan {
   return (PLANS as readonly string[]).includes(text)
 }
 
-/** A user's own limit of requests per minute. Null: no limit; undefined: the plan's limit. */
+/** A limit of requests, tokens or concurrency. Null: no limit. */
 export type RequestLimit = number | null
 
+/** A user's own limits. Undefined: the plan's limit. */
+export interface UserLimits {
+  readonly requestsPerMinute?: RequestLimit
+  readonly tokensPerMinute?: RequestLimit
+  /** Inference requests at the same time. */
+  readonly maxConcurrent?: RequestLimit
+}
+
 /** The authenticated caller. */
-export interface Account {
+export interface Account extends UserLimits {
   readonly userId: number
   readonly name: string
   readonly plan: Plan
-  /** Undefined: the plan's limit. */
-  readonly requestsPerMinute?: RequestLimit
   readonly keyId: string
   /** Log position of the last event about this user. */
   readonly position: Position

@@ -32,4 +32,7 @@ export const replyHeaders: TProperties = {
   'x-model': Text('The model that answered.'),
   'x-routing-mode': Text('The routing mode.'),
   'x-cache': Type.Optional(Text('hit or miss, if the cache applies to the request.')),
+  'x-ratelimit-limit-tokens': Type.Optional(Text('Tokens per minute, if they are limited.')),
+  'x-ratelimit-remaining-tokens': Type.Optional(Text('Tokens that are neither used nor reserved.')),
+  'x-ratelimit-reset-tokens': Type.Optional(Text('Time until the tokens are counted anew, such as 42s.')),
 }

@@ -1,8 +1,8 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
-import type { IdEvent, LogEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
 
 /** Every domain event, discriminated by `type`. */
-export type DomainEvent = UserEvent | RuleEvent | IdEvent | LogEvent
+export type DomainEvent = UserEvent | RuleEvent | OverallBudgetEvent | IdEvent | LogEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -11,6 +11,10 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   UserCreated: true,
   PlanChanged: true,
   RequestLimitChanged: true,
+  TokenLimitChanged: true,
+  ConcurrencyLimitChanged: true,
+  BudgetSet: true,
+  BudgetRemoved: true,
   KeyIssued: true,
   KeyRevoked: true,
   RoutingRuleCreated: true,
@@ -19,6 +23,8 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   FirewallRuleCreated: true,
   FirewallRuleUpdated: true,
   FirewallRuleDeleted: true,
+  OverallBudgetSet: true,
+  OverallBudgetRemoved: true,
   IdsReserved: true,
   LogCreated: true,
 }

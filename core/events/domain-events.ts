@@ -5,8 +5,32 @@ export type UserEvent =
   | { type: 'UserCreated'; data: { userId: number; name: string; plan: Plan } }
   | { type: 'PlanChanged'; data: { userId: number; plan: Plan } }
   | { type: 'RequestLimitChanged'; data: { userId: number; requestsPerMinute?: RequestLimit } }
+  | { type: 'TokenLimitChanged'; data: { userId: number; tokensPerMinute?: RequestLimit } }
+  | { type: 'ConcurrencyLimitChanged'; data: { userId: number; maxConcurrent?: RequestLimit } }
+  | { type: 'BudgetSet'; data: { userId: number; keyId?: string; budget: Budget } }
+  | { type: 'BudgetRemoved'; data: { userId: number; keyId?: string } }
   | { type: 'KeyIssued'; data: { userId: number; keyId: string; hash: string } }
   | { type: 'KeyRevoked'; data: { userId: number; keyId: string } }
+
+export const BUDGET_PERIODS = ['day', 'week', 'month', 'total'] as const
+
+export const BUDGET_REACTIONS = ['refuse', 'downgrade'] as const
+
+/** What may be spent in each period. See docs/decisions/limits.md, "A budget is an event of its user". */
+export interface Budget {
+  readonly limitUsd: number
+  readonly period: (typeof BUDGET_PERIODS)[number]
+  /** The share of the limit from which answers have a warning. */
+  readonly warnRatio?: number
+  readonly onExceed: (typeof BUDGET_REACTIONS)[number]
+}
+
+/** Changes to the budget of everything together; stream `budget`. */
+export type OverallBudgetEvent =
+  | { type: 'OverallBudgetSet'; data: { budget: Budget } }
+  | { type: 'OverallBudgetRemoved'; data: Readonly<Record<never, never>> }
+
+export const OVERALL_BUDGET_STREAM = 'budget'
 
 export const userStream = (userId: number): string => `user-${userId}`
 

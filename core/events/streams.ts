@@ -1,5 +1,5 @@
 import { LOG_STREAM, matchesStream } from '../event-log/streams.ts'
-import { IDS_STREAM } from './domain-events.ts'
+import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
 import { REVOCATIONS_STREAM } from './well-formed.ts'
 
@@ -13,6 +13,7 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   'rules-',
   IDS_STREAM,
   REVOCATIONS_STREAM,
+  OVERALL_BUDGET_STREAM,
   PLUGIN_STREAM_PREFIX,
 ]
 

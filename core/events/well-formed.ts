@@ -1,7 +1,14 @@
 import { isJsonObject, isPlan, type RecordedEvent } from '../contract/index.ts'
 import { LOG_STREAM } from '../event-log/streams.ts'
 import type { DomainEvent } from './codec.ts'
-import { IDS_STREAM, rulesStream, userStream } from './domain-events.ts'
+import {
+  BUDGET_PERIODS,
+  BUDGET_REACTIONS,
+  IDS_STREAM,
+  OVERALL_BUDGET_STREAM,
+  rulesStream,
+  userStream,
+} from './domain-events.ts'
 
 /**
  * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.
@@ -18,7 +25,17 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
     case 'PlanChanged':
       return isUserStream(stream, data.userId) && isPlan(data.plan)
     case 'RequestLimitChanged':
+    case 'TokenLimitChanged':
+    case 'ConcurrencyLimitChanged':
       return isUserStream(stream, data.userId)
+    case 'BudgetSet':
+      return isUserStream(stream, data.userId) && isBudget(data.budget)
+    case 'BudgetRemoved':
+      return isUserStream(stream, data.userId)
+    case 'OverallBudgetSet':
+      return stream === OVERALL_BUDGET_STREAM && isBudget(data.budget)
+    case 'OverallBudgetRemoved':
+      return stream === OVERALL_BUDGET_STREAM
     case 'KeyIssued':
       return (
         isUserStream(stream, data.userId) && typeof data.keyId === 'string' && typeof data.hash === 'string'
@@ -49,6 +66,14 @@ export const REVOCATIONS_STREAM = 'revocations'
 
 function isId(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) > 0
+}
+
+/** A malformed limit would compare as if there were none. */
+function isBudget(budget: unknown): boolean {
+  if (!isJsonObject(budget)) return false
+  const { limitUsd, period, onExceed } = budget
+  const isKnown = (values: readonly string[], value: unknown) => values.some((known) => known === value)
+  return Number.isFinite(limitUsd) && isKnown(BUDGET_PERIODS, period) && isKnown(BUDGET_REACTIONS, onExceed)
 }
 
 function isUserStream(stream: string, userId: number): boolean {

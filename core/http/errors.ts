@@ -58,7 +58,10 @@ const code = Type.String({
 const retry_after = Type.Optional(Type.Integer({ description: 'Seconds to wait before a retry.' }))
 const meta = Type.Optional(
   Type.Object(
-    { rule_id: Type.Optional(Type.Integer({ description: 'The firewall rule that blocked the request.' })) },
+    {
+      rule_id: Type.Optional(Type.Integer({ description: 'The firewall rule that blocked the request.' })),
+      budget: Type.Optional(Type.String({ description: 'The kind of the budget that refused the request.' })),
+    },
     { description: 'Details for programs.' },
   ),
 )

@@ -1,6 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import type { CounterValue } from '../contract/index.ts'
-import type { SharedCounters, SharedState, SharedStore } from './shared-state.ts'
+import { createMemoryReservations } from './memory-reservations.ts'
+import type { SharedReservations } from './reservations.ts'
+import {
+  isSameWindow,
+  type SharedCounters,
+  type SharedState,
+  type SharedStore,
+  type WindowCount,
+} from './shared-state.ts'
 
 /** Limits a namespace to some 15 MB. When exceeded, the oldest windows are dropped. */
 export const MAX_COUNTERS = 100_000
@@ -8,21 +16,25 @@ export const MAX_COUNTERS = 100_000
 /** Limits the records of all namespaces together, in bytes of JSON. */
 export const MAX_RECORD_BYTES = 64 * 1024 * 1024
 
-/** Keeps counters and records in this process. */
+/** Keeps counters, reservations and records in this process. */
 export function createMemorySharedState(): SharedState {
   const counters = new Map<string, SharedCounters>()
+  const reservations = new Map<string, SharedReservations>()
   const records = createRecordCache()
   return {
-    counters(namespace) {
-      const known = counters.get(namespace)
-      if (known !== undefined) return known
-      const created = createMemoryCounters()
-      counters.set(namespace, created)
-      return created
-    },
+    counters: (namespace) => getOrCreate(counters, namespace, createMemoryCounters),
+    reservations: (namespace) => getOrCreate(reservations, namespace, () => createMemoryReservations()),
     store: (namespace) => createMemoryStore(records, `${namespace}:`),
     close: async () => undefined,
   }
+}
+
+function getOrCreate<Value>(values: Map<string, Value>, key: string, create: () => Value): Value {
+  const known = values.get(key)
+  if (known !== undefined) return known
+  const created = create()
+  values.set(key, created)
+  return created
 }
 
 interface Window {
@@ -32,7 +44,8 @@ interface Window {
 }
 
 interface MemoryCounters extends SharedCounters {
-  add(key: string, amount: number, windowSeconds: number): CounterValue
+  add(key: string, amount: number, windowSeconds: number): WindowCount
+  giveBack(key: string, amount: number, window: number): void
   read(key: string): CounterValue
 }
 
@@ -73,7 +86,12 @@ export function createMemoryCounters(): MemoryCounters {
       if (window === undefined || now >= window.endsAt)
         window = open(key, now + Math.ceil(windowSeconds * 1000), now)
       window.total += amount
-      return { total: window.total, resetMs: window.endsAt - now }
+      return { total: window.total, resetMs: window.endsAt - now, window: window.endsAt }
+    },
+    giveBack(key, amount, endsAt) {
+      const window = windows.get(key)
+      if (window !== undefined && currentMs() < window.endsAt && isSameWindow(window.endsAt, endsAt))
+        window.total -= amount
     },
     read(key) {
       const now = currentMs()

@@ -25,7 +25,8 @@ export function createPluginServices(
         checkKey(key)
         if (!Number.isFinite(amount)) throw new TypeError(`amount must be a finite number, not ${amount}`)
         checkSeconds('windowSeconds', windowSeconds)
-        return counters.add(key, amount, windowSeconds)
+        const { total, resetMs } = await counters.add(key, amount, windowSeconds)
+        return { total, resetMs }
       },
       async read(key) {
         checkKey(key)

@@ -1,7 +1,13 @@
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { SharedStateUnavailableError } from '../contract/index.ts'
-import type { SharedCounters, SharedState, SharedStore } from './shared-state.ts'
+import { createRedisReservations, RESERVATION_SCRIPTS, type ReservationRedis } from './redis-reservations.ts'
+import {
+  type SharedCounters,
+  type SharedState,
+  type SharedStore,
+  WINDOW_TOLERANCE_MS,
+} from './shared-state.ts'
 
 interface RedisOptions {
   /** May contain a password. */
@@ -11,8 +17,8 @@ interface RedisOptions {
 }
 
 /**
- * Keeps counters and records in Redis, shared by all processes that use the same Redis. Resolves after the
- * first connection attempt, even if it failed.
+ * Keeps counters, reservations and records in Redis, shared by all processes that use the same Redis.
+ * Resolves after the first connection attempt, even if it failed.
  */
 export async function openRedisSharedState(
   { url, timeoutMs }: RedisOptions,
@@ -21,6 +27,7 @@ export async function openRedisSharedState(
   const redis = await openRedis(url, timeoutMs, logger)
   return {
     counters: (namespace) => createRedisCounters(redis, `signalbox:${namespace}:`),
+    reservations: (namespace) => createRedisReservations(redis, `signalbox:${namespace}:`, rejectUnavailable),
     store: (namespace) => createRedisStore(redis, `signalbox:${namespace}:`),
     async close() {
       // An intentional disconnect must not be logged as an outage.
@@ -41,21 +48,41 @@ if reset < 0 then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   reset = tonumber(ARGV[2])
 end
-return { total, reset }`
+local time = redis.call('TIME')
+return { total, reset, time[1] * 1000 + math.floor(time[2] / 1000) + reset }`
 
-/** A client with the script above as a command. */
-interface CounterRedis extends Redis {
-  addToCounter(key: string, amount: number, windowMs: number): Promise<[total: string, resetMs: number]>
+/** Subtracts from a counter if its window ends when it did, up to a deviation. */
+const GIVE_BACK = `
+local time = redis.call('TIME')
+local reset = redis.call('PTTL', KEYS[1])
+local finish = time[1] * 1000 + math.floor(time[2] / 1000) + reset
+if reset > 0 and math.abs(finish - tonumber(ARGV[2])) < tonumber(ARGV[3]) then
+  redis.call('INCRBYFLOAT', KEYS[1], -tonumber(ARGV[1]))
+end`
+
+/** A client with all scripts as commands. */
+interface CounterRedis extends ReservationRedis {
+  addToCounter(
+    key: string,
+    amount: number,
+    windowMs: number,
+  ): Promise<[total: string, resetMs: number, window: number]>
+  giveBackToCounter(key: string, amount: number, window: number, toleranceMs: number): Promise<unknown>
 }
 
 function createRedisCounters(redis: CounterRedis, prefix: string): SharedCounters {
   return {
     async add(key, amount, windowSeconds) {
       const windowMs = Math.ceil(windowSeconds * 1000)
-      const [total, resetMs] = await redis
+      const [total, resetMs, window] = await redis
         .addToCounter(prefix + key, amount, windowMs)
         .catch(rejectUnavailable)
-      return { total: Number(total), resetMs }
+      return { total: Number(total), resetMs, window }
+    },
+    async giveBack(key, amount, window) {
+      await redis
+        .giveBackToCounter(prefix + key, amount, window, WINDOW_TOLERANCE_MS)
+        .catch(rejectUnavailable)
     },
     async read(key) {
       const [total, resetMs] = await Promise.all([redis.get(prefix + key), redis.pttl(prefix + key)]).catch(
@@ -107,7 +134,11 @@ async function openRedis(url: string, timeoutMs: number, logger: Logger): Promis
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(attempt * RECONNECT_BACKOFF_MS.step, RECONNECT_BACKOFF_MS.max),
-    scripts: { addToCounter: { lua: ADD_TO_COUNTER, numberOfKeys: 1 } },
+    scripts: {
+      addToCounter: { lua: ADD_TO_COUNTER, numberOfKeys: 1 },
+      giveBackToCounter: { lua: GIVE_BACK, numberOfKeys: 1 },
+      ...RESERVATION_SCRIPTS,
+    },
   })
   logAvailability(redis, logger)
   await new Promise<void>((resolve) => {

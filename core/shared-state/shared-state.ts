@@ -1,20 +1,36 @@
 import type { CounterValue, MaybePromise } from '../contract/index.ts'
+import type { SharedReservations } from './reservations.ts'
 
 /**
- * Counters and expiring records that all processes of an installation share. A namespace separates those of
- * one owner. Methods reject with a `SharedStateUnavailableError`; the implementation in memory is synchronous
- * and never fails.
+ * Counters, reservations and expiring records that all processes of an installation share. A namespace
+ * separates those of one owner. Methods reject with a `SharedStateUnavailableError`; the implementation in
+ * memory is synchronous and never fails.
  */
 export interface SharedState {
   counters(namespace: string): SharedCounters
+  reservations(namespace: string): SharedReservations
   store(namespace: string): SharedStore
   close(): Promise<void>
 }
 
 /** See `Counters` of the plugin API. */
 export interface SharedCounters {
-  add(key: string, amount: number, windowSeconds: number): MaybePromise<CounterValue>
+  add(key: string, amount: number, windowSeconds: number): MaybePromise<WindowCount>
+  /** Subtracts from a counter if its window is still the same. For windows of at least a few seconds. */
+  giveBack(key: string, amount: number, window: number): MaybePromise<void>
   read(key: string): MaybePromise<CounterValue>
+}
+
+/** The state of a counter whose window is running. */
+export interface WindowCount extends CounterValue {
+  /** Identifies the window: when it ends, in milliseconds, up to a deviation of a few. */
+  readonly window: number
+}
+
+export const WINDOW_TOLERANCE_MS = 1000
+
+export function isSameWindow(one: number, other: number): boolean {
+  return Math.abs(one - other) < WINDOW_TOLERANCE_MS
 }
 
 /** Records as JSON text. See `RecordStore` of the plugin API. */

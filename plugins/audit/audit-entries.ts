@@ -37,6 +37,10 @@ const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, stri
   UserCreated: ['user', 'created'],
   PlanChanged: ['user', 'plan_changed'],
   RequestLimitChanged: ['user', 'limit_changed'],
+  TokenLimitChanged: ['user', 'limit_changed'],
+  ConcurrencyLimitChanged: ['user', 'limit_changed'],
+  BudgetSet: ['user', 'budget_set'],
+  BudgetRemoved: ['user', 'budget_removed'],
   KeyIssued: ['key', 'created'],
   KeyRevoked: ['key', 'revoked'],
   RoutingRuleCreated: ['routing', 'created'],
@@ -58,7 +62,7 @@ export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): 
 
   return events.map(({ event, record }) => {
     if (event === undefined || !isAudited(event)) return toUnknownEntry(record)
-    const [kind, change] = CHANGES[event.type]
+    const [kind, change] = subjectOf(event)
     const id = subjectIdOf(event)
     const before = captureSubject(event, rules, accounts, kinds)
     if (isRuleEvent(event)) evolveUserRules(rules, event, record)
@@ -73,6 +77,12 @@ export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): 
 
 function isAudited(event: DomainEvent): event is AuditedEvent {
   return Object.hasOwn(CHANGES, event.type)
+}
+
+/** The kind of the subject, and of the change. A budget belongs to a user or to a key. */
+function subjectOf({ type, data }: AuditedEvent): readonly [SubjectKind, string] {
+  const [kind, change] = CHANGES[type]
+  return [kind === 'user' && 'keyId' in data ? 'key' : kind, change]
 }
 
 /**

@@ -4,8 +4,8 @@ import {
   GatewayError,
   type Plan,
   type Position,
-  type RequestLimit,
   StreamDamagedError,
+  type UserLimits,
 } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/domain-events.ts'
@@ -18,10 +18,9 @@ import type { IdSource } from '../../projections/ids.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './authenticate.ts'
 
-/** Without `plan`, the plan stays unchanged. Without `requestsPerMinute`, the limit of the plan applies. */
-interface UserChange {
+/** Without `plan`, the plan stays unchanged. Limits that are missing are those of the plan. */
+interface UserChange extends UserLimits {
   readonly plan?: Plan
-  readonly requestsPerMinute?: RequestLimit
 }
 
 /**
@@ -151,13 +150,22 @@ export function createAccountCommands(
  * A change of the plan alone removes the user's own limit: see docs/decisions/limits.md, "Without a limit of
  * their own, users have the plan's".
  */
-function decideUserChange(user: User, { plan, requestsPerMinute }: UserChange): readonly DomainEvent[] {
+function decideUserChange(user: User, change: UserChange): readonly DomainEvent[] {
   const userId = user.id
+  const { plan, requestsPerMinute, tokensPerMinute, maxConcurrent } = change
   const events: DomainEvent[] = []
   if (plan !== undefined && plan !== user.plan) events.push({ type: 'PlanChanged', data: { userId, plan } })
   if (requestsPerMinute !== user.requestsPerMinute) {
     const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute }
     events.push({ type: 'RequestLimitChanged', data: { userId, ...limit } })
+  }
+  if (tokensPerMinute !== user.tokensPerMinute) {
+    const limit = tokensPerMinute === undefined ? {} : { tokensPerMinute }
+    events.push({ type: 'TokenLimitChanged', data: { userId, ...limit } })
+  }
+  if (maxConcurrent !== user.maxConcurrent) {
+    const limit = maxConcurrent === undefined ? {} : { maxConcurrent }
+    events.push({ type: 'ConcurrencyLimitChanged', data: { userId, ...limit } })
   }
   return events
 }

@@ -87,21 +87,29 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
       method: 'PATCH',
       path: '/admin/users/{id}',
       operationId: 'updateUser',
-      summary: 'Updates the plan or the rate limit of a user.',
+      summary: 'Updates the plan or the limits of a user.',
+      description: 'A limit that the body does not name is that of the plan again.',
       params: { id: userId },
       body: UserChange,
       examples: {
         plan: { plan: 'free' },
         limit: { plan: 'paid', requests_per_minute: 120 },
+        tokens: { tokens_per_minute: 50_000, max_concurrent: 4 },
         unlimited: { requests_per_minute: null },
       },
       responses: { 200: { description: 'The user after the change.', body: data(UserSchema) } },
       errors: WRITE_ERRORS,
       notFound: userNotFoundError,
-      async handle({ params, body: { requests_per_minute, ...change }, author }) {
-        const limit = requests_per_minute === undefined ? {} : { requestsPerMinute: requests_per_minute }
+      async handle({ params, body, author }) {
+        const { plan, requests_per_minute, tokens_per_minute, max_concurrent } = body
         const { id } = requireUser(params.id)
-        const user = await commands.changeUser(id, { ...change, ...limit }, author)
+        const change = {
+          ...(plan !== undefined && { plan }),
+          ...(requests_per_minute !== undefined && { requestsPerMinute: requests_per_minute }),
+          ...(tokens_per_minute !== undefined && { tokensPerMinute: tokens_per_minute }),
+          ...(max_concurrent !== undefined && { maxConcurrent: max_concurrent }),
+        }
+        const user = await commands.changeUser(id, change, author)
         return { status: 200, body: { data: toUserBody(user) } }
       },
     }),

@@ -1,13 +1,34 @@
 import type { JsonObject } from '../../core/contract/index.ts'
+import type { Budget } from '../../core/events/domain-events.ts'
 import type { Key, User } from '../../projections/accounts.ts'
 
 /** A user as the API shows it, without its keys. */
-export function showUser({ id, name, plan, requestsPerMinute, createdAt }: User): JsonObject {
-  const limit = requestsPerMinute === undefined ? {} : { requests_per_minute: requestsPerMinute }
-  return { id, name, plan, ...limit, created_at: createdAt }
+export function showUser(user: User): JsonObject {
+  const { id, name, plan, requestsPerMinute, tokensPerMinute, maxConcurrent, budget, createdAt } = user
+  return {
+    id,
+    name,
+    plan,
+    ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
+    ...(tokensPerMinute !== undefined && { tokens_per_minute: tokensPerMinute }),
+    ...(maxConcurrent !== undefined && { max_concurrent: maxConcurrent }),
+    ...(budget !== undefined && { budget: showBudget(budget) }),
+    created_at: createdAt,
+  }
 }
 
 /** A key as the API shows it, without its hash. */
-export function showKey({ id, createdAt, revokedAt }: Key): JsonObject {
-  return { id, created_at: createdAt, revoked_at: revokedAt }
+export function showKey({ id, budget, createdAt, revokedAt }: Key): JsonObject {
+  const shown = budget && { budget: showBudget(budget) }
+  return { id, ...shown, created_at: createdAt, revoked_at: revokedAt }
+}
+
+/** The terms of a budget as the API shows them. */
+export function showBudget({ limitUsd, period, warnRatio, onExceed }: Budget) {
+  return {
+    limit_usd: limitUsd,
+    period,
+    ...(warnRatio !== undefined && { warn_ratio: warnRatio }),
+    on_exceed: onExceed,
+  }
 }

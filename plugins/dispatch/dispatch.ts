@@ -8,14 +8,7 @@ import {
   type Target,
 } from '../../core/contract/index.ts'
 import type { CallProvider } from './call-provider.ts'
-
-/**
- * The maximum number of provider calls for one request, including the first (docs/routing.md, "Failover").
- */
-const MAX_ATTEMPTS = 3
-
-/** The maximum number of calls if the model is fixed. */
-const MAX_FIXED_ATTEMPTS = 2
+import { nextTarget } from './next-target.ts'
 
 const DEFAULT_RETRY_DELAY_MS = 100
 
@@ -79,17 +72,6 @@ function forbidRetry(error: GatewayError): GatewayError {
 function canTryNextTarget({ code, mayFailOver }: GatewayError, { isFixed }: Route): boolean {
   if (mayFailOver) return true
   return !isFixed && (code === 'provider_authentication_error' || code === 'model_not_found')
-}
-
-/**
- * Returns the next target to try; undefined when there are no more attempts. Targets of providers that have
- * not been tried come first.
- */
-function nextTarget({ isFixed, targets }: Route, tried: readonly Target[]): Target | undefined {
-  if (isFixed) return tried.length < MAX_FIXED_ATTEMPTS ? targets[0] : undefined
-  if (tried.length === MAX_ATTEMPTS) return undefined
-  const untried = targets.filter((target) => !tried.includes(target))
-  return untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ?? untried[0]
 }
 
 function recordAttempt(

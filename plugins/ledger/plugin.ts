@@ -8,6 +8,7 @@ import {
   type ReplyTransform,
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
+import type { PendingRecords } from './pending-records.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
 import type { Ledger } from './store/methods.ts'
@@ -20,6 +21,7 @@ export interface LedgerServices {
   readonly ledger: Pick<Ledger, 'request'>
   /** `required`: requests that cannot be recorded are refused. */
   readonly evidence: 'optional' | 'required'
+  readonly pending: PendingRecords
   /** The other workers of a cluster. */
   readonly cluster: LedgerCluster | undefined
 }
@@ -35,7 +37,7 @@ export interface LedgerCluster {
  * Records every inference request of an authenticated caller, and serves the records and what they sum up to.
  * See docs/decisions/ledger.md, "Requests of strangers are not recorded".
  */
-export function createLedgerPlugin({ ledger, evidence, cluster }: LedgerServices): Plugin {
+export function createLedgerPlugin({ ledger, evidence, pending, cluster }: LedgerServices): Plugin {
   return definePlugin({
     name: 'ledger',
     after: ['auth'],
@@ -44,6 +46,7 @@ export function createLedgerPlugin({ ledger, evidence, cluster }: LedgerServices
       const writer = new LedgerWriter(ledger, logger, metrics)
       cluster?.onFlushLedger(() => writer.flush())
       const settle = () => Promise.all([writer.flush(), cluster?.flushLedgers()])
+      pending.onFlush(settle)
       const reader = createLedgerReader(ledger, settle, logger)
       /** Requests that are recorded before they have ended. */
       const recorded = new WeakSet<EndedExchange>()

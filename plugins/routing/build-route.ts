@@ -75,6 +75,9 @@ export function buildAutomaticRoute(
     targets,
     isFixed: false,
     candidates: () => candidates,
+    // The mode decides, as if a rule had set it: preferred models are not tried first.
+    reroute: (mode, reason) =>
+      buildAutomaticRoute(mode, reason, { ...choice, preferences: [] }, routingCatalog),
     reason: reasonSentence(decisive, targets[0]),
     score: best.score,
   }

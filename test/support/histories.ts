@@ -22,6 +22,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return 'ids'
   if (event.type === 'LogCreated') return 'log'
+  if (!('userId' in event.data)) return 'budget'
   const { userId } = event.data
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }
@@ -36,7 +37,13 @@ export function buildHistory(users: number, turns: number): readonly DomainEvent
     for (const keyId of keys)
       events.push({ type: 'KeyIssued', data: { userId, keyId, hash: `hash of ${keyId}` } })
     events.push({ type: 'KeyRevoked', data: { userId, keyId: `key_b${userId}` } })
-    if (userId % 3 === 0) events.push({ type: 'PlanChanged', data: { userId, plan: 'free' } })
+    if (userId % 3 === 0) {
+      const budget = { limitUsd: userId, period: 'month', onExceed: 'refuse' } as const
+      events.push({ type: 'PlanChanged', data: { userId, plan: 'free' } })
+      events.push({ type: 'TokenLimitChanged', data: { userId, tokensPerMinute: 5000 } })
+      events.push({ type: 'BudgetSet', data: { userId, keyId: keys[0] as string, budget } })
+      events.push({ type: 'OverallBudgetSet', data: { budget } })
+    }
   }
   for (let turn = 0; turn < turns; turn++) {
     for (let userId = 1; userId <= users; userId++)

@@ -1,3 +1,4 @@
+import { setBudget } from './budgets.ts'
 import { ADMIN_KEY, type Answer, type RunningGateway } from './gateway.ts'
 import { newUser } from './new-user.ts'
 import type { Described, Loose } from './openapi.ts'
@@ -30,12 +31,14 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     throw new Error(`no id is known for ${place}`)
   }
 
-  /** The path with an id that exists. */
-  async function fill({ path: place, parameters }: Described): Promise<string> {
+  /** The path with an id that exists, and what it names. */
+  async function fill({ method, path: place, parameters }: Described): Promise<string> {
     const parameter = parameters.find((candidate) => candidate.in === 'path')
-    if (parameter === undefined) return place
-    const id = place.startsWith('/v1/models') ? parameter.example : await idFor(place)
-    return place.replace(`{${parameter.name}}`, encodeURIComponent(id))
+    const id = place.startsWith('/v1/models') ? parameter?.example : parameter && (await idFor(place))
+    const filled = parameter ? place.replace(`{${parameter.name}}`, encodeURIComponent(id)) : place
+    if (method === 'GET' && /^\/admin\/.*budget$/.test(filled))
+      await setBudget(gateway, filled, { limit_usd: 10 })
+    return filled
   }
 
   /** An example with ids that exist. */

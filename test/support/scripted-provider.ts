@@ -6,9 +6,13 @@ import { setTimeout } from 'node:timers/promises'
 /** What a provider in OpenAI's format answers: a body, or the chunks of a stream. */
 export interface Script {
   readonly body?: object
+  /** Of a body; default 200. */
+  readonly status?: number
   readonly chunks?: readonly object[]
   /** Milliseconds between two chunks. */
   readonly delayMs?: number
+  /** The answer begins when this resolves. */
+  readonly until?: Promise<unknown>
 }
 
 /** A provider in OpenAI's format that answers every request with its current script. */
@@ -23,9 +27,10 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   let current: Script = {}
   const server = createServer(async (request, response) => {
     for await (const _ of request);
-    const { body, chunks = [], delayMs = 0 } = current
+    const { body, chunks = [], delayMs = 0, until, status = 200 } = current
+    await until
     if (body !== undefined) {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -52,7 +57,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
 const BASE = { id: 'chatcmpl-1', created: 1, model: 'gpt-4o' }
 
 /** A whole reply with these choices. */
-export function completion(...messages: readonly object[]): object {
+export function completion(...messages: readonly object[]) {
   const choices = messages.map((message, index) => ({
     index,
     message: { role: 'assistant', content: null, refusal: null, ...message },
@@ -60,6 +65,11 @@ export function completion(...messages: readonly object[]): object {
     finish_reason: 'stop',
   }))
   return { ...BASE, object: 'chat.completion', choices, usage: { prompt_tokens: 1, completion_tokens: 1 } }
+}
+
+/** A whole reply that used these tokens. */
+export function completionOf(prompt_tokens: number, completion_tokens: number): object {
+  return { ...completion({ content: 'Hi' }), usage: { prompt_tokens, completion_tokens } }
 }
 
 /** A chunk of a stream, of the choice with this index. */

@@ -47,11 +47,11 @@ describe('signalbox-budget', function () {
     const { status, headers, body } = await chat(user)
     expect(status).to.equal(429)
     expect(body.error).to.include({
-      code: 'budget_exceeded',
+      code: 'spend_exceeded',
       type: 'rate_limit_error',
       message: 'Your budget of 0.002 US dollars per day is spent.',
     })
-    expect(headers.get('x-error-code')).to.equal('budget_exceeded')
+    expect(headers.get('x-error-code')).to.equal('spend_exceeded')
     expect(Number(headers.get('retry-after'))).to.be.within(86_000, 86_400)
     expect((await chat(await newUser(gateway))).status).to.equal(200)
   })
@@ -123,13 +123,13 @@ describe('signalbox-budget', function () {
     const withoutRedis = await startWithExamples({ inner: [budget] }, NO_REDIS)
     const { status, body } = await withoutRedis.call('POST', '/v1/chat/completions', chatBody('Hello'))
     expect(status).to.equal(503)
-    expect(body.error).to.include({ code: 'budget_unavailable' })
+    expect(body.error).to.include({ code: 'spend_unavailable' })
     await withoutRedis.stop()
   })
 
   it('describes its errors in /openapi.json', async () => {
     const { body } = await gateway.call('GET', '/openapi.json')
-    expect(JSON.stringify(body)).to.contain('budget_exceeded')
+    expect(JSON.stringify(body)).to.contain('spend_exceeded')
   })
 
   it('stops the start without a budget', async () => {

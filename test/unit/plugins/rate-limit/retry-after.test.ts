@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { formatDuration } from '../../../../plugins/rate-limit/plugin.ts'
+import { formatDuration } from '../../../../plugins/rate-limit/retry-after.ts'
 
 describe('formatDuration', () => {
   it("formats like OpenAI's headers", () => {

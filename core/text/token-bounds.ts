@@ -1,0 +1,86 @@
+import type { ChatRequest, JsonObject, Message, Model } from '../contract/index.ts'
+
+/** How to count tokens before a request is sent. See docs/decisions/limits.md, "What a request may use". */
+export interface TokenMeasure {
+  /** Bytes of text and JSON per token. */
+  readonly bytesPerToken: number
+  /** Tokens of an image. */
+  readonly imageTokens: number
+  /** Tokens of a file, audio or video. */
+  readonly fileTokens: number
+}
+
+/** Never less than what a provider counts: a token has at least one byte. */
+export const UPPER_BOUND: TokenMeasure = {
+  bytesPerToken: 1,
+  imageTokens: 50_000,
+  fileTokens: Number.POSITIVE_INFINITY,
+}
+
+/** Close to what providers count, and rarely less. */
+export const ESTIMATE: TokenMeasure = { bytesPerToken: 3, imageTokens: 1500, fileTokens: 5000 }
+
+/** Tokens that providers add for each message, and for the whole request. */
+const TOKENS_PER_MESSAGE = 8
+
+/** For a model without a catalogue entry and a request without a limit. */
+const UNKNOWN_MODEL = { context: 2_000_000, max_output: 16_384 }
+
+/** Tokens that Anthropic's adapter may add to the limit of a request for thinking. */
+const THINKING_TOKENS = 63_000
+
+type ModelLimits = Pick<Model, 'context' | 'max_output'> & Partial<Pick<Model, 'quirks'>>
+
+/** Returns the tokens of the prompt: messages, tools and all other fields that a model may see. */
+export function promptTokens(
+  { messages, ...others }: ChatRequest,
+  { context }: Pick<ModelLimits, 'context'> = UNKNOWN_MODEL,
+  measure: TokenMeasure,
+): number {
+  let bytes = jsonBytes(others)
+  let tokens = TOKENS_PER_MESSAGE
+  for (const message of messages) {
+    const content = messageContent(message, measure)
+    bytes += content.bytes
+    tokens += content.mediaTokens + TOKENS_PER_MESSAGE
+  }
+  return Math.min(tokens + Math.ceil(bytes / measure.bytesPerToken), context)
+}
+
+/** Returns the most tokens that the reply can have: the limit of the request, or else that of the model. */
+export function maxReplyTokens(request: ChatRequest, model: ModelLimits = UNKNOWN_MODEL): number {
+  const { max_completion_tokens, max_tokens, reasoning_effort } = request
+  const limit = max_completion_tokens ?? max_tokens
+  if (limit == null) return model.max_output
+  const addsThinking = model.quirks?.thinking === 'budget' && reasoning_effort != null
+  const most = limit + (addsThinking ? THINKING_TOKENS : 0)
+  return model === UNKNOWN_MODEL ? most : Math.min(most, model.max_output)
+}
+
+function messageContent({ content, ...others }: Message, { imageTokens, fileTokens }: TokenMeasure) {
+  let bytes = jsonBytes(others)
+  let mediaTokens = 0
+  if (!Array.isArray(content)) return { bytes: bytes + jsonBytes(content), mediaTokens }
+  for (const part of content) {
+    if (part.type === 'image_url') mediaTokens += imageTokens
+    else if (FILE_PARTS.has(part.type)) mediaTokens += fileTokens
+    else bytes += jsonBytes(part)
+  }
+  return { bytes, mediaTokens }
+}
+
+const FILE_PARTS = new Set(['file', 'input_audio', 'video_url', 'document'])
+
+/** Bytes of punctuation that JSON adds to a value. */
+const PUNCTUATION_BYTES = 4
+
+/** Returns the bytes of a value as JSON text, without escapes: models see the texts themselves. */
+function jsonBytes(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value) + PUNCTUATION_BYTES
+  if (typeof value !== 'object' || value === null) return String(value).length + PUNCTUATION_BYTES
+  let bytes = PUNCTUATION_BYTES
+  if (Array.isArray(value)) for (const item of value) bytes += jsonBytes(item)
+  // Cheaper than Object.entries. Parsed JSON inherits no fields.
+  else for (const name in value) bytes += name.length + jsonBytes((value as JsonObject)[name])
+  return bytes
+}

@@ -1,0 +1,186 @@
+import {
+  type Author,
+  data,
+  type Endpoint,
+  endpoint,
+  GatewayError,
+  Nullable,
+  operator,
+  SharedStateUnavailableError,
+  type Static,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
+import type { Budget } from '../../core/events/domain-events.ts'
+import { Success, Timestamp } from '../../core/http/schemas.ts'
+import { BudgetInput, keyId, userId } from '../auth/schemas.ts'
+import { showBudget } from '../auth/show-account.ts'
+import type { BudgetCommands } from './budget-commands.ts'
+import { budgetUnavailable } from './errors.ts'
+import { type BudgetTarget, NANOS_PER_USD, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
+import { periodAt } from './periods.ts'
+import type { Spending } from './spending.ts'
+
+const { limit_usd, period, warn_ratio, on_exceed } = BudgetInput.properties
+
+const usd = (description: string) =>
+  Type.Number({ minimum: 0, description: `${description}, in US dollars.` })
+
+const BudgetState = Type.Object(
+  {
+    ...{ limit_usd, period, warn_ratio, on_exceed },
+    spent_usd: usd('What ended requests of the period cost'),
+    reserved_usd: usd('What requests in flight may cost at most'),
+    remaining_usd: usd('What is neither spent nor reserved'),
+    period_start: Nullable(Timestamp('When the period began.'), { description: 'Null for a total.' }),
+    period_end: Nullable(Timestamp('When the period ends.'), { description: 'Null for a total.' }),
+  },
+  { $id: 'BudgetState', description: 'A budget, and what is left of it.' },
+)
+
+const OwnBudgets = Type.Object(
+  {
+    user: Nullable(BudgetState, { description: 'The budget of the user; null if there is none.' }),
+    key: Nullable(BudgetState, { description: 'The budget of the API key; null if there is none.' }),
+  },
+  { $id: 'OwnBudgets', description: "The caller's budgets." },
+)
+
+const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
+
+interface Services {
+  readonly commands: BudgetCommands
+  readonly spending: Spending
+}
+
+/** Creates the endpoints for operators of users, keys and everything, and `GET /v1/budget`. */
+export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
+  return [
+    ...createAdminEndpoints('/admin/users/{id}/budget', 'UserBudget', 'a user', services, {
+      params: { id: userId },
+      toTarget: ({ id }) => ({ type: 'user', userId: Number(id) }),
+    }),
+    ...createAdminEndpoints('/admin/keys/{id}/budget', 'KeyBudget', 'an API key', services, {
+      params: { id: keyId },
+      toTarget: ({ id }) => ({ type: 'key', keyId: String(id) }),
+    }),
+    ...createAdminEndpoints('/admin/budget', 'OverallBudget', 'everything together', services, {
+      params: {},
+      toTarget: () => ({ type: 'all' }),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/v1/budget',
+      access: user(),
+      operationId: 'readOwnBudgets',
+      summary: 'Returns your budgets and what is left of them.',
+      tags: ['budgets'],
+      responses: { 200: { description: 'The budgets.', body: data(OwnBudgets) } },
+      errors: ['budget_unavailable'],
+      async handle({ account: { userId, keyId } }) {
+        const [user, key] = await Promise.all([
+          showState({ type: 'user', userId }, services),
+          showState({ type: 'key', keyId }, services),
+        ])
+        return { status: 200, body: { data: { user, key } } }
+      },
+    }),
+  ]
+}
+
+interface TargetParameters {
+  readonly params: Record<string, typeof userId | typeof keyId>
+  toTarget(params: { readonly id?: unknown }): BudgetTarget
+}
+
+function createAdminEndpoints(
+  path: string,
+  name: string,
+  owner: string,
+  services: Services,
+  { params, toTarget }: TargetParameters,
+): readonly Endpoint[] {
+  const common = { path, params, access: operator('admin'), tags: ['budgets'] }
+  const state = { 200: { description: 'The budget.', body: data(BudgetState) } }
+
+  async function readState(target: BudgetTarget) {
+    const shown = await showState(target, services)
+    if (shown === null) throw new GatewayError('not_found', 'No budget is set.')
+    return { status: 200, body: { data: shown } }
+  }
+  const change = async (target: BudgetTarget, budget: Budget | undefined, author: Author) => {
+    await services.commands.change(target, budget, author)
+  }
+
+  return [
+    endpoint({
+      ...common,
+      method: 'GET',
+      operationId: `read${name}`,
+      summary: `Returns the budget of ${owner}, and what is left of it.`,
+      responses: state,
+      errors: ['not_found', 'budget_unavailable'],
+      handle: ({ params }) => readState(toTarget(params)),
+    }),
+    endpoint({
+      ...common,
+      method: 'PUT',
+      operationId: `set${name}`,
+      summary: `Sets the budget of ${owner}.`,
+      description: 'Applies to the next request. What was spent in the period counts.',
+      body: BudgetInput,
+      examples: {
+        month: { limit_usd: 200, period: 'month', warn_ratio: 0.8, on_exceed: 'refuse' },
+        downgrade: { limit_usd: 5, period: 'day', on_exceed: 'downgrade' },
+      },
+      responses: state,
+      errors: [...WRITE_ERRORS, 'budget_unavailable'],
+      async handle({ params, body, author }) {
+        const target = toTarget(params)
+        await change(target, parseBudget(body), author)
+        return readState(target).catch((error: unknown) => {
+          if (!GatewayError.isInstance(error) || error.code !== 'budget_unavailable') throw error
+          throw budgetUnavailable('The budget is set, but what was spent cannot be read at the moment.')
+        })
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'DELETE',
+      operationId: `remove${name}`,
+      summary: `Removes the budget of ${owner}.`,
+      responses: { 200: { description: 'There is no budget.', body: Success } },
+      errors: WRITE_ERRORS,
+      async handle({ params, author }) {
+        await change(toTarget(params), undefined, author)
+        return { status: 200, body: { success: true } }
+      },
+    }),
+  ]
+}
+
+function parseBudget(body: Static<typeof BudgetInput>): Budget {
+  const { limit_usd, period, warn_ratio, on_exceed } = body
+  const warning = warn_ratio === undefined ? {} : { warnRatio: warn_ratio }
+  return { limitUsd: limit_usd, period, ...warning, onExceed: on_exceed }
+}
+
+/** Returns the budget as the API shows it; null if there is none. */
+async function showState(target: BudgetTarget, { commands, spending }: Services) {
+  const budget = commands.find(target)
+  if (budget === undefined) return null
+  const owned: OwnedBudget = { target, budget }
+  const { spent, reserved } = await spending.read(owned).catch((error: unknown) => {
+    throw SharedStateUnavailableError.isInstance(error) ? budgetUnavailable() : error
+  })
+  const { startsAt, endsAt } = periodAt(budget.period, Date.now())
+  const toUsd = (nanoUsd: number) => nanoUsd / NANOS_PER_USD
+  return {
+    ...showBudget(budget),
+    spent_usd: toUsd(spent),
+    reserved_usd: toUsd(reserved),
+    remaining_usd: toUsd(Math.max(0, toNanoUsd(budget.limitUsd) - spent - reserved)),
+    period_start: endsAt === null ? null : new Date(startsAt).toISOString(),
+    period_end: endsAt === null ? null : new Date(endsAt).toISOString(),
+  }
+}

@@ -1,0 +1,58 @@
+import { GatewayError, type Target } from '../../core/contract/index.ts'
+import type { CounterUse } from '../../core/shared-state/reservations.ts'
+import { retryAdvice, toRetryAfterSeconds } from '../rate-limit/retry-after.ts'
+import { formatUsd, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
+import { periodAt } from './periods.ts'
+
+const NAMES = { user: 'your user', key: 'this API key', all: 'this gateway' }
+
+/** Names a budget for callers. The figures of the whole gateway are not for them. */
+export function describeBudget({ target, budget }: OwnedBudget): string {
+  const name = `The budget of ${NAMES[target.type]}`
+  if (target.type === 'all') return name
+  const period = budget.period === 'total' ? 'in total' : `per ${budget.period}`
+  return `${name} (${formatUsd(toNanoUsd(budget.limitUsd))} US dollars ${period})`
+}
+
+/** The error for a request that the rest of the budget does not cover. */
+export function budgetExceeded(
+  owned: OwnedBudget,
+  use: CounterUse | undefined,
+  worstCase: number,
+): GatewayError {
+  const { endsAt } = periodAt(owned.budget.period, Date.now())
+  const retryAfter = endsAt === null ? undefined : toRetryAfterSeconds(endsAt - Date.now())
+  const spent = owned.target.type === 'all' ? '' : `: ${formatUsd(use?.used ?? 0)} US dollars are spent`
+  const until = endsAt === null ? 'ask the operator' : `try again after ${new Date(endsAt).toISOString()}`
+  const message =
+    `${describeBudget(owned)} does not cover this request${spent}, and it may cost up to ` +
+    `${formatUsd(worstCase)}. ${adviceFor(owned)}, or ${until}.`
+  const meta = { budget: owned.target.type }
+  return new GatewayError('budget_exceeded', message, { meta, ...(retryAfter && { retryAfter }) })
+}
+
+function adviceFor({ budget }: OwnedBudget): string {
+  return budget.onExceed === 'downgrade'
+    ? 'Send the model "auto" to be served by an inexpensive one'
+    : 'Set max_tokens to make it less expensive'
+}
+
+/** The error while requests in flight have reserved the rest of the budget. */
+export function budgetReserved(owned: OwnedBudget): GatewayError {
+  const retryAfter = 1
+  const reason = 'is reserved by other requests that have not ended'
+  const message = `${describeBudget(owned)} ${reason}. ${retryAdvice(retryAfter)}`
+  return new GatewayError('budget_reserved', message, { retryAfter, meta: { budget: owned.target.type } })
+}
+
+export function priceUnknown({ provider, model }: Target): GatewayError {
+  const message =
+    `No price is known for ${model} of ${provider}, so it cannot be used under a budget. Use a model that ` +
+    'GET /v1/models lists, or ask the operator to add a price.'
+  return new GatewayError('budget_price_unknown', message)
+}
+
+export function budgetUnavailable(message = 'The budget cannot be checked at the moment.'): GatewayError {
+  const retryAfter = 1
+  return new GatewayError('budget_unavailable', `${message} ${retryAdvice(retryAfter)}`, { retryAfter })
+}

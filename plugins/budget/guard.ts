@@ -1,0 +1,165 @@
+import type { Registry } from 'prom-client'
+import {
+  type EndedExchange,
+  GatewayError,
+  type Host,
+  type ReplyingExchange,
+  type Route,
+  SharedStateUnavailableError,
+} from '../../core/contract/index.ts'
+import type { HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
+import { createCounter } from '../../core/util/metrics.ts'
+import { budgetExceeded, budgetReserved, budgetUnavailable, describeBudget, priceUnknown } from './errors.ts'
+import { BUDGET_TARGETS, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
+import { costOfEnded, UnknownPriceError, worstCaseOf } from './request-cost.ts'
+import type { Spending } from './spending.ts'
+
+export interface GuardOptions {
+  readonly unknown_price: 'refuse' | 'allow'
+  readonly on_redis_failure: 'refuse' | 'allow'
+  /** How long a request waits for budget that others have reserved. */
+  readonly wait_ms: number
+}
+
+/** Where `exchange.state` has the reservation: a WeakMap costs several times as much. */
+const HELD = 'signalbox:budget'
+
+interface HeldBudget {
+  readonly hold: Hold
+  readonly budgets: readonly OwnedBudget[]
+  readonly worstCase: number
+}
+
+/** Reserves the worst case of requests in their budgets, and settles it with what they cost. */
+export class BudgetGuard {
+  readonly #spending: Spending
+  readonly #costOf: Host['costOf']
+  readonly #options: GuardOptions
+  readonly #recordOutcome: ReturnType<typeof createOutcomeMetric>
+
+  constructor(
+    spending: Spending,
+    { costOf, metrics }: Pick<Host, 'costOf' | 'metrics'>,
+    options: GuardOptions,
+  ) {
+    this.#spending = spending
+    this.#costOf = costOf
+    this.#options = options
+    this.#recordOutcome = createOutcomeMetric(metrics)
+  }
+
+  /** Throws a `GatewayError` if the budgets do not cover the request. May change its route. */
+  async reserve(exchange: ReplyingExchange, budgets: readonly OwnedBudget[]): Promise<void> {
+    try {
+      await this.#reserveWithin(exchange, budgets)
+    } catch (error) {
+      const isUnknown = error instanceof UnknownPriceError
+      if (!isUnknown && !SharedStateUnavailableError.isInstance(error)) throw error
+      const { unknown_price, on_redis_failure } = this.#options
+      const isAllowed = (isUnknown ? unknown_price : on_redis_failure) === 'allow'
+      this.#recordAll(budgets, isAllowed ? 'allowed_uncounted' : 'refused_uncounted')
+      if (!isAllowed) throw isUnknown ? priceUnknown(error.target) : budgetUnavailable()
+    }
+  }
+
+  /**
+   * Counts what the request cost. See docs/decisions/limits.md, "What is not known counts as the worst case".
+   */
+  settle(exchange: EndedExchange): void {
+    const held: HeldBudget | undefined = exchange.state[HELD]
+    if (held === undefined) return
+    const cost = costOfEnded(exchange)
+    held.hold.settle(held.budgets.map(() => (cost === 'unknown' ? held.worstCase : cost)))
+  }
+
+  async #reserveWithin(exchange: ReplyingExchange, budgets: readonly OwnedBudget[]): Promise<void> {
+    const { client } = exchange
+    const waiting = { waitMs: this.#options.wait_ms, client }
+    const exceeded = new Set<OwnedBudget>()
+    for (;;) {
+      const worstCase = worstCaseOf(exchange, requireRoute(exchange), this.#costOf)
+      const result = await this.#spending.reserve(budgets, worstCase, exceeded, waiting)
+      if (result.hold !== undefined) {
+        const held: HeldBudget = { hold: result.hold, budgets, worstCase }
+        exchange.state[HELD] = held
+        this.#reportAllowed(exchange, budgets, exceeded, result)
+        return
+      }
+      const full = budgets[result.refusedBy]
+      if (full === undefined) throw new TypeError('a reservation was refused without a reason')
+      if (!this.#downgrade(exchange, full)) throw this.#refusal(full, result, worstCase)
+      exceeded.add(full)
+    }
+  }
+
+  /**
+   * Routes an automatic choice in the mode `cost`. Returns false if the budget or the request does not allow
+   * that. See docs/decisions/limits.md, "A downgrade applies to automatic choices".
+   */
+  #downgrade(exchange: ReplyingExchange, { budget }: OwnedBudget): boolean {
+    const { route } = exchange
+    if (budget.onExceed !== 'downgrade' || route?.reroute === undefined) return false
+    if (route.mode !== 'cost') exchange.route = route.reroute('cost', 'a budget is exceeded')
+    return true
+  }
+
+  #refusal(full: OwnedBudget, result: HeldResult, worstCase: number): GatewayError {
+    const { isTemporary, counters, refusedBy } = result
+    this.#recordOutcome(full.target.type, isTemporary ? 'reserved' : 'refused')
+    return isTemporary ? budgetReserved(full) : budgetExceeded(full, counters[refusedBy], worstCase)
+  }
+
+  /** Warns of budgets that are exceeded, or will be soon. */
+  #reportAllowed(
+    { warnings }: ReplyingExchange,
+    budgets: readonly OwnedBudget[],
+    exceeded: ReadonlySet<OwnedBudget>,
+    { counters }: HeldResult,
+  ): void {
+    budgets.forEach((owned, index) => {
+      const { warnRatio = Number.POSITIVE_INFINITY, limitUsd } = owned.budget
+      const used = counters[index]?.used ?? 0
+      const name = describeBudget(owned)
+      if (exceeded.has(owned)) {
+        warnings.push({ code: 'budget', message: `${name} is exceeded: the mode cost was used.` })
+        this.#recordOutcome(owned.target.type, 'downgraded')
+      } else if (used >= warnRatio * toNanoUsd(limitUsd)) {
+        const percent = Math.floor((100 * used) / toNanoUsd(limitUsd))
+        warnings.push({ code: 'budget', message: `${name} is spent to ${percent} percent.` })
+        this.#recordOutcome(owned.target.type, 'warned')
+      } else this.#recordOutcome(owned.target.type, 'allowed')
+    })
+  }
+
+  #recordAll(budgets: readonly OwnedBudget[], outcome: BudgetOutcome): void {
+    for (const { target } of budgets) this.#recordOutcome(target.type, outcome)
+  }
+}
+
+function requireRoute({ route }: ReplyingExchange): Route {
+  if (route !== undefined) return route
+  throw new GatewayError('internal_error', 'No plugin has set a route for the request.')
+}
+
+const BUDGET_OUTCOMES = [
+  'allowed',
+  'warned',
+  'downgraded',
+  'refused',
+  'reserved',
+  'allowed_uncounted',
+  'refused_uncounted',
+] as const
+
+type BudgetOutcome = (typeof BUDGET_OUTCOMES)[number]
+
+/** All series exist from the start, so that rates have no gaps. */
+function createOutcomeMetric(metrics: Registry) {
+  const counter = createCounter(metrics, {
+    name: 'signalbox_budget_outcomes_total',
+    help: 'Inference requests under a budget, by the kind of the budget and outcome.',
+    labelNames: ['target', 'outcome'],
+  })
+  for (const target of BUDGET_TARGETS) for (const outcome of BUDGET_OUTCOMES) counter(target, outcome)
+  return (target: OwnedBudget['target']['type'], outcome: BudgetOutcome) => counter(target, outcome).inc()
+}

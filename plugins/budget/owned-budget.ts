@@ -1,0 +1,62 @@
+import type { Account } from '../../core/contract/index.ts'
+import type { Budget } from '../../core/events/domain-events.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import type { OverallBudget } from '../../projections/overall-budget.ts'
+import { periodAt } from './periods.ts'
+
+export const BUDGET_TARGETS = ['user', 'key', 'all'] as const
+
+/** Whose spending a budget limits: a user's, that of one key, or all of it. */
+export type BudgetTarget =
+  | { readonly type: 'user'; readonly userId: number }
+  | { readonly type: 'key'; readonly keyId: string }
+  | { readonly type: 'all' }
+
+export interface OwnedBudget {
+  readonly target: BudgetTarget
+  readonly budget: Budget
+}
+
+const NO_BUDGETS: readonly OwnedBudget[] = []
+
+/** Returns the budgets that apply to a caller. Called for every request. */
+export function budgetsOf(
+  { userId, keyId }: Pick<Account, 'userId' | 'keyId'>,
+  accounts: Pick<Accounts, 'user' | 'budgetOfKey'>,
+  overall: Pick<OverallBudget, 'current'>,
+): readonly OwnedBudget[] {
+  const ofUser = accounts.user(userId)?.budget
+  const ofKey = accounts.budgetOfKey(keyId)
+  const ofAll = overall.current()
+  if (!ofUser && !ofKey && !ofAll) return NO_BUDGETS
+  return [
+    ...(ofUser ? [{ target: { type: 'user', userId } as const, budget: ofUser }] : []),
+    ...(ofKey ? [{ target: { type: 'key', keyId } as const, budget: ofKey }] : []),
+    ...(ofAll ? [{ target: { type: 'all' } as const, budget: ofAll }] : []),
+  ]
+}
+
+/** The counter of a budget in the period of `now`. Changes of its limit do not affect it. */
+export function counterKey({ target, budget }: OwnedBudget, now: number): string {
+  return `${targetName(target)}:${periodAt(budget.period, now).id}`
+}
+
+function targetName(target: BudgetTarget): string {
+  if (target.type === 'user') return `user-${target.userId}`
+  return target.type === 'key' ? `key-${target.keyId}` : 'all'
+}
+
+/**
+ * Money is counted in billionths of a dollar. See docs/decisions/limits.md, "Money is counted in billionths
+ * of a dollar".
+ */
+export const NANOS_PER_USD = 1e9
+
+export function toNanoUsd(usd: number): number {
+  return Math.round(usd * NANOS_PER_USD)
+}
+
+/** Formats an amount as US dollars, without trailing zeros. */
+export function formatUsd(nanoUsd: number): string {
+  return (nanoUsd / NANOS_PER_USD).toFixed(9).replace(/\.?0+$/, '')
+}

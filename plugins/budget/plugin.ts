@@ -1,0 +1,45 @@
+import { type Plugin, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
+import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
+import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import { type BudgetServices, createBudgetCommands } from './budget-commands.ts'
+import { createBudgetEndpoints } from './endpoints.ts'
+import { BudgetGuard } from './guard.ts'
+import { budgetsOf } from './owned-budget.ts'
+import { type CostLedger, Spending } from './spending.ts'
+
+const budgetOptions = StrictObject({
+  unknown_price: StringEnum(['refuse', 'allow'], { default: 'refuse' }),
+  on_redis_failure: StringEnum(['refuse', 'allow'], { default: 'refuse' }),
+  wait_ms: Type.Integer({ minimum: 0, maximum: 60_000, default: 5000 }),
+})
+
+/** Limits what users, keys and everything together may spend (docs/budgets.md). */
+export function createBudget(
+  services: BudgetServices,
+  shared: Pick<SharedState, 'reservations'>,
+  ledger?: CostLedger,
+): Plugin {
+  const { accounts, overallBudget } = services
+  return {
+    name: 'budget',
+    after: ['auth', 'routing'],
+    before: ['dispatch'],
+    options: budgetOptions,
+    setup(options: Static<typeof budgetOptions>, host) {
+      const held = new HeldReservations(shared.reservations('budgets'))
+      const spending = new Spending(held, ledger)
+      const guard = new BudgetGuard(spending, host, options)
+      return {
+        reply(exchange, next) {
+          const budgets = budgetsOf(exchange.account, accounts, overallBudget)
+          return budgets.length === 0 ? next() : guard.reserve(exchange, budgets).then(next)
+        },
+        observe({ exchange }) {
+          if (exchange !== undefined) guard.settle(exchange)
+        },
+        endpoints: createBudgetEndpoints({ commands: createBudgetCommands(services), spending }),
+        close: async () => held.close(),
+      }
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { EndedExchange, Host, ReplyingExchange, Route, Target } from '../../core/contract/index.ts'
+import { maxReplyTokens, promptTokens, UPPER_BOUND } from '../../core/text/token-bounds.ts'
+import { providerUseOf } from '../../core/util/provider-use.ts'
+import { targetsToTry } from '../dispatch/next-target.ts'
+import { NANOS_PER_USD, toNanoUsd } from './owned-budget.ts'
+
+type CostOf = Host['costOf']
+
+/** A target whose price is not known. */
+export class UnknownPriceError extends Error {
+  readonly target: Target
+
+  constructor(target: Target) {
+    super(`no price is known for ${target.provider}/${target.model}`)
+    this.name = 'UnknownPriceError'
+    this.target = target
+  }
+}
+
+/**
+ * Returns the most that a request can cost, in billionths of a US dollar, at the most expensive target that
+ * it may be sent to: only one of them replies. Throws an `UnknownPriceError`. See docs/decisions/limits.md,
+ * "The most expensive target is reserved".
+ */
+export function worstCaseOf({ request }: Pick<ReplyingExchange, 'request'>, route: Route, costOf: CostOf) {
+  const costs = targetsToTry(route).map((target) => {
+    const input = promptTokens(request, target.entry, UPPER_BOUND)
+    const output = maxReplyTokens(request, target.entry)
+    // Some providers charge more for input that they write to their cache.
+    const plain = costOf({ input, output }, target)
+    const written = costOf({ input, output, cacheWrite: input }, target)
+    if (plain === undefined || written === undefined) throw new UnknownPriceError(target)
+    return Math.max(plain, written)
+  })
+  return Math.ceil(Math.max(0, ...costs) * NANOS_PER_USD)
+}
+
+/**
+ * Returns what an ended request cost, in billionths of a US dollar; `unknown` if a provider may have worked
+ * for it without reporting how much.
+ */
+export function costOfEnded(exchange: EndedExchange): number | 'unknown' {
+  const { costUsd } = exchange
+  if (typeof costUsd === 'number') return toNanoUsd(costUsd)
+  return costUsd === undefined && providerUseOf(exchange) === 'nothing' ? 0 : 'unknown'
+}

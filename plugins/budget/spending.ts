@@ -1,0 +1,106 @@
+import { type MaybePromise, SharedStateUnavailableError } from '../../core/contract/index.ts'
+import type {
+  HeldReservations,
+  HeldResult,
+  ReserveOptions,
+} from '../../core/shared-state/held-reservations.ts'
+import type { ReservationEntry } from '../../core/shared-state/reservations.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { type BudgetTarget, counterKey, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
+import { periodAt } from './periods.ts'
+
+/**
+ * What the request ledger knows about costs. See docs/decisions/limits.md, "Counters are rebuilt from the
+ * ledger".
+ */
+export interface CostLedger {
+  /**
+   * Sums the costs of requests since a time (Unix milliseconds), in billionths of a US dollar: of one user,
+   * of one key, or of all.
+   */
+  sumCosts(query: {
+    readonly since: number
+    readonly userId?: number
+    readonly keyId?: string
+  }): Promise<{ readonly cost: number }>
+}
+
+export interface SpendingState {
+  /** In billionths of a US dollar. */
+  readonly spent: number
+  readonly reserved: number
+}
+
+/** A reservation may be settled this long after its period. */
+const SETTLEMENT_MS = 24 * 60 * 60 * 1000
+
+/** What was spent and reserved, by budget and period. Methods reject like the shared state. */
+export class Spending {
+  readonly #reservations: HeldReservations
+  readonly #ledger: CostLedger | undefined
+  readonly #now: () => number
+  /** Sums that are being computed, by counter. */
+  readonly #sums = new Map<string, Promise<number>>()
+
+  constructor(reservations: HeldReservations, ledger?: CostLedger, now: () => number = Date.now) {
+    this.#reservations = reservations
+    this.#ledger = ledger
+    this.#now = now
+  }
+
+  /** Reserves the amount in all budgets or in none. Those in `unlimited` never refuse. */
+  reserve(
+    budgets: readonly OwnedBudget[],
+    amount: number,
+    unlimited: ReadonlySet<OwnedBudget>,
+    options: Pick<ReserveOptions, 'waitMs' | 'client'>,
+  ): MaybePromise<HeldResult> {
+    const now = this.#now()
+    const byKey = new Map(budgets.map((owned) => [counterKey(owned, now), owned]))
+    const entries = [...byKey].map(([key, owned]): ReservationEntry => {
+      const { endsAt } = periodAt(owned.budget.period, now)
+      return {
+        key,
+        amount,
+        limit: unlimited.has(owned) ? null : toNanoUsd(owned.budget.limitUsd),
+        windowMs: endsAt === null ? null : endsAt - now + SETTLEMENT_MS,
+        initial: this.#ledger === undefined ? 0 : null,
+      }
+    })
+    const loadInitial = ({ key }: ReservationEntry) => {
+      const owned = byKey.get(key)
+      return owned === undefined ? Promise.resolve(0) : this.#sumCosts(owned, now)
+    }
+    return this.#reservations.reserve(entries, { ...options, loadInitial })
+  }
+
+  async read(owned: OwnedBudget): Promise<SpendingState> {
+    const now = this.#now()
+    const [counter] = await this.#reservations.read([counterKey(owned, now)])
+    if (counter) return { spent: counter.used, reserved: counter.reserved }
+    return { spent: await this.#sumCosts(owned, now), reserved: 0 }
+  }
+
+  /** Sums once for all requests that find the counter lost. */
+  #sumCosts(owned: OwnedBudget, now: number): Promise<number> {
+    if (this.#ledger === undefined) return Promise.resolve(0)
+    const key = counterKey(owned, now)
+    const running = this.#sums.get(key)
+    if (running !== undefined) return running
+    const { startsAt } = periodAt(owned.budget.period, now)
+    const sum = this.#ledger
+      .sumCosts({ since: startsAt, ...toQuery(owned.target) })
+      .then(({ cost }) => cost)
+      .catch((error: unknown) => {
+        throw new SharedStateUnavailableError(`ledger: ${errorMessage(error)}`)
+      })
+      .finally(() => this.#sums.delete(key))
+    this.#sums.set(key, sum)
+    return sum
+  }
+}
+
+function toQuery(target: BudgetTarget): { readonly userId?: number; readonly keyId?: string } {
+  if (target.type === 'user') return { userId: target.userId }
+  return target.type === 'key' ? { keyId: target.keyId } : {}
+}

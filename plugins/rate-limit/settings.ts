@@ -1,0 +1,13 @@
+import type { Plan, RequestLimit } from '../../core/contract/index.ts'
+
+export interface RateLimitSettings {
+  /** By plan; null means no limit. */
+  readonly requests_per_minute: Readonly<Record<Plan, RequestLimit>>
+  readonly tokens_per_minute: Readonly<Record<Plan, RequestLimit>>
+  readonly max_concurrent: Readonly<Record<Plan, RequestLimit>>
+  /** By plan: whether requests are allowed or refused while Redis is unavailable. */
+  readonly on_redis_failure: Readonly<Record<Plan, 'allow' | 'refuse'>>
+}
+
+/** Limits are per minute. See docs/decisions/limits.md, "A minute is counted from a user's first request". */
+export const WINDOW_SECONDS = 60
