@@ -17,6 +17,7 @@ export interface CompiledPattern {
   readonly engine: 're2' | 'backtracking'
   /** See `PatternAnalysis`. */
   readonly re2SetSource?: string
+  readonly literal?: string | undefined
   readonly positions: number
   readonly compileCost: number
   /** Where a match may begin, for a search of many patterns. Undefined if any text may be a beginning. */

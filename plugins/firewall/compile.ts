@@ -87,7 +87,11 @@ export function patternSource({ type, pattern }: Pick<FirewallRule, 'type' | 'pa
 }
 
 function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
-  return { source: pattern?.re2SetSource ?? '', compileCost: pattern?.compileCost ?? 0 }
+  return {
+    source: pattern?.re2SetSource ?? '',
+    compileCost: pattern?.compileCost ?? 0,
+    literal: pattern?.literal,
+  }
 }
 
 /** Undefined if the pattern cannot be evaluated. */
