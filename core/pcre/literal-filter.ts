@@ -30,7 +30,8 @@ const LOWER_CASE = Uint8Array.from({ length: 256 }, (_, byte) =>
 
 /**
  * Builds a filter for literals in lower case ASCII, each with the number of its group. One pass over a text
- * looks up the last four bytes at each position, whatever the number of literals. Builds in time slices.
+ * looks up the last four bytes at each position, whatever the number of literals. Builds in time slices. See
+ * docs/decisions/firewall.md, "Literals choose the automata to search".
  */
 export async function createLiteralFilter(
   literals: readonly (readonly [literal: string, group: number])[],

@@ -2,7 +2,21 @@ import { setImmediate } from 'node:timers/promises'
 import { lazy } from '../util/lazy.ts'
 import { type Automaton, buildAutomaton, encodeTexts, searchTexts } from './automaton.ts'
 import { createLiteralFilter } from './literal-filter.ts'
-import type { FoundPatterns, SetPattern } from './pattern-set.ts'
+
+/** A pattern of a set, in RE2 syntax with inline flags. */
+export interface SetPattern {
+  readonly source: string
+  /** See `estimateRe2CompileCost`. */
+  readonly compileCost: number
+  /** See `findRequiredLiteral`. */
+  readonly literal?: string | undefined
+}
+
+/**
+ * Indexes of the patterns that match any of the texts, ascending and unique. Undefined if the automaton
+ * failed: then the result is unknown, and each pattern must be tested separately.
+ */
+export type FoundPatterns = readonly number[] | undefined
 
 /** The automata of a set of patterns, of which a search runs only those that may find something. */
 interface PatternChunks {

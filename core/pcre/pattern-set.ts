@@ -2,17 +2,8 @@ import RE2 from 're2'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { isJoinable, joinTexts } from './automaton.ts'
 import { packTexts } from './packed-texts.ts'
-import { buildChunks } from './pattern-chunks.ts'
+import { buildChunks, type FoundPatterns, type SetPattern } from './pattern-chunks.ts'
 import type { PatternRun } from './pattern-run.ts'
-
-/** A pattern of a set, in RE2 syntax with inline flags. */
-export interface SetPattern {
-  readonly source: string
-  /** See `estimateRe2CompileCost`. */
-  readonly compileCost: number
-  /** See `findRequiredLiteral`. */
-  readonly literal?: string | undefined
-}
 
 /** Patterns that are searched together, in one automaton per chunk. */
 interface PatternSet {
@@ -22,12 +13,6 @@ interface PatternSet {
    */
   find(texts: readonly string[], run: PatternRun): MaybePromise<FoundPatterns>
 }
-
-/**
- * Indexes of the patterns that match any of the texts, ascending and unique. Undefined if the automaton
- * failed: then the result is unknown, and each pattern must be tested separately.
- */
-export type FoundPatterns = readonly number[] | undefined
 
 /**
  * Work of a search, in patterns × characters. RE2 builds the automaton lazily, and an unfavourable text may

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { compilePatternSet, type SetPattern } from '../../../../core/pcre/pattern-set.ts'
+import type { SetPattern } from '../../../../core/pcre/pattern-chunks.ts'
+import { compilePatternSet } from '../../../../core/pcre/pattern-set.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
 import { createRandom } from '../../../support/random.ts'
 
