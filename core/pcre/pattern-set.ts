@@ -1,4 +1,6 @@
 import RE2 from 're2'
+import { currentThreadId, readThreadCpuMs } from '../process/thread-cpu.ts'
+import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { isJoinable, joinTexts } from './automaton.ts'
 import { packTexts } from './packed-texts.ts'
@@ -28,13 +30,15 @@ const MAX_LOCAL_TEXT_LENGTH = 1_000_000
 const MAX_LOCAL_TEXTS = 1000
 
 /** A search in between that uses more CPU time than this sends later ones to a pattern worker for a while. */
-const SLOW_SEARCH_MICROSECONDS = 5000
+const SLOW_SEARCH_MS = 5
 const SLOW_PERIOD_MS = 60_000
 
 /** Larger sets are built in pattern workers only. */
 const MAX_LOCAL_COST = { ofPattern: 10_000, ofSet: 500_000 }
 
 const NONE: readonly number[] = []
+
+const threadId = lazy(currentThreadId)
 
 /** Compiles patterns. Yields to the event loop between chunks. */
 export async function compilePatternSet(patterns: readonly SetPattern[]): Promise<PatternSet> {
@@ -54,10 +58,10 @@ export async function compilePatternSet(patterns: readonly SetPattern[]): Promis
 
   function measured(work: number, search: () => FoundPatterns): FoundPatterns {
     if (work <= SEARCH_WORK.cheap) return search()
-    const before = process.cpuUsage()
+    // Only this thread counts: others may be busy with the searches of this set that were moved.
+    const before = readThreadCpuMs(threadId())
     const found = search()
-    const { user, system } = process.cpuUsage(before)
-    if (user + system > SLOW_SEARCH_MICROSECONDS) slowUntil = performance.now() + SLOW_PERIOD_MS
+    if (readThreadCpuMs(threadId()) - before > SLOW_SEARCH_MS) slowUntil = performance.now() + SLOW_PERIOD_MS
     return found
   }
 
