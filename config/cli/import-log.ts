@@ -12,6 +12,7 @@ import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { LOG_STREAM } from '../../core/event-log/streams.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
 import { isExpiring } from '../../core/events/streams.ts'
+import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { createPluginChecker } from './verify-log.ts'
@@ -43,10 +44,12 @@ export async function importLog(
   const events = withoutIdentity(readExport(file))
   const existing = await skipExisting(log, events)
   let written = 0
-  for await (const batch of toBatches(events, concurrency)) {
-    await Promise.all(batch.map((event) => appendEvent(log, event)))
-    written += batch.length
+  const window = createWindow(concurrency)
+  for await (const event of events) {
+    await window.start(() => appendEvent(log, event))
+    written += 1
   }
+  await window.finish()
   return { facts, existing, written }
 }
 
@@ -91,15 +94,32 @@ function isSameEvent(
   return isDeepStrictEqual(left, right)
 }
 
-async function* toBatches(events: AsyncIterable<RecordedEvent>, size: number) {
-  let batch: RecordedEvent[] = []
-  for await (const event of events) {
-    batch.push(event)
-    if (batch.length < size) continue
-    yield batch
-    batch = []
+/** Starts tasks in order, at most `limit` at a time. */
+function createWindow(limit: number) {
+  const failures: unknown[] = []
+  const finished = new AutoResetEvent()
+  let running = 0
+
+  async function waitUntilBelow(count: number): Promise<void> {
+    while (running >= count && failures.length === 0) await finished.wait()
+    if (failures.length > 0) throw failures[0]
   }
-  if (batch.length > 0) yield batch
+  return {
+    /** Waits until a task can start, and starts it. Throws once a task has failed. */
+    async start(task: () => Promise<void>): Promise<void> {
+      // Half of the tasks at a time: waiting for each of them would take longer than the task.
+      if (running >= limit) await waitUntilBelow(limit / 2)
+      running += 1
+      task()
+        .catch((error) => failures.push(error))
+        .finally(() => {
+          running -= 1
+          finished.set()
+        })
+    },
+    /** Waits for all tasks. */
+    finish: () => waitUntilBelow(1),
+  }
 }
 
 async function appendEvent(log: EventLog, { stream, revision, type, data, metadata }: RecordedEvent) {

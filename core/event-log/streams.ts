@@ -32,7 +32,7 @@ export function checkAppend(
 }
 
 /** The events of an append as JSON. */
-interface EncodedEvents {
+export interface EncodedEvents {
   /** One text per event. */
   readonly data: readonly string[]
   readonly metadata: string

@@ -14,13 +14,14 @@ import { needsInterpreter } from './needs-interpreter.ts'
 import { isSearchStart } from './node-properties.ts'
 import { buildBeginning, compileOpenMatch } from './open-match.ts'
 import { type ParsedPattern, parsePattern } from './parse.ts'
+import type { SetPattern } from './pattern-chunks.ts'
 import { PatternError } from './pattern-error.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
-import type { SetPattern } from './pattern-set.ts'
 import { createPresetMatcher } from './preset-matcher.ts'
 import type { Preset } from './presets/preset.ts'
 import { findPreset } from './presets/presets.ts'
 import { createRe2Matcher } from './re2-matcher.ts'
+import { findRequiredLiteral } from './required-literal.ts'
 import { cutAtBackReference, expandCalls, removeEmptyMatches } from './rewrite.ts'
 import { findOpen, type ScannedText, type ScanResult, scanText } from './scan.ts'
 import { type Re2Source, toRe2Source } from './to-re2.ts'
@@ -37,7 +38,7 @@ export function analyzePattern(source: PatternSource): PatternAnalysis {
       engine: isExact ? 're2' : 'backtracking',
       positions: countPositions(re2Root),
       compileCost: estimateRe2CompileCost(re2Root),
-      ...(re2Source && { re2SetSource: re2Source.source }),
+      ...(re2Source && { re2SetSource: re2Source.source, literal: findRequiredLiteral(re2Root) }),
     }
   } catch (error) {
     if (error instanceof PatternError) return { error: error.message }

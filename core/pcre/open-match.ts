@@ -11,7 +11,7 @@ import {
 } from './ast.ts'
 import { countPositions, estimateRe2CompileCost } from './compile-cost.ts'
 import { canMatchEmpty } from './node-properties.ts'
-import type { SetPattern } from './pattern-set.ts'
+import type { SetPattern } from './pattern-chunks.ts'
 import { toRe2Source } from './to-re2.ts'
 
 /** RE2 takes about 5 ms to compile a pattern of this cost. */

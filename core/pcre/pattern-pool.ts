@@ -25,6 +25,8 @@ export type PatternAnalysis =
        * backtracking engine it is an over-approximation. Undefined if RE2 cannot compile it, or not quickly.
        */
       readonly re2SetSource?: string
+      /** See `findRequiredLiteral`. */
+      readonly literal?: string | undefined
       /** An upper bound for the cost of each character of text in RE2; see `countPositions`. */
       readonly positions: number
       /** See `estimateRe2CompileCost`. */

@@ -1,23 +1,11 @@
-import { setImmediate } from 'node:timers/promises'
 import RE2 from 're2'
+import { currentThreadId, readThreadCpuMs } from '../process/thread-cpu.ts'
+import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
-import {
-  type Automaton,
-  buildAutomaton,
-  encodeTexts,
-  isJoinable,
-  joinTexts,
-  searchTexts,
-} from './automaton.ts'
+import { isJoinable, joinTexts } from './automaton.ts'
 import { packTexts } from './packed-texts.ts'
+import { buildChunks, type FoundPatterns, type SetPattern } from './pattern-chunks.ts'
 import type { PatternRun } from './pattern-run.ts'
-
-/** A pattern of a set, in RE2 syntax with inline flags. */
-export interface SetPattern {
-  readonly source: string
-  /** See `estimateRe2CompileCost`. */
-  readonly compileCost: number
-}
 
 /** Patterns that are searched together, in one automaton per chunk. */
 interface PatternSet {
@@ -27,12 +15,6 @@ interface PatternSet {
    */
   find(texts: readonly string[], run: PatternRun): MaybePromise<FoundPatterns>
 }
-
-/**
- * Indexes of the patterns that match any of the texts, ascending and unique. Undefined if the automaton
- * failed: then the result is unknown, and each pattern must be tested separately.
- */
-export type FoundPatterns = readonly number[] | undefined
 
 /**
  * Work of a search, in patterns × characters. RE2 builds the automaton lazily, and an unfavourable text may
@@ -48,16 +30,15 @@ const MAX_LOCAL_TEXT_LENGTH = 1_000_000
 const MAX_LOCAL_TEXTS = 1000
 
 /** A search in between that uses more CPU time than this sends later ones to a pattern worker for a while. */
-const SLOW_SEARCH_MICROSECONDS = 5000
+const SLOW_SEARCH_MS = 5
 const SLOW_PERIOD_MS = 60_000
-
-/** A chunk compiles in 4 to 7 ms. Larger sets have several automata, built in turns of their own. */
-const MAX_CHUNK = { patterns: 500, compileCost: 11_500 }
 
 /** Larger sets are built in pattern workers only. */
 const MAX_LOCAL_COST = { ofPattern: 10_000, ofSet: 500_000 }
 
 const NONE: readonly number[] = []
+
+const threadId = lazy(currentThreadId)
 
 /** Compiles patterns. Yields to the event loop between chunks. */
 export async function compilePatternSet(patterns: readonly SetPattern[]): Promise<PatternSet> {
@@ -70,17 +51,17 @@ export async function compilePatternSet(patterns: readonly SetPattern[]): Promis
   const canJoin = isJoinable(sources)
   let slowUntil = 0
 
-  function isExpensive(work: number, length: number): boolean {
-    if (!isLocal || work > SEARCH_WORK.max || length > MAX_LOCAL_TEXT_LENGTH) return true
+  function isExpensive(work: number): boolean {
+    if (work > SEARCH_WORK.max) return true
     return work > SEARCH_WORK.cheap && performance.now() < slowUntil
   }
 
   function measured(work: number, search: () => FoundPatterns): FoundPatterns {
     if (work <= SEARCH_WORK.cheap) return search()
-    const before = process.cpuUsage()
+    // Only this thread counts: others may be busy with the searches of this set that were moved.
+    const before = readThreadCpuMs(threadId())
     const found = search()
-    const { user, system } = process.cpuUsage(before)
-    if (user + system > SLOW_SEARCH_MICROSECONDS) slowUntil = performance.now() + SLOW_PERIOD_MS
+    if (readThreadCpuMs(threadId()) - before > SLOW_SEARCH_MS) slowUntil = performance.now() + SLOW_PERIOD_MS
     return found
   }
 
@@ -88,16 +69,20 @@ export async function compilePatternSet(patterns: readonly SetPattern[]): Promis
     find(texts, run) {
       let length = 0
       for (const text of texts) length += text.length
-      const work = sources.length * length
-      if (isExpensive(work, length)) return searchInWorker(sources, texts, run)
+      if (!isLocal || length > MAX_LOCAL_TEXT_LENGTH) return searchInWorker(sources, texts, run)
       if (chunks === undefined) return undefined
       const joined = canJoin ? joinTexts(texts) : texts
       if (joined !== texts) {
-        if (measured(work, () => searchAll(chunks, joined))?.length === 0) return NONE
-        if (isExpensive(work, length)) return searchInWorker(sources, texts, run)
+        const { patternCount, search } = chunks.select(joined, length)
+        const work = patternCount * length
+        if (isExpensive(work)) return searchInWorker(sources, texts, run)
+        if (measured(work, search)?.length === 0) return NONE
       }
       if (texts.length > MAX_LOCAL_TEXTS) return searchInWorker(sources, texts, run)
-      return sortUnique(measured(work, () => searchAll(chunks, texts)))
+      const { patternCount, search } = chunks.select(texts, length)
+      const work = patternCount * length
+      if (isExpensive(work)) return searchInWorker(sources, texts, run)
+      return sortUnique(measured(work, search))
     },
   }
 }
@@ -134,50 +119,6 @@ function sortUnique(indexes: readonly number[] | undefined): FoundPatterns {
 function isAscending(indexes: readonly number[]): boolean {
   for (let i = 1; i < indexes.length; i++) if ((indexes[i] ?? 0) <= (indexes[i - 1] ?? 0)) return false
   return true
-}
-
-interface Chunk {
-  readonly automaton: Automaton
-  /** The index of its first pattern in the set. */
-  readonly start: number
-}
-
-/** Builds one automaton per chunk; returns undefined if one of them cannot be built. */
-async function buildChunks(patterns: readonly SetPattern[]): Promise<readonly Chunk[] | undefined> {
-  const chunks: Chunk[] = []
-  for (let start = 0; start < patterns.length; ) {
-    await setImmediate()
-    const end = endOfChunk(patterns, start)
-    const automaton = buildAutomaton(patterns.slice(start, end).map(({ source }) => source))
-    if (automaton === undefined) return undefined
-    chunks.push({ automaton, start })
-    start = end
-  }
-  return chunks
-}
-
-function endOfChunk(patterns: readonly SetPattern[], start: number): number {
-  let cost = 0
-  let end = start
-  while (end < patterns.length && end - start < MAX_CHUNK.patterns) {
-    cost += patterns[end]?.compileCost ?? 0
-    if (cost > MAX_CHUNK.compileCost && end > start) break
-    end += 1
-  }
-  return end
-}
-
-function searchAll(chunks: readonly Chunk[], texts: readonly string[]): FoundPatterns {
-  const encoded = encodeTexts(texts)
-  const [only] = chunks
-  if (only !== undefined && chunks.length === 1) return searchTexts(only.automaton, encoded)
-  const indexes: number[] = []
-  for (const { automaton, start } of chunks) {
-    const found = searchTexts(automaton, encoded)
-    if (found === undefined) return undefined
-    for (const index of found) indexes.push(start + index)
-  }
-  return indexes
 }
 
 /**

@@ -5,9 +5,9 @@ import type { MaybePromise } from '../util/maybe-promise.ts'
 import { analyzeBeginning, analyzePattern, createMatcher } from './compile.ts'
 import { maxMaskedLength } from './matcher.ts'
 import { packTexts } from './packed-texts.ts'
+import type { SetPattern } from './pattern-chunks.ts'
 import type { PatternAnalysis, PatternSource } from './pattern-pool.ts'
 import { PatternLimitError, PatternRun } from './pattern-run.ts'
-import type { SetPattern } from './pattern-set.ts'
 import type { Replacement } from './replacement.ts'
 import { runWithTimeout } from './run-with-timeout.ts'
 import type { ScannedText, ScanResult } from './scan.ts'
@@ -17,6 +17,7 @@ export interface CompiledPattern {
   readonly engine: 're2' | 'backtracking'
   /** See `PatternAnalysis`. */
   readonly re2SetSource?: string
+  readonly literal?: string | undefined
   readonly positions: number
   readonly compileCost: number
   /** Where a match may begin, for a search of many patterns. Undefined if any text may be a beginning. */

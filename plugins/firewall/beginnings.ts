@@ -1,5 +1,6 @@
+import type { FoundPatterns, SetPattern } from '../../core/pcre/pattern-chunks.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
-import { compilePatternSet, type FoundPatterns, type SetPattern } from '../../core/pcre/pattern-set.ts'
+import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { CompiledFirewallRule } from './compile.ts'
 

@@ -1,7 +1,8 @@
 import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import type { FoundPatterns, SetPattern } from '../../core/pcre/pattern-chunks.ts'
 import type { PatternSource } from '../../core/pcre/pattern-pool.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
-import { compilePatternSet, type FoundPatterns, type SetPattern } from '../../core/pcre/pattern-set.ts'
+import { compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/pcre/patterns.ts'
 import { literalReplacement, parseReplacement, type Replacement } from '../../core/pcre/replacement.ts'
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
@@ -87,7 +88,11 @@ export function patternSource({ type, pattern }: Pick<FirewallRule, 'type' | 'pa
 }
 
 function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
-  return { source: pattern?.re2SetSource ?? '', compileCost: pattern?.compileCost ?? 0 }
+  return {
+    source: pattern?.re2SetSource ?? '',
+    compileCost: pattern?.compileCost ?? 0,
+    literal: pattern?.literal,
+  }
 }
 
 /** Undefined if the pattern cannot be evaluated. */

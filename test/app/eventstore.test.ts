@@ -1,8 +1,5 @@
 import path from 'node:path'
 import { expect } from 'chai'
-import { openEventStoreLog } from '../../core/event-log/eventstore/eventstore-log.ts'
-import { readToEnd } from '../../core/event-log/read-to-end.ts'
-import { FOLLOWED_STREAMS } from '../../core/events/streams.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { captureOutput } from '../support/captured-output.ts'
 import { runCommand } from '../support/command.ts'
@@ -94,84 +91,6 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
     expect(messages.filter((message) => message.includes('Nothing was changed'))).to.have.length(19)
     server.delay(0)
   })
-
-  it('loses no change and applies none twice when the server is stopped and started under load', async function () {
-    this.timeout(120_000)
-    await becomes('following')
-    const other = await startGateway(environment, { demoKey: gateway.demoKey })
-    const acknowledged = new Set<string>()
-    const doubtful = new Set<string>()
-    let writing = true
-    let refused = 0
-
-    async function write(writer: number): Promise<void> {
-      const node = writer % 2 === 0 ? gateway : other
-      for (let n = 0; writing; n++) {
-        const pattern = `outage ${writer} ${n}`
-        const { status, body } = await node.call('POST', '/v1/firewall-rules', rule(pattern, 'warn'))
-        if (status === 201) acknowledged.add(pattern)
-        else {
-          refused += 1
-          expect(status).to.equal(503)
-          if (!body.error.message.includes('Nothing was changed')) doubtful.add(pattern)
-          await readiness()
-        }
-      }
-    }
-
-    const writers = Array.from({ length: 8 }, (_, writer) => write(writer))
-    for (let outage = 0; outage < 3; outage++) {
-      const [written, failed] = [acknowledged.size + 30, refused + 8]
-      await waitUntil(() => acknowledged.size >= written)
-      await server.stop()
-      while (refused < failed) expect((await ask(gateway, 'hello')).status).to.equal(200)
-      await restart()
-    }
-    const enough = acknowledged.size + 30
-    await waitUntil(() => acknowledged.size >= enough)
-    writing = false
-    await Promise.all(writers)
-
-    for (const node of [gateway, other]) {
-      const patterns = await settled(node)
-      expect(new Set(patterns).size).to.equal(patterns.length)
-      for (const pattern of acknowledged) expect(patterns).to.include(pattern)
-      for (const pattern of patterns.filter((text) => text.startsWith('outage')))
-        expect(acknowledged.has(pattern) || doubtful.has(pattern), pattern).to.equal(true)
-    }
-    await expectGapless()
-    await other.stop()
-
-    /** The rules when the node has seen what the log holds. */
-    async function settled(node: RunningGateway): Promise<readonly string[]> {
-      const log = await openEventStoreLog({
-        connectionString: server.connectionString,
-        followedStreams: FOLLOWED_STREAMS,
-      })
-      let created = 0
-      let deleted = 0
-      for await (const { type } of readToEnd(log)) {
-        if (type === 'FirewallRuleCreated') created += 1
-        if (type === 'FirewallRuleDeleted') deleted += 1
-      }
-      await log.close()
-      await waitUntil(async () => (await patternsOf(node)).length === created - deleted)
-      return sortedPatterns(node)
-    }
-  })
-
-  async function expectGapless(): Promise<void> {
-    const next = new Map<string, number>()
-    const log = await openEventStoreLog({
-      connectionString: server.connectionString,
-      followedStreams: FOLLOWED_STREAMS,
-    })
-    for await (const { stream, revision } of readToEnd(log)) {
-      expect(revision).to.equal(next.get(stream) ?? 0)
-      next.set(stream, revision + 1)
-    }
-    await log.close()
-  }
 
   it('starts when the server is available', async function () {
     this.timeout(60_000)

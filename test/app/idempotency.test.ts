@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { startEventStoreCluster } from '../support/eventstore/cluster.ts'
 import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
-import { ROUNDS } from '../support/rounds.ts'
 import { patternsOf } from '../support/rule-patterns.ts'
 
 const RULES = '/v1/firewall-rules'
@@ -169,47 +167,3 @@ for (const kind of ['the embedded log', 'EventStoreDB'] as const) {
     })
   })
 }
-
-describe('a client that repeats every change after each error', function () {
-  this.timeout(120_000)
-
-  it(`makes each change exactly once, through ${ROUNDS.leaderKills} kills of the leader`, async () => {
-    const cluster = await startEventStoreCluster({ heartbeatMs: 100, electionMs: 100 })
-    const environment = { EVENTSTORE_URL: cluster.connectionString }
-    const first = await startGatewayOnFiles(environment)
-    const second = await startGatewayOnFiles(environment, {
-      dataDir: await makeFolder(),
-      demoKey: first.demoKey,
-    })
-    const nodes = [first, second]
-    let isOver = false
-    const made: string[] = []
-
-    const change = async (pattern: string) => {
-      const key = randomUUID()
-      for (let attempt = 0; ; attempt++) {
-        const node = nodes[attempt % 2] ?? first
-        const answer = await node.call('POST', RULES, rule(pattern), withKey(key))
-        if (answer.status === 201) return void made.push(pattern)
-        expect(answer.status, JSON.stringify(answer.body)).to.equal(503)
-      }
-    }
-    const writers = Array.from({ length: 6 }, async (_, writer) => {
-      for (let n = 0; !isOver; n++) await change(`writer ${writer} change ${n}`)
-    })
-    for (let kill = 0; kill < ROUNDS.leaderKills; kill++) {
-      const before = made.length
-      const leader = await cluster.leader()
-      await leader.kill()
-      await cluster.leader()
-      await leader.start()
-      while (made.length < before + 12) await new Promise(setImmediate)
-    }
-    isOver = true
-    await Promise.all(writers)
-
-    expect((await patternsOf(first)).toSorted()).to.deep.equal(made.toSorted())
-    for (const node of nodes) await node.stop()
-    await cluster.stop()
-  })
-})

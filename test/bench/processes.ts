@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
+import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { readCpuSeconds, readMemory } from './process-figures.ts'
 
@@ -13,6 +13,8 @@ export interface ServerProcess {
   stderr(): string
   /** Resolves when stderr contains the text. */
   saw(text: string): Promise<void>
+  /** Writes a line to stdin and resolves with the next line on stdout. */
+  ask(line: string): Promise<string>
   /** CPU time of the process and its children so far, in seconds. */
   cpuSeconds(): number
   /** Resident memory in megabytes: current and maximum. */
@@ -37,7 +39,7 @@ export async function startProcess(
   const begun = performance.now()
   const child = spawn(process.execPath, args, {
     env: { PATH: process.env.PATH, NODE_ENV: 'production', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
   children.add(child)
   const exited = once(child, 'exit')
@@ -46,8 +48,9 @@ export async function startProcess(
   child.stderr.on('data', (bytes: Buffer) => {
     if (stderr.length < KEPT_STDERR) stderr += bytes.toString()
   })
+  const lines = createInterface(child.stdout)
   const line = await Promise.race([
-    findLine(child, isReady),
+    findLine(lines, isReady),
     exited.then(() => Promise.reject(new Error(`${args.join(' ')} did not start:\n${stderr}`))),
   ])
   const pid = child.pid ?? 0
@@ -57,6 +60,11 @@ export async function startProcess(
     stderr: () => stderr,
     async saw(text) {
       while (!stderr.includes(text)) await once(child.stderr, 'data')
+    },
+    ask(line) {
+      const answer = findLine(lines)
+      child.stdin.write(`${line}\n`)
+      return answer
     },
     cpuSeconds: () => readCpuSeconds(pid),
     memory: () => readMemory(pid),
@@ -72,12 +80,14 @@ export function benchFile(name: string): readonly string[] {
   return ['--import', 'tsx', fileURLToPath(new URL(name, import.meta.url))]
 }
 
-/** Continues reading after the ready line, since a full pipe would block the server. */
-function findLine(child: ChildProcess, isReady: (line: string) => boolean): Promise<string> {
+/** The interface continues to read after the line, since a full pipe would block the server. */
+function findLine(lines: Interface, isWanted: (line: string) => boolean = () => true): Promise<string> {
   return new Promise((resolve) => {
-    if (child.stdout === null) return
-    createInterface(child.stdout).on('line', (line) => {
-      if (isReady(line)) resolve(line)
-    })
+    const check = (line: string) => {
+      if (!isWanted(line)) return
+      lines.off('line', check)
+      resolve(line)
+    }
+    lines.on('line', check)
   })
 }

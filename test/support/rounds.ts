@@ -11,8 +11,16 @@ export const ROUNDS = {
   kills: choose(3, 20),
   /** Kills of a gateway while it refuses requests. */
   ledgerKills: choose(2, 20),
+  /** Kills of an event store of one node while clients change rules. */
+  storeKills: choose(2, 30),
   /** Kills of the leader of the event store while clients change rules. */
   leaderKills: choose(2, 20),
+  /** Kills of a gateway on an event store while clients repeat rule changes until they are acknowledged. */
+  gatewayKills: choose(2, 20),
+  /** Times that the leader of the event store stops responding. */
+  frozenLeaders: choose(1, 5),
+  /** When an event store is wiped or exchanged: under a running gateway, or also under a stopped one. */
+  replacements: choose(['running'] as const, ['running', 'stopped'] as const),
   /** Kills of a gateway that takes a snapshot of every event. */
   snapshotKills: choose(2, 10),
   /** Times that a gateway with stored responses is killed twice and then stopped. */

@@ -14,13 +14,14 @@ import {
   type AppendOptions,
   AppendTooLargeError,
   EventLogUnavailableError,
+  type EventMetadata,
   type ExpectedRevision,
   type NewEvent,
   type Position,
   StreamDamagedError,
   WrongExpectedRevisionError,
 } from '../../contract/event-log.ts'
-import { encodeEvents } from '../streams.ts'
+import { type EncodedEvents, encodeEvents } from '../streams.ts'
 import type { EventStoreServer } from './client.ts'
 import { isTransientError, mayHaveReachedServer, toUnavailableError, withTimeout } from './errors.ts'
 import { toPosition } from './record.ts'
@@ -39,10 +40,11 @@ export async function appendEvents(
   { expectedRevision, metadata, maxAge }: AppendOptions,
 ): Promise<Appended> {
   const name = server.streamPrefix + stream
-  const { bytes } = encodeEvents(stream, events, metadata)
-  const prepared = events.map(({ type, data }) => jsonEvent({ type, data, metadata: { ...metadata } }))
+  const encoded = encodeEvents(stream, events, metadata)
   try {
-    const append = appendWithRetry(server, name, prepared, expectedRevision)
+    const append = server.pipeline
+      ? server.pipeline.append(name, toJsonEvents(events, encoded), expectedRevision)
+      : appendWithRetry(server, name, prepareEvents(events, metadata), expectedRevision)
     const isFirst = maxAge !== undefined && expectedRevision === -1
     const result = await (isFirst ? expireAfter(server, name, maxAge, append) : append)
     const revision = Number(result.nextExpectedRevision)
@@ -58,7 +60,7 @@ export async function appendEvents(
     if (error instanceof WrongExpectedVersionError)
       throw toWrongRevisionError(stream, expectedRevision, error)
     if (error instanceof MaxAppendSizeExceededError)
-      throw new AppendTooLargeError(stream, bytes, error.maxAppendSize)
+      throw new AppendTooLargeError(stream, encoded.bytes, error.maxAppendSize)
     if (error instanceof StreamDeletedError)
       throw new StreamDamagedError(stream, 'was deleted permanently', { cause: error })
     throw toUnavailableError(error)
@@ -97,8 +99,16 @@ async function setMaxAge(
   await withTimeout(client.setStreamMetadata(name, { maxAge }, { deadline: timeoutMs }), timeoutMs)
 }
 
+function prepareEvents(events: readonly NewEvent[], metadata: EventMetadata): EventData[] {
+  return events.map(({ type, data }) => jsonEvent({ type, data, metadata: { ...metadata } }))
+}
+
+function toJsonEvents(events: readonly NewEvent[], { data, metadata }: EncodedEvents) {
+  return events.map(({ type }, index) => ({ type, data: data[index] ?? '', metadata }))
+}
+
 async function appendWithRetry(
-  { client, timeoutMs, pipelinesAppends }: EventStoreServer,
+  { client, timeoutMs }: EventStoreServer,
   name: string,
   events: EventData[],
   expected: ExpectedRevision,
@@ -108,7 +118,7 @@ async function appendWithRetry(
   try {
     return await append()
   } catch (first) {
-    if (pipelinesAppends || !isTransientError(first)) throw first
+    if (!isTransientError(first)) throw first
     return await append().catch((second) => {
       if (second instanceof WrongExpectedVersionError) throw second
       throw toUnavailableError(second, mayHaveReachedServer(first) || mayHaveReachedServer(second))

@@ -1,4 +1,6 @@
 import { EventStoreDBClient } from '@eventstore/db-client'
+import { type AppendPipeline, openAppendPipeline } from './append-pipeline.ts'
+import type { ClientInternals } from './client-internals.ts'
 import {
   invalidConnectionStringError,
   parseConnectionString,
@@ -10,17 +12,18 @@ interface EventStoreConnection {
   readonly client: EventStoreDBClient
   /** Resolves with the server's version, such as `24.10.0`, or `unknown` if the server does not report it. */
   readServerVersion(): Promise<string>
+  openAppendPipeline(timeoutMs: number): Promise<AppendPipeline>
   /** Cancels calls in flight and closes the connection. */
   close(): void
 }
 
 /** A connection to a server, with the settings of its log. */
-export interface EventStoreServer extends Omit<EventStoreConnection, 'readServerVersion'> {
+export interface EventStoreServer extends Pick<EventStoreConnection, 'client' | 'close'> {
   readonly streamPrefix: string
   /** Maximum time to wait for a response. */
   readonly timeoutMs: number
-  /** Whether appends share one call, which keeps their order, and are not retried, which would not. */
-  readonly pipelinesAppends: boolean
+  /** Takes all appends, if there is one. They are not retried then, which would change their order. */
+  readonly pipeline: AppendPipeline | undefined
   /** Whether the server notifies subscriptions when they have caught up. */
   readonly reportsCaughtUp: boolean
 }
@@ -29,18 +32,16 @@ export interface EventStoreServer extends Omit<EventStoreConnection, 'readServer
  * Creates a client for a connection string; it connects on the first call. Throws `EventLogUnavailableError`
  * if the string is not valid.
  */
-export function connectEventStore(
-  connectionString: string,
-  { pipelinesAppends = false } = {},
-): EventStoreConnection {
+export function connectEventStore(connectionString: string): EventStoreConnection {
   const client = createClient(withDefaultOptions(parseConnectionString(connectionString)))
   // Safe for the version in the lock file: the class has these members, but its types declare them protected.
   const internals = client as unknown as ClientInternals
-  if (!pipelinesAppends) disableBatchAppend(internals)
+  disableBatchAppend(internals)
   ignoreFailedReconnects(internals)
   return {
     client,
     readServerVersion: async () => (await internals.capabilities).serverVersion,
+    openAppendPipeline: (timeoutMs) => openAppendPipeline(internals, timeoutMs),
     close() {
       // Cancels calls synchronously. Its promise is not awaited: after a read that was stopped early, it was
       // seen not to settle.
@@ -49,13 +50,6 @@ export function connectEventStore(
       internals.getChannel().then((channel) => channel.close(), ignore)
     },
   }
-}
-
-interface ClientInternals {
-  readonly capabilities: Promise<{ readonly serverVersion: string }>
-  supports(): Promise<boolean>
-  handleError(client: unknown, error: Error): Promise<void>
-  getChannel(): Promise<{ close(): void }>
 }
 
 function createClient(connectionString: string): EventStoreDBClient {

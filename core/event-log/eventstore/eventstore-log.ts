@@ -41,15 +41,18 @@ export interface EventStoreLogOptions {
 export async function openEventStoreLog(options: EventStoreLogOptions): Promise<EventLog> {
   const { connectionString, streamPrefix = '', timeoutMs = 4500 } = options
   const { followedStreams, expiringStreams = [], pipelinesAppends = false } = options
-  const { client, readServerVersion, close } = connectEventStore(connectionString, { pipelinesAppends })
+  const { client, readServerVersion, openAppendPipeline, close } = connectEventStore(connectionString)
   try {
     const version = await withTimeout(readServerVersion(), timeoutMs)
+    const pipeline = pipelinesAppends
+      ? await withTimeout(openAppendPipeline(timeoutMs), timeoutMs)
+      : undefined
     const server = {
       client,
       close,
       streamPrefix,
       timeoutMs,
-      pipelinesAppends,
+      pipeline,
       reportsCaughtUp: reportsCaughtUp(version),
     }
     await checkReadAccess(server)

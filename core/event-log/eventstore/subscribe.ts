@@ -69,6 +69,13 @@ async function readLastPosition(
   return from
 }
 
+/**
+ * The server looks at this many events at a time for some that pass the filter, and sends a checkpoint, which
+ * is not used, after 1,000 such windows. By default, it sends one after every 32 events: thousands at a start
+ * behind many stored responses.
+ */
+const SEARCH = { maxSearchWindow: 1000, checkpointInterval: 1000 } as const
+
 async function* subscribeToAll(
   { client, streamPrefix, timeoutMs }: EventStoreServer,
   from: Position,
@@ -80,7 +87,7 @@ async function* subscribeToAll(
   const prefixes = [...streams, ...streams.map((name) => METADATA_PREFIX + name)]
   const source = client.subscribeToAll({
     fromPosition: toServerPosition(from),
-    filter: streamNameFilter({ prefixes }),
+    filter: streamNameFilter({ prefixes, ...SEARCH }),
   })
   // Pushed into the stream, so that it is delivered after the events that are still buffered.
   source.once('caughtUp', () => source.push('caught-up'))

@@ -3,6 +3,7 @@ import status from '@eventstore/db-client/generated/status_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { ServerDuplexStream } from '@grpc/grpc-js'
 import { status as code } from '@grpc/grpc-js'
+import any from 'google-protobuf/google/protobuf/any_pb.js'
 import { MAX_APPEND_BYTES, sizeOnDisk } from './append.ts'
 import { parseBatchExpected, parseProposed, parseStreamName } from './messages.ts'
 import type { ProposedEvent } from './records.ts'
@@ -57,8 +58,11 @@ function appendOne(store: Store, { stream, expected, events }: PendingAppend): B
     return fail(response, code.INVALID_ARGUMENT, 'Maximum Append Size Exceeded')
   const result = store.append(stream, expected, events)
   if (result.type === 'deleted') return fail(response, code.FAILED_PRECONDITION, 'Stream Deleted')
-  if (result.type === 'wrong-revision')
-    return fail(response, code.FAILED_PRECONDITION, 'Wrong Expected Version')
+  if (result.type === 'wrong-revision') {
+    fail(response, code.FAILED_PRECONDITION, 'Wrong Expected Version')
+    response.getError()?.setDetails(buildWrongRevisionDetails(result.actual))
+    return response
+  }
   const success = new streams.BatchAppendResp.Success()
   success.setCurrentRevision(String(result.revision))
   const position = new shared.AllStreamPosition()
@@ -76,4 +80,13 @@ function fail(response: BatchAppendResp, grpcCode: number, message: string): Bat
   error.setMessage(message)
   response.setError(error)
   return response
+}
+
+function buildWrongRevisionDetails(actual: number) {
+  const wrong = new shared.WrongExpectedVersion()
+  if (actual === -1) wrong.setCurrentNoStream(new shared.Empty())
+  else wrong.setCurrentStreamRevision(String(actual))
+  const details = new any.Any()
+  details.pack(wrong.serializeBinary(), 'event_store.client.WrongExpectedVersion')
+  return details
 }

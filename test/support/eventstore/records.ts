@@ -39,6 +39,9 @@ const RECORD_BYTES = 90
 export class Records {
   readonly #database: SqliteDatabase
   readonly #statements = new Map<string, ReturnType<SqliteDatabase['prepare']>>()
+  /** The last revisions of streams that were asked for. */
+  readonly #last = new Map<string, number>()
+  readonly #insertAll: ReturnType<typeof prepareInserts>
   #next: number
 
   constructor(file: string) {
@@ -46,35 +49,34 @@ export class Records {
     this.#database.pragma('journal_mode = WAL')
     this.#database.pragma('synchronous = OFF')
     this.#database.exec(SCHEMA)
+    this.#insertAll = prepareInserts(this.#database, (event) => {
+      const position = this.#next
+      this.#next += sizeOf(event)
+      return position
+    })
     const [last] = this.readAll(Number.MAX_SAFE_INTEGER, 'backwards', 1)
     this.#next = last ? last.position + sizeOf(last) : RECORD_BYTES
   }
 
   /** Writes events from revision `first` on, all or none. Returns the position of the last one. */
   write(stream: string, first: number, events: readonly ProposedEvent[]): number {
-    const insert = this.#prepare(
-      `INSERT INTO events VALUES
-        (@position, @stream, @revision, @id, @type, @contentType, @data, @metadata, @created)`,
-    )
-    let position = 0
-    const write = this.#database.transaction(() => {
-      events.forEach((event, index) => {
-        position = this.#next
-        insert.run({ ...event, stream, position, revision: first + index, created: Date.now() })
-        this.#next += sizeOf(event)
-      })
-    })
-    write.immediate()
+    const position = this.#insertAll.immediate(stream, first, events)
+    this.#last.set(stream, first + events.length - 1)
     return position
   }
 
   /** -1 for a stream that does not exist. */
   lastRevision(stream: string): number {
+    const known = this.#last.get(stream)
+    if (known !== undefined) return known
     const sql = 'SELECT max(revision) FROM events WHERE stream = ?'
-    return Number(this.#prepare(sql).pluck().get(stream) ?? -1)
+    const last = Number(this.#prepare(sql).pluck().get(stream) ?? -1)
+    this.#last.set(stream, last)
+    return last
   }
 
   newestOf(stream: string): StoredEvent | undefined {
+    if (this.lastRevision(stream) === -1) return undefined
     return this.readStream(stream, Number.MAX_SAFE_INTEGER, 'backwards', 1)[0]
   }
 
@@ -140,4 +142,20 @@ export class Records {
 
 function sizeOf({ data, metadata }: Pick<StoredEvent, 'data' | 'metadata'>): number {
   return RECORD_BYTES + data.length + metadata.length
+}
+
+/** Inserts events in one transaction, and returns the position of the last one. */
+function prepareInserts(database: SqliteDatabase, takePosition: (event: ProposedEvent) => number) {
+  const insert = database.prepare(
+    `INSERT INTO events VALUES
+      (@position, @stream, @revision, @id, @type, @contentType, @data, @metadata, @created)`,
+  )
+  return database.transaction((stream: string, first: number, events: readonly ProposedEvent[]) => {
+    let position = 0
+    for (const [index, event] of events.entries()) {
+      position = takePosition(event)
+      insert.run({ ...event, stream, position, revision: first + index, created: Date.now() })
+    }
+    return position
+  })
 }

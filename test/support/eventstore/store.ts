@@ -169,7 +169,7 @@ export class Store extends EventEmitter {
         : expected === 'no-stream'
           ? 0
           : this.#committed.get(`${stream} ${events[0]?.id}`)
-    if (first === undefined) return undefined
+    if (first === undefined || first > last) return undefined
     const stored = this.#records.readStream(stream, first, 'forwards', events.length)
     if (stored.length === 0 || stored[0]?.id !== events[0]?.id) return undefined
     if (!events.every(({ id }, index) => stored[index]?.id === id))

@@ -1,0 +1,85 @@
+import { expect } from 'chai'
+import type { SetPattern } from '../../../../core/pcre/pattern-chunks.ts'
+import { compilePatternSet } from '../../../../core/pcre/pattern-set.ts'
+import { compiled, patternRun } from '../../../support/pattern-run.ts'
+import { createRandom } from '../../../support/random.ts'
+
+describe('the text that every match of a pattern contains', () => {
+  const cases: Readonly<Record<string, string | undefined>> = {
+    '\\bSecret[-_ ]?17\\b': 'secret',
+    '[a-z]+@corp7\\.com': '@corp7.com',
+    'ab(cd)e(?>f)': 'abcdef',
+    'x(?:longer){2,}yz': 'longer',
+    'long\\bword': 'longword',
+    'some(thing)?': 'some',
+    'one|another': undefined,
+    '(?:text)*': undefined,
+    'a.b.c.d': undefined,
+    abc: undefined,
+    'ab[kK]d': 'abkd',
+    'ab[kx]d': undefined,
+    'ab[^k]d': undefined,
+    'abä(?=defg)d': undefined,
+    '/(?<!no)what/': 'what',
+    '(word)\\1': 'word',
+    '(?:ab){1}cd': 'abcd',
+  }
+  for (const [pattern, literal] of Object.entries(cases))
+    it(`is ${literal ?? 'not known'} for ${pattern}`, () => {
+      expect(compiled(pattern).literal).to.equal(literal)
+    })
+})
+
+describe('a set of many patterns', () => {
+  const toSet = (patterns: readonly string[]) =>
+    compilePatternSet(
+      patterns.map((text): SetPattern => {
+        const { re2SetSource = '', literal } = compiled(text)
+        // So that three patterns make a chunk.
+        return { source: re2SetSource, compileCost: 2600, literal }
+      }),
+    )
+
+  it('finds what each pattern finds on its own, in random texts', async () => {
+    const random = createRandom(20)
+    const { pick } = random
+    const words = ['kiss', 'mask', 'Secret', 'abcd', 'bcde', 'cdab', 'xabcd', 'ask', 'SSSS', '0000', 'ä1ab']
+    const glue = ['', ' ', '-', '.', 'k', 's', '\u212a', '\u017f', 'é', '\n']
+    const shapes = [
+      (a: string, b: string) => `${a}${b}`,
+      (a: string, b: string) => `${a}|${b}`,
+      (a: string, b: string) => `\\b${a}.?${b}`,
+      (a: string, b: string) => `(${a})?${b}+`,
+      (a: string, b: string) => `(?:${a}){2}|x${b}x`,
+      (a: string, b: string) => `[${a}]${b}`,
+      (a: string, b: string) => `(?-i)${a}\\s*(?i:${b})`,
+    ]
+    let matches = 0
+    for (let round = 0; round < 60; round++) {
+      const patterns = Array.from({ length: 30 }, () => pick(shapes)(pick(words), pick(words)))
+      const set = await toSet(patterns)
+      for (let n = 0; n < 20; n++) {
+        const vary = (letter: string) => pick([letter, letter, letter === 'k' ? '\u212a' : '\u017f'])
+        const word = () => pick([(text: string) => text.toUpperCase(), String])(pick(words))
+        const parts = Array.from({ length: 6 }, () => word().replace(/[ks]/g, vary) + pick(glue))
+        const text = parts.join('')
+        const expected = patterns.flatMap((pattern, index) =>
+          compiled(pattern).test(text, patternRun()) === true ? [index] : [],
+        )
+        matches += expected.length
+        expect(await set.find([text], patternRun()), JSON.stringify({ text })).to.deep.equal(expected)
+      }
+    }
+    expect(matches).to.be.above(1000)
+  })
+
+  it('finds a literal among many with the same end, at the beginning and the end of a text', async () => {
+    const patterns = Array.from({ length: 40 }, (_, n) => `word${n}same`)
+    const set = await toSet(patterns)
+
+    for (const n of [0, 7, 8, 39])
+      for (const text of [`WORD${n}SAME`, `word${n}same and more`, `more and word${n}same`])
+        expect(await set.find([text], patternRun())).to.deep.equal([n])
+    expect(await set.find(['same', 'word1', 'word7sam'], patternRun())).to.deep.equal([])
+  })
+})
