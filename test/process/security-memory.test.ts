@@ -37,7 +37,8 @@ describe('the memory of the gateway', () => {
       },
       OPTIMIZED,
     )
-    await gateway.call('GET', '/v1/models')
+    // The ledger loads its code when it is first used.
+    await gateway.call('GET', '/v1/requests')
     const before = peakMemory(gateway.process)
     const body = JSON.stringify(chatBody('Go on', { stream: true }))
     const socket = await openSocket(gateway.url)
