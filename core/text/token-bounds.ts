@@ -31,12 +31,14 @@ const THINKING_TOKENS = 63_000
 
 type ModelLimits = Pick<Model, 'context' | 'max_output'> & Partial<Pick<Model, 'quirks'>>
 
-/** Returns the tokens of the prompt: messages, tools and all other fields that a model may see. */
-export function promptTokens(
+/**
+ * Measures the prompt: messages, tools and all other fields that a model may see. Returns a function that
+ * returns its tokens for a model, which are at most its context.
+ */
+export function measurePrompt(
   { messages, ...others }: ChatRequest,
-  { context }: Pick<ModelLimits, 'context'> = UNKNOWN_MODEL,
   measure: TokenMeasure,
-): number {
+): (model?: Pick<ModelLimits, 'context'>) => number {
   let bytes = jsonBytes(others)
   let tokens = TOKENS_PER_MESSAGE
   for (const message of messages) {
@@ -44,7 +46,8 @@ export function promptTokens(
     bytes += content.bytes
     tokens += content.mediaTokens + TOKENS_PER_MESSAGE
   }
-  return Math.min(tokens + Math.ceil(bytes / measure.bytesPerToken), context)
+  tokens += Math.ceil(bytes / measure.bytesPerToken)
+  return ({ context } = UNKNOWN_MODEL) => Math.min(tokens, context)
 }
 
 /** Returns the most tokens that the reply can have: the limit of the request, or else that of the model. */

@@ -29,7 +29,7 @@ const ajvOf: Readonly<Record<Mode, Ajv>> = {
 }
 
 /** The validators that `npm run build` generated. The folder does not exist when running from source. */
-const GENERATED = new URL('./validators/', import.meta.url)
+export const VALIDATORS_FOLDER = new URL('./validators/', import.meta.url)
 const load = createRequire(import.meta.url)
 
 /** What this process compiled itself, by file name: the input of `npm run build`. */
@@ -41,7 +41,7 @@ const compiled = new Map<string, { readonly mode: Mode; readonly schema: JsonObj
  */
 export function compileSchema<T>(schema: JsonObject, mode: Mode): ValidateFunction<T> {
   const name = fingerprint(schema, mode)
-  const file = fileURLToPath(new URL(name, GENERATED))
+  const file = fileURLToPath(new URL(name, VALIDATORS_FOLDER))
   if (existsSync(file)) return load(file)
   compiled.set(name, { mode, schema })
   return ajvOf[mode].compile<T>(schema)
@@ -51,20 +51,13 @@ function fingerprint(schema: JsonObject, mode: Mode): string {
   return `${createHash('sha256').update(mode).update(JSON.stringify(schema)).digest('hex').slice(0, 32)}.cjs`
 }
 
-interface GeneratedValidators {
-  /** Where `compileSchema` looks for the files. */
-  readonly folder: URL
-  /** CommonJS modules by file name. */
-  readonly files: ReadonlyMap<string, string>
-}
-
-/** Returns the code of all validators that this process has compiled so far. */
-export async function generateValidators(): Promise<GeneratedValidators> {
+/** Returns CommonJS code for all validators that this process has compiled so far, by file name. */
+export async function generateValidators(): Promise<ReadonlyMap<string, string>> {
   const { default: standalone } = await import('ajv/dist/standalone/index.js')
   const files = new Map<string, string>()
   for (const [name, { mode, schema }] of compiled) {
     const ajv = new Ajv({ ...MODES[mode], code: { source: true } })
     files.set(name, standalone.default(ajv, ajv.compile(schema)))
   }
-  return { folder: GENERATED, files }
+  return files
 }

@@ -1,11 +1,15 @@
 import type { Model, Price, Usage } from '../contract/index.ts'
 
-/**
- * Rounds US dollars to billionths (docs/usage.md, "Cost of a request"): sums of whole billionths are exact,
- * and JSON shows no more digits.
- */
+/** Money is summed in billionths of a US dollar. See docs/decisions/ledger.md, "Costs are integers". */
+export const NANOS_PER_USD = 1e9
+
+export function toNanoUsd(usd: number): number {
+  return Math.round(usd * NANOS_PER_USD)
+}
+
+/** Rounds US dollars to billionths (docs/usage.md, "Cost of a request"): JSON shows no more digits. */
 export function roundUsd(usd: number): number {
-  return Math.round(usd * 1e9) / 1e9
+  return toNanoUsd(usd) / NANOS_PER_USD
 }
 
 /**

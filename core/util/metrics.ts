@@ -35,6 +35,22 @@ export function createCounter(
   )
 }
 
+/**
+ * Registers a counter of outcomes by kind. All its series exist from the start, so that rates have no gaps.
+ * Returns a function that counts one outcome.
+ */
+export function createOutcomeCounter<Kind extends string, Outcome extends string>(
+  registry: Registry,
+  description: Omit<MetricDescription, 'labelNames'>,
+  label: string,
+  kinds: readonly Kind[],
+  outcomes: readonly Outcome[],
+): (kind: Kind, outcome: Outcome) => void {
+  const counter = createCounter(registry, { ...description, labelNames: [label, 'outcome'] })
+  for (const kind of kinds) for (const outcome of outcomes) counter(kind, outcome)
+  return (kind, outcome) => counter(kind, outcome).inc()
+}
+
 /** One series of a histogram. */
 class HistogramSeries {
   readonly #bounds: readonly number[]

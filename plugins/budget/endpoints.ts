@@ -13,11 +13,12 @@ import {
 } from '../../core/contract/index.ts'
 import type { Budget } from '../../core/events/domain-events.ts'
 import { Success, Timestamp } from '../../core/http/schemas.ts'
+import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
 import { BudgetInput, keyId, userId } from '../auth/schemas.ts'
 import { showBudget } from '../auth/show-account.ts'
 import type { BudgetCommands } from './budget-commands.ts'
 import { budgetUnavailable } from './errors.ts'
-import { type BudgetTarget, NANOS_PER_USD, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
+import type { BudgetTarget, OwnedBudget } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
 import type { Spending } from './spending.ts'
 

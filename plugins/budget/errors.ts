@@ -1,7 +1,8 @@
 import { GatewayError, type Target } from '../../core/contract/index.ts'
 import type { CounterUse } from '../../core/shared-state/reservations.ts'
+import { toNanoUsd } from '../../core/util/cost.ts'
 import { retryAdvice, toRetryAfterSeconds } from '../rate-limit/retry-after.ts'
-import { formatUsd, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
+import { formatUsd, type OwnedBudget } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
 
 const NAMES = { user: 'your user', key: 'this API key', all: 'this gateway' }

@@ -8,9 +8,10 @@ import {
   SharedStateUnavailableError,
 } from '../../core/contract/index.ts'
 import type { HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
-import { createCounter } from '../../core/util/metrics.ts'
+import { toNanoUsd } from '../../core/util/cost.ts'
+import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { budgetExceeded, budgetReserved, budgetUnavailable, describeBudget, priceUnknown } from './errors.ts'
-import { BUDGET_TARGETS, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
+import { BUDGET_TARGETS, type OwnedBudget } from './owned-budget.ts'
 import { costOfEnded, UnknownPriceError, worstCaseOf } from './request-cost.ts'
 import type { Spending } from './spending.ts'
 
@@ -119,13 +120,16 @@ export class BudgetGuard {
     budgets.forEach((owned, index) => {
       const { warnRatio = Number.POSITIVE_INFINITY, limitUsd } = owned.budget
       const used = counters[index]?.used ?? 0
-      const name = describeBudget(owned)
       if (exceeded.has(owned)) {
-        warnings.push({ code: 'budget', message: `${name} is exceeded: the mode cost was used.` })
+        warnings.push({
+          code: 'budget',
+          message: `${describeBudget(owned)} is exceeded: the mode cost was used.`,
+        })
         this.#recordOutcome(owned.target.type, 'downgraded')
       } else if (used >= warnRatio * toNanoUsd(limitUsd)) {
         const percent = Math.floor((100 * used) / toNanoUsd(limitUsd))
-        warnings.push({ code: 'budget', message: `${name} is spent to ${percent} percent.` })
+        const message = `${describeBudget(owned)} is spent to ${percent} percent.`
+        warnings.push({ code: 'budget', message })
         this.#recordOutcome(owned.target.type, 'warned')
       } else this.#recordOutcome(owned.target.type, 'allowed')
     })
@@ -153,13 +157,8 @@ const BUDGET_OUTCOMES = [
 
 type BudgetOutcome = (typeof BUDGET_OUTCOMES)[number]
 
-/** All series exist from the start, so that rates have no gaps. */
 function createOutcomeMetric(metrics: Registry) {
-  const counter = createCounter(metrics, {
-    name: 'signalbox_budget_outcomes_total',
-    help: 'Inference requests under a budget, by the kind of the budget and outcome.',
-    labelNames: ['target', 'outcome'],
-  })
-  for (const target of BUDGET_TARGETS) for (const outcome of BUDGET_OUTCOMES) counter(target, outcome)
-  return (target: OwnedBudget['target']['type'], outcome: BudgetOutcome) => counter(target, outcome).inc()
+  const name = 'signalbox_budget_outcomes_total'
+  const help = 'Inference requests under a budget, by the kind of the budget and outcome.'
+  return createOutcomeCounter(metrics, { name, help }, 'target', BUDGET_TARGETS, BUDGET_OUTCOMES)
 }

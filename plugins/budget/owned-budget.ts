@@ -1,5 +1,6 @@
 import type { Account } from '../../core/contract/index.ts'
 import type { Budget } from '../../core/events/domain-events.ts'
+import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { periodAt } from './periods.ts'
@@ -47,16 +48,9 @@ function targetName(target: BudgetTarget): string {
 }
 
 /**
- * Money is counted in billionths of a dollar. See docs/decisions/limits.md, "Money is counted in billionths
- * of a dollar".
+ * Formats an amount as US dollars, without trailing zeros. See docs/decisions/limits.md, "Money is counted in
+ * billionths of a dollar".
  */
-export const NANOS_PER_USD = 1e9
-
-export function toNanoUsd(usd: number): number {
-  return Math.round(usd * NANOS_PER_USD)
-}
-
-/** Formats an amount as US dollars, without trailing zeros. */
 export function formatUsd(nanoUsd: number): string {
   return (nanoUsd / NANOS_PER_USD).toFixed(9).replace(/\.?0+$/, '')
 }

@@ -1,8 +1,8 @@
 import type { EndedExchange, Host, ReplyingExchange, Route, Target } from '../../core/contract/index.ts'
-import { maxReplyTokens, promptTokens, UPPER_BOUND } from '../../core/text/token-bounds.ts'
+import { maxReplyTokens, measurePrompt, UPPER_BOUND } from '../../core/text/token-bounds.ts'
+import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
 import { targetsToTry } from '../dispatch/next-target.ts'
-import { NANOS_PER_USD, toNanoUsd } from './owned-budget.ts'
 
 type CostOf = Host['costOf']
 
@@ -23,8 +23,9 @@ export class UnknownPriceError extends Error {
  * "The most expensive target is reserved".
  */
 export function worstCaseOf({ request }: Pick<ReplyingExchange, 'request'>, route: Route, costOf: CostOf) {
+  const promptTokens = measurePrompt(request, UPPER_BOUND)
   const costs = targetsToTry(route).map((target) => {
-    const input = promptTokens(request, target.entry, UPPER_BOUND)
+    const input = promptTokens(target.entry)
     const output = maxReplyTokens(request, target.entry)
     // Some providers charge more for input that they write to their cache.
     const plain = costOf({ input, output }, target)

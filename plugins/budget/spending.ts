@@ -5,8 +5,9 @@ import type {
   ReserveOptions,
 } from '../../core/shared-state/held-reservations.ts'
 import type { ReservationEntry } from '../../core/shared-state/reservations.ts'
+import { toNanoUsd } from '../../core/util/cost.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import { type BudgetTarget, counterKey, type OwnedBudget, toNanoUsd } from './owned-budget.ts'
+import { type BudgetTarget, counterKey, type OwnedBudget } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
 
 /**

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/contract/index.ts'
+import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import type { StoredRecord, UsageGroup } from './store/queries.ts'
-import { NANO_DOLLARS, type RecordedError } from './store/record.ts'
+import type { RecordedError } from './store/record.ts'
 import { timeOfRecordId } from './store/record-id.ts'
 import { DAY_MS, HOUR_MS } from './store/units.ts'
 
@@ -63,7 +64,7 @@ function showTokens({ input, cached, cacheWrite, output, reasoning }: TokenCount
 
 /** Exact to the last digit: dividing an integer by a power of ten rounds correctly. */
 function toDollars(nanoDollars: number): number {
-  return nanoDollars / NANO_DOLLARS
+  return nanoDollars / NANOS_PER_USD
 }
 
 /** Shows a group of usage as the endpoints return it. */

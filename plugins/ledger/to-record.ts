@@ -7,7 +7,8 @@ import {
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
-import { type LedgerRecord, NANO_DOLLARS, type RecordedError, type RecordedTokens } from './store/record.ts'
+import { toNanoUsd } from '../../core/util/cost.ts'
+import type { LedgerRecord, RecordedError, RecordedTokens } from './store/record.ts'
 
 /** The response of a request, as far as it is known. */
 export interface RequestOutcome {
@@ -66,7 +67,7 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
 /** Nano-dollars; null if they are unknown. 0 if no provider replied: nothing was sold then. */
 function toCost(exchange: EndedExchange | undefined): number | null {
   const { costUsd = 0 } = exchange ?? {}
-  return costUsd === null ? null : Math.round(costUsd * NANO_DOLLARS)
+  return costUsd === null ? null : toNanoUsd(costUsd)
 }
 
 function toTokens(exchange: EndedExchange | undefined): RecordedTokens | null {

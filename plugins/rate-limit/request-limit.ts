@@ -5,15 +5,13 @@ import {
   type CounterValue,
   GatewayError,
   PLANS,
-  type Plan,
-  type RequestLimit,
   requireAccount,
 } from '../../core/contract/index.ts'
 import type { LeasedCounters } from '../../core/shared-state/leased-counters.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { createCounter } from '../../core/util/metrics.ts'
+import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { formatDuration, retryAdvice, toRetryAfterSeconds } from './retry-after.ts'
-import type { RateLimitSettings } from './settings.ts'
+import { limitOf, type RateLimitSettings } from './settings.ts'
 
 /** Returns the phase `admit` that limits the requests per minute of each user on all endpoints. */
 export function createRequestLimit(settings: RateLimitSettings, counters: LeasedCounters, metrics: Registry) {
@@ -47,7 +45,7 @@ function countRequest(
   counters: LeasedCounters,
   settings: RateLimitSettings,
 ): MaybePromise<RateLimitDecision> {
-  const limit = limitOf(account, settings)
+  const limit = limitOf(account, account.requestsPerMinute, settings.requests_per_minute)
   if (limit === null) return UNLIMITED
   const decide = (count: CounterValue): RateLimitDecision => {
     setLimitHeaders(request, limit, count)
@@ -60,14 +58,6 @@ function countRequest(
       : { outcome: 'refused_uncounted', error: counterUnavailable() }
   const count = counters.take(String(account.userId), limit)
   return count instanceof Promise ? count.then(decide, decideUncounted) : decide(count)
-}
-
-/**
- * Returns the user's own limit, or else the plan's, in requests per minute. See docs/decisions/limits.md,
- * "The counter counts, the plugin compares".
- */
-function limitOf({ plan, requestsPerMinute }: Account, settings: RateLimitSettings): RequestLimit {
-  return requestsPerMinute === undefined ? settings.requests_per_minute[plan] : requestsPerMinute
 }
 
 /** Sets the rate limit headers with OpenAI's names and formats (docs/api.md, "Limits"). */
@@ -95,13 +85,8 @@ const OUTCOMES = ['unlimited', 'allowed', 'refused', 'allowed_uncounted', 'refus
 /** Outcomes ending in `_uncounted` mean that Redis was unavailable and the request could not be counted. */
 type RateLimitOutcome = (typeof OUTCOMES)[number]
 
-/** Creates the metric of outcomes by plan. All series exist from the start, so that rates have no gaps. */
-function createOutcomeMetric(metrics: Registry): (plan: Plan, outcome: RateLimitOutcome) => void {
-  const counter = createCounter(metrics, {
-    name: 'signalbox_rate_limit_outcomes_total',
-    help: 'Authenticated requests by plan and outcome of the rate limit.',
-    labelNames: ['plan', 'outcome'],
-  })
-  for (const plan of PLANS) for (const outcome of OUTCOMES) counter(plan, outcome)
-  return (plan, outcome) => counter(plan, outcome).inc()
+function createOutcomeMetric(metrics: Registry) {
+  const name = 'signalbox_rate_limit_outcomes_total'
+  const help = 'Authenticated requests by plan and outcome of the rate limit.'
+  return createOutcomeCounter(metrics, { name, help }, 'plan', PLANS, OUTCOMES)
 }

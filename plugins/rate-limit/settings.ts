@@ -1,4 +1,4 @@
-import type { Plan, RequestLimit } from '../../core/contract/index.ts'
+import type { Account, Plan, RequestLimit } from '../../core/contract/index.ts'
 
 export interface RateLimitSettings {
   /** By plan; null means no limit. */
@@ -11,3 +11,15 @@ export interface RateLimitSettings {
 
 /** Limits are per minute. See docs/decisions/limits.md, "A minute is counted from a user's first request". */
 export const WINDOW_SECONDS = 60
+
+/**
+ * Returns the user's own limit, or else the plan's. See docs/decisions/limits.md, "The counter counts, the
+ * plugin compares".
+ */
+export function limitOf(
+  { plan }: Account,
+  own: RequestLimit | undefined,
+  byPlan: Readonly<Record<Plan, RequestLimit>>,
+): RequestLimit {
+  return own === undefined ? byPlan[plan] : own
+}

@@ -3,22 +3,20 @@ import {
   type Account,
   GatewayError,
   PLANS,
-  type Plan,
   type PluginParts,
   type ReplyingExchange,
-  type RequestLimit,
   SharedStateUnavailableError,
 } from '../../core/contract/index.ts'
 import type { HeldReservations, HeldResult, Hold } from '../../core/shared-state/held-reservations.ts'
 import type { CounterUse, ReservationEntry } from '../../core/shared-state/reservations.ts'
-import { ESTIMATE, maxReplyTokens, promptTokens } from '../../core/text/token-bounds.ts'
+import { ESTIMATE, maxReplyTokens, measurePrompt } from '../../core/text/token-bounds.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
-import { createCounter } from '../../core/util/metrics.ts'
+import { createOutcomeCounter } from '../../core/util/metrics.ts'
 import { providerUseOf } from '../../core/util/provider-use.ts'
 import { targetsToTry } from '../dispatch/next-target.ts'
 import { counterUnavailable } from './request-limit.ts'
 import { formatDuration, retryAdvice, toRetryAfterSeconds } from './retry-after.ts'
-import { type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
+import { limitOf, type RateLimitSettings, WINDOW_SECONDS } from './settings.ts'
 
 /**
  * A request whose predecessor has just ended may arrive before the predecessor's end is counted, so a request
@@ -104,15 +102,12 @@ function listEntries({ tokens, slot }: UsageEntries): readonly ReservationEntry[
   return [...(tokens ? [tokens] : []), ...(slot ? [slot] : [])]
 }
 
-function limitOf({ plan }: Account, own: RequestLimit | undefined, byPlan: Record<Plan, RequestLimit>) {
-  return own === undefined ? byPlan[plan] : own
-}
-
 /** Reserves the prompt and the longest reply that a target of the route may send. */
 function tokenEntry({ account, request, route }: ReplyingExchange, limit: number) {
   const targets = route === undefined ? [] : targetsToTry(route)
   const reply = Math.max(0, ...targets.map(({ entry }) => maxReplyTokens(request, entry)))
-  const prompt = Math.max(0, ...targets.map(({ entry }) => promptTokens(request, entry, ESTIMATE)))
+  const promptTokens = measurePrompt(request, ESTIMATE)
+  const prompt = Math.max(0, ...targets.map(({ entry }) => promptTokens(entry)))
   const windowMs = WINDOW_SECONDS * 1000
   return { key: `tokens-${account.userId}`, amount: prompt + reply, limit, windowMs, initial: 0 }
 }
@@ -170,15 +165,8 @@ const USAGE_OUTCOMES = [
   'refused_uncounted',
 ] as const
 
-type UsageOutcome = (typeof USAGE_OUTCOMES)[number]
-
-/** All series exist from the start, so that rates have no gaps. */
-function createUsageMetric(metrics: Registry): (plan: Plan, outcome: UsageOutcome) => void {
-  const counter = createCounter(metrics, {
-    name: 'signalbox_usage_limit_outcomes_total',
-    help: 'Inference requests of users with a token or concurrency limit, by plan and outcome.',
-    labelNames: ['plan', 'outcome'],
-  })
-  for (const plan of PLANS) for (const outcome of USAGE_OUTCOMES) counter(plan, outcome)
-  return (plan, outcome) => counter(plan, outcome).inc()
+function createUsageMetric(metrics: Registry) {
+  const name = 'signalbox_usage_limit_outcomes_total'
+  const help = 'Inference requests of users with a token or concurrency limit, by plan and outcome.'
+  return createOutcomeCounter(metrics, { name, help }, 'plan', PLANS, USAGE_OUTCOMES)
 }

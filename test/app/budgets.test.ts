@@ -1,10 +1,16 @@
 import { expect } from 'chai'
 import { ANSWER_USD, budgetOf, readBudget, setBudget } from '../support/budgets.ts'
-import { askAsUser, playStorm, stormUntilRefused, withProvider } from '../support/chat-storm.ts'
+import {
+  askAsUser,
+  playStorm,
+  stormUntilRefused,
+  useRedisAndProvider,
+  withProvider,
+} from '../support/chat-storm.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { type RunningRedis, requireRedis } from '../support/redis.ts'
+
 import {
   chunk,
   completionOf,
@@ -303,20 +309,10 @@ describe('budgets', () => {
 })
 
 describe('budgets in Redis', () => {
-  let redis: RunningRedis
-  let provider: ScriptedProvider
-  before(async function () {
-    redis = await requireRedis(this, 'a-redis-password')
-    provider = await startScriptedProvider()
-    playStorm(provider)
-  })
-  after(async () => {
-    provider?.close()
-    await redis?.stop()
-  })
+  const started = useRedisAndProvider()
 
   it('are exact over two gateways with 200 clients', async () => {
-    const environment = { ...withProvider(provider), REDIS_URL: redis.url }
+    const environment = { ...withProvider(started.provider), REDIS_URL: started.redis.url }
     const first = await startGateway(environment)
     const { id, key } = await newUser(first)
     await setBudget(first, budgetOf.user(id), { limit_usd: 0.04 })
@@ -329,7 +325,7 @@ describe('budgets in Redis', () => {
 
   it('refuse everything while Redis is away', async () => {
     const REDIS_URL = 'redis://:a-redis-password@127.0.0.1:9'
-    const gateway = await startGateway({ ...withProvider(provider), REDIS_URL })
+    const gateway = await startGateway({ ...withProvider(started.provider), REDIS_URL })
     const { id, key } = await newUser(gateway)
     expect((await askAsUser(gateway, key)).status).to.equal(200)
     const set = await setBudget(gateway, budgetOf.user(id), { limit_usd: 1 })

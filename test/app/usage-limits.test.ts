@@ -5,11 +5,12 @@ import {
   playStorm,
   STORM_TOKENS,
   stormUntilRefused,
+  useRedisAndProvider,
   withProvider,
 } from '../support/chat-storm.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-import { type RunningRedis, requireRedis } from '../support/redis.ts'
+
 import {
   chunk,
   completionOf,
@@ -218,27 +219,17 @@ describe('usage limits', () => {
 })
 
 describe('usage limits in Redis', () => {
-  let redis: RunningRedis
-  let provider: ScriptedProvider
-  before(async function () {
-    redis = await requireRedis(this, 'a-redis-password')
-    provider = await startScriptedProvider()
-    playStorm(provider)
-  })
-  after(async () => {
-    provider?.close()
-    await redis?.stop()
-  })
+  const started = useRedisAndProvider()
 
   it('are exact over two gateways', async () => {
-    const environment = { ...withProvider(provider), REDIS_URL: redis.url }
+    const environment = { ...withProvider(started.provider), REDIS_URL: started.redis.url }
     const first = await startGateway(environment)
     const user = await newUser(first)
     await limitUser(first, user.id, { tokens_per_minute: 6000, max_concurrent: 50 })
     const second = await startGateway(environment, first)
     await expectExactTokens([first, second], user.key, 6000)
     await Promise.all([first.stop(), second.stop()])
-    const slots = await redis.client.keys('signalbox:usage:slots-*')
+    const slots = await started.redis.client.keys('signalbox:usage:slots-*')
     expect(slots, 'no slot is left behind').to.deep.equal([])
   })
 
@@ -248,7 +239,7 @@ describe('usage limits in Redis', () => {
         'on_redis_failure: { free: refuse, paid: allow } }',
     )
     const REDIS_URL = 'redis://:a-redis-password@127.0.0.1:9'
-    const gateway = await startGateway({ ...withProvider(provider), ...settings, REDIS_URL })
+    const gateway = await startGateway({ ...withProvider(started.provider), ...settings, REDIS_URL })
     const [free, paid] = [await newUser(gateway, 'free'), await newUser(gateway, 'paid')]
     for (const { id } of [free, paid]) await limitUser(gateway, id, { tokens_per_minute: 5000 })
     const refused = await askAsUser(gateway, free.key)

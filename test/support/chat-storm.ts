@@ -1,5 +1,6 @@
 import { type Answer, AS_ADMIN, type RunningGateway } from './gateway.ts'
-import { completionOf, type ScriptedProvider } from './scripted-provider.ts'
+import { type RunningRedis, requireRedis } from './redis.ts'
+import { completionOf, type ScriptedProvider, startScriptedProvider } from './scripted-provider.ts'
 
 /** The prompt of `askAsUser`, and the tokens that it and its answer have. */
 export const STORM_TOKENS = { prompt: 10, reply: 40, maxReply: 100 }
@@ -7,6 +8,21 @@ export const STORM_TOKENS = { prompt: 10, reply: 40, maxReply: 100 }
 /** Lets the provider answer with `STORM_TOKENS`. */
 export function playStorm(provider: ScriptedProvider): void {
   provider.play({ body: completionOf(STORM_TOKENS.prompt, STORM_TOKENS.reply) })
+}
+
+/** Starts Redis and a provider that plays a storm, before the tests of the running suite. */
+export function useRedisAndProvider(): { readonly redis: RunningRedis; readonly provider: ScriptedProvider } {
+  const started = {} as { redis: RunningRedis; provider: ScriptedProvider }
+  before(async function () {
+    started.redis = await requireRedis(this, 'a-redis-password')
+    started.provider = await startScriptedProvider()
+    playStorm(started.provider)
+  })
+  after(async () => {
+    started.provider?.close()
+    await started.redis?.stop()
+  })
+  return started
 }
 
 /** Sends one request that may use `STORM_TOKENS.maxReply` tokens of reply. */

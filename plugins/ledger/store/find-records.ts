@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
+import type { RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
 import type { StoredRecord } from './queries.ts'
-import type { RecordedRule, RecordedWarning } from './record.ts'
 import { firstIdAt, timeOfRecordId, toRecordId } from './record-id.ts'
 import { decodeAttempts } from './rows.ts'
 import { FLAGS, type LedgerTables, type RequestRow } from './tables.ts'
@@ -90,9 +90,9 @@ function toRecord(row: JoinedRow): StoredRecord {
     provider,
     model,
     attempts: decodeAttempts(row.attempts, provider, model),
-    rules: decodeList<RecordedRule>(row.rules),
+    rules: decodeList<RuleTraceEntry>(row.rules),
     rulesPosition: row.rules_position,
-    warnings: decodeList<RecordedWarning>(row.warnings),
+    warnings: decodeList<Warning>(row.warnings),
     tokens: toTokens(row),
     cost: row.cost,
     latencyMs: row.latency,

@@ -1,3 +1,5 @@
+import type { RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
+
 /** One request as the ledger keeps it. It contains no text of the request or of its reply. */
 export interface LedgerRecord {
   /** `req_…`; encodes the time at which the request arrived. */
@@ -17,9 +19,9 @@ export interface LedgerRecord {
   readonly provider: string | null
   readonly model: string | null
   readonly attempts: readonly RecordedAttempt[]
-  readonly rules: readonly RecordedRule[]
+  readonly rules: readonly RuleTraceEntry[]
   readonly rulesPosition: number
-  readonly warnings: readonly RecordedWarning[]
+  readonly warnings: readonly Warning[]
   /** Undefined until the provider has reported them, and if no provider replied. */
   readonly tokens: RecordedTokens | null
   /** In nano-dollars, so that sums are exact; null if unknown. */
@@ -51,22 +53,6 @@ export interface RecordedAttempt {
   readonly ms: number
 }
 
-export interface RecordedRule {
-  readonly kind: string
-  readonly rule_id: number
-  readonly name: string
-  readonly action: string
-  readonly outcome: 'applied' | 'skipped'
-  readonly scope?: 'response'
-  readonly reason?: string
-}
-
-export interface RecordedWarning {
-  readonly code: string
-  readonly message: string
-  readonly scope?: 'response'
-}
-
 export interface RecordedTokens {
   readonly input: number
   readonly cached: number
@@ -74,9 +60,6 @@ export interface RecordedTokens {
   readonly output: number
   readonly reasoning: number
 }
-
-/** Nano-dollars in a dollar. See docs/decisions/ledger.md, "Costs are integers". */
-export const NANO_DOLLARS = 1e9
 
 /**
  * Returns records as JSON text. They cross threads and processes as text, because structured cloning of

@@ -1,6 +1,12 @@
 import { expect } from 'chai'
 import type { ChatRequest, ContentPart } from '../../../../core/contract/index.ts'
-import { ESTIMATE, maxReplyTokens, promptTokens, UPPER_BOUND } from '../../../../core/text/token-bounds.ts'
+import {
+  ESTIMATE,
+  maxReplyTokens,
+  measurePrompt,
+  type TokenMeasure,
+  UPPER_BOUND,
+} from '../../../../core/text/token-bounds.ts'
 
 const model = { context: 100_000, max_output: 8000, quirks: {} }
 
@@ -10,6 +16,9 @@ const ask = (content: string | readonly ContentPart[], more: object = {}): ChatR
 })
 
 describe('the tokens of a prompt', () => {
+  const promptTokens = (request: ChatRequest, limits: typeof model, measure: TokenMeasure) =>
+    measurePrompt(request, measure)(limits)
+
   it('are bounded by the bytes of all texts, tools and schemas', () => {
     const text = 'é1€'.repeat(100)
     expect(promptTokens(ask(text), model, UPPER_BOUND)).to.be.within(600, 680)

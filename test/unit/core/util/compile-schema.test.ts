@@ -41,7 +41,7 @@ describe('a generated validator', () => {
 
 /** Loads the only generated file of the mode that contains the text, as the gateway loads it. */
 async function loadGenerated(text: string, mode: string): Promise<ValidateFunction> {
-  const { files } = await generateValidators()
+  const files = await generateValidators()
   const found = [...files.values()].filter((code) => code.includes(text))
   const code = found[mode === 'first-error' ? 0 : 1] ?? ''
   const file = path.join(await makeFolder(), 'validator.cjs')

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
+import type { RuleTraceEntry } from '../../../../core/contract/index.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
 import type { RequestFilter } from '../../../../plugins/ledger/store/queries.ts'
-import type { LedgerRecord, RecordedRule } from '../../../../plugins/ledger/store/record.ts'
+import type { LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
 import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/units.ts'
 import { makeFolder } from '../../../support/folders.ts'
@@ -361,6 +362,6 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
   })
 }
 
-function firewallRule(id: number, action = 'block'): RecordedRule {
+function firewallRule(id: number, action = 'block'): RuleTraceEntry {
   return { kind: 'firewall', rule_id: id, name: `Rule ${id}`, action, outcome: 'applied' }
 }
