@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { Gauge } from 'prom-client'
+import { withTimeout } from '../../core/process/timeout.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
 import type { Ledger } from './store/methods.ts'
@@ -119,9 +120,13 @@ export class LedgerWriter {
       this.#flushes.push({ upTo: this.#added, resolve })
     })
     this.#writeNext()
-    const isInTime = await resolvesWithin(written, waitMs)
-    if (!isInTime) this.#setAway('it did not answer in time')
-    return isInTime && !this.#isAway
+    try {
+      await withTimeout(written, waitMs, () => new Error('it did not answer in time'))
+    } catch (error) {
+      this.#setAway(errorMessage(error))
+      return false
+    }
+    return !this.#isAway
   }
 
   /** Writes what waits, as long as the ledger takes it. Nothing may be added afterwards. */
@@ -220,17 +225,5 @@ type DropReason = (typeof DROP_REASONS)[number]
 function gaugeOf(read: () => number) {
   return function collect(this: Gauge): void {
     this.set(read())
-  }
-}
-
-async function resolvesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms)
-  })
-  try {
-    return await Promise.race([promise.then(() => true), timeout])
-  } finally {
-    clearTimeout(timer)
   }
 }
