@@ -3,6 +3,7 @@ import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
+import { createPolicies, type Policies } from './policies.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
 import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
@@ -12,6 +13,7 @@ export interface Projections {
   readonly accounts: Accounts
   readonly rules: Rules
   readonly groups: Groups
+  readonly policies: Policies
   readonly ids: Ids
   readonly overallBudget: OverallBudget
   readonly streams: StreamHealth
@@ -24,6 +26,7 @@ export function createProjections(): Projections {
     accounts: createAccounts(),
     rules: createRulesProjection(),
     groups: createGroups(),
+    policies: createPolicies(),
     ids: createIds(),
     overallBudget: createOverallBudget(),
     idempotency: createIdempotentRequests(),
@@ -33,8 +36,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, groups, ids, overallBudget, idempotency } = projections
-  return [accounts, rules, groups, ids, overallBudget, idempotency]
+  const { accounts, rules, groups, policies, ids, overallBudget, idempotency } = projections
+  return [accounts, rules, groups, policies, ids, overallBudget, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

@@ -14,6 +14,7 @@ import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
+import type { Policies } from '../../projections/policies.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { guardLog } from '../../projections/runtime/guard-log.ts'
@@ -38,6 +39,7 @@ export interface State {
   readonly accounts: Accounts
   readonly rules: Rules
   readonly groups: Groups
+  readonly policies: Policies
   readonly streams: StreamHealth
   readonly ids: IdSource
   readonly overallBudget: OverallBudget
@@ -115,7 +117,7 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, groups, streams, idempotency, overallBudget } = projections
+    const { accounts, rules, groups, policies, streams, idempotency, overallBudget } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -131,6 +133,7 @@ async function openAndCatchUp(
       accounts,
       rules,
       groups,
+      policies,
       ids,
       overallBudget,
       writer,
