@@ -309,7 +309,8 @@ describe('budgets', () => {
   })
 })
 
-describe('budgets in Redis', () => {
+describe('budgets in Redis', function () {
+  this.timeout(60_000)
   const started = useRedisAndProvider()
 
   it('are exact over two gateways with 200 clients', async () => {

@@ -219,7 +219,8 @@ describe('usage limits', () => {
   })
 })
 
-describe('usage limits in Redis', () => {
+describe('usage limits in Redis', function () {
+  this.timeout(60_000)
   const started = useRedisAndProvider()
 
   it('are exact over two gateways', async () => {
