@@ -1,4 +1,5 @@
 import { isPlan, type Plan } from '../../core/contract/index.ts'
+import { CLI_ACTOR } from '../../core/event-log/actor.ts'
 import { createLogger } from '../../core/process/logger.ts'
 import { openState, type State } from '../gateway/state.ts'
 import type { Environment } from '../settings/environment.ts'
@@ -6,7 +7,7 @@ import { readSettings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 
 /** Recorded with the events of commands. */
-const AUTHOR = { actor: 'cli' }
+const AUTHOR = { actor: CLI_ACTOR }
 
 export function addUser({ options, environment, print }: CommandArgs): Promise<void> {
   const name = options.get('name') ?? ''

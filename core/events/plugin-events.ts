@@ -5,6 +5,7 @@ import {
   type PluginEvent,
   type RecordedEvent,
 } from '../contract/index.ts'
+import { toActor } from '../event-log/actor.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileUntrustedValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { upcast } from './codec.ts'
@@ -60,7 +61,7 @@ export function createPluginCodec(plugin: string, declaration: EventDeclaration)
       if (subject === undefined || ownType === undefined || schema > version) return undefined
       const event = upcast({ type: ownType, data }, schema, version, upcasts)
       if (!validators.has(event.type)) return undefined
-      const author = { actor, ...(requestId !== undefined && { requestId }) }
+      const author = { actor: toActor(actor), ...(requestId !== undefined && { requestId }) }
       return { type: event.type, data: event.data, subject, revision, position, time, ...author }
     },
     streamOf(subject) {

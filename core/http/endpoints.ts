@@ -10,6 +10,7 @@ import {
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
+  keyActor,
   type MaybePromise,
   type OperatorRole,
   requireAccount,
@@ -140,7 +141,7 @@ async function identifyCaller(
   if (access.plan !== undefined && account.plan !== access.plan) {
     throw new GatewayError('plan_required', `This endpoint requires a ${access.plan} plan.`)
   }
-  return { account, author: { actor: account.keyId, requestId: ctx.requestId } }
+  return { account, author: { actor: keyActor(account), requestId: ctx.requestId } }
 }
 
 function sendResponse(ctx: GatewayContext, { status, headers = {}, body, stream }: EndpointResponse): void {

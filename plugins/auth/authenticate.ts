@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
+import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import { createDamagedError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
@@ -67,7 +68,7 @@ export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimit
     }
     const limitError = authFailures.limitErrorFor('admin', request.req)
     if (limitError !== undefined) throw limitError
-    return { actor: 'admin', requestId: request.requestId }
+    return { actor: ROOT_ACTOR, requestId: request.requestId }
   }
 }
 
