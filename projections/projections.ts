@@ -1,6 +1,7 @@
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
+import { createOperatorAccounts, type OperatorAccounts } from './operator-accounts.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
@@ -12,6 +13,7 @@ export interface Projections {
   readonly rules: Rules
   readonly ids: Ids
   readonly overallBudget: OverallBudget
+  readonly operators: OperatorAccounts
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -23,6 +25,7 @@ export function createProjections(): Projections {
     rules: createRulesProjection(),
     ids: createIds(),
     overallBudget: createOverallBudget(),
+    operators: createOperatorAccounts(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -30,8 +33,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, ids, overallBudget, idempotency } = projections
-  return [accounts, rules, ids, overallBudget, idempotency]
+  const { accounts, rules, ids, overallBudget, operators, idempotency } = projections
+  return [accounts, rules, ids, overallBudget, operators, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

@@ -10,8 +10,10 @@ import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
+import { createOperatorCommands, type OperatorCommands } from '../../plugins/auth/operator-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
 import type { Rules } from '../../projections/rules.ts'
@@ -41,6 +43,8 @@ export interface State {
   readonly overallBudget: OverallBudget
   readonly writer: EventWriter
   readonly accountCommands: AccountCommands
+  readonly operators: OperatorAccounts
+  readonly operatorCommands: OperatorCommands
   readonly findKnownRequest: FindKnownRequest
   close(): Promise<void>
 }
@@ -113,7 +117,7 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, streams, idempotency, overallBudget } = projections
+    const { accounts, rules, streams, idempotency, overallBudget, operators } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -132,6 +136,8 @@ async function openAndCatchUp(
       overallBudget,
       writer,
       accountCommands,
+      operators,
+      operatorCommands: createOperatorCommands(operators, writer, log),
       findKnownRequest: idempotency.find,
       close,
     }

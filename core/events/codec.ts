@@ -1,8 +1,9 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
 import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type { OperatorEvent } from './operator-events.ts'
 
 /** Every domain event, discriminated by `type`. */
-export type DomainEvent = UserEvent | RuleEvent | OverallBudgetEvent | IdEvent | LogEvent
+export type DomainEvent = UserEvent | RuleEvent | OverallBudgetEvent | OperatorEvent | IdEvent | LogEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -25,6 +26,9 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   FirewallRuleDeleted: true,
   OverallBudgetSet: true,
   OverallBudgetRemoved: true,
+  OperatorCreated: true,
+  OperatorChanged: true,
+  OperatorRemoved: true,
   IdsReserved: true,
   LogCreated: true,
 }

@@ -98,7 +98,7 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
 function handleRepeatable(endpoint: RepeatableEndpoint, findKnownRequest: FindKnownRequest) {
   return async (ctx: RoutedContext, call: EndpointCall): Promise<EndpointResponse> => {
     const { method, path, headers } = ctx
-    const caller = call.account === undefined ? 'operator' : `user-${call.account.userId}`
+    const caller = callerOfChange(call)
     const content = { method, path, ifMatch: headers['if-match'], body: ctx.request.body }
     const idempotency = parseIdempotency(headers['idempotency-key'], caller, content)
     if (idempotency === undefined || call.author === undefined) return endpoint.handle(call)
@@ -111,6 +111,12 @@ function handleRepeatable(endpoint: RepeatableEndpoint, findKnownRequest: FindKn
       return replay(endpoint, call, error.change)
     }
   }
+}
+
+/** Identifies who may repeat a request. Everybody with the admin key is one caller. */
+function callerOfChange({ account, author }: EndpointCall): string {
+  if (account !== undefined) return `user-${account.userId}`
+  return author?.actor.type === 'operator' ? author.actor.id : 'operator'
 }
 
 async function replay(

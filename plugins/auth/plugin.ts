@@ -1,25 +1,34 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { createAdminEndpoints } from './admin-endpoints.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import { requireApiKey } from './authenticate.ts'
+import type { OperatorCommands } from './operator-commands.ts'
+import { createOperatorEndpoints } from './operator-endpoints.ts'
 
 interface AuthServices {
   readonly accounts: Accounts
   readonly streams: Pick<StreamHealth, 'damageOf'>
   readonly commands: AccountCommands
   readonly authFailures: AuthFailureLimiter
+  readonly operators: OperatorAccounts
+  readonly operatorCommands: OperatorCommands
 }
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
-export function createAuth({ accounts, streams, commands, authFailures }: AuthServices): Plugin {
+export function createAuth(services: AuthServices): Plugin {
+  const { accounts, streams, commands, authFailures, operators, operatorCommands } = services
   return {
     name: 'auth',
     setup: () => ({
       admit: requireApiKey(accounts, streams, authFailures),
-      endpoints: createAdminEndpoints(accounts, commands),
+      endpoints: [
+        ...createAdminEndpoints(accounts, commands),
+        ...createOperatorEndpoints(operators, operatorCommands),
+      ],
     }),
   }
 }

@@ -17,7 +17,7 @@ export function buildOperation(
   api: ApiDescription,
   components: Components,
 ): JsonObject {
-  const { operationId, tags, summary, description = summary, access, params, query, headers } = endpoint
+  const { operationId, tags, summary, access, params, query, headers } = endpoint
   const parameters = [
     ...buildParameters('path', params, components),
     ...buildParameters('query', query, components),
@@ -27,8 +27,9 @@ export function buildOperation(
     operationId,
     tags,
     summary,
-    description,
+    description: describe(endpoint),
     security: SECURITY[access.type],
+    ...(access.type === 'operator' && { 'x-operator-role': access.role }),
     ...(parameters.length > 0 && { parameters }),
     ...(endpoint.body && { requestBody: buildRequestBody(endpoint, components) }),
     responses: {
@@ -42,6 +43,11 @@ export function buildOperation(
       ...buildErrorResponses(endpoint, api, components),
     },
   }
+}
+
+/** The role that an operator needs is for readers, and, as `x-operator-role`, for programs. */
+function describe({ summary, description = summary, access }: EndpointDescription): string {
+  return access.type === 'operator' ? `${description} Requires the role ${access.role}.` : description
 }
 
 const SECURITY = { public: [], user: [{ apiKey: [] }], operator: [{ adminKey: [] }] }
