@@ -49,7 +49,7 @@ export interface State {
   close(): Promise<void>
 }
 
-type StateSettings = LogSettings & Pick<Settings, 'snapshots'>
+type StateSettings = LogSettings & Pick<Settings, 'snapshots' | 'audit'>
 
 /**
  * Opens the event log and resolves when the projections have caught up with it. Rejects with an
@@ -122,6 +122,7 @@ async function openAndCatchUp(
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
       findKnownRequest: idempotency.find,
+      requiresReason: settings.audit.require_reason,
     })
     const ids = createIdSource(projections.ids, writer, idempotency.find)
     const accountCommands = createAccountCommands(accounts, ids, writer, log)

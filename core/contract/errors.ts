@@ -32,6 +32,10 @@ export const ERROR_CODES = {
     400,
     'A required field of a rule is missing, or a field of a firewall rule is invalid.',
   ),
+  reason_required: invalid(
+    400,
+    'The gateway requires a reason for changes by operators, in the header x-change-reason.',
+  ),
   invalid_api_key: define(401, 'authentication_error', 'The key is missing, unknown or revoked.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
   role_required: define(403, 'authorization_error', "The operator's role does not include the endpoint."),

@@ -16,6 +16,8 @@ export interface Actor {
 export interface Author {
   readonly actor: Actor
   readonly requestId?: string
+  /** Why the change is made, in the words of the actor. */
+  readonly reason?: string
   /** Set if the request has an `Idempotency-Key` and its endpoint honours it. */
   readonly idempotency?: Idempotency
 }
@@ -34,6 +36,8 @@ export interface EventMetadata {
   readonly actor: Actor | string
   /** The request that caused the event, if any. */
   readonly requestId?: string
+  /** Why the change was made, in the words of the actor. */
+  readonly reason?: string
   /** Set if the request had an `Idempotency-Key`. */
   readonly idempotency?: Idempotency
   /** ISO 8601 UTC with six decimals. */

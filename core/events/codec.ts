@@ -43,11 +43,18 @@ export function encodeEvent(event: DomainEvent): NewEvent {
 
 /** Builds the metadata of events that the author writes at `time`, in shapes of version `schema`. */
 export function createMetadata(
-  { actor, requestId, idempotency }: Author,
+  { actor, requestId, reason, idempotency }: Author,
   time: string,
   schema = SCHEMA_VERSION,
 ): EventMetadata {
-  return { actor, time, schema, ...(requestId && { requestId }), ...(idempotency && { idempotency }) }
+  return {
+    actor,
+    time,
+    schema,
+    ...(requestId && { requestId }),
+    ...(reason && { reason }),
+    ...(idempotency && { idempotency }),
+  }
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   type OperatorRole,
   requireAccount,
 } from '../contract/index.ts'
+import { parseChangeReason } from './change-reason.ts'
 import { matchesEtag } from './conditional.ts'
 import {
   AppliedBeforeError,
@@ -141,13 +142,18 @@ async function identifyCaller(
   if (access.type === 'public') return { account: undefined, author: undefined }
   if (access.type === 'operator') {
     if (authenticateOperator === undefined) throw new Error('there are no operators')
-    return { account: undefined, author: await authenticateOperator(ctx, access.role) }
+    return { account: undefined, author: withReason(await authenticateOperator(ctx, access.role), ctx) }
   }
   const account = requireAccount(ctx)
   if (access.plan !== undefined && account.plan !== access.plan) {
     throw new GatewayError('plan_required', `This endpoint requires a ${access.plan} plan.`)
   }
-  return { account, author: { actor: keyActor(account), requestId: ctx.requestId } }
+  return { account, author: withReason({ actor: keyActor(account), requestId: ctx.requestId }, ctx) }
+}
+
+function withReason(author: Author, { headers }: RoutedContext): Author {
+  const reason = parseChangeReason(headers['x-change-reason'])
+  return reason === undefined ? author : { ...author, reason }
 }
 
 function sendResponse(ctx: GatewayContext, { status, headers = {}, body, stream }: EndpointResponse): void {

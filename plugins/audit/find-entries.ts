@@ -79,6 +79,7 @@ export function showAuditEntry(entry: AuditEntry): JsonObject {
     time: metadata.time,
     actor: toActor(metadata.actor),
     request_id: metadata.requestId ?? null,
+    ...(metadata.reason !== undefined && { reason: metadata.reason }),
     kind: entry.kind,
     id: entry.id,
     revision: entry.revision,

@@ -47,6 +47,7 @@ const ChangeSchema = Type.Object(
     time: Timestamp('When the change was made.'),
     actor: ActorSchema,
     request_id: Nullable(Type.String(), { description: 'The request that made the change, if any.' }),
+    reason: Type.Optional(Type.String({ description: 'Why the change was made. Missing if unknown.' })),
     kind: StringEnum([...AUDIT_SUBJECTS, 'unknown'], {
       description: 'Kind of the changed object; unknown for changes of a newer version of the gateway.',
     }),

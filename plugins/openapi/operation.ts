@@ -7,9 +7,10 @@ import {
   type ResponseDescription,
   type TProperties,
 } from '../../core/contract/index.ts'
+import { changeReasonHeader } from '../../core/http/change-reason.ts'
 import { errorBodySchema, formatError } from '../../core/http/errors.ts'
 import type { Components } from './components.ts'
-import { type ErrorsByCode, errorsByStatus } from './errors.ts'
+import { type ErrorsByCode, errorsByStatus, isChange } from './errors.ts'
 
 /** Builds the operation object of an endpoint. */
 export function buildOperation(
@@ -21,7 +22,11 @@ export function buildOperation(
   const parameters = [
     ...buildParameters('path', params, components),
     ...buildParameters('query', query, components),
-    ...buildParameters('header', headers, components),
+    ...buildParameters(
+      'header',
+      isChange(endpoint) ? { ...headers, ...changeReasonHeader } : headers,
+      components,
+    ),
   ]
   return {
     operationId,
