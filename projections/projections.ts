@@ -2,6 +2,7 @@ import { type Accounts, createAccounts } from './accounts.ts'
 import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
+import { createOperatorAccounts, type OperatorAccounts } from './operator-accounts.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
@@ -14,6 +15,7 @@ export interface Projections {
   readonly groups: Groups
   readonly ids: Ids
   readonly overallBudget: OverallBudget
+  readonly operators: OperatorAccounts
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -26,6 +28,7 @@ export function createProjections(): Projections {
     groups: createGroups(),
     ids: createIds(),
     overallBudget: createOverallBudget(),
+    operators: createOperatorAccounts(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -33,8 +36,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, groups, ids, overallBudget, idempotency } = projections
-  return [accounts, rules, groups, ids, overallBudget, idempotency]
+  const { accounts, rules, groups, ids, overallBudget, operators, idempotency } = projections
+  return [accounts, rules, groups, ids, overallBudget, operators, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

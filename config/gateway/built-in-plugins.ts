@@ -84,6 +84,8 @@ export function createBuiltInPlugins(
       streams: state.streams,
       commands: state.accountCommands,
       authFailures,
+      operators: state.operators,
+      operatorCommands: state.operatorCommands,
     }),
     createRateLimit(settings.rate_limits, sharedState),
     createPlan(),

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { DefaultState } from 'koa'
 import type { ChatRequest, FinishReason, Reply, Usage } from './chat.ts'
 import type { GatewayError } from './errors.ts'
-import type { Position } from './event-log.ts'
+import type { Actor, Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 import type { Model, Target } from './provider.ts'
 import type { Mode, RuleSet } from './rules.ts'
@@ -175,6 +175,11 @@ export interface Account extends UserLimits {
   readonly keyId: string
   /** Log position of the last event about this user. */
   readonly position: Position
+}
+
+/** The caller as the author of changes. The name is that of the user at this time. */
+export function keyActor({ keyId, name }: Pick<Account, 'keyId' | 'name'>): Actor {
+  return { type: 'key', id: keyId, name }
 }
 
 /** The connection to the client of a request. */

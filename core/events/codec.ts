@@ -1,9 +1,17 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
 import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type { OperatorEvent } from './operator-events.ts'
 import type { GroupEvent } from './policy-events.ts'
 
 /** Every domain event, discriminated by `type`. */
-export type DomainEvent = UserEvent | RuleEvent | GroupEvent | OverallBudgetEvent | IdEvent | LogEvent
+export type DomainEvent =
+  | UserEvent
+  | RuleEvent
+  | GroupEvent
+  | OverallBudgetEvent
+  | OperatorEvent
+  | IdEvent
+  | LogEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -31,6 +39,9 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   GroupDeleted: true,
   OverallBudgetSet: true,
   OverallBudgetRemoved: true,
+  OperatorCreated: true,
+  OperatorChanged: true,
+  OperatorRemoved: true,
   IdsReserved: true,
   LogCreated: true,
 }
@@ -45,11 +56,18 @@ export function encodeEvent(event: DomainEvent): NewEvent {
 
 /** Builds the metadata of events that the author writes at `time`, in shapes of version `schema`. */
 export function createMetadata(
-  { actor, requestId, idempotency }: Author,
+  { actor, requestId, reason, idempotency }: Author,
   time: string,
   schema = SCHEMA_VERSION,
 ): EventMetadata {
-  return { actor, time, schema, ...(requestId && { requestId }), ...(idempotency && { idempotency }) }
+  return {
+    actor,
+    time,
+    schema,
+    ...(requestId && { requestId }),
+    ...(reason && { reason }),
+    ...(idempotency && { idempotency }),
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { isJsonObject, isPlan, type RecordedEvent } from '../contract/index.ts'
+import { isJsonObject, isOperatorRole, isPlan, type RecordedEvent } from '../contract/index.ts'
 import { LOG_STREAM } from '../event-log/streams.ts'
 import type { DomainEvent } from './codec.ts'
 import {
@@ -9,6 +9,7 @@ import {
   rulesStream,
   userStream,
 } from './domain-events.ts'
+import { OPERATORS_STREAM } from './operator-events.ts'
 import { groupStream } from './policy-events.ts'
 
 /**
@@ -37,6 +38,18 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return stream === OVERALL_BUDGET_STREAM && isBudget(data.budget)
     case 'OverallBudgetRemoved':
       return stream === OVERALL_BUDGET_STREAM
+    case 'OperatorCreated':
+      return (
+        stream === OPERATORS_STREAM &&
+        typeof data.operatorId === 'string' &&
+        typeof data.name === 'string' &&
+        typeof data.hash === 'string' &&
+        isOperatorRole(data.role)
+      )
+    case 'OperatorChanged':
+      return stream === OPERATORS_STREAM && (data.role === undefined || isOperatorRole(data.role))
+    case 'OperatorRemoved':
+      return stream === OPERATORS_STREAM
     case 'KeyIssued':
       return (
         isUserStream(stream, data.userId) && typeof data.keyId === 'string' && typeof data.hash === 'string'

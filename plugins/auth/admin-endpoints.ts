@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import {
   data,
   type Endpoint,
@@ -14,17 +13,13 @@ import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { AccountCommands } from './account-commands.ts'
-import { bearerTokenOf } from './authenticate.ts'
-import { deriveApiKey } from './derive-key.ts'
-import { IssuedKey, keyId, UserChange, UserInput, UserSchema, userId } from './schemas.ts'
+import { deriveRepeatedKey } from './derive-key.ts'
+import { IssuedKey, keyId, UserChange, UserInput, UserSchema, userId, WRITE_ERRORS } from './schemas.ts'
 import { showKey, showUser } from './show-account.ts'
 
 const PAGE = { default: 100, max: 1000 }
 
 const common = { access: operator('admin'), tags: ['admin'] }
-
-/** Errors of endpoints that append to the event log. */
-const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 /** Creates the `/admin` endpoints for users and keys. */
 export function createAdminEndpoints(
@@ -48,6 +43,7 @@ export function createAdminEndpoints(
       ...common,
       method: 'GET',
       path: '/admin/users',
+      access: operator('auditor'),
       operationId: 'listUsers',
       summary: 'Lists all users, in pages sorted by id.',
       query: pageQuery(PAGE, 'YWZ0ZXI6Nw'),
@@ -137,13 +133,13 @@ export function createAdminEndpoints(
         notFound: userNotFoundError,
         async handle({ params, author, headers }) {
           const { id } = requireUser(params.id)
-          const key = author.idempotency && (await repeatedKey(headers, id))
+          const key = author.idempotency && (await deriveRepeatedKey('tr', headers, String(id)))
           return { status: 201, body: { data: await commands.issueKey(id, author, key) } }
         },
       }),
       async ({ params, headers }, change) => {
         const { id } = params as { id: number }
-        const issued = await commands.issuedKey(change, await repeatedKey(headers, id))
+        const issued = await commands.issuedKey(change, await deriveRepeatedKey('tr', headers, String(id)))
         return { status: 201, body: { data: issued } }
       },
     ),
@@ -162,11 +158,6 @@ export function createAdminEndpoints(
       },
     }),
   ]
-}
-
-/** The admin key is the bearer token of every request of an operator. */
-function repeatedKey(headers: IncomingHttpHeaders, userId: number): Promise<string> {
-  return deriveApiKey(bearerTokenOf(headers.authorization) ?? '', String(headers['idempotency-key']), userId)
 }
 
 function userNotFoundError(id: string): GatewayError {

@@ -1,6 +1,5 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
-import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import { createDamagedError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
@@ -40,35 +39,6 @@ export function requireApiKey(
 
 async function throwResolved(error: Promise<GatewayError>): Promise<never> {
   throw await error
-}
-
-/**
- * Admits requests with the admin key and responds with 401 to all others. Once an address is over its failure
- * limit, even the correct key gets 429: operators choose this key, so a correct guess must not be apparent.
- * See docs/decisions/limits.md, "A valid API key is served from an address that guesses; the admin key is
- * not".
- */
-export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): AuthenticateOperator {
-  const expectedHash = Buffer.from(hashApiKey(adminKey))
-  return (request) => {
-    const key = bearerTokenOf(request.headers.authorization)
-    if (key === undefined) {
-      throw new GatewayError(
-        'invalid_api_key',
-        'Missing admin key. Send it as "Authorization: Bearer <ADMIN_KEY>".',
-      )
-    }
-    if (!timingSafeEqual(Buffer.from(hashApiKey(key)), expectedHash)) {
-      const error = new GatewayError(
-        'invalid_api_key',
-        'Invalid admin key. Send the configured key as "Authorization: Bearer <ADMIN_KEY>".',
-      )
-      return throwResolved(authFailures.recordFailure('admin', request.req, error))
-    }
-    const limitError = authFailures.limitErrorFor('admin', request.req)
-    if (limitError !== undefined) throw limitError
-    return { actor: 'admin', requestId: request.requestId }
-  }
 }
 
 /**

@@ -2,6 +2,9 @@ import { Nullable, PLANS, StrictObject, StringEnum, Type } from '../../core/cont
 import { BUDGET_PERIODS, BUDGET_REACTIONS } from '../../core/events/domain-events.ts'
 import { Count, Timestamp } from '../../core/http/schemas.ts'
 
+/** Errors of endpoints that append to the event log. */
+export const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
+
 const name = Type.String({ minLength: 1, maxLength: 128, description: 'Name of the user.' })
 const plan = StringEnum(PLANS, { description: 'Plan of the user.' })
 

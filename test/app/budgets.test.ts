@@ -135,12 +135,12 @@ describe('budgets', () => {
         kind,
         id,
         event,
-        actor,
+        (actor as { type: string }).type,
       ])
       expect(changes.slice(0, 3)).to.deep.equal([
-        ['user', owner.id, 'budget_removed', 'admin'],
-        ['key', owner.keyId, 'budget_set', 'admin'],
-        ['user', owner.id, 'budget_set', 'admin'],
+        ['user', owner.id, 'budget_removed', 'root'],
+        ['key', owner.keyId, 'budget_set', 'root'],
+        ['user', owner.id, 'budget_set', 'root'],
       ])
       expect(data[2].after.budget).to.deep.equal(BUDGET)
       expect(data[0].after).not.to.have.property('budget')

@@ -40,7 +40,7 @@ describe('toAuditEntries', () => {
     expect(second).to.deep.equal({
       position: 20,
       time: minute(2),
-      actor: 'key_a',
+      actor: { type: 'key', id: 'key_a', name: 'key_a' },
       request_id: 'req_2',
       kind: 'routing',
       id: 5,
