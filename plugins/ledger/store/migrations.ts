@@ -37,7 +37,10 @@ async function runMigrations(
 
 /** Migrations by name, in order. One that was released never changes. */
 function listMigrations(engine: LedgerEngine): Record<string, Migration> {
-  return { '001-requests': { up: (db) => createTables(db, engine) } }
+  return {
+    '001-requests': { up: (db) => createTables(db, engine) },
+    '002-prompts': { up: (db) => createPrompts(db, engine) },
+  }
 }
 
 async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
@@ -157,4 +160,20 @@ async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<
       .modifyEnd(clustered)
       .execute()
   }
+}
+
+async function createPrompts(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
+  const isSqlite = engine === 'sqlite'
+  const bigint = isSqlite ? 'integer' : 'bigint'
+  await db.schema
+    .createTable('prompts')
+    .addColumn('id', bigint, (column) => column.primaryKey())
+    .addColumn('user_id', bigint, (column) => column.notNull())
+    .addColumn('mode', 'text', (column) => column.notNull())
+    .addColumn('omission', 'text')
+    .addColumn('key_id', 'text')
+    .addColumn('data', isSqlite ? 'blob' : 'bytea')
+    .modifyEnd(sql.raw(isSqlite ? 'strict' : ''))
+    .execute()
+  await db.schema.createIndex('prompts_by_user').on('prompts').columns(['user_id', 'id']).execute()
 }

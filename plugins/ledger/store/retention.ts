@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { sweepPrompts } from './prompts.ts'
 import { firstIdAt } from './record-id.ts'
 import type { LedgerTables } from './tables.ts'
 import { DAY_MS, HOUR_MS } from './units.ts'
@@ -6,6 +7,8 @@ import { DAY_MS, HOUR_MS } from './units.ts'
 export interface LedgerRetention {
   /** Days that requests are kept. */
   readonly requestDays: number
+  /** Days that prompts are kept. */
+  readonly promptDays: number
   /** Days that usage by hour is kept. */
   readonly usageDays: number
 }
@@ -16,13 +19,15 @@ const SWEEP_ROWS = 500
 /** Deletes some of what is older than whole days of retention. Returns true if there may be more. */
 export async function sweepLedger(
   db: Kysely<LedgerTables>,
-  { requestDays, usageDays }: LedgerRetention,
+  { requestDays, promptDays, usageDays }: LedgerRetention,
   now: number,
 ): Promise<boolean> {
   const today = Math.floor(now / DAY_MS)
   const oldestId = firstIdAt((today - requestDays) * DAY_MS)
+  const oldestPrompt = firstIdAt((today - Math.min(promptDays, requestDays)) * DAY_MS)
   const oldestHour = (today - usageDays) * (DAY_MS / HOUR_MS)
   return (
+    (await sweepPrompts(db, oldestPrompt)) ||
     (await sweepRequests(db, oldestId)) ||
     (await sweepErrors(db, today - requestDays - 1)) ||
     (await sweepUsage(db, oldestHour))

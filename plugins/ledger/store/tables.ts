@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { PromptOmission } from './record.ts'
 
 export type LedgerEngine = 'sqlite' | 'postgres'
 
@@ -7,6 +8,7 @@ export interface LedgerTables {
   ledger: { log_id: string }
   requests: RequestRow
   request_rules: RequestRuleRow
+  prompts: PromptRow
   labels: LabelRow
   targets: TargetRow
   errors: ErrorRow
@@ -65,6 +67,18 @@ export interface RequestRuleRow {
   rule_id: number
   request: number
   action: number
+}
+
+/** See docs/decisions/prompt-recording.md, "Prompts have a table of their own". */
+export interface PromptRow {
+  /** That of the request. */
+  id: number
+  user_id: number
+  mode: 'masked' | 'full'
+  omission: PromptOmission | null
+  /** The key that `data` is encrypted with. */
+  key_id: string | null
+  data: Buffer | null
 }
 
 /** Texts of small sets, which are stored once. */

@@ -1,5 +1,6 @@
 import { CompiledQuery, type Kysely, sql, type Transaction } from 'kysely'
 import type { Dictionary } from './dictionary.ts'
+import type { PromptCipher } from './prompt-cipher.ts'
 import type { LedgerRecord } from './record.ts'
 import { nextRecordId } from './record-id.ts'
 import { hourOf, type RecordRows, toMeasures, toRows } from './rows.ts'
@@ -12,10 +13,13 @@ import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
 export async function writeRecords(
   db: Kysely<LedgerTables>,
   dictionary: Dictionary,
+  cipher: PromptCipher | undefined,
   records: readonly LedgerRecord[],
 ): Promise<void> {
   await dictionary.add(records, Date.now())
-  let rows: readonly RecordRows[] = moveDuplicates(records.map((record) => toRows(record, dictionary)))
+  let rows: readonly RecordRows[] = moveDuplicates(
+    records.map((record) => toRows(record, dictionary, cipher)),
+  )
   for (let attempt = 1; rows.length > 0; attempt++) {
     try {
       await db.transaction().execute((transaction) => insertRows(transaction, rows))
@@ -68,7 +72,13 @@ function place(
     if (ownerOf(id) === request_id) return []
     taken.set(id, request_id)
     if (id === row.request.id) return [row]
-    return [{ request: { ...row.request, id }, rules: row.rules.map((rule) => ({ ...rule, request: id })) }]
+    return [
+      {
+        request: { ...row.request, id },
+        rules: row.rules.map((rule) => ({ ...rule, request: id })),
+        prompt: row.prompt && { ...row.prompt, id },
+      },
+    ]
   })
 }
 
@@ -92,6 +102,11 @@ async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRo
     db,
     'request_rules',
     rows.flatMap(({ rules }) => rules),
+  )
+  await insertAll(
+    db,
+    'prompts',
+    rows.flatMap(({ prompt }) => prompt ?? []),
   )
   const [hours, totals, byRule] = [new UsageSums(), new UsageSums(), new UsageSums()]
   for (const { request, rules } of rows) {
@@ -148,7 +163,7 @@ async function addUsage(db: Transaction<LedgerTables>, table: UsageTable, usage:
   await insertAll(db, table, usage.rows(), columns)
 }
 
-type Row = Readonly<Record<string, number | string | null>>
+type Row = Readonly<Record<string, number | string | Buffer | null>>
 
 /** The statements of a database by table and number of rows: compiling one takes longer than running it. */
 const statements = new WeakMap<object, Map<string, string>>()

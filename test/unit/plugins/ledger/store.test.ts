@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import type { RuleTraceEntry } from '../../../../core/contract/index.ts'
+import { parseEncryptionKeys } from '../../../../core/util/encryption-keys.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
+import { createPromptCipher } from '../../../../plugins/ledger/store/prompt-cipher.ts'
 import type { RequestFilter } from '../../../../plugins/ledger/store/queries.ts'
 import type { LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
 import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
@@ -77,7 +80,8 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
 
   beforeEach(async () => {
     lastLog += 1
-    store = await openLedgerStore(await locate(), `log_${lastLog}`)
+    const cipher = createPromptCipher(parseEncryptionKeys(randomBytes(32).toString('base64')))
+    store = await openLedgerStore(await locate(), `log_${lastLog}`, { cipher })
   })
 
   afterEach(() => store?.close())
@@ -125,7 +129,8 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     await store.write([plain, rich, refused])
     for (const record of [plain, rich, refused]) {
       const { id, ...found } = (await store.find(record.requestId))!
-      expect(found).to.deep.equal(record)
+      const { prompt, ...fields } = record
+      expect(found).to.deep.equal(fields)
       expect(id).to.be.a('number')
     }
   })
@@ -334,7 +339,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     })
     const kept = ledgerRecord({ time: NOON + 12 * HOUR_MS, rules: [firewallRule(1)] })
     await store.write([...Array.from({ length: 700 }, () => ledgerRecord({ time: NOON })), old, kept])
-    const retention = { requestDays: 90, usageDays: 400 }
+    const retention = { requestDays: 90, promptDays: 30, usageDays: 400 }
     const sweepAll = async (now: number, left = 20): Promise<void> => {
       if (left === 0) throw new Error('the sweep does not end')
       if (await store.sweep(retention, now)) await sweepAll(now, left - 1)
@@ -351,6 +356,43 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     expect((await store.usage({ ...all, groupBy: ['rule'] }))[0]?.requests).to.equal(1)
   })
 
+  it('keeps prompts for a shorter time than requests, and deletes those of a user', async () => {
+    const at = (day: number, userId: number) =>
+      ledgerRecord({ time: NOON + day * DAY_MS, userId, prompt: recordedPrompt(`of user ${userId}`) })
+    const [old, young, other] = [at(0, 1), at(10, 1), at(10, 2)]
+    const many = Array.from({ length: 250 }, () => at(10, 3))
+    const none = ledgerRecord({ time: NOON })
+    await store.write([old, young, other, ...many, none])
+    const contentOf = async ({ requestId }: LedgerRecord) => (await store.findPrompt(requestId))?.content
+    expect(await store.findPrompt(old.requestId)).to.deep.equal({
+      ...{ requestId: old.requestId, userId: 1, mode: 'full', omission: null },
+      content: recordedPrompt('of user 1').content,
+    })
+    expect(await store.findPrompt(none.requestId)).to.equal(undefined)
+    const retention = { requestDays: 90, promptDays: 30, usageDays: 400 }
+    while (await store.sweep(retention, NOON + 31 * DAY_MS));
+    expect(await contentOf(old)).to.equal(undefined)
+    expect(await store.find(old.requestId)).to.include({ userId: 1 })
+    expect((await contentOf(young))?.preferences).to.deep.equal(['of user 1'])
+    expect(await store.deletePromptsOf(3)).to.equal(250)
+    expect(await store.deletePromptsOf(3)).to.equal(0)
+    expect(await store.find(many[0]!.requestId)).to.include({ userId: 3 })
+    expect((await contentOf(other))?.preferences).to.deep.equal(['of user 2'])
+  })
+
+  it('keeps the prompts of two requests of one id apart', async () => {
+    const time = requestIdAt(NOON, 'aaaaaaaaaaaaaaaaa')
+    const [one, other] = ['a', 'b'].map((letter) =>
+      ledgerRecord({
+        requestId: time.slice(0, 15) + letter + time.slice(16),
+        prompt: recordedPrompt(letter),
+      }),
+    )
+    await store.write([one!, other!])
+    expect((await store.findPrompt(one!.requestId))?.content?.preferences).to.deep.equal(['a'])
+    expect((await store.findPrompt(other!.requestId))?.content?.preferences).to.deep.equal(['b'])
+  })
+
   it('writes nothing of a batch that fails', async () => {
     const bad = ledgerRecord({ status: 1.5 })
     const good = ledgerRecord()
@@ -360,6 +402,11 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     await store.write([good])
     expect((await store.sumCosts({ since: 0 })).cost).to.equal(good.cost)
   })
+}
+
+function recordedPrompt(name: string) {
+  const content = { request: { messages: [] }, preferences: [name], defaulted: [], leftOut: [] } as const
+  return { mode: 'full', content, omission: null, chars: 10 } as const
 }
 
 function firewallRule(id: number, action = 'block'): RuleTraceEntry {
