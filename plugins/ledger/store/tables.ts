@@ -14,6 +14,8 @@ export interface LedgerTables {
   errors: ErrorRow
   usage_hours: UsageMeasures & { hour: number; user_id: number; key: number; target: number }
   usage_totals: UsageMeasures & { hour: number; target: number }
+  usage_days: UsageMeasures & { day: number; user_id: number; key: number; target: number }
+  usage_rule_days: UsageMeasures & { day: number; kind: number; rule_id: number; target: number }
   usage_rules: UsageMeasures & {
     hour: number
     kind: number

@@ -5,6 +5,7 @@ import type { LedgerRecord } from './record.ts'
 import { nextRecordId } from './record-id.ts'
 import { hourOf, type RecordRows, toMeasures, toRows } from './rows.ts'
 import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
+import { HOURS_PER_DAY } from './units.ts'
 
 /**
  * Writes records and adds them to the usage, in one transaction. A record that is already there is skipped,
@@ -109,22 +110,29 @@ async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRo
     rows.flatMap(({ prompt }) => prompt ?? []),
   )
   const [hours, totals, byRule] = [new UsageSums(), new UsageSums(), new UsageSums()]
+  const [days, ruleDays] = [new UsageSums(), new UsageSums()]
   for (const { request, rules } of rows) {
     const { user_id, key } = request
     const [hour, target, measures] = [hourOf(request), request.target ?? 0, toMeasures(request)]
+    const day = Math.floor(hour / HOURS_PER_DAY)
     hours.add({ hour, user_id, key, target }, measures)
+    days.add({ day, user_id, key, target }, measures)
     totals.add({ hour, target }, measures)
     // A rule with several actions counts once.
     const ruleKeys = new Map(rules.map(({ kind, rule_id }) => [`${kind} ${rule_id}`, { kind, rule_id }]))
-    for (const { kind, rule_id } of ruleKeys.values())
+    for (const { kind, rule_id } of ruleKeys.values()) {
       byRule.add({ hour, kind, rule_id, user_id, key, target }, measures)
+      ruleDays.add({ day, kind, rule_id, target }, measures)
+    }
   }
   await addUsage(db, 'usage_hours', hours)
   await addUsage(db, 'usage_totals', totals)
   await addUsage(db, 'usage_rules', byRule)
+  await addUsage(db, 'usage_days', days)
+  await addUsage(db, 'usage_rule_days', ruleDays)
 }
 
-type UsageTable = 'usage_hours' | 'usage_totals' | 'usage_rules'
+type UsageTable = 'usage_hours' | 'usage_totals' | 'usage_rules' | 'usage_days' | 'usage_rule_days'
 type UsageKey = Readonly<Record<string, number>>
 type UsageRow = UsageKey & UsageMeasures
 
