@@ -93,6 +93,11 @@ export function createBuiltInPlugins(
       ledger,
       evidence: settings.ledger.evidence,
       pending,
+      prompts: {
+        recordPrompts: settings.ledger.record_prompts,
+        maxPromptChars: settings.ledger.max_prompt_chars,
+      },
+      accounts,
       cluster: cluster?.ledgerCluster,
     }),
     createFirewall({

@@ -33,6 +33,8 @@ export interface Exchange {
   readonly rulesPosition: number
   /** The request in canonical form. The firewall replaces it when it masks text. */
   request: ChatRequest
+  /** The request before any plugin replaced it. */
+  readonly received: ChatRequest
   /** `metadata` of the request as the caller sent it. It is part of the response. */
   readonly metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */

@@ -121,6 +121,7 @@ export function createExchange(
     rules,
     rulesPosition: Math.max(rules.position, account.position),
     request,
+    received: request,
     metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
     preferences: parser.parsePreferences?.(body) ?? [],
     defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),

@@ -29,7 +29,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     if (place.startsWith('/v1/routing-rules')) return newRule('routing')
     if (place.startsWith('/v1/firewall-rules')) return newRule('firewall')
     if (place.startsWith('/v1/responses')) return (await newResponse()).id
-    if (place.startsWith('/v1/requests')) return (await newResponse()).x_request_id
+    if (/^\/(v1|admin)\/requests/.test(place)) return (await newResponse()).x_request_id
     if (place.startsWith('/admin/keys')) return (await user.issueKey()).id
     if (place.startsWith('/admin/operators')) return (await newOperator(gateway, 'auditor')).id
     if (place.startsWith('/admin/users')) return (await newUser(gateway)).id
