@@ -11,7 +11,7 @@ export function parseChangeReason(header: string | string[] | undefined): string
   const reason = decodeUtf8(String(header)).trim()
   const length = [...reason].length
   if (length > 0 && length <= MAX_REASON_LENGTH && !/\p{Cc}/u.test(reason)) return reason
-  const message = `x-change-reason must have 1 to ${MAX_REASON_LENGTH} characters, without control characters.`
+  const message = `x-change-reason must have 1 to ${MAX_REASON_LENGTH} characters and no control characters.`
   throw new GatewayError('invalid_value', message, { param: 'x-change-reason' })
 }
 

@@ -1,16 +1,19 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
+import type { Rules } from '../../projections/rules.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { createAdminEndpoints } from './admin-endpoints.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import { requireApiKey } from './authenticate.ts'
+import { createKeyEndpoints, type KeyEndpointServices } from './key-endpoints.ts'
 import type { OperatorCommands } from './operator-commands.ts'
 import { createOperatorEndpoints } from './operator-endpoints.ts'
 
-interface AuthServices {
+interface AuthServices extends Pick<KeyEndpointServices, 'isKnownModel' | 'lastUse'> {
   readonly accounts: Accounts
+  readonly rules: Pick<Rules, 'of'>
   readonly streams: Pick<StreamHealth, 'damageOf'>
   readonly commands: AccountCommands
   readonly authFailures: AuthFailureLimiter
@@ -23,10 +26,11 @@ export function createAuth(services: AuthServices): Plugin {
   const { accounts, streams, commands, authFailures, operators, operatorCommands } = services
   return {
     name: 'auth',
-    setup: () => ({
+    setup: (_, host) => ({
       admit: requireApiKey(accounts, streams, authFailures),
       endpoints: [
-        ...createAdminEndpoints(accounts, commands),
+        ...createAdminEndpoints(accounts, services.rules, commands),
+        ...createKeyEndpoints({ ...services, endpoints: () => host.api().endpoints }),
         ...createOperatorEndpoints(operators, operatorCommands),
       ],
     }),

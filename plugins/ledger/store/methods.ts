@@ -8,6 +8,7 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import type { LastUse } from './read-last-use.ts'
 import type { LedgerRetention } from './retention.ts'
 
 /** The methods of a ledger, which is in another thread or in another process. */
@@ -18,6 +19,7 @@ export type LedgerMethods = {
   ledgerList: { params: RequestQuery; result: RequestPage }
   ledgerUsage: { params: UsageQuery; result: { readonly groups: readonly UsageGroup[] } }
   ledgerCosts: { params: CostQuery; result: CostSum }
+  ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
 }
 
 export interface LedgerWriteResult {
@@ -32,6 +34,7 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerList: 15_000,
   ledgerUsage: 30_000,
   ledgerCosts: 15_000,
+  ledgerLastUse: 5000,
 }
 
 /** A ledger as the rest of the program uses it. */

@@ -9,6 +9,7 @@ export function serveLedger(ledger: () => Ledger): RpcHandlers<LedgerMethods> {
     ledgerList: (params) => ledger().request('ledgerList', params),
     ledgerUsage: (params) => ledger().request('ledgerUsage', params),
     ledgerCosts: (params) => ledger().request('ledgerCosts', params),
+    ledgerLastUse: (params) => ledger().request('ledgerLastUse', params),
   }
 }
 

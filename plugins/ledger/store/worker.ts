@@ -42,6 +42,7 @@ createRpcPeer<Record<never, never>, LedgerThreadMethods>(transport, {
   ledgerList: ({ ledger, call }) => storeOf(ledger).list(call),
   ledgerUsage: async ({ ledger, call }) => ({ groups: await storeOf(ledger).usage(call) }),
   ledgerCosts: ({ ledger, call }) => storeOf(ledger).sumCosts(call),
+  ledgerLastUse: async ({ ledger, call }) => ({ keys: await storeOf(ledger).lastUse(call.userId) }),
 })
 
 function storeOf(ledger: number): LedgerStore {
