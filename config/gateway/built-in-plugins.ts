@@ -3,6 +3,7 @@ import { createFormChooser } from '../../core/dialects/response-form.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import { isKnownModel } from '../../core/util/allowed-models.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
@@ -84,6 +85,13 @@ export function createBuiltInPlugins(
       streams: state.streams,
       commands: state.accountCommands,
       authFailures,
+      rules,
+      isKnownModel: (name) => isKnownModel(name, providers.known, providers.catalog.find),
+      async lastUse(userId) {
+        await pending.flush()
+        const { keys } = await ledger.request('ledgerLastUse', { userId })
+        return new Map(keys.map(({ key, hour }) => [key, hour]))
+      },
       operators: state.operators,
       operatorCommands: state.operatorCommands,
     }),

@@ -169,12 +169,22 @@ export interface UserLimits {
   readonly maxConcurrent?: RequestLimit
 }
 
+/** What a key is restricted to. A missing list: everything that its user may use. */
+export type KeyRestrictions = {
+  /** Names of models, or `provider/name`. */
+  readonly models?: readonly string[]
+  /** Paths of endpoints; each includes the paths below it. */
+  readonly endpoints?: readonly string[]
+}
+
 /** The authenticated caller. */
-export interface Account extends UserLimits {
+export interface Account extends UserLimits, KeyRestrictions {
   readonly userId: number
   readonly name: string
   readonly plan: Plan
   readonly keyId: string
+  /** When the key expires, as a Unix time in milliseconds. */
+  readonly keyExpiresAtMs?: number
   /** Log position of the last event about this user. */
   readonly position: Position
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
+import { type Account, type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
 import { createDamagedError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
@@ -31,10 +31,27 @@ export function requireApiKey(
       )
       return throwResolved(authFailures.recordFailure('api', request.req, error))
     }
+    // Set first, so that refusals are recorded as the user's.
+    request.account = account
+    checkRestrictions(account, request.path)
     const damaged = streams.damageOf(account.userId)
     if (damaged) throw createDamagedError(`stream ${damaged.stream} of the event log ${damaged.damage}`)
-    request.account = account
   }
+}
+
+/** Throws 401 if the key has expired, and 403 if it is restricted to other endpoints. */
+function checkRestrictions({ keyId, keyExpiresAtMs, endpoints }: Account, path: string): void {
+  if (keyExpiresAtMs !== undefined && Date.now() >= keyExpiresAtMs) {
+    const message = `The API key ${keyId} has expired. Ask an operator for a new one.`
+    throw new GatewayError('key_expired', message)
+  }
+  if (endpoints === undefined || endpoints.some((allowed) => isAtOrBelow(path, allowed))) return
+  const message = `This key may not use ${path}. It may use: ${endpoints.join(', ')}.`
+  throw new GatewayError('endpoint_not_allowed', message)
+}
+
+function isAtOrBelow(path: string, allowed: string): boolean {
+  return path.startsWith(allowed) && (path.length === allowed.length || path[allowed.length] === '/')
 }
 
 async function throwResolved(error: Promise<GatewayError>): Promise<never> {

@@ -47,7 +47,8 @@ export function createRouting(services: RoutingServices): Plugin {
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = buildRoutingInput(account, request, mode)
           const apply = (decision: RuleDecision) => {
-            const caller = { userId: account.userId, preferences }
+            const { userId, models } = account
+            const caller = { userId, preferences, ...(models && { models }) }
             const { route, warnings, trace } = resolveRoute(requested, decision, caller, routingCatalog)
             exchange.request = decision.draft.request
             Object.assign(exchange.state, decision.draft.state)
