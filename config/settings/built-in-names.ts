@@ -11,6 +11,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'decorate',
   'rules',
   'responses',
+  'messages',
   'models',
   'audit',
   'metrics',

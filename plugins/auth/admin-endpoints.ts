@@ -13,7 +13,7 @@ import { repeatable } from '../../core/http/idempotency.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import type { AccountCommands } from './account-commands.ts'
-import { bearerTokenOf } from './authenticate.ts'
+import { apiKeyOf } from './authenticate.ts'
 import { deriveApiKey } from './derive-key.ts'
 import { IssuedKey, keyId, UserChange, UserInput, UserSchema, userId } from './schemas.ts'
 import { showKey, showUser } from './show-account.ts'
@@ -154,9 +154,9 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
   ]
 }
 
-/** The admin key is the bearer token of every request of an operator. */
+/** The key of the operator is a part of the new key, so that nobody else can compute it. */
 function repeatedKey(headers: IncomingHttpHeaders, userId: number): Promise<string> {
-  return deriveApiKey(bearerTokenOf(headers.authorization) ?? '', String(headers['idempotency-key']), userId)
+  return deriveApiKey(apiKeyOf({ headers }) ?? '', String(headers['idempotency-key']), userId)
 }
 
 function userNotFoundError(id: string): GatewayError {
