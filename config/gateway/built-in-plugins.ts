@@ -18,6 +18,7 @@ import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.t
 import { PendingRecords } from '../../plugins/ledger/pending-records.ts'
 import { createLedgerPlugin } from '../../plugins/ledger/plugin.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
+import { createMessages } from '../../plugins/messages/plugin.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
@@ -139,6 +140,7 @@ export function createBuiltInPlugins(
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, { rules, ids, writer, history }),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
+    createMessages(snapshotCaller),
     createModels(routingCatalog),
     createAudit({
       accounts,

@@ -18,6 +18,7 @@ import {
   type RuleSet,
   requireAccount,
 } from '../contract/index.ts'
+import { toErrorInStyle } from '../http/anthropic-errors.ts'
 import { enterEndpoint } from '../http/endpoints.ts'
 import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { createResponseSender, type ResponseSender } from '../http/send-response.ts'
@@ -83,8 +84,9 @@ function openExchange(
   { snapshotCaller, costOf }: InferenceParts,
   onRejected: readonly NonNullable<PluginParts['rejected']>[],
 ): GatewayMiddleware {
-  async function reject(exchange: EndedExchange, error: unknown): Promise<never> {
+  async function reject(exchange: EndedExchange, thrown: unknown): Promise<never> {
     recordUnreadCost(exchange, costOf)
+    const error = toErrorInStyle(thrown, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
     throw error
   }

@@ -4,7 +4,7 @@ import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
-import { bearerTokenOf, hashApiKey } from './authenticate.ts'
+import { apiKeyOf, hashApiKey } from './authenticate.ts'
 
 interface OperatorServices {
   /** Undefined or null if no admin key is configured. */
@@ -37,7 +37,7 @@ export function requireOperator({
   /** Resolves with the author, or rejects with 401 or 429. */
   function identify(request: Admission): Identified | Promise<never> {
     const { requestId } = request
-    const key = bearerTokenOf(request.headers.authorization)
+    const key = apiKeyOf(request)
     if (key === undefined) throw keyError('Missing')
     const hash = hashApiKey(key)
     if (adminHash !== undefined && timingSafeEqual(Buffer.from(hash), adminHash)) {

@@ -64,7 +64,7 @@ describe('/openapi.json', () => {
           for (const [path, part] of schemasOf(resolve(schema), operation.operationId))
             if (part.additionalProperties === false) closed.push(path)
       const body = resolve(operation.requestBody?.content['application/json'].schema ?? { $ref: '' })
-      const isInference = /Completion|^route$|^createResponse$|^simulate$|^countInputTokens$/.test(
+      const isInference = /Completion|Message|^route$|^createResponse$|^simulate$|^countInputTokens$/.test(
         operation.operationId,
       )
       if (body?.type === 'object' && !isInference)
