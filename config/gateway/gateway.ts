@@ -13,7 +13,7 @@ import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
-import { createCallerSnapshots } from '../../projections/history.ts'
+import { createCallerSnapshots } from '../../projections/callers.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
@@ -136,7 +136,7 @@ export async function startGateway(
     let isStopping = false
     const parts = {
       steps: pipeline.steps,
-      snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
+      snapshotCaller: createCallerSnapshots(state),
       bodyLimit: settings.limits.body_bytes,
       costOf: providers.costOf,
       cors: settings.cors,

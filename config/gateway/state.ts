@@ -16,6 +16,7 @@ import type { Groups } from '../../projections/groups.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
+import type { Policies } from '../../projections/policies.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { guardLog } from '../../projections/runtime/guard-log.ts'
@@ -40,6 +41,7 @@ export interface State {
   readonly accounts: Accounts
   readonly rules: Rules
   readonly groups: Groups
+  readonly policies: Policies
   readonly streams: StreamHealth
   readonly ids: IdSource
   readonly overallBudget: OverallBudget
@@ -119,7 +121,7 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, groups, streams, idempotency, overallBudget, operators } = projections
+    const { accounts, rules, groups, policies, streams, idempotency, overallBudget, operators } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -136,6 +138,7 @@ async function openAndCatchUp(
       accounts,
       rules,
       groups,
+      policies,
       ids,
       overallBudget,
       writer,

@@ -66,7 +66,7 @@ export const OVERALL_BUDGET_STREAM = 'budget'
 
 export const userStream = (userId: number): string => `user-${userId}`
 
-type ServerFields = 'id' | 'user_id' | 'created_at' | 'updated_at' | 'revision'
+type ServerFields = 'id' | 'user_id' | 'policy_id' | 'created_at' | 'updated_at' | 'revision'
 
 /** The fields of a rule that its owner sets. */
 export type RoutingContent = Omit<RoutingRule, ServerFields>
@@ -89,14 +89,17 @@ export type RestoreFields = RevertFields & {
   readonly createdAt?: string
 }
 
-type RuleReference = {
-  readonly userId: number
+/** The user or the policy that rules belong to. */
+export type RuleOwner = { readonly userId: number } | { readonly policyId: number }
+
+type RuleReference = RuleOwner & {
   readonly ruleId: number
 }
 
 /**
- * Changes to a user's rules. Both kinds share the stream `rules-{userId}`, so that a batch of changes to both
- * kinds is one append: atomic on every log, and checked against one revision.
+ * Changes to the rules of a user or a policy. Both kinds share the stream `rules-{userId}`, or
+ * `policy-{policyId}`, so that a batch of changes to both kinds is one append: atomic on every log, and
+ * checked against one revision.
  */
 export type RuleEvent =
   | { type: 'RoutingRuleCreated'; data: RuleReference & RestoreFields & { content: RoutingContent } }
@@ -158,7 +161,9 @@ export type ChunkLengths = readonly (readonly number[])[]
  */
 export const responseStream = (responseKey: string): string => `response-${responseKey}`
 
-/** A reservation of `count` numbers for users, rules and groups, starting at `first`; stream `ids`. */
+/**
+ * A reservation of `count` numbers for users, rules, groups and policies, starting at `first`; stream `ids`.
+ */
 export type IdEvent = { type: 'IdsReserved'; data: { first: number; count: number } }
 
 export const IDS_STREAM = 'ids'

@@ -13,6 +13,7 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   'user-',
   'rules-',
   'group-',
+  'policy-',
   IDS_STREAM,
   REVOCATIONS_STREAM,
   OVERALL_BUDGET_STREAM,

@@ -7,11 +7,12 @@ import {
   IDS_STREAM,
   type KeyTerms,
   OVERALL_BUDGET_STREAM,
+  type RuleOwner,
   rulesStream,
   userStream,
 } from './domain-events.ts'
 import { OPERATORS_STREAM } from './operator-events.ts'
-import { groupStream } from './policy-events.ts'
+import { groupStream, type PolicyContent, policyStream } from './policy-events.ts'
 
 /**
  * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.
@@ -78,6 +79,12 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return isGroupStream(stream, data.groupId) && isJsonObject(data.changes)
     case 'GroupDeleted':
       return isGroupStream(stream, data.groupId)
+    case 'PolicyCreated':
+      return isPolicyStream(stream, data.policyId) && isPolicyContent(data)
+    case 'PolicyUpdated':
+      return isPolicyStream(stream, data.policyId) && isJsonObject(data.changes)
+    case 'PolicyDeleted':
+      return isPolicyStream(stream, data.policyId)
     case 'RoutingRuleCreated':
     case 'FirewallRuleCreated':
       return isRuleOf(stream, data) && isJsonObject(data.content)
@@ -132,6 +139,17 @@ function isGroupStream(stream: string, groupId: number): boolean {
   return isId(groupId) && stream === groupStream(groupId)
 }
 
-function isRuleOf(stream: string, { userId, ruleId }: { userId: number; ruleId: number }): boolean {
-  return isId(userId) && isId(ruleId) && stream === rulesStream(userId)
+function isPolicyStream(stream: string, policyId: number): boolean {
+  return isId(policyId) && stream === policyStream(policyId)
+}
+
+function isPolicyContent({ name, priority, appliesTo }: PolicyContent): boolean {
+  if (typeof name !== 'string' || !Number.isFinite(priority) || !isJsonObject(appliesTo)) return false
+  return 'everyone' in appliesTo || (Array.isArray(appliesTo.groups) && Array.isArray(appliesTo.users))
+}
+
+function isRuleOf(stream: string, data: RuleOwner & { ruleId: number }): boolean {
+  if (!isId(data.ruleId)) return false
+  if ('policyId' in data) return isPolicyStream(stream, data.policyId)
+  return isId(data.userId) && stream === rulesStream(data.userId)
 }

@@ -87,8 +87,8 @@ describe('toAuditEntries', () => {
       after: { id: 'key_a', created_at: minute(2), revoked_at: minute(4) },
     })
     expect(entries[4]).to.deep.include({
-      before: { ...user, plan: 'paid' },
-      after: { ...user, plan: 'free' },
+      before: { ...user, groups: [], plan: 'paid' },
+      after: { ...user, groups: [], plan: 'free' },
     })
     expect(JSON.stringify(entries)).not.to.contain('ffff')
   })
