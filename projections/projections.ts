@@ -2,6 +2,7 @@ import { type Accounts, createAccounts } from './accounts.ts'
 import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
+import { createOperatorAccounts, type OperatorAccounts } from './operator-accounts.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
 import { createPolicies, type Policies } from './policies.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
@@ -16,6 +17,7 @@ export interface Projections {
   readonly policies: Policies
   readonly ids: Ids
   readonly overallBudget: OverallBudget
+  readonly operators: OperatorAccounts
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -29,6 +31,7 @@ export function createProjections(): Projections {
     policies: createPolicies(),
     ids: createIds(),
     overallBudget: createOverallBudget(),
+    operators: createOperatorAccounts(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -36,8 +39,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, groups, policies, ids, overallBudget, idempotency } = projections
-  return [accounts, rules, groups, policies, ids, overallBudget, idempotency]
+  const { accounts, rules, groups, policies, ids, overallBudget, operators, idempotency } = projections
+  return [accounts, rules, groups, policies, ids, overallBudget, operators, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

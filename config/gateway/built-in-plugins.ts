@@ -3,6 +3,7 @@ import { createFormChooser } from '../../core/dialects/response-form.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import { isKnownModel } from '../../core/util/allowed-models.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
@@ -17,6 +18,7 @@ import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.t
 import { PendingRecords } from '../../plugins/ledger/pending-records.ts'
 import { createLedgerPlugin } from '../../plugins/ledger/plugin.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
+import { createMessages } from '../../plugins/messages/plugin.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
@@ -51,7 +53,7 @@ export function createBuiltInPlugins(
   sharedState: Pick<SharedState, 'counters' | 'reservations'>,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
-  const { log, subscription, accounts, groups, policies, ids, writer } = state
+  const { log, subscription, accounts, rules, groups, policies, ids, writer } = state
   const { evaluate_responses: evaluatesResponses } = settings.firewall
   const kinds: RuleKinds = {
     routing: createRoutingRuleKind(operators),
@@ -80,6 +82,15 @@ export function createBuiltInPlugins(
       streams: state.streams,
       commands: state.accountCommands,
       authFailures,
+      rules,
+      isKnownModel: (name) => isKnownModel(name, providers.known, providers.catalog.find),
+      async lastUse(userId) {
+        await pending.flush()
+        const { keys } = await ledger.request('ledgerLastUse', { userId })
+        return new Map(keys.map(({ key, hour }) => [key, hour]))
+      },
+      operators: state.operators,
+      operatorCommands: state.operatorCommands,
     }),
     createRateLimit(settings.rate_limits, sharedState),
     createPlan(),
@@ -87,6 +98,11 @@ export function createBuiltInPlugins(
       ledger,
       evidence: settings.ledger.evidence,
       pending,
+      prompts: {
+        recordPrompts: settings.ledger.record_prompts,
+        maxPromptChars: settings.ledger.max_prompt_chars,
+      },
+      accounts,
       cluster: cluster?.ledgerCluster,
     }),
     createFirewall({
@@ -114,6 +130,7 @@ export function createBuiltInPlugins(
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, ruleServices.own),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
+    createMessages(snapshotCaller),
     createModels(routingCatalog),
     createAudit({
       ...ruleServices.own,

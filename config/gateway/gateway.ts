@@ -85,7 +85,7 @@ export async function startGateway(
       broadcastPosition: peer?.broadcastPosition,
     })
     opened.push(state)
-    const { ADAPTERS, openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } =
+    const { ADAPTERS, openProviders, createBuiltInPlugins, requireOperator, createApp, createRouteApp } =
       await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
@@ -112,9 +112,10 @@ export async function startGateway(
       sharedState,
       peer,
     )
-    const authenticateOperator = settings.admin_key
-      ? requireAdminKey(settings.admin_key, authFailures)
-      : undefined
+    const authenticateOperator =
+      settings.admin_key || state.operators.list().length > 0
+        ? requireOperator({ adminKey: settings.admin_key, operators: state.operators, authFailures })
+        : undefined
     const { log, subscription, writer } = state
     const host = {
       log,
@@ -191,7 +192,7 @@ async function importServingModules() {
     import('../../providers/adapters.ts'),
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
-    import('../../plugins/auth/authenticate.ts'),
+    import('../../plugins/auth/authenticate-operator.ts'),
     import('../../core/pipeline/app.ts'),
   ])
   return { ...adapters, ...providers, ...plugins, ...operators, ...app }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { DefaultState } from 'koa'
 import type { ChatRequest, FinishReason, Reply, Usage } from './chat.ts'
 import type { GatewayError } from './errors.ts'
-import type { Position } from './event-log.ts'
+import type { Actor, Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 import type { Model, Target } from './provider.ts'
 import type { Mode, RuleOrigin, RuleSet } from './rules.ts'
@@ -40,6 +40,8 @@ export interface Exchange {
   readonly rulesPosition: number
   /** The request in canonical form. The firewall replaces it when it masks text. */
   request: ChatRequest
+  /** The request before any plugin replaced it. */
+  readonly received: ChatRequest
   /** `metadata` of the request as the caller sent it. It is part of the response. */
   readonly metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
@@ -176,14 +178,29 @@ export interface UserLimits {
   readonly maxConcurrent?: RequestLimit
 }
 
+/** What a key is restricted to. A missing list: everything that its user may use. */
+export type KeyRestrictions = {
+  /** Names of models, or `provider/name`. */
+  readonly models?: readonly string[]
+  /** Paths of endpoints; each includes the paths below it. */
+  readonly endpoints?: readonly string[]
+}
+
 /** The authenticated caller. */
-export interface Account extends UserLimits {
+export interface Account extends UserLimits, KeyRestrictions {
   readonly userId: number
   readonly name: string
   readonly plan: Plan
   readonly keyId: string
+  /** When the key expires, as a Unix time in milliseconds. */
+  readonly keyExpiresAtMs?: number
   /** Log position of the last event about this user. */
   readonly position: Position
+}
+
+/** The caller as the author of changes. The name is that of the user at this time. */
+export function keyActor({ keyId, name }: Pick<Account, 'keyId' | 'name'>): Actor {
+  return { type: 'key', id: keyId, name }
 }
 
 /** The connection to the client of a request. */

@@ -1,5 +1,6 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
 import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type { OperatorEvent } from './operator-events.ts'
 import type { GroupEvent, PolicyEvent } from './policy-events.ts'
 
 /** Every domain event, discriminated by `type`. */
@@ -9,6 +10,7 @@ export type DomainEvent =
   | GroupEvent
   | PolicyEvent
   | OverallBudgetEvent
+  | OperatorEvent
   | IdEvent
   | LogEvent
 
@@ -23,7 +25,11 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   ConcurrencyLimitChanged: true,
   BudgetSet: true,
   BudgetRemoved: true,
+  UserRenamed: true,
+  UserDeleted: true,
   KeyIssued: true,
+  RestrictedKeyIssued: true,
+  KeyExpirySet: true,
   KeyRevoked: true,
   UserAddedToGroup: true,
   UserRemovedFromGroup: true,
@@ -41,6 +47,9 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   PolicyDeleted: true,
   OverallBudgetSet: true,
   OverallBudgetRemoved: true,
+  OperatorCreated: true,
+  OperatorChanged: true,
+  OperatorRemoved: true,
   IdsReserved: true,
   LogCreated: true,
 }
@@ -55,11 +64,18 @@ export function encodeEvent(event: DomainEvent): NewEvent {
 
 /** Builds the metadata of events that the author writes at `time`, in shapes of version `schema`. */
 export function createMetadata(
-  { actor, requestId, idempotency }: Author,
+  { actor, requestId, reason, idempotency }: Author,
   time: string,
   schema = SCHEMA_VERSION,
 ): EventMetadata {
-  return { actor, time, schema, ...(requestId && { requestId }), ...(idempotency && { idempotency }) }
+  return {
+    actor,
+    time,
+    schema,
+    ...(requestId && { requestId }),
+    ...(reason && { reason }),
+    ...(idempotency && { idempotency }),
+  }
 }
 
 /**

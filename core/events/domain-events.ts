@@ -1,4 +1,12 @@
-import type { FirewallRule, JsonObject, Message, Plan, RequestLimit, RoutingRule } from '../contract/index.ts'
+import type {
+  FirewallRule,
+  JsonObject,
+  KeyRestrictions,
+  Message,
+  Plan,
+  RequestLimit,
+  RoutingRule,
+} from '../contract/index.ts'
 
 /** Changes to a user, the user's keys and groups, in stream `user-{id}`. Keys are stored as SHA-256 only. */
 export type UserEvent =
@@ -9,10 +17,32 @@ export type UserEvent =
   | { type: 'ConcurrencyLimitChanged'; data: { userId: number; maxConcurrent?: RequestLimit } }
   | { type: 'BudgetSet'; data: { userId: number; keyId?: string; budget: Budget } }
   | { type: 'BudgetRemoved'; data: { userId: number; keyId?: string } }
-  | { type: 'KeyIssued'; data: { userId: number; keyId: string; hash: string } }
+  | { type: 'UserRenamed'; data: { userId: number; name: string } }
+  | { type: 'UserDeleted'; data: { userId: number } }
+  | { type: 'KeyIssued'; data: IssuedKeyData }
+  | { type: 'RestrictedKeyIssued'; data: IssuedKeyData & KeyTerms }
+  | { type: 'KeyExpirySet'; data: { userId: number; keyId: string; expiresAt: string } }
   | { type: 'KeyRevoked'; data: { userId: number; keyId: string } }
   | { type: 'UserAddedToGroup'; data: { userId: number; groupId: number } }
   | { type: 'UserRemovedFromGroup'; data: { userId: number; groupId: number } }
+
+type IssuedKeyData = {
+  readonly userId: number
+  readonly keyId: string
+  readonly hash: string
+  readonly name?: string
+  /** Id of the key whose rotation issued this one. */
+  readonly replaces?: string
+}
+
+/**
+ * The restrictions of a key. A key that has any is issued by an event of its own, which earlier versions do
+ * not know: for them, the key is invalid instead of unrestricted.
+ */
+export type KeyTerms = KeyRestrictions & {
+  /** ISO 8601 UTC with six decimals. */
+  readonly expiresAt?: string
+}
 
 export const BUDGET_PERIODS = ['day', 'week', 'month', 'total'] as const
 

@@ -19,6 +19,7 @@ import {
   type RuleSet,
   requireAccount,
 } from '../contract/index.ts'
+import { toErrorInStyle } from '../http/anthropic-errors.ts'
 import { enterEndpoint } from '../http/endpoints.ts'
 import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { createResponseSender, type ResponseSender } from '../http/send-response.ts'
@@ -88,8 +89,9 @@ function openExchange(
   { snapshotCaller, costOf }: InferenceParts,
   onRejected: readonly NonNullable<PluginParts['rejected']>[],
 ): GatewayMiddleware {
-  async function reject(exchange: EndedExchange, error: unknown): Promise<never> {
+  async function reject(exchange: EndedExchange, thrown: unknown): Promise<never> {
     recordUnreadCost(exchange, costOf)
+    const error = toErrorInStyle(thrown, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
     throw error
   }
@@ -127,6 +129,7 @@ export function createExchange(
     rules,
     rulesPosition: Math.max(rules.position, account.position, policyPosition),
     request,
+    received: request,
     metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
     preferences: parser.parsePreferences?.(body) ?? [],
     defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),

@@ -11,7 +11,7 @@ export const auditQuery = {
   actor: Type.Optional(
     Type.String({
       minLength: 1,
-      description: 'The author of the changes.',
+      description: 'Id of the actor of the changes: of a key or an operator, or root, cli or system.',
       examples: ['key_gGvBxwr2CTTZ4RYVqXhM0SkL'],
     }),
   ),
@@ -30,12 +30,24 @@ export const Revert = StrictObject(
   { $id: 'Revert', description: 'The revision of a rule to restore.' },
 )
 
+const ActorSchema = Type.Object(
+  {
+    type: StringEnum(['operator', 'key', 'root', 'cli', 'system'], {
+      description: 'An operator, the key of a user, the ADMIN_KEY, a command, or the gateway itself.',
+    }),
+    id: Type.String({ description: 'Id of the operator or key; for all others, the type.' }),
+    name: Type.String({ description: 'Name of the operator, or of the user of the key, at that time.' }),
+  },
+  { $id: 'Actor', description: 'Who made a change.' },
+)
+
 const ChangeSchema = Type.Object(
   {
     position: Count('Log position of the change.'),
     time: Timestamp('When the change was made.'),
-    actor: Type.String({ description: 'The author: a key id, admin, cli or system.' }),
+    actor: ActorSchema,
     request_id: Nullable(Type.String(), { description: 'The request that made the change, if any.' }),
+    reason: Type.Optional(Type.String({ description: 'Why the change was made. Missing if unknown.' })),
     kind: StringEnum([...AUDIT_SUBJECTS, ...SHARED_SUBJECTS, 'unknown'], {
       description: 'Kind of the changed object; unknown for changes of a newer version of the gateway.',
     }),

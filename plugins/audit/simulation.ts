@@ -14,6 +14,7 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { chatDialect } from '../../core/dialects/chat/dialect.ts'
+import { messagesDialect } from '../../core/dialects/messages/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
@@ -130,7 +131,7 @@ function createRequestParsers(
   accounts: Pick<Accounts, 'ownerOfKey'>,
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {
   const responses = createResponsesParser((key, userId) => findResponse(log, accounts, key, userId))
-  return { chat: chatDialect, responses, route: routeDialect }
+  return { chat: chatDialect, responses, messages: messagesDialect, route: routeDialect }
 }
 
 /**

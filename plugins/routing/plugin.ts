@@ -49,7 +49,8 @@ export function createRouting(services: RoutingServices): Plugin {
           const input = buildRoutingInput(account, request, mode)
           const decision = startDecision(input)
           const resolve = () => {
-            const caller = { userId: account.userId, preferences }
+            const { userId, models } = account
+            const caller = { userId, preferences, ...(models && { models }) }
             const { route, warnings, trace } = resolveRoute(requested, decision, caller, routingCatalog)
             exchange.request = decision.draft.request
             Object.assign(exchange.state, decision.draft.state)

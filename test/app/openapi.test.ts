@@ -7,6 +7,7 @@ import { makeFolder } from '../support/folders.ts'
 import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { createJudge, type Described, type Loose, operationsOf } from '../support/openapi.ts'
 import { createSender, NEW_RULES } from '../support/openapi-sender.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
 describe('/openapi.json', () => {
@@ -14,7 +15,12 @@ describe('/openapi.json', () => {
   let document: Loose
 
   before(async () => {
-    gateway = await startGateway()
+    gateway = await startGateway({
+      ...(await withSettings(
+        `${UNLIMITED}limits: { auth_failures_per_minute: null }\nledger: { record_prompts: full }\n`,
+      )),
+      RECORD_KEY: '0'.repeat(64),
+    })
     document = (await gateway.call('GET', '/openapi.json', undefined, { authorization: '' })).body
   })
   after(() => gateway.stop())
@@ -58,7 +64,7 @@ describe('/openapi.json', () => {
           for (const [path, part] of schemasOf(resolve(schema), operation.operationId))
             if (part.additionalProperties === false) closed.push(path)
       const body = resolve(operation.requestBody?.content['application/json'].schema ?? { $ref: '' })
-      const isInference = /Completion|^route$|^createResponse$|^simulate$|^countInputTokens$/.test(
+      const isInference = /Completion|Message|^route$|^createResponse$|^simulate$|^countInputTokens$/.test(
         operation.operationId,
       )
       if (body?.type === 'object' && !isInference)

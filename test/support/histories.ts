@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
+import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { createMetadata, type DomainEvent, encodeEvent } from '../../core/events/codec.ts'
 import { rulesStream, userStream } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -14,7 +15,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
     const stream = streamOf(event)
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
-    const metadata = createMetadata({ actor: 'admin' }, clock())
+    const metadata = createMetadata({ actor: ROOT_ACTOR }, clock())
     return { ...encodeEvent(event), stream, revision, position: index + 1, metadata }
   })
 }

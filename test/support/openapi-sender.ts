@@ -2,6 +2,7 @@ import { setBudget } from './budgets.ts'
 import { ADMIN_KEY, type Answer, AS_ADMIN, type RunningGateway } from './gateway.ts'
 import { newUser } from './new-user.ts'
 import type { Described, Loose } from './openapi.ts'
+import { newOperator } from './operators.ts'
 
 const RULE = { name: 'A rule', is_enabled: true, priority: 0 }
 
@@ -38,8 +39,9 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     if (place.includes('/routing-rules/{id}')) return newRule('routing', filled)
     if (place.includes('/firewall-rules/{id}')) return newRule('firewall', filled)
     if (place.startsWith('/v1/responses')) return (await newResponse()).id
-    if (place.startsWith('/v1/requests')) return (await newResponse()).x_request_id
+    if (/^\/(v1|admin)\/requests/.test(place)) return (await newResponse()).x_request_id
     if (place.startsWith('/admin/keys')) return (await user.issueKey()).id
+    if (place.startsWith('/admin/operators')) return (await newOperator(gateway, 'auditor')).id
     if (place.startsWith('/admin/users')) return (await newUser(gateway)).id
     if (place.startsWith('/admin/groups')) return newGroup()
     throw new Error(`no id is known for ${place}`)
