@@ -30,6 +30,7 @@ import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
 import { createRuleCommands } from '../../plugins/rules/rule-commands.ts'
 import { createCallerSnapshots, createHistory } from '../../projections/history.ts'
+import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
@@ -130,6 +131,7 @@ export function createBuiltInPlugins(
       writer,
       history,
       subscription,
+      evidence: createEvidence(log, { dataDir: settings.data_dir, logId: state.logId }),
       commands: ruleCommands,
       kinds,
       snapshotCaller,

@@ -1,8 +1,15 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
-import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type {
+  CheckpointEvent,
+  IdEvent,
+  LogEvent,
+  OverallBudgetEvent,
+  RuleEvent,
+  UserEvent,
+} from './domain-events.ts'
 
 /** Every domain event, discriminated by `type`. */
-export type DomainEvent = UserEvent | RuleEvent | OverallBudgetEvent | IdEvent | LogEvent
+export type DomainEvent = UserEvent | RuleEvent | OverallBudgetEvent | IdEvent | LogEvent | CheckpointEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -27,6 +34,7 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OverallBudgetRemoved: true,
   IdsReserved: true,
   LogCreated: true,
+  CheckpointSigned: true,
 }
 
 /** The types of all events that this code can decode. */

@@ -1,4 +1,4 @@
-import { LOG_STREAM, matchesStream } from '../event-log/streams.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM, matchesStream } from '../event-log/streams.ts'
 import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
 import { REVOCATIONS_STREAM } from './well-formed.ts'
@@ -9,6 +9,7 @@ import { REVOCATIONS_STREAM } from './well-formed.ts'
  */
 export const FOLLOWED_STREAMS: readonly string[] = [
   LOG_STREAM,
+  CHECKPOINTS_STREAM,
   'user-',
   'rules-',
   IDS_STREAM,

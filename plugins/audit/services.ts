@@ -3,6 +3,7 @@ import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { History } from '../../projections/history.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import type { RuleServices } from '../rules/rule-commands.ts'
 import type { RuleKinds } from './diff-rules.ts'
@@ -12,6 +13,7 @@ export interface AuditServices extends RuleServices {
   readonly accounts: Pick<Accounts, 'ownerOfKey'>
   readonly history: History
   readonly subscription: Subscription
+  readonly evidence: Evidence
   readonly kinds: RuleKinds
   readonly commands: RuleCommandSet
   /** The caller's account and rules as they apply to a request now. */

@@ -22,6 +22,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return 'ids'
   if (event.type === 'LogCreated') return 'log'
+  if (event.type === 'CheckpointSigned') return 'checkpoints'
   if (!('userId' in event.data)) return 'budget'
   const { userId } = event.data
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)

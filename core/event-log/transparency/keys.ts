@@ -6,7 +6,7 @@ import {
   randomUUID,
 } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SignedCheckpoint } from './checkpoint.ts'
 import {
@@ -71,6 +71,19 @@ export async function trustKey(folder: string, key: VerifierKey): Promise<void> 
   await writeFile(join(folder, `${id}.pub`), `${text}\n`, { flag: 'wx', mode: 0o600 }).catch(ignoreExisting)
 }
 
+/** Copies the public keys of one folder into another, which is created if there are any. */
+export async function copyPublicKeys(from: string, to: string): Promise<void> {
+  const names = await listPublicKeys(from)
+  if (names.length > 0) await mkdir(to, { recursive: true, mode: 0o700 })
+  for (const name of names) await copyFile(join(from, name), join(to, name))
+}
+
+/** Returns an empty list if the folder does not exist. */
+async function listPublicKeys(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => [])
+  return names.filter((name) => name.endsWith('.pub'))
+}
+
 /** Whose checkpoints are accepted. A key counts for every name: an imported log has a new one. */
 export class TrustedKeys {
   readonly #keys: readonly VerifierKey[]
@@ -81,7 +94,7 @@ export class TrustedKeys {
 
   /** Reads all keys in files `*.pub` in the folder. Throws if one of them is not a key. */
   static async read(folder: string): Promise<TrustedKeys> {
-    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.pub'))
+    const names = await listPublicKeys(folder)
     return new TrustedKeys(await Promise.all(names.map((name) => readPublicKey(join(folder, name)))))
   }
 

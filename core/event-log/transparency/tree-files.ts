@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import type { Position } from '../../contract/event-log.ts'
 import { HASH_BYTES, MerkleTree, type Subtree, subtreesOf } from './merkle-tree.ts'
 
-const POSITION_BYTES = 8
+export const HASHES_FILE = 'hashes'
+
+export const POSITIONS_FILE = 'positions'
+
+export const POSITION_BYTES = 8
 
 /**
  * The Merkle tree of a log in two files: `hashes` has every leaf and complete subtree in the order in which
@@ -33,7 +37,7 @@ export class TreeFiles {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     // Opened without truncation and without O_APPEND, which would ignore the places of writes.
     const openFile = (name: string) => open(join(folder, name), OPEN_OR_CREATE, 0o600)
-    const files = new TreeFiles(folder, await openFile('hashes'), await openFile('positions'))
+    const files = new TreeFiles(folder, await openFile(HASHES_FILE), await openFile(POSITIONS_FILE))
     await files.#load()
     return files
   }
@@ -67,7 +71,7 @@ export class TreeFiles {
     this.#stored += this.#pendingPositions.length
     this.#pendingHashes = []
     this.#pendingPositions = []
-    await this.#hashes.write(hashes, 0, hashes.length, storedHashes(start) * HASH_BYTES)
+    await this.#hashes.write(hashes, 0, hashes.length, leafOffset(start) * HASH_BYTES)
     await this.#hashes.datasync()
     await this.#positions.write(positions, 0, positions.length, start * POSITION_BYTES)
   }
@@ -76,7 +80,7 @@ export class TreeFiles {
   readonly readHash = async ({ level, index }: Subtree): Promise<Buffer> => {
     // A subtree is stored after its last leaf and the smaller subtrees that the leaf completes.
     const lastLeaf = (index + 1) * 2 ** level - 1
-    return readExactly(this.#hashes, (storedHashes(lastLeaf) + level) * HASH_BYTES, HASH_BYTES)
+    return readExactly(this.#hashes, (leafOffset(lastLeaf) + level) * HASH_BYTES, HASH_BYTES)
   }
 
   /** The positions of the leaves from `start` to before `end`, as the big-endian bytes of the file. */
@@ -122,10 +126,10 @@ export class TreeFiles {
 
 const OPEN_OR_CREATE = constants.O_RDWR | constants.O_CREAT
 
-/** Hashes that are stored for the first `leaves` leaves: every leaf, every complete pair, and so on. */
-function storedHashes(leaves: number): number {
+/** The number of hashes before a leaf: all leaves before it, all complete pairs of them, and so on. */
+export function leafOffset(index: number): number {
   let count = 0
-  for (let level = leaves; level > 0; level = Math.floor(level / 2)) count += level
+  for (let level = index; level > 0; level = Math.floor(level / 2)) count += level
   return count
 }
 
