@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { isJsonObject, type Plugin, type RecordedEvent } from '../../core/contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
+import type { SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import { parseStoredCheckpoint } from '../../core/event-log/transparency/checkpoint-stream.ts'
 import {
   formatVerifierKey,
@@ -11,6 +12,7 @@ import {
 import { createTreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
 import { isExpiring } from '../../core/events/streams.ts'
 import { parseJson } from '../../core/util/json.ts'
+import { formatExportedEvent } from './export-log.ts'
 import { createPluginChecker } from './verify-log.ts'
 import { createRecordChecker } from './verify-records.ts'
 
@@ -26,9 +28,13 @@ interface CheckedExport {
 
 /**
  * Throws with all issues, such as a gap, an event in the wrong stream, one that cannot be read, or one that
- * does not match the checkpoints.
+ * does not match the checkpoints or the saved one.
  */
-export async function checkExport(file: string, plugins: readonly Plugin[]): Promise<CheckedExport> {
+export async function checkExport(
+  file: string,
+  plugins: readonly Plugin[],
+  saved?: SignedCheckpoint,
+): Promise<CheckedExport> {
   const { checkpoints, logId } = await readEvidence(file)
   const keys = new Map<string, VerifierKey>()
   for (const { key } of checkpoints.flatMap((record) => parseStoredCheckpoint(record) ?? []))
@@ -36,7 +42,7 @@ export async function checkExport(file: string, plugins: readonly Plugin[]): Pro
   // The file cannot say whose keys they are: they are shown, and trusted by the one who imports it.
   const accepts: Parameters<typeof createTreeVerifier>[0]['accepts'] = ({ note, origin }) =>
     [...keys.values()].some((key) => isSignedBy(note, { ...key, name: origin }))
-  const tree = createTreeVerifier({ checkpoints, logId, accepts })
+  const tree = createTreeVerifier({ checkpoints, logId, accepts, saved })
   const checker = createRecordChecker(createPluginChecker(plugins).findIssue)
   for await (const event of readExport(file)) {
     checker.check(event)
@@ -83,10 +89,11 @@ function readLines(file: string): AsyncIterable<string> {
   return createInterface({ input: createReadStream(file), crlfDelay: Infinity })
 }
 
-/** Returns undefined for a line that is not an exported event. */
+/** Returns undefined for a line that is not an exported event, to the byte. */
 function parseExportedEvent(line: string): RecordedEvent | undefined {
   const value = parseJson(line)
-  return isRecordedEvent(value) && !isExpiring(value.stream) ? value : undefined
+  if (!isRecordedEvent(value) || isExpiring(value.stream)) return undefined
+  return formatExportedEvent(value) === line ? value : undefined
 }
 
 function isRecordedEvent(value: unknown): value is RecordedEvent {

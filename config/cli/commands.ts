@@ -131,6 +131,9 @@ export const COMMANDS: readonly Command[] = [
     operands: ['FILE'],
     summary: 'Import an export into an empty event log.',
     details: 'Checks the whole file before it writes anything. Continues an import that was interrupted.',
+    options: {
+      checkpoint: { value: 'FILE', summary: 'Refuse a file that does not extend this saved checkpoint.' },
+    },
     async run(args) {
       const { runLogImport } = await import('./log-commands.ts')
       return runLogImport(args)

@@ -7,6 +7,7 @@ import {
 } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { LOG_STREAM } from '../../core/event-log/streams.ts'
+import type { SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import type { VerifierKey } from '../../core/event-log/transparency/signed-note.ts'
 import { appendLogId, ensureLogId } from '../../core/events/log-identity.ts'
 import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
@@ -27,7 +28,7 @@ interface ImportResult {
  * Writes the events of an export into an event log, in the same order; their positions may change. The whole
  * file is checked before anything is written, events of the given plugins by their schemas, too. The log must
  * be empty or hold the first events of the file and nothing else, so that an interrupted import can be
- * continued. Up to `concurrency` appends are in flight at once: more than one only for a log that keeps their
+ * continued. With a `saved` checkpoint, the file must extend it. Up to `concurrency` appends are in flight at once: more than one only for a log that keeps their
  * order. See docs/decisions/evidence.md, "An import extends the log that was exported".
  */
 export async function importLog(
@@ -35,8 +36,9 @@ export async function importLog(
   file: string,
   concurrency: number,
   plugins: readonly Plugin[] = [],
+  saved?: SignedCheckpoint,
 ): Promise<ImportResult> {
-  const { facts, logId, keys } = await checkExport(file, plugins)
+  const { facts, logId, keys } = await checkExport(file, plugins, saved)
   const time = createClock()()
   if (logId === undefined) await ensureLogId(log, time)
   const events = readExport(file)

@@ -15,7 +15,7 @@ import { backUpLog } from './backup-log.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { exportLog } from './export-log.ts'
 import { importLog } from './import-log.ts'
-import { openTreeVerifier } from './open-verifier.ts'
+import { openTreeVerifier, readSavedCheckpoint } from './open-verifier.ts'
 import { verifyLog } from './verify-log.ts'
 
 export function runLogExport({ options, environment, stdout }: CommandArgs): Promise<void> {
@@ -27,16 +27,25 @@ export function runLogExport({ options, environment, stdout }: CommandArgs): Pro
 /** Appends of an import in flight. Both logs write them in the order of the calls. */
 const IMPORT_CONCURRENCY = 500
 
-export function runLogImport({ operands: [file = ''], environment, print }: CommandArgs): Promise<void> {
+export async function runLogImport(args: CommandArgs): Promise<void> {
+  const { operands, options, environment, print } = args
+  const [file = ''] = operands
+  const saved = await readSavedCheckpoint(options.get('checkpoint'))
   const run = async (log: EventLog, settings: Settings) => {
     const plugins = await loadListedPackages(settings)
-    const { facts, keys, existing, written } = await importLog(log, file, IMPORT_CONCURRENCY, plugins)
+    const { facts, keys, existing, written } = await importLog(
+      log,
+      file,
+      IMPORT_CONCURRENCY,
+      plugins,
+      saved,
+    )
     for (const key of keys) await trustKey(keysFolder(settings.data_dir), key)
     for (const fact of facts) print(`File: ${fact}`)
     const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''
     print(`Imported ${written} events${skipped}.`)
   }
-  return withLog(environment, run, { pipelinesAppends: true })
+  await withLog(environment, run, { pipelinesAppends: true })
 }
 
 export async function runLogBackup({ operands, options, environment, print }: CommandArgs): Promise<void> {
@@ -59,7 +68,7 @@ export function runLogVerify({ options, environment, print }: CommandArgs): Prom
     const isEmbedded = !eventstore_url
     const { facts, issues } = await verifyLog(log, {
       snapshotFolder: join(data_dir, 'snapshots'),
-      tree: await openTreeVerifier(log, data_dir, options.get('checkpoint')),
+      tree: await openTreeVerifier(log, data_dir, await readSavedCheckpoint(options.get('checkpoint'))),
       plugins: await loadListedPackages(settings),
       comparesStreams: !isEmbedded,
     })

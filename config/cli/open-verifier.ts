@@ -8,13 +8,12 @@ import { createTreeVerifier, type TreeVerifier } from '../../core/event-log/tran
 import { readLogId } from '../../core/events/log-identity.ts'
 import { keysFolder, treeFolder } from '../../projections/transparency/sign-checkpoints.ts'
 
-/** Prepares the check of a log against its checkpoints and, if a file is given, against a saved one. */
+/** Prepares the check of a log against its checkpoints and, if there is one, against a saved one. */
 export async function openTreeVerifier(
   log: EventLog,
   dataDir: string,
-  savedFile: string | undefined,
+  saved: SignedCheckpoint | undefined,
 ): Promise<TreeVerifier> {
-  const saved = savedFile === undefined ? undefined : await readSavedCheckpoint(savedFile)
   const keys = await TrustedKeys.read(keysFolder(dataDir))
   const logId = await readLogId(log)
   const checkpoints: RecordedEvent[] = []
@@ -23,7 +22,9 @@ export async function openTreeVerifier(
   return createTreeVerifier({ checkpoints, logId, accepts: (each) => keys.accepts(each), saved, recorded })
 }
 
-async function readSavedCheckpoint(file: string): Promise<SignedCheckpoint> {
+/** Reads a checkpoint that was saved from the admin endpoint. */
+export async function readSavedCheckpoint(file: string | undefined): Promise<SignedCheckpoint | undefined> {
+  if (file === undefined) return undefined
   const checkpoint = parseCheckpoint(await readFile(file, 'utf8'))
   if (checkpoint !== undefined) return checkpoint
   throw new Error(`${file} is not a checkpoint as GET /admin/audit/checkpoint returns it.`)
