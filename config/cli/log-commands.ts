@@ -33,13 +33,7 @@ export async function runLogImport(args: CommandArgs): Promise<void> {
   const saved = await readSavedCheckpoint(options.get('checkpoint'))
   const run = async (log: EventLog, settings: Settings) => {
     const plugins = await loadListedPackages(settings)
-    const { facts, keys, existing, written } = await importLog(
-      log,
-      file,
-      IMPORT_CONCURRENCY,
-      plugins,
-      saved,
-    )
+    const { facts, keys, existing, written } = await importLog(log, file, IMPORT_CONCURRENCY, plugins, saved)
     for (const key of keys) await trustKey(keysFolder(settings.data_dir), key)
     for (const fact of facts) print(`File: ${fact}`)
     const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''

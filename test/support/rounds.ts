@@ -39,7 +39,7 @@ export const ROUNDS = {
   simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(30, 300)),
   /** Characters of prose around a text that a rule must find. */
   padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6]),
-  /** Changes of rows, of files, of servers and of exports of an event log, which its checkpoints must find. */
+  /** Changes of the rows, the file, the server and the export of a log, which its checkpoints must find. */
   mutations: choose(15, 500),
   /** Requests of all kinds whose costs are added up. */
   costs: choose(220, 20_000),

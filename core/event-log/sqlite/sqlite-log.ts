@@ -14,6 +14,7 @@ import {
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
 import { checkAppend, checkDeletable, encodeEvents, LOG_STREAM, matchesStream } from '../streams.ts'
+import { ENCODED_LEAF, encodeEventLeaf } from '../transparency/event-leaf.ts'
 import {
   createLeftoversError,
   EXPIRING_FILE,
@@ -249,21 +250,21 @@ export class UnreadableEventError extends Error {
 }
 
 function toRecordedEvent(row: EventRow, isStrict: boolean): RecordedEvent {
+  const record = parseRow(row)
+  if (!isStrict) return record
+  const leaf = encodeEventLeaf(record)
+  const [, , , , data, metadata] = row
+  if (!leaf.endsWith(`,${data},${metadata}]`))
+    throw new UnreadableEventError(row, 'is not stored as it was written')
+  return Object.assign(record, { [ENCODED_LEAF]: leaf })
+}
+
+function parseRow(row: EventRow): RecordedEvent {
   const [position, stream, revision, type, data, metadata] = row
   try {
     // Both texts were serialized by `append` from values of these types.
-    const record = {
-      position,
-      stream,
-      revision,
-      type,
-      data: JSON.parse(data),
-      metadata: JSON.parse(metadata),
-    }
-    if (!isStrict || (JSON.stringify(record.data) === data && JSON.stringify(record.metadata) === metadata))
-      return record
+    return { position, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
   } catch {
     throw new UnreadableEventError(row, 'is not valid JSON')
   }
-  throw new UnreadableEventError(row, 'is not stored as it was written')
 }
