@@ -29,7 +29,8 @@ interface ImportResult {
  * file is checked before anything is written, events of the given plugins by their schemas, too. The log must
  * be empty or hold the first events of the file and nothing else, so that an interrupted import can be
  * continued. With a `saved` checkpoint, the file must extend it. Up to `concurrency` appends are in flight at
- * once: more than one only for a log that keeps their order. See docs/decisions/evidence.md, "An import extends the log that was exported".
+ * once: more than one only for a log that keeps their order. See docs/decisions/evidence.md, "An import
+ * extends the log that was exported".
  */
 export async function importLog(
   log: EventLog,

@@ -4,11 +4,12 @@ import { withTimeout } from '../../core/process/timeout.ts'
 import type { Subscription } from '../runtime/subscribe.ts'
 import { CheckpointSigner, type SignerOptions } from './sign-checkpoints.ts'
 
-/** Events between two checkpoints. */
-const EVERY_EVENTS = 1000
-
-/** Time after which changes are covered by a checkpoint. */
-const EVERY_MS = 3_600_000
+interface ScheduleOptions extends SignerOptions {
+  /** Events between two checkpoints. 1,000 by default. */
+  readonly everyEvents?: number
+  /** Time after which changes are covered by a checkpoint. An hour by default. */
+  readonly everyMs?: number
+}
 
 /** A process that stops does not wait longer for a log that does not respond. */
 const CLOSE_TIMEOUT_MS = 3000
@@ -19,13 +20,13 @@ interface CheckpointScheduler {
   close(): Promise<void>
 }
 
-/** Signs a checkpoint after every 1,000 events, every hour with changes, and on close. */
+/** Signs a checkpoint after every `everyEvents` events, after `everyMs` with changes, and on close. */
 export function scheduleCheckpoints(
   subscription: Subscription,
   log: EventLog,
-  options: SignerOptions,
+  options: ScheduleOptions,
 ): CheckpointScheduler {
-  const { logger } = options
+  const { logger, everyEvents = 1000, everyMs = 3_600_000 } = options
   const signer = new CheckpointSigner(log, options)
   /** Number of received events when the signer last ran. A previous process may have left events to it. */
   let covered = -1
@@ -47,25 +48,29 @@ export function scheduleCheckpoints(
   }
 
   function runIfDue(): void {
-    if (subscription.received() - covered >= EVERY_EVENTS && running === undefined) void run()
+    if (subscription.received() - covered >= everyEvents && running === undefined) void run()
   }
 
   function runIfChanged(): void {
     if (subscription.received() > covered && subscription.state() === 'following') void run()
   }
 
-  const timer = setInterval(runIfChanged, EVERY_MS)
+  const timer = setInterval(runIfChanged, everyMs)
   timer.unref()
   runIfDue()
   subscription.onApplied(runIfDue)
+
+  async function finish(): Promise<void> {
+    await running
+    if (subscription.state() === 'following') await run()
+    await signer.close()
+  }
+
   return {
     async close() {
       clearInterval(timer)
-      await running
-      if (subscription.state() !== 'following') return signer.close()
-      const signed = run().then(() => signer.close())
-      await withTimeout(signed, CLOSE_TIMEOUT_MS, () => new Error('timeout')).catch(() =>
-        logger.warn('last checkpoint not signed in time; the next run signs it'),
+      await withTimeout(finish(), CLOSE_TIMEOUT_MS, () => new Error('timeout')).catch(() =>
+        logger.warn('last checkpoint not signed in time; a later one covers its events'),
       )
     },
   }

@@ -10,7 +10,7 @@ import type { RecordedLeaves } from './recorded-leaves.ts'
 import { formatVerifierKey, isSignedBy } from './signed-note.ts'
 
 export interface TreeVerification {
-  /** All events of the stream of checkpoints. */
+  /** All events of the stream of checkpoints. Later ones are not checked. */
   readonly checkpoints: readonly RecordedEvent[]
   /** Id of the log; undefined for one without an identity. */
   readonly logId: string | undefined
@@ -40,6 +40,7 @@ interface Head {
 export function createTreeVerifier(verification: TreeVerification): TreeVerifier {
   const { logId, accepts, saved, recorded } = verification
   const known = verification.checkpoints.map(parseStoredCheckpoint).filter((each) => each !== undefined)
+  const lastKnownRevision = verification.checkpoints.at(-1)?.revision ?? -1
   const sizes = new Set([...known, ...(saved ? [saved] : [])].map(({ size }) => size))
   // Other origins are those of logs that were imported, in which events had other positions.
   const own = known.filter(({ origin }) => logId !== undefined && origin === originOf(logId))
@@ -55,6 +56,8 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
   let count = 0
 
   function checkStored(record: RecordedEvent): void {
+    // Signed since the stream was read: the tree at its size was not kept.
+    if (record.revision > lastKnownRevision) return
     count += 1
     const name = `Checkpoint ${record.revision}, at position ${record.position},`
     const checkpoint = parseStoredCheckpoint(record)
