@@ -60,12 +60,13 @@ export function runLogVerify({ options, environment, print }: CommandArgs): Prom
   const run = async (log: EventLog, settings: Settings) => {
     const { data_dir, eventstore_url } = settings
     const isEmbedded = !eventstore_url
+    const tree = await openTreeVerifier(log, data_dir, await readSavedCheckpoint(options.get('checkpoint')))
     const { facts, issues } = await verifyLog(log, {
       snapshotFolder: join(data_dir, 'snapshots'),
-      tree: await openTreeVerifier(log, data_dir, await readSavedCheckpoint(options.get('checkpoint'))),
+      tree,
       plugins: await loadListedPackages(settings),
       comparesStreams: !isEmbedded,
-    })
+    }).finally(tree.close)
     for (const fact of facts) print(fact)
     const all = [...issues, ...(isEmbedded ? checkSqliteFile(data_dir) : [])]
     if (all.length > 0) throw new Error(all.join('\n'))

@@ -28,6 +28,8 @@ export interface TreeVerifier {
   facts(): readonly string[]
   /** Call it after the last event. */
   issues(): readonly string[]
+  /** Closes the recorded leaves. */
+  close(): void
 }
 
 /** The tree after a number of events. */
@@ -145,5 +147,6 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
         ...others.filter((issue) => issue !== undefined),
       ]
     },
+    close: () => recorded?.close(),
   }
 }
