@@ -118,6 +118,10 @@ describe('a changed event', () => {
           `UPDATE events SET data = replace(data, 'geheim', 'genehm') WHERE stream = 'rules-1'`,
           / of rules-1, at position \d+, was changed/,
         ],
+        [
+          'UPDATE events SET position = position + 1000 WHERE position >= 30',
+          /, at position 1030, was at position 30 when it was recorded\.$/,
+        ],
         [`DELETE FROM events WHERE position = ${position}`, /^The event at position 13 was removed\./],
         [
           `UPDATE events SET position = CASE position WHEN 13 THEN -14 ELSE -13 END WHERE position IN (13, 14);

@@ -11,9 +11,8 @@ export interface PositionHashes {
   of(size: number): string | undefined
 }
 
-/** `sizes` are those of the checkpoints, in rising order. */
-export function createPositionHashes(sizes: readonly number[]): PositionHashes {
-  const ends = new Set(sizes)
+/** `ends` are the sizes of the checkpoints. */
+export function createPositionHashes(ends: ReadonlySet<number>): PositionHashes {
   const hashes = new Map<number, string>()
   let hash = createHash('sha256')
   let batch: Position[] = []

@@ -46,7 +46,8 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
   const sizes = new Set([...known, ...(saved ? [saved] : [])].map(({ size }) => size))
   // Other origins are those of logs that were imported, in which events had other positions.
   const own = known.filter(({ origin }) => logId !== undefined && origin === originOf(logId))
-  const positions = createPositionHashes(own.map(({ size }) => size))
+  const ownSizes = new Set(own.map(({ size }) => size))
+  const positions = createPositionHashes(ownSizes)
   const finder = recorded && createChangedEventFinder(recorded)
   const tree = new MerkleTree()
   const heads = new Map<number, Head>([[0, { root: tree.root(), position: 0 }]])
@@ -55,6 +56,8 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
   /** The newest checkpoint that matches, and the first one that does not. */
   let proven: StoredCheckpoint | undefined
   let contradicted: { readonly checkpoint: StoredCheckpoint; readonly name: string } | undefined
+  /** The first checkpoint that was signed when events had other positions. */
+  let renumbered: string | undefined
   let count = 0
 
   function checkStored(record: RecordedEvent): void {
@@ -84,8 +87,7 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
     const isSame = size > (proven?.size ?? 0) && heads.get(size)?.root.equals(root)
     if (!isSame) contradicted = { checkpoint, name }
     else {
-      if (own.some((each) => each.size === size) && positions.of(size) !== expected)
-        issues.push(`${name} was signed when the events before it had other positions.`)
+      if (ownSizes.has(size) && positions.of(size) !== expected) renumbered ??= name
       proven = checkpoint
     }
   }
@@ -102,7 +104,10 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
 
   function findRecordedIssue(): string | undefined {
     const found = finder?.found()
-    if (found === undefined || contradicted !== undefined) return undefined
+    if (contradicted !== undefined) return undefined
+    if (renumbered !== undefined)
+      return found?.issue ?? `${renumbered} was signed when the events before it had other positions.`
+    if (found === undefined) return undefined
     if (found.index >= (proven?.size ?? 0)) return `${found.issue} No checkpoint covers it yet.`
     return (
       `The recorded tree differs from the events at position ${found.position}, and the checkpoints agree ` +
