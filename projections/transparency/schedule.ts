@@ -62,7 +62,8 @@ export function scheduleCheckpoints(
 
   async function finish(): Promise<void> {
     await running
-    if (subscription.state() === 'following') await run()
+    const hasChanges = subscription.received() > Math.max(covered, 0)
+    if (hasChanges && subscription.state() === 'following') await run()
     await signer.close()
   }
 
