@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { isJsonObject, type Plugin, type RecordedEvent } from '../../core/contract/index.ts'
+import { isEventMetadata } from '../../core/event-log/actor.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
 import type { SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import { parseStoredCheckpoint } from '../../core/event-log/transparency/checkpoint-stream.ts'
@@ -104,8 +105,6 @@ function isRecordedEvent(value: unknown): value is RecordedEvent {
     Number.isSafeInteger(revision) &&
     typeof stream === 'string' &&
     typeof type === 'string' &&
-    typeof metadata.actor === 'string' &&
-    typeof metadata.time === 'string' &&
-    typeof metadata.schema === 'number'
+    isEventMetadata(metadata)
   )
 }

@@ -1,4 +1,5 @@
 import { type EventLog, WrongExpectedRevisionError } from '../contract/index.ts'
+import { SYSTEM_ACTOR } from '../event-log/actor.ts'
 import { LOG_STREAM } from '../event-log/streams.ts'
 import { newLogId } from '../util/ids.ts'
 import { createMetadata, decodeEvent, encodeEvent } from './codec.ts'
@@ -33,7 +34,7 @@ async function writeLogId(log: EventLog, revision: number, time: string): Promis
   const id = newLogId()
   const created = encodeEvent({ type: 'LogCreated', data: { id } })
   try {
-    const metadata = createMetadata({ actor: 'system' }, time)
+    const metadata = createMetadata({ actor: SYSTEM_ACTOR }, time)
     await log.append(LOG_STREAM, [created], { expectedRevision: revision, metadata })
     return id
   } catch (error) {

@@ -29,7 +29,7 @@ const EventProofSchema = Type.Object(
 
 /** Creates the endpoints that prove events to auditors. */
 export function createEvidenceEndpoints(evidence: Evidence): readonly Endpoint[] {
-  const common = { access: operator('admin'), tags: ['admin'] }
+  const common = { access: operator('auditor'), tags: ['admin'] }
   return [
     endpoint({
       ...common,

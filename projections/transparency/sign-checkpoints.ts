@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { type EventLog, WrongExpectedRevisionError } from '../../core/contract/index.ts'
+import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import { CHECKPOINTS_STREAM } from '../../core/event-log/streams.ts'
 import { originOf, signCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
 import {
@@ -106,7 +107,7 @@ export class CheckpointSigner {
     try {
       await this.#log.append(CHECKPOINTS_STREAM, [encodeEvent({ type: 'CheckpointSigned', data })], {
         expectedRevision: this.#newest.revision,
-        metadata: createMetadata({ actor: 'system' }, clock()),
+        metadata: createMetadata({ actor: SYSTEM_ACTOR }, clock()),
       })
       logger.info({ events: size }, 'checkpoint signed')
     } catch (error) {
