@@ -1,4 +1,6 @@
 import { backUpSqliteLog, type FileBackup } from '../../core/event-log/sqlite/backup.ts'
+import { copyPublicKeys } from '../../core/event-log/transparency/keys.ts'
+import { keysFolder } from '../../projections/transparency/sign-checkpoints.ts'
 import type { LogSettings } from '../gateway/state.ts'
 
 /** Copies the embedded event log into a folder. Returns one sentence per copied file. */
@@ -11,7 +13,10 @@ export async function backUpLog(
     throw new Error(
       'The event log is on a server (EVENTSTORE_URL). Back up that server, or use "signalbox log export".',
     )
-  return (await backUpSqliteLog(data_dir, folder, { historyOnly })).map(describeFileBackup)
+  const files = await backUpSqliteLog(data_dir, folder, { historyOnly })
+  // A restored log can be verified with them. The private key stays where it is.
+  await copyPublicKeys(keysFolder(data_dir), keysFolder(folder))
+  return files.map(describeFileBackup)
 }
 
 function describeFileBackup({ file, events, streams, position }: FileBackup): string {

@@ -1,6 +1,6 @@
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { EventLog, Position } from '../../core/contract/index.ts'
+import type { EventLog, Position, RecordedEvent } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { isBrokenPipe } from './stdout.ts'
 
@@ -17,7 +17,11 @@ export async function exportLog(log: EventLog, from: Position, output: Writable)
 }
 
 async function* formatEvents(log: EventLog, from: Position): AsyncGenerator<string> {
-  for await (const { position, stream, revision, type, data, metadata } of readToEnd(log, from)) {
-    yield `${JSON.stringify({ position, stream, revision, type, data, metadata })}\n`
-  }
+  for await (const event of readToEnd(log, from)) yield `${formatExportedEvent(event)}\n`
+}
+
+/** The line of an event, without the line break. */
+export function formatExportedEvent(event: RecordedEvent): string {
+  const { position, stream, revision, type, data, metadata } = event
+  return JSON.stringify({ position, stream, revision, type, data, metadata })
 }

@@ -1,27 +1,24 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { isDeepStrictEqual } from 'node:util'
 import {
   type EventLog,
-  isJsonObject,
   type Plugin,
   type RecordedEvent,
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
-import { isEventMetadata } from '../../core/event-log/actor.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { LOG_STREAM } from '../../core/event-log/streams.ts'
-import { ensureLogId } from '../../core/events/log-identity.ts'
-import { isExpiring } from '../../core/events/streams.ts'
+import type { SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
+import type { VerifierKey } from '../../core/event-log/transparency/signed-note.ts'
+import { appendLogId, ensureLogId } from '../../core/events/log-identity.ts'
 import { AutoResetEvent } from '../../core/util/auto-reset-event.ts'
 import { createClock } from '../../core/util/clock.ts'
-import { parseJson } from '../../core/util/json.ts'
-import { createPluginChecker } from './verify-log.ts'
-import { createRecordChecker } from './verify-records.ts'
+import { checkExport, readExport } from './check-export.ts'
 
 interface ImportResult {
   /** Sentences about the content of the file. */
   readonly facts: readonly string[]
+  /** The keys of its checkpoints. */
+  readonly keys: readonly VerifierKey[]
   /** Events of the file that were in the log before. */
   readonly existing: number
   readonly written: number
@@ -31,60 +28,72 @@ interface ImportResult {
  * Writes the events of an export into an event log, in the same order; their positions may change. The whole
  * file is checked before anything is written, events of the given plugins by their schemas, too. The log must
  * be empty or hold the first events of the file and nothing else, so that an interrupted import can be
- * continued. Up to `concurrency` appends are in flight at once: more than one only for a log that keeps their
- * order.
+ * continued. With a `saved` checkpoint, the file must extend it. Up to `concurrency` appends are in flight at
+ * once: more than one only for a log that keeps their order. See docs/decisions/evidence.md, "An import
+ * extends the log that was exported".
  */
 export async function importLog(
   log: EventLog,
   file: string,
   concurrency: number,
   plugins: readonly Plugin[] = [],
+  saved?: SignedCheckpoint,
 ): Promise<ImportResult> {
-  const facts = await checkFile(file, plugins)
-  await ensureLogId(log, createClock()())
-  const events = withoutIdentity(readExport(file))
-  const existing = await skipExisting(log, events)
+  const { facts, logId, keys } = await checkExport(file, plugins, saved)
+  const time = createClock()()
+  if (logId === undefined) await ensureLogId(log, time)
+  const events = readExport(file)
+  const { existing, next, hasOwnId } = await skipExisting(log, events)
   let written = 0
   const window = createWindow(concurrency)
-  for await (const event of events) {
+  const write = async (event: RecordedEvent) => {
+    if (hasOwnId && logId !== undefined) throw new Error(COMPLETED_WITH_SHORTER_FILE)
     await window.start(() => appendEvent(log, event))
     written += 1
   }
+  if (next !== undefined) await write(next)
+  for await (const event of events) await write(event)
   await window.finish()
-  return { facts, existing, written }
+  if (!hasOwnId) await appendLogId(log, time)
+  return { facts, keys, existing, written }
 }
 
-/** The log gets an id of its own: it is another one than that of the export. */
-async function* withoutIdentity(events: AsyncIterable<RecordedEvent>): AsyncGenerator<RecordedEvent> {
-  for await (const event of events) if (event.stream !== LOG_STREAM) yield event
+const COMPLETED_WITH_SHORTER_FILE =
+  'The event log holds a completed import of fewer events. Import into an empty event log.'
+
+/** What is left of an export behind the events that are in the log. */
+interface RemainingExport {
+  /** Events that are in the log. */
+  readonly existing: number
+  /** An event that was read from the file, and is not in the log. */
+  readonly next: RecordedEvent | undefined
+  /** The log has an id that is not in the file. */
+  readonly hasOwnId: boolean
 }
 
-/** Throws with all issues, such as a gap, an event in the wrong stream, or one that cannot be read. */
-async function checkFile(file: string, plugins: readonly Plugin[]): Promise<readonly string[]> {
-  const checker = createRecordChecker(createPluginChecker(plugins).findIssue)
-  for await (const event of readExport(file)) checker.check(event)
-  const issues = checker.issues()
-  if (issues.length > 0)
-    throw new Error(`Nothing was imported, because the file is not a complete export:\n${issues.join('\n')}`)
-  return checker.facts()
-}
-
-/**
- * Advances past the events that are in the log and returns their number. Throws if they are not the first of
- * the file.
- */
-async function skipExisting(log: EventLog, events: AsyncIterator<RecordedEvent>): Promise<number> {
-  let count = 0
-  for await (const existing of withoutIdentity(readToEnd(log))) {
-    const next = await events.next()
-    if (next.done || !isSameEvent(existing, next.value))
+/** Advances past the events that are in the log. Throws if they are not the first of the file. */
+async function skipExisting(log: EventLog, events: AsyncIterator<RecordedEvent>): Promise<RemainingExport> {
+  let existing = 0
+  let hasOwnId = false
+  let next: RecordedEvent | undefined
+  for await (const stored of readToEnd(log)) {
+    next ??= await readNext(events)
+    if (next !== undefined && isSameEvent(stored, next)) {
+      next = undefined
+      existing += 1
+    } else if (stored.stream === LOG_STREAM && !hasOwnId) hasOwnId = true
+    else
       throw new Error(
-        `The event log holds an event that is not in the file: event ${existing.revision} of ` +
-          `${existing.stream}, at position ${existing.position}. Import into an empty event log.`,
+        `The event log holds an event that is not in the file: event ${stored.revision} of ` +
+          `${stored.stream}, at position ${stored.position}. Import into an empty event log.`,
       )
-    count += 1
   }
-  return count
+  return { existing, next, hasOwnId }
+}
+
+async function readNext(events: AsyncIterator<RecordedEvent>): Promise<RecordedEvent | undefined> {
+  const { done, value } = await events.next()
+  return done ? undefined : value
 }
 
 /** Compares everything but the position. */
@@ -132,36 +141,4 @@ async function appendEvent(log: EventLog, { stream, revision, type, data, metada
       `Another process is writing to the event log (${error.message}). Stop all gateways and import again.`,
     )
   }
-}
-
-/**
- * Yields the events of a file written by "log export". Throws at the first line that is not such an event.
- */
-async function* readExport(file: string): AsyncGenerator<RecordedEvent> {
-  let number = 0
-  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
-    number += 1
-    const event = parseExportedEvent(line)
-    if (event === undefined)
-      throw new Error(`Line ${number} of ${file} is not an event in the format of "signalbox log export".`)
-    yield event
-  }
-}
-
-/** Returns undefined for a line that is not an exported event. */
-function parseExportedEvent(line: string): RecordedEvent | undefined {
-  const value = parseJson(line)
-  return isRecordedEvent(value) && !isExpiring(value.stream) ? value : undefined
-}
-
-function isRecordedEvent(value: unknown): value is RecordedEvent {
-  if (!isJsonObject(value) || !isJsonObject(value.data) || !isJsonObject(value.metadata)) return false
-  const { position, stream, revision, type, metadata } = value
-  return (
-    Number.isSafeInteger(position) &&
-    Number.isSafeInteger(revision) &&
-    typeof stream === 'string' &&
-    typeof type === 'string' &&
-    isEventMetadata(metadata)
-  )
 }

@@ -1,6 +1,12 @@
 import { join } from 'node:path'
 import type { EventLog, Plugin } from '../../core/contract/index.ts'
+import { checkSqliteFile } from '../../core/event-log/sqlite/check-file.ts'
+import { originOf } from '../../core/event-log/transparency/checkpoint.ts'
+import { openSigningKey, trustKey } from '../../core/event-log/transparency/keys.ts'
+import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
+import { readLogId } from '../../core/events/log-identity.ts'
 import { loadPackage } from '../../core/pipeline/load.ts'
+import { keysFolder } from '../../projections/transparency/sign-checkpoints.ts'
 import { openLog } from '../gateway/state.ts'
 import { BUILT_IN_NAMES } from '../settings/built-in-names.ts'
 import type { Environment } from '../settings/environment.ts'
@@ -9,6 +15,7 @@ import { backUpLog } from './backup-log.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { exportLog } from './export-log.ts'
 import { importLog } from './import-log.ts'
+import { openTreeVerifier, readSavedCheckpoint } from './open-verifier.ts'
 import { verifyLog } from './verify-log.ts'
 
 export function runLogExport({ options, environment, stdout }: CommandArgs): Promise<void> {
@@ -20,15 +27,19 @@ export function runLogExport({ options, environment, stdout }: CommandArgs): Pro
 /** Appends of an import in flight. Both logs write them in the order of the calls. */
 const IMPORT_CONCURRENCY = 500
 
-export function runLogImport({ operands: [file = ''], environment, print }: CommandArgs): Promise<void> {
+export async function runLogImport(args: CommandArgs): Promise<void> {
+  const { operands, options, environment, print } = args
+  const [file = ''] = operands
+  const saved = await readSavedCheckpoint(options.get('checkpoint'))
   const run = async (log: EventLog, settings: Settings) => {
     const plugins = await loadListedPackages(settings)
-    const { facts, existing, written } = await importLog(log, file, IMPORT_CONCURRENCY, plugins)
+    const { facts, keys, existing, written } = await importLog(log, file, IMPORT_CONCURRENCY, plugins, saved)
+    for (const key of keys) await trustKey(keysFolder(settings.data_dir), key)
     for (const fact of facts) print(`File: ${fact}`)
     const skipped = existing > 0 ? `; ${existing} were in the event log already` : ''
     print(`Imported ${written} events${skipped}.`)
   }
-  return withLog(environment, run, { pipelinesAppends: true })
+  await withLog(environment, run, { pipelinesAppends: true })
 }
 
 export async function runLogBackup({ operands, options, environment, print }: CommandArgs): Promise<void> {
@@ -37,16 +48,31 @@ export async function runLogBackup({ operands, options, environment, print }: Co
   for (const sentence of sentences) print(sentence)
 }
 
-export function runLogVerify({ environment, print }: CommandArgs): Promise<void> {
+export function runLogKey({ environment, print }: CommandArgs): Promise<void> {
   return withLog(environment, async (log, settings) => {
-    const snapshotFolder = join(settings.data_dir, 'snapshots')
-    const { facts, issues } = await verifyLog(log, snapshotFolder, await loadListedPackages(settings), {
-      comparesStreams: settings.eventstore_url !== null,
-    })
-    for (const fact of facts) print(fact)
-    if (issues.length > 0) throw new Error(issues.join('\n'))
-    print('No issues found.')
+    const id = await readLogId(log)
+    if (id === undefined) throw new Error('The event log is empty. Start the gateway first.')
+    print(formatVerifierKey(await openSigningKey(keysFolder(settings.data_dir), originOf(id))))
   })
+}
+
+export function runLogVerify({ options, environment, print }: CommandArgs): Promise<void> {
+  const run = async (log: EventLog, settings: Settings) => {
+    const { data_dir, eventstore_url } = settings
+    const isEmbedded = !eventstore_url
+    const tree = await openTreeVerifier(log, data_dir, await readSavedCheckpoint(options.get('checkpoint')))
+    const { facts, issues } = await verifyLog(log, {
+      snapshotFolder: join(data_dir, 'snapshots'),
+      tree,
+      plugins: await loadListedPackages(settings),
+      comparesStreams: !isEmbedded,
+    }).finally(tree.close)
+    for (const fact of facts) print(fact)
+    const all = [...issues, ...(isEmbedded ? checkSqliteFile(data_dir) : [])]
+    if (all.length > 0) throw new Error(all.join('\n'))
+    print('No issues found.')
+  }
+  return withLog(environment, run, { isStrict: true })
 }
 
 async function withLog(

@@ -1,5 +1,5 @@
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
-import { LOG_STREAM } from '../../core/event-log/streams.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import {
   IDS_STREAM,
@@ -109,6 +109,7 @@ export function createRecordChecker(
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return IDS_STREAM
   if (event.type === 'LogCreated') return LOG_STREAM
+  if (event.type === 'CheckpointSigned') return CHECKPOINTS_STREAM
   if ('userId' in event.data) {
     const { userId } = event.data
     return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)

@@ -13,6 +13,8 @@ import { readSnapshot } from '../../projections/snapshots/restore.ts'
 
 /** Compares snapshots with the state that the events produce. */
 interface SnapshotChecker {
+  /** Whether there are snapshots left that later events must lead to. */
+  arePending(): boolean
   /** Call after each event that is applied. */
   compare(record: RecordedEvent, projections: Projections): Promise<void>
   facts(): readonly string[]
@@ -45,6 +47,7 @@ export async function checkSnapshots(folder: string): Promise<SnapshotChecker> {
   }
 
   return {
+    arePending: () => pending.size > 0,
     async compare(record, projections) {
       const saved = pending.get(record.position)
       if (saved === undefined) return
@@ -64,7 +67,7 @@ export async function checkSnapshots(folder: string): Promise<SnapshotChecker> {
 }
 
 /** A hash of the whole state. Equal states have equal hashes. */
-export function hashState(projections: Projections): Promise<string> {
+function hashState(projections: Projections): Promise<string> {
   const parts = listSaved(projections).map((projection) => ({
     name: projection.name,
     lines: projection.save(),

@@ -31,6 +31,7 @@ import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
+import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
@@ -138,6 +139,7 @@ export function createBuiltInPlugins(
       policies,
       policyCommands: ruleServices.ofPolicies.commands,
       readCallerAt,
+      evidence: createEvidence(log, { dataDir: settings.data_dir, logId: state.logId }),
       snapshotCaller,
     }),
     createPolicies({

@@ -29,6 +29,7 @@ import {
 } from '../../projections/runtime/write.ts'
 import { restoreProjections } from '../../projections/snapshots/restore.ts'
 import { scheduleSnapshots } from '../../projections/snapshots/schedule.ts'
+import { scheduleCheckpoints } from '../../projections/transparency/schedule.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** The event log and everything that is derived from it. Used by the gateway and by commands. */
@@ -118,8 +119,14 @@ async function openAndCatchUp(
         logId,
         logger,
       })
+      const signer = scheduleCheckpoints(subscription, log, {
+        dataDir: settings.data_dir,
+        logId,
+        clock,
+        logger,
+      })
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
-      opened.splice(1, 0, keeper)
+      opened.splice(1, 0, signer, keeper)
     }
     const { accounts, rules, groups, policies, streams, idempotency, overallBudget, operators } = projections
     const guarded = guardLog(log, subscription)
@@ -176,12 +183,14 @@ export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 /**
  * Opens the event log that is configured. Rejects with an `EventLogUnavailableError`. `pipelinesAppends`
  * keeps the order of concurrent appends on a server, as on the embedded log.
+ * `isStrict`: see `SqliteLogOptions`.
  */
 export async function openLog(
   { data_dir, eventstore_url }: LogSettings,
-  { pipelinesAppends = false } = {},
+  { pipelinesAppends = false, isStrict = false } = {},
 ): Promise<EventLog> {
-  if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
+  if (!eventstore_url)
+    return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS, isStrict })
   // Imported on demand: the client is a third of the code that a start would load.
   const { openEventStoreLog } = await import('../../core/event-log/eventstore/eventstore-log.ts')
   return openEventStoreLog({

@@ -118,6 +118,10 @@ export const ERROR_CODES = {
     503,
     "A stream of the user in the event log cannot be read completely, so the user's requests are refused.",
   ),
+  event_log_changed: unavailable(
+    503,
+    'An event of the log is not the one that was hashed, so it cannot be proven.',
+  ),
   event_log_full: unavailable(507, 'The event log has no disk space left.'),
   // Provider errors: see docs/providers.md, "Errors and retries", and docs/routing.md, "Failover".
   provider_refused: invalid(400, 'The provider refused the request.'),

@@ -8,6 +8,9 @@ import {
 /** The stream of the log's identity: a single event `LogCreated {id}`. */
 export const LOG_STREAM = 'log'
 
+/** The stream of signed checkpoints over the log. */
+export const CHECKPOINTS_STREAM = 'checkpoints'
+
 /**
  * Whether a list of stream names contains a stream. An entry that ends in `-` is a category and matches every
  * stream whose name begins with it.

@@ -1,5 +1,12 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
-import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type {
+  CheckpointEvent,
+  IdEvent,
+  LogEvent,
+  OverallBudgetEvent,
+  RuleEvent,
+  UserEvent,
+} from './domain-events.ts'
 import type { OperatorEvent } from './operator-events.ts'
 import type { GroupEvent, PolicyEvent } from './policy-events.ts'
 
@@ -13,6 +20,7 @@ export type DomainEvent =
   | OperatorEvent
   | IdEvent
   | LogEvent
+  | CheckpointEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -52,6 +60,7 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OperatorRemoved: true,
   IdsReserved: true,
   LogCreated: true,
+  CheckpointSigned: true,
 }
 
 /** The types of all events that this code can decode. */

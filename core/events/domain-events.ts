@@ -173,3 +173,19 @@ export const IDS_STREAM = 'ids'
  * "A log has an identity".
  */
 export type LogEvent = { type: 'LogCreated'; data: { id: string } }
+
+/**
+ * A signed checkpoint over the events before it; stream `checkpoints`. See docs/decisions/evidence.md,
+ * "Checkpoints are leaves, too".
+ */
+export type CheckpointEvent = {
+  type: 'CheckpointSigned'
+  data: {
+    /** The checkpoint as a C2SP signed note. */
+    note: string
+    /** The public key of the signature, as C2SP writes it. */
+    key: string
+    /** SHA-256 of the positions since the previous checkpoint of this log, as 64-bit integers, in hex. */
+    positions: string
+  }
+}

@@ -11,17 +11,8 @@ import { createMetadata, decodeEvent, encodeEvent } from './codec.ts'
 export async function ensureLogId(log: EventLog, time: string): Promise<string> {
   const existing = await readLogId(log)
   if (existing !== undefined) return existing
-  const id = newLogId()
-  const created = encodeEvent({ type: 'LogCreated', data: { id } })
-  try {
-    await log.append(LOG_STREAM, [created], {
-      expectedRevision: -1,
-      metadata: createMetadata({ actor: SYSTEM_ACTOR }, time),
-    })
-    return id
-  } catch (error) {
-    if (!WrongExpectedRevisionError.isInstance(error)) throw error
-  }
+  const written = await writeLogId(log, -1, time)
+  if (written !== undefined) return written
   const winner = await readLogId(log)
   if (winner !== undefined) return winner
   throw new Error(
@@ -30,11 +21,37 @@ export async function ensureLogId(log: EventLog, time: string): Promise<string> 
   )
 }
 
-/** Returns undefined for a log without an id: an empty one, or one of an earlier version. */
+/** Gives an imported log an id of its own, behind that of the log that was exported. */
+export async function appendLogId(log: EventLog, time: string): Promise<void> {
+  let revision = -1
+  for await (const record of log.read(LOG_STREAM)) revision = record.revision
+  if ((await writeLogId(log, revision, time)) === undefined)
+    throw new Error('Another process has started to use the event log. Import into an empty event log.')
+}
+
+/** Resolves with undefined if another process was first. */
+async function writeLogId(log: EventLog, revision: number, time: string): Promise<string | undefined> {
+  const id = newLogId()
+  const created = encodeEvent({ type: 'LogCreated', data: { id } })
+  try {
+    const metadata = createMetadata({ actor: SYSTEM_ACTOR }, time)
+    await log.append(LOG_STREAM, [created], { expectedRevision: revision, metadata })
+    return id
+  } catch (error) {
+    if (!WrongExpectedRevisionError.isInstance(error)) throw error
+    return undefined
+  }
+}
+
+/**
+ * Returns the newest id: that of an imported log is behind that of the log that was exported. Returns
+ * undefined for a log without an id: an empty one, or one of an earlier version.
+ */
 export async function readLogId(log: Pick<EventLog, 'read'>): Promise<string | undefined> {
+  let id: string | undefined
   for await (const record of log.read(LOG_STREAM)) {
     const event = decodeEvent(record)
-    if (event?.type === 'LogCreated' && typeof event.data.id === 'string') return event.data.id
+    if (event?.type === 'LogCreated' && typeof event.data.id === 'string') id = event.data.id
   }
-  return undefined
+  return id
 }

@@ -1,4 +1,4 @@
-import { LOG_STREAM, matchesStream } from '../event-log/streams.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM, matchesStream } from '../event-log/streams.ts'
 import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
 import { OPERATORS_STREAM } from './operator-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
@@ -10,6 +10,7 @@ import { REVOCATIONS_STREAM } from './well-formed.ts'
  */
 export const FOLLOWED_STREAMS: readonly string[] = [
   LOG_STREAM,
+  CHECKPOINTS_STREAM,
   'user-',
   'rules-',
   'group-',

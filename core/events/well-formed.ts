@@ -1,5 +1,5 @@
 import { isJsonObject, isOperatorRole, isPlan, type RecordedEvent } from '../contract/index.ts'
-import { LOG_STREAM } from '../event-log/streams.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM } from '../event-log/streams.ts'
 import type { DomainEvent } from './codec.ts'
 import {
   BUDGET_PERIODS,
@@ -22,6 +22,8 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
   switch (type) {
     case 'LogCreated':
       return stream === LOG_STREAM && typeof data.id === 'string'
+    case 'CheckpointSigned':
+      return stream === CHECKPOINTS_STREAM && typeof data.note === 'string'
     case 'IdsReserved':
       return stream === IDS_STREAM && isId(data.first) && isId(data.count)
     case 'UserCreated':

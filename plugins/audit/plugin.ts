@@ -1,5 +1,6 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from './endpoints.ts'
+import { createEvidenceEndpoints } from './evidence-endpoints.ts'
 import type { AuditServices } from './services.ts'
 import { createAdminSimulationEndpoint, createSimulationEndpoint } from './simulation.ts'
 
@@ -17,6 +18,7 @@ export function createAudit(services: AuditServices): Plugin {
         ...createHistoryEndpoints(services.kinds.firewall, services),
         createAuditEndpoint(services),
         createDiffEndpoint(services),
+        ...createEvidenceEndpoints(services.evidence),
         createSimulationEndpoint(services, host),
         createAdminSimulationEndpoint(services, host),
       ],

@@ -5,6 +5,7 @@ import type { ReadCallerAt } from '../../projections/callers.ts'
 import type { History } from '../../projections/history.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import type { RuleServices } from '../rules/rule-commands.ts'
 import type { RuleScope } from '../rules/rule-scope.ts'
@@ -25,6 +26,7 @@ export interface AuditServices extends RuleHistoryServices {
   readonly policies: Pick<Policies, 'policy' | 'policies' | 'rulesOf'>
   readonly policyCommands: RuleCommandSet
   readonly readCallerAt: ReadCallerAt
+  readonly evidence: Evidence
   /** The caller's account and rules as they apply to a request now. */
   snapshotCaller(account: Account): CallerSnapshot
 }

@@ -6,6 +6,7 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../core/contract/index.ts'
+import { encodeEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
 import { readLogId } from '../../core/events/log-identity.ts'
 
 /** Identifies an event by its place and its content. */
@@ -22,10 +23,8 @@ export function toEventReference(record: RecordedEvent): EventReference {
   return { position, stream, revision, event: hashEvent(record) }
 }
 
-export function hashEvent({ stream, revision, type, data, metadata }: RecordedEvent): string {
-  return createHash('sha256')
-    .update(JSON.stringify([stream, revision, type, data, metadata]))
-    .digest('hex')
+export function hashEvent(record: RecordedEvent): string {
+  return createHash('sha256').update(encodeEventLeaf(record)).digest('hex')
 }
 
 /** What is in the place of a referenced event: the event itself, nothing, or another event. */

@@ -7,7 +7,7 @@ import {
   type RecordedEvent,
   type StreamAnomaly,
 } from '../../core/contract/index.ts'
-import { LOG_STREAM } from '../../core/event-log/streams.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { exponentialBackoff, retry } from '../../core/process/retry.ts'
 import { checkLogUnchanged, type EventReference, toEventReference } from './check-log.ts'
@@ -42,7 +42,7 @@ export interface Subscription {
   position(): Position
   /** The newest event that was applied or skipped; undefined before the first one since the start. */
   newest(): RecordedEvent | undefined
-  /** Number of events received since the start, without that of the log's id. */
+  /** Number of events received since the start, without the log's id and checkpoints. */
   received(): number
   /**
    * Number of received events that only a newer version can decode. Events of unlisted plugins do not count.
@@ -115,7 +115,7 @@ export function subscribeProjections(
     if (kind === 'foreign') skipForeign(stream)
     else if (!isApplied) counts.skipped += 1
     reportDamage(health.receive(stream, revision, kind))
-    if (stream !== LOG_STREAM) counts.received += 1
+    if (stream !== LOG_STREAM && stream !== CHECKPOINTS_STREAM) counts.received += 1
     newest = record
     if (isApplied && isCaughtUp) notifyListeners(record)
     waiters.check()

@@ -2,7 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
+import type { EventLog } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { readLogId } from '../../core/events/log-identity.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { startEventStore } from '../support/eventstore/server.ts'
@@ -22,9 +24,8 @@ describe('"log import"', () => {
     await gateway.call('DELETE', second)
     await gateway.stop()
     const { stdout } = await runCommand(['log', 'export'], { DATA_DIR: gateway.dataDir })
-    const all = stdout.trimEnd().split('\n')
-    file = await writeLines(all)
-    lines = all.filter((line) => !isIdentity(line))
+    lines = stdout.trimEnd().split('\n')
+    file = await writeLines(lines)
   })
 
   const importInto = (dataDir: string, from = file) =>
@@ -47,26 +48,32 @@ describe('"log import"', () => {
     await server.stop()
 
     expect(code).to.equal(0)
-    expect(stdout).to.contain(`${lines.length + 2} events.`)
+    expect(stdout).to.contain(`Imported ${exported.length} events.`)
     const back = await exportFrom({ DATA_DIR: dataDir })
     expect(back.slice(0, lines.length).map(withoutPosition)).to.deep.equal(lines.map(withoutPosition))
-    expect(back.map(withoutPosition)).to.deep.equal(exported.map(withoutPosition))
+    expect(back.slice(0, -1).map(withoutPosition)).to.deep.equal(exported.map(withoutPosition))
     expect((await runCommand(['log', 'verify'], { DATA_DIR: dataDir })).stdout).to.contain('No issues found')
   })
 
-  it('gives the log an id of its own', async () => {
+  it('gives the log an id of its own, behind the events of the file', async () => {
     const dataDir = await makeFolder()
     await importInto(dataDir)
-    const { stdout } = await runCommand(['log', 'export'], { DATA_DIR: dataDir })
 
-    const [created] = stdout.split('\n')
-    expect(JSON.parse(created ?? '').type).to.equal('LogCreated')
-    expect(await readFile(file, 'utf8')).not.to.contain(JSON.parse(created ?? '').data.id)
+    const exported = await exportFrom({ DATA_DIR: dataDir })
+    const ids = exported.filter(isIdentity).map((line) => JSON.parse(line).data.id)
+    expect(isIdentity(exported.at(-1) ?? '')).to.equal(true)
+    expect(ids).to.have.length(2)
+    expect(await readFile(file, 'utf8'))
+      .to.contain(ids[0])
+      .and.not.to.contain(ids[1])
+    const log = await openLog({ data_dir: dataDir, eventstore_url: null })
+    expect(await readLogId(log)).to.equal(ids[1])
+    await log.close()
   })
 
   it('continues an interrupted import, and writes nothing twice', async () => {
     const dataDir = await makeFolder()
-    await importInto(dataDir, await writeLines(lines.slice(0, 4)))
+    await interruptImport(dataDir, 4)
 
     expect((await importInto(dataDir)).stdout).to.contain(
       `Imported ${lines.length - 4} events; 4 were in the event log already.`,
@@ -75,8 +82,33 @@ describe('"log import"', () => {
       `Imported 0 events; ${lines.length} were in the event log already.`,
     )
     const exported = await exportFrom({ DATA_DIR: dataDir })
-    expect(exported.map(withoutPosition)).to.deep.equal(lines.map(withoutPosition))
+    expect(exported.slice(0, -1).map(withoutPosition)).to.deep.equal(lines.map(withoutPosition))
   })
+
+  it('does not continue a completed import of fewer events', async () => {
+    const dataDir = await makeFolder()
+    expect((await importInto(dataDir, await writeLines(lines.slice(0, 4)))).code).to.equal(0)
+
+    const { code, stderr } = await importInto(dataDir)
+    expect(stderr).to.contain('holds a completed import of fewer events')
+    expect(code).to.equal(1)
+  })
+
+  /** Imports the file until an append fails. */
+  async function interruptImport(dataDir: string, events: number): Promise<void> {
+    const { importLog } = await import('../../config/cli/import-log.ts')
+    const log = await openLog({ data_dir: dataDir, eventstore_url: null })
+    let left = events
+    const append: EventLog['append'] = async (...args) => {
+      left -= 1
+      if (left < 0) throw new Error('interrupted')
+      return log.append(...args)
+    }
+    const interrupted = { append, read: log.read.bind(log), subscribe: log.subscribe.bind(log) } as EventLog
+    const error = await importLog(interrupted, file, 1).catch((error: Error) => error)
+    expect(error).to.have.property('message', 'interrupted')
+    await log.close()
+  }
 
   it('refuses a log with other events', async () => {
     const dataDir = await makeFolder()
@@ -116,7 +148,12 @@ describe('"log import"', () => {
     })
 
     it('in which an event is missing', async () => {
-      expect(await refused(lines.toSpliced(-2, 1))).to.contain('should be event')
+      expect(await refused(lines.toSpliced(-3, 1))).to.contain('should be event')
+    })
+
+    it('in which the last event of a stream is missing', async () => {
+      const message = await refused(lines.toSpliced(-2, 1))
+      expect(message).to.match(/Checkpoint 0, at position \d+, does not match: an event /)
     })
 
     it('that begins in the middle of a log', async () => {
@@ -133,14 +170,14 @@ describe('"log import"', () => {
   })
 
   it('keeps events of a newer version', async () => {
-    const last = JSON.parse(lines.at(-1) ?? '')
-    const newer = { ...last, position: last.position + 1, revision: last.revision + 1, type: 'RuleShared' }
+    const last = JSON.parse(lines.at(-2) ?? '')
+    const newer = { ...last, position: last.position + 2, revision: last.revision + 1, type: 'RuleShared' }
     newer.metadata = { ...newer.metadata, schema: 2, more: true }
     const dataDir = await makeFolder()
     await importInto(dataDir, await writeLines([...lines, JSON.stringify(newer)]))
 
     const exported = await exportFrom({ DATA_DIR: dataDir })
-    expect(withoutPosition(exported.at(-1) ?? '')).to.deep.equal(withoutPosition(JSON.stringify(newer)))
+    expect(withoutPosition(exported.at(-2) ?? '')).to.deep.equal(withoutPosition(JSON.stringify(newer)))
   })
 
   it('reports a missing file, and prints its usage without one', async () => {
@@ -151,12 +188,12 @@ describe('"log import"', () => {
   })
 })
 
-/** Every log has its own id, so that of the export is not imported. */
+/** Whether the event gives the log its id. */
 function isIdentity(line: string): boolean {
   return JSON.parse(line).stream === 'log'
 }
 
-/** The lines that `log export` writes for this event log, without its id. */
+/** The lines that `log export` writes for this event log. */
 async function exportFrom(environment: Record<string, string>): Promise<readonly string[]> {
   const log = await openLog({
     data_dir: environment.DATA_DIR ?? '',
@@ -166,7 +203,7 @@ async function exportFrom(environment: Record<string, string>): Promise<readonly
   for await (const { position, stream, revision, type, data, metadata } of readToEnd(log))
     lines.push(JSON.stringify({ position, stream, revision, type, data, metadata }))
   await log.close()
-  return lines.filter((line) => !isIdentity(line))
+  return lines
 }
 
 async function writeLines(lines: readonly string[]): Promise<string> {

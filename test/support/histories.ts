@@ -23,6 +23,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return 'ids'
   if (event.type === 'LogCreated') return 'log'
+  if (event.type === 'CheckpointSigned') return 'checkpoints'
   if ('policyId' in event.data) return `policy-${event.data.policyId}`
   if (!('userId' in event.data)) return 'groupId' in event.data ? `group-${event.data.groupId}` : 'budget'
   const { userId } = event.data

@@ -41,6 +41,8 @@ export const ROUNDS = {
   policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(200, 2000)),
   /** Characters of prose around a text that a rule must find. */
   padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6]),
+  /** Changes of the rows, the file, the server and the export of a log, which its checkpoints must find. */
+  mutations: choose(15, 500),
   /** Requests of all kinds whose costs are added up. */
   costs: choose(220, 20_000),
   /** A factor for the rounds of random input for rules. */

@@ -14,6 +14,7 @@ import {
 import { AutoResetEvent } from '../../util/auto-reset-event.ts'
 import { chain, type MaybePromise } from '../../util/maybe-promise.ts'
 import { checkAppend, checkDeletable, encodeEvents, LOG_STREAM, matchesStream } from '../streams.ts'
+import { ENCODED_LEAF, encodeEventLeaf } from '../transparency/event-leaf.ts'
 import {
   createLeftoversError,
   EXPIRING_FILE,
@@ -40,6 +41,8 @@ export interface SqliteLogOptions {
   readonly busyTimeout?: number
   /** Size of a file at which the log counts as full, in pages of 4 KiB. Unlimited by default. */
   readonly maxPages?: number
+  /** Refuses events whose text is not what `append` writes, even if it means the same. False by default. */
+  readonly isStrict?: boolean
 }
 
 /**
@@ -47,7 +50,7 @@ export interface SqliteLogOptions {
  * `EventLogUnavailableError` if a file cannot be opened.
  */
 export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog> {
-  const { directory, expiringStreams = [], busyTimeout = 5000, maxPages } = options
+  const { directory, expiringStreams = [], busyTimeout = 5000, maxPages, isStrict = false } = options
   await createDirectory(directory)
   const leftovers = listLeftovers(directory)
   const hasHeld = hasHeldLog(directory)
@@ -72,17 +75,17 @@ export async function openSqliteLog(options: SqliteLogOptions): Promise<EventLog
   try {
     if (hasHeld && (await isEmpty(history))) throw createLeftoversError(directory, leftovers)
     const expiring = existsSync(join(directory, EXPIRING_FILE)) ? await openExpiring() : undefined
-    return new SqliteLog(history, new LazyThread(openExpiring, expiring), expiringStreams)
+    return new SqliteLog(history, new LazyThread(openExpiring, expiring), expiringStreams, isStrict)
   } catch (error) {
     await history.terminate()
     throw error
   }
 }
 
-/** The id in the log's first event of its own; undefined if there is none. */
+/** The newest id of the log; undefined if there is none. */
 async function readId(history: SqliteThread): Promise<string | undefined> {
   const { rows } = await history.request({ type: 'read-stream', stream: LOG_STREAM, from: 0 })
-  const [, , , , data] = rows[0] ?? []
+  const [, , , , data] = rows.at(-1) ?? []
   const id = data === undefined ? undefined : JSON.parse(data).id
   return typeof id === 'string' ? id : undefined
 }
@@ -121,12 +124,19 @@ class SqliteLog implements EventLog {
   readonly #history: SqliteThread
   readonly #expiring: LazyThread
   readonly #expiringStreams: readonly string[]
+  readonly #isStrict: boolean
   #closed: Promise<unknown> | undefined
 
-  constructor(history: SqliteThread, expiring: LazyThread, expiringStreams: readonly string[]) {
+  constructor(
+    history: SqliteThread,
+    expiring: LazyThread,
+    expiringStreams: readonly string[],
+    isStrict: boolean,
+  ) {
     this.#history = history
     this.#expiring = expiring
     this.#expiringStreams = expiringStreams
+    this.#isStrict = isStrict
   }
 
   async append(
@@ -158,7 +168,7 @@ class SqliteLog implements EventLog {
     do {
       page = await thread.request({ type: 'read-stream', stream, from: next })
       for (const row of page.rows) {
-        const event = toRecordedEvent(row)
+        const event = toRecordedEvent(row, this.#isStrict)
         yield event
         next = event.revision + 1
       }
@@ -185,7 +195,7 @@ class SqliteLog implements EventLog {
         if (more) next = this.#readLog(rows.at(-1)?.[0] ?? position, streams)
         for (const row of rows) {
           if (hasEnded()) return
-          const event = toRecordedEvent(row)
+          const event = toRecordedEvent(row, this.#isStrict)
           yield event
           position = event.position
         }
@@ -231,7 +241,30 @@ class SqliteLog implements EventLog {
   }
 }
 
-function toRecordedEvent([position, stream, revision, type, data, metadata]: EventRow): RecordedEvent {
-  // Both texts were serialized by `append` from values of these types.
-  return { position, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
+/** The text of a stored event was changed. */
+export class UnreadableEventError extends Error {
+  constructor([position, stream, revision]: EventRow, issue: string) {
+    super(`Event ${revision} of ${stream}, at position ${position}, ${issue}.`)
+    this.name = 'UnreadableEventError'
+  }
+}
+
+function toRecordedEvent(row: EventRow, isStrict: boolean): RecordedEvent {
+  const record = parseRow(row)
+  if (!isStrict) return record
+  const leaf = encodeEventLeaf(record)
+  const [, , , , data, metadata] = row
+  if (!leaf.endsWith(`,${data},${metadata}]`))
+    throw new UnreadableEventError(row, 'is not stored as it was written')
+  return Object.assign(record, { [ENCODED_LEAF]: leaf })
+}
+
+function parseRow(row: EventRow): RecordedEvent {
+  const [position, stream, revision, type, data, metadata] = row
+  try {
+    // Both texts were serialized by `append` from values of these types.
+    return { position, stream, revision, type, data: JSON.parse(data), metadata: JSON.parse(metadata) }
+  } catch {
+    throw new UnreadableEventError(row, 'is not valid JSON')
+  }
 }

@@ -1,0 +1,110 @@
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { isJsonObject, type Plugin, type RecordedEvent } from '../../core/contract/index.ts'
+import { isEventMetadata } from '../../core/event-log/actor.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
+import type { SignedCheckpoint } from '../../core/event-log/transparency/checkpoint.ts'
+import { parseStoredCheckpoint } from '../../core/event-log/transparency/checkpoint-stream.ts'
+import {
+  formatVerifierKey,
+  isSignedBy,
+  type VerifierKey,
+} from '../../core/event-log/transparency/signed-note.ts'
+import { createTreeVerifier } from '../../core/event-log/transparency/verify-tree.ts'
+import { isExpiring } from '../../core/events/streams.ts'
+import { parseJson } from '../../core/util/json.ts'
+import { formatExportedEvent } from './export-log.ts'
+import { createPluginChecker } from './verify-log.ts'
+import { createRecordChecker } from './verify-records.ts'
+
+/** What a complete export says about itself. */
+interface CheckedExport {
+  /** Sentences about the content. */
+  readonly facts: readonly string[]
+  /** Id of the log that was exported; undefined for one without an identity. */
+  readonly logId: string | undefined
+  /** The keys that its checkpoints name. */
+  readonly keys: readonly VerifierKey[]
+}
+
+/**
+ * Throws with all issues, such as a gap, an event in the wrong stream, one that cannot be read, or one that
+ * does not match the checkpoints or the saved one.
+ */
+export async function checkExport(
+  file: string,
+  plugins: readonly Plugin[],
+  saved?: SignedCheckpoint,
+): Promise<CheckedExport> {
+  const { checkpoints, logId } = await readEvidence(file)
+  const keys = new Map<string, VerifierKey>()
+  for (const { key } of checkpoints.flatMap((record) => parseStoredCheckpoint(record) ?? []))
+    keys.set(formatVerifierKey(key), key)
+  // The file cannot say whose keys they are: they are shown, and trusted by the one who imports it.
+  const accepts: Parameters<typeof createTreeVerifier>[0]['accepts'] = ({ note, origin }) =>
+    [...keys.values()].some((key) => isSignedBy(note, { ...key, name: origin }))
+  const tree = createTreeVerifier({ checkpoints, logId, accepts, saved })
+  const checker = createRecordChecker(createPluginChecker(plugins).findIssue)
+  for await (const event of readExport(file)) {
+    checker.check(event)
+    tree.check(event)
+  }
+  const issues = [...tree.issues(), ...checker.issues()]
+  if (issues.length > 0)
+    throw new Error(`Nothing was imported, because the file is not a complete export:\n${issues.join('\n')}`)
+  const signed = [...keys.keys()].map((key) => `Checkpoints are signed with ${key}.`)
+  return { facts: [...checker.facts(), ...tree.facts(), ...signed], logId, keys: [...keys.values()] }
+}
+
+/** Reads the checkpoints and the identity of an export, before the events that they are compared with. */
+async function readEvidence(file: string) {
+  const checkpoints: RecordedEvent[] = []
+  let logId: string | undefined
+  for await (const line of readLines(file)) {
+    if (!EVIDENCE_STREAM.test(line)) continue
+    const event = parseExportedEvent(line)
+    if (event?.stream === CHECKPOINTS_STREAM) checkpoints.push(event)
+    if (event?.stream === LOG_STREAM && typeof event.data.id === 'string') logId = event.data.id
+  }
+  return { checkpoints, logId }
+}
+
+/** Tells most lines apart without parsing them. */
+const EVIDENCE_STREAM = new RegExp(`"stream"\\s*:\\s*"(?:${CHECKPOINTS_STREAM}|${LOG_STREAM})"`)
+
+/**
+ * Yields the events of a file written by "log export". Throws at the first line that is not such an event.
+ */
+export async function* readExport(file: string): AsyncGenerator<RecordedEvent> {
+  let number = 0
+  for await (const line of readLines(file)) {
+    number += 1
+    const event = parseExportedEvent(line)
+    if (event === undefined)
+      throw new Error(`Line ${number} of ${file} is not an event in the format of "signalbox log export".`)
+    yield event
+  }
+}
+
+function readLines(file: string): AsyncIterable<string> {
+  return createInterface({ input: createReadStream(file), crlfDelay: Infinity })
+}
+
+/** Returns undefined for a line that is not an exported event, to the byte. */
+function parseExportedEvent(line: string): RecordedEvent | undefined {
+  const value = parseJson(line)
+  if (!isRecordedEvent(value) || isExpiring(value.stream)) return undefined
+  return formatExportedEvent(value) === line ? value : undefined
+}
+
+function isRecordedEvent(value: unknown): value is RecordedEvent {
+  if (!isJsonObject(value) || !isJsonObject(value.data) || !isJsonObject(value.metadata)) return false
+  const { position, stream, revision, type, metadata } = value
+  return (
+    Number.isSafeInteger(position) &&
+    Number.isSafeInteger(revision) &&
+    typeof stream === 'string' &&
+    typeof type === 'string' &&
+    isEventMetadata(metadata)
+  )
+}

@@ -1,0 +1,49 @@
+import type { EventLog, RecordedEvent } from '../../contract/event-log.ts'
+import { CHECKPOINTS_STREAM } from '../streams.ts'
+import { parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import { parseVerifierKey, type VerifierKey } from './signed-note.ts'
+
+/** A checkpoint as it is stored in the log. */
+export interface StoredCheckpoint extends SignedCheckpoint {
+  readonly revision: number
+  /** The signed note as text. */
+  readonly text: string
+  /** The key that the event names. Only a trusted key proves something. */
+  readonly key: VerifierKey
+  readonly positions: string
+}
+
+/** Returns undefined for an event that holds no checkpoint. Signatures are not verified. */
+export function parseStoredCheckpoint({ revision, data }: RecordedEvent): StoredCheckpoint | undefined {
+  const { note: text, key: keyText, positions } = data
+  if (typeof text !== 'string' || typeof keyText !== 'string' || typeof positions !== 'string')
+    return undefined
+  const checkpoint = parseCheckpoint(text)
+  const key = parseVerifierKey(keyText)
+  return checkpoint && key && { ...checkpoint, revision, text, key, positions }
+}
+
+/** Finds the newest checkpoint of a log. Reads every event of the stream once. */
+export class NewestCheckpoint {
+  readonly #log: Pick<EventLog, 'read'>
+  #newest: StoredCheckpoint | undefined
+  #revision = -1
+
+  constructor(log: Pick<EventLog, 'read'>) {
+    this.#log = log
+  }
+
+  /** Revision of the stream when it was last read; -1 if it had no events. */
+  get revision(): number {
+    return this.#revision
+  }
+
+  /** Resolves with undefined if there is none. */
+  async read(): Promise<StoredCheckpoint | undefined> {
+    for await (const record of this.#log.read(CHECKPOINTS_STREAM, this.#revision + 1)) {
+      this.#newest = parseStoredCheckpoint(record) ?? this.#newest
+      this.#revision = record.revision
+    }
+    return this.#newest
+  }
+}

@@ -1,0 +1,61 @@
+import type { Position, RecordedEvent } from '../../contract/event-log.ts'
+import type { RecordedLeaves } from './recorded-leaves.ts'
+
+/** The first event of a log that is not the one that was recorded. */
+export interface ChangedEvent {
+  /** Number of the event in the log, from 0. */
+  readonly index: number
+  readonly position: Position
+  /** A sentence. */
+  readonly issue: string
+}
+
+/** Compares the events of a log, in log order, with their recorded hashes, and finds the first difference. */
+export interface ChangedEventFinder {
+  check(record: RecordedEvent, leafHash: Buffer): void
+  /** The first difference; undefined if there is none. Call it after the last event. */
+  found(): ChangedEvent | undefined
+}
+
+export function createChangedEventFinder(recorded: RecordedLeaves): ChangedEventFinder {
+  let size = 0
+  let first: { readonly record: RecordedEvent; readonly index: number; readonly hash: Buffer } | undefined
+  /** The event behind the first different one, which tells an insertion from a change. */
+  let second: Buffer | undefined
+
+  function describe(): ChangedEvent | undefined {
+    if (first === undefined) return size < recorded.size ? describeEnd() : undefined
+    const { record, index, hash } = first
+    const { position, stream, revision } = record
+    const event = `Event ${revision} of ${stream}, at position ${position},`
+    const describeAs = (issue: string, at = position) => ({ index, position: at, issue })
+    const recordedPosition = recorded.positionOf(index)
+    if (recorded.hashOf(index)?.equals(hash))
+      return describeAs(`${event} was at position ${recordedPosition} when it was recorded.`)
+    const wasNext = recorded.hashOf(index + 1)?.equals(hash) ?? false
+    const isNext = second !== undefined && (recorded.hashOf(index)?.equals(second) ?? false)
+    if (wasNext && isNext) return describeAs(`${event} was exchanged with the next one.`)
+    if (isNext) return describeAs(`${event} was inserted.`)
+    if (wasNext) return describeAs(`The event at position ${recordedPosition} was removed.`, recordedPosition)
+    return describeAs(`${event} was changed, removed or moved.`)
+  }
+
+  function describeEnd(): ChangedEvent {
+    const position = recorded.positionOf(size) ?? 0
+    return { index: size, position, issue: `The event at position ${position} was removed from the end.` }
+  }
+
+  return {
+    check(record, hash) {
+      if (first !== undefined) second ??= hash
+      else if (size < recorded.size && !isRecorded(recorded, size, record.position, hash))
+        first = { record, index: size, hash }
+      size += 1
+    },
+    found: describe,
+  }
+}
+
+function isRecorded(recorded: RecordedLeaves, index: number, position: Position, hash: Buffer): boolean {
+  return recorded.positionOf(index) === position && (recorded.hashOf(index)?.equals(hash) ?? false)
+}

@@ -1,0 +1,65 @@
+import type { Logger } from 'pino'
+import type { EventLog, Position, RecordedEvent } from '../../contract/event-log.ts'
+import { createCooperativeYield } from '../../util/cooperative-yield.ts'
+import { readToEnd } from '../read-to-end.ts'
+import { encodeEventLeaf } from './event-leaf.ts'
+import { hashLeaf } from './merkle-tree.ts'
+import { TreeFiles } from './tree-files.ts'
+
+/** Leaves that are kept in memory at a time. */
+const FLUSH_LEAVES = 4000
+
+/** How long hashing may block the event loop at a time, in milliseconds. */
+const SLICE_MS = 2
+
+/** Opens the tree of a log. Starts with an empty one if the last leaf is not an event of the log any more. */
+export async function openLogTree(
+  folder: string,
+  log: Pick<EventLog, 'subscribe'>,
+  logger: Logger,
+): Promise<TreeFiles> {
+  const files = await TreeFiles.open(folder)
+  if (await endsInLog(files, log)) return files
+  logger.warn({ folder }, 'Merkle tree does not belong to the event log; building it again')
+  await files.remove()
+  return TreeFiles.open(folder)
+}
+
+/** Appends all events of the log that are not in the tree yet. */
+export async function advanceLogTree(files: TreeFiles, log: Pick<EventLog, 'subscribe'>): Promise<void> {
+  const slice = createCooperativeYield(SLICE_MS)
+  let pending = 0
+  for await (const record of readToEnd(log, files.lastPosition)) {
+    files.append(record.position, hashLeaf(encodeEventLeaf(record)))
+    pending += 1
+    if (pending % FLUSH_LEAVES === 0) await files.flush()
+    if (slice.isDue()) await slice.yieldNow()
+  }
+  await files.flush()
+}
+
+/** Reads the event at an index of the tree. Resolves with undefined if the log holds another one there. */
+export async function readLeafEvent(
+  files: TreeFiles,
+  log: Pick<EventLog, 'subscribe'>,
+  index: number,
+): Promise<RecordedEvent | undefined> {
+  const position = await files.positionOf(index)
+  const record = await readAfter(log, index === 0 ? 0 : await files.positionOf(index - 1))
+  if (record === undefined || record.position !== position) return undefined
+  const stored = await files.readHash({ level: 0, index })
+  return hashLeaf(encodeEventLeaf(record)).equals(stored) ? record : undefined
+}
+
+/** Whether the last leaf is still an event of the log. */
+export async function endsInLog(files: TreeFiles, log: Pick<EventLog, 'subscribe'>): Promise<boolean> {
+  return files.size === 0 || (await readLeafEvent(files, log, files.size - 1)) !== undefined
+}
+
+async function readAfter(
+  log: Pick<EventLog, 'subscribe'>,
+  position: Position,
+): Promise<RecordedEvent | undefined> {
+  for await (const record of readToEnd(log, position)) return record
+  return undefined
+}

@@ -1,0 +1,157 @@
+import type { Position, RecordedEvent } from '../../contract/event-log.ts'
+import { CHECKPOINTS_STREAM, LOG_STREAM } from '../streams.ts'
+import { originOf, type SignedCheckpoint } from './checkpoint.ts'
+import { parseStoredCheckpoint, type StoredCheckpoint } from './checkpoint-stream.ts'
+import { encodeEventLeaf } from './event-leaf.ts'
+import { createChangedEventFinder } from './find-changed-event.ts'
+import { hashLeaf, MerkleTree } from './merkle-tree.ts'
+import { createPositionHashes } from './position-hashes.ts'
+import type { RecordedLeaves } from './recorded-leaves.ts'
+import { formatVerifierKey, isSignedBy } from './signed-note.ts'
+
+export interface TreeVerification {
+  /** All events of the stream of checkpoints. Later ones are not checked. */
+  readonly checkpoints: readonly RecordedEvent[]
+  /** Id of the log; undefined for one without an identity. */
+  readonly logId: string | undefined
+  /** Whether a checkpoint has a signature that counts. */
+  accepts(checkpoint: SignedCheckpoint): boolean
+  /** A checkpoint that was saved outside of the log, which the log must extend. */
+  readonly saved?: SignedCheckpoint | undefined
+  /** The leaves that a gateway has recorded, to name the event that was changed. */
+  readonly recorded?: RecordedLeaves | undefined
+}
+
+/** Checks the events of a log, in log order, against its checkpoints. */
+export interface TreeVerifier {
+  check(record: RecordedEvent): void
+  facts(): readonly string[]
+  /** Call it after the last event. */
+  issues(): readonly string[]
+  /** Closes the recorded leaves. */
+  close(): void
+}
+
+/** The tree after a number of events. */
+interface Head {
+  readonly root: Buffer
+  /** Of the last event. */
+  readonly position: Position
+}
+
+export function createTreeVerifier(verification: TreeVerification): TreeVerifier {
+  const { logId, accepts, saved, recorded } = verification
+  const known = verification.checkpoints.map(parseStoredCheckpoint).filter((each) => each !== undefined)
+  const lastKnownRevision = verification.checkpoints.at(-1)?.revision ?? -1
+  const sizes = new Set([...known, ...(saved ? [saved] : [])].map(({ size }) => size))
+  // Other origins are those of logs that were imported, in which events had other positions.
+  const own = known.filter(({ origin }) => logId !== undefined && origin === originOf(logId))
+  const ownSizes = new Set(own.map(({ size }) => size))
+  const positions = createPositionHashes(ownSizes)
+  const finder = recorded && createChangedEventFinder(recorded)
+  const tree = new MerkleTree()
+  const heads = new Map<number, Head>([[0, { root: tree.root(), position: 0 }]])
+  const origins = new Set<string>()
+  const issues: string[] = []
+  /** The newest checkpoint that matches, and the first one that does not. */
+  let proven: StoredCheckpoint | undefined
+  let contradicted: { readonly checkpoint: StoredCheckpoint; readonly name: string } | undefined
+  /** The first checkpoint that was signed when events had other positions. */
+  let renumbered: string | undefined
+  let count = 0
+
+  function checkStored(record: RecordedEvent): void {
+    // Signed since the stream was read: the tree at its size was not kept.
+    if (record.revision > lastKnownRevision) return
+    count += 1
+    const name = `Checkpoint ${record.revision}, at position ${record.position},`
+    const checkpoint = parseStoredCheckpoint(record)
+    const issue = checkpoint === undefined ? 'cannot be read.' : findSignatureIssue(checkpoint)
+    if (issue !== undefined) issues.push(`${name} ${issue}`)
+    else if (checkpoint !== undefined && contradicted === undefined) compare(checkpoint, name)
+  }
+
+  function findSignatureIssue(checkpoint: StoredCheckpoint): string | undefined {
+    const { note, key, origin } = checkpoint
+    if (!origins.has(origin)) return `is of another log: ${origin}.`
+    if (!isSignedBy(note, { ...key, name: origin })) return 'has a wrong signature.'
+    if (accepts(checkpoint)) return undefined
+    return (
+      `was signed with an unknown key: ${formatVerifierKey(key)}. If it is that of another node, save it ` +
+      'in a file *.pub in the folder keys of the data folder.'
+    )
+  }
+
+  function compare(checkpoint: StoredCheckpoint, name: string): void {
+    const { size, root, positions: expected } = checkpoint
+    const isSame = size > (proven?.size ?? 0) && heads.get(size)?.root.equals(root)
+    if (!isSame) contradicted = { checkpoint, name }
+    else {
+      if (ownSizes.has(size) && positions.of(size) !== expected) renumbered ??= name
+      proven = checkpoint
+    }
+  }
+
+  /** Names the event if the recorded leaves are those that were signed, and the range otherwise. */
+  function describeContradiction({ checkpoint, name }: NonNullable<typeof contradicted>): string {
+    const found = finder?.found()
+    if (found !== undefined && recorded?.rootOf(checkpoint.size)?.equals(checkpoint.root)) return found.issue
+    const first = positionOfSize(proven?.size ?? 0)
+    const last = heads.has(checkpoint.size) ? ` and up to position ${positionOfSize(checkpoint.size)}` : ''
+    const range = `after position ${first}${last}`
+    return `${name} does not match: an event ${range} was changed, removed, inserted or moved.`
+  }
+
+  function findRecordedIssue(): string | undefined {
+    const found = finder?.found()
+    if (contradicted !== undefined) return undefined
+    if (renumbered !== undefined)
+      return found?.issue ?? `${renumbered} was signed when the events before it had other positions.`
+    if (found === undefined) return undefined
+    if (found.index >= (proven?.size ?? 0)) return `${found.issue} No checkpoint covers it yet.`
+    return (
+      `The recorded tree differs from the events at position ${found.position}, and the checkpoints agree ` +
+      'with the events. Delete the folder transparency in the data folder; the gateway builds it again.'
+    )
+  }
+
+  function findSavedIssue({ origin, size, root, note }: SignedCheckpoint): string | undefined {
+    if (!origins.has(origin)) return `The saved checkpoint is of another log: ${origin}.`
+    if (!accepts({ origin, size, root, note })) return 'The saved checkpoint was signed with an unknown key.'
+    if (size > tree.size)
+      return `The log has ${tree.size} events, fewer than the ${size} of the saved checkpoint.`
+    if (heads.get(size)?.root.equals(root)) return undefined
+    return `The log does not extend the saved checkpoint: its first ${size} events were rewritten.`
+  }
+
+  const positionOfSize = (size: number) => heads.get(size)?.position ?? 0
+
+  return {
+    check(record) {
+      if (record.stream === LOG_STREAM) origins.add(originOf(String(record.data.id)))
+      if (record.stream === CHECKPOINTS_STREAM) checkStored(record)
+      const leaf = hashLeaf(encodeEventLeaf(record))
+      finder?.check(record, leaf)
+      tree.append(leaf)
+      positions.add(record.position)
+      if (sizes.has(tree.size)) heads.set(tree.size, { root: tree.root(), position: record.position })
+    },
+    facts() {
+      if (count === 0) return ['No checkpoint was signed yet, so changed events cannot be found.']
+      const { size = 0 } = proven ?? {}
+      const range = `${size} of ${tree.size} events, up to position ${positionOfSize(size)}`
+      const proof = `${count} checkpoints; the newest that matches covers ${range}.`
+      const isExtended = saved !== undefined && findSavedIssue(saved) === undefined
+      return isExtended ? [proof, `The log extends the saved checkpoint over ${saved.size} events.`] : [proof]
+    },
+    issues() {
+      const others = [findRecordedIssue(), saved && findSavedIssue(saved)]
+      return [
+        ...(contradicted ? [describeContradiction(contradicted)] : []),
+        ...issues,
+        ...others.filter((issue) => issue !== undefined),
+      ]
+    },
+    close: () => recorded?.close(),
+  }
+}

@@ -1,0 +1,78 @@
+import { data, type Endpoint, endpoint, GatewayError, operator, Type } from '../../core/contract/index.ts'
+import { Count } from '../../core/http/schemas.ts'
+import type { Evidence, ProofIssue } from '../../projections/transparency/evidence.ts'
+
+const position = Type.Integer({
+  minimum: 1,
+  format: 'int64',
+  description: 'Log position of a change.',
+  examples: [12],
+})
+
+const EventProofSchema = Type.Object(
+  {
+    position: Count('Log position of the event.'),
+    index: Count('Number of the event in the log, from 0: the index of its leaf.'),
+    leaf: Type.String({
+      description: 'The event as it was hashed: a JSON array of stream, revision, type, data and metadata.',
+    }),
+    hashes: Type.Array(Type.String({ description: 'A SHA-256 in base64.' }), {
+      description: 'The inclusion proof of RFC 9162, from the leaf to the root.',
+    }),
+    checkpoint: Type.String({ description: 'The newest checkpoint, a C2SP signed note.' }),
+    key: Type.String({
+      description: 'The public key that the checkpoint names. Compare it with the one that you trust.',
+    }),
+  },
+  { $id: 'EventProof', description: 'Proves that an event is in the log that a checkpoint was signed over.' },
+)
+
+/** Creates the endpoints that prove events to auditors. */
+export function createEvidenceEndpoints(evidence: Evidence): readonly Endpoint[] {
+  const common = { access: operator('auditor'), tags: ['admin'] }
+  return [
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: '/admin/audit/checkpoint',
+      operationId: 'readCheckpoint',
+      summary: 'Returns the newest signed checkpoint over the event log.',
+      description: 'Save it: "signalbox log verify --checkpoint FILE" proves that a later log extends it.',
+      responses: { 200: { description: 'A C2SP signed note.', text: 'text/plain' } },
+      errors: ['not_found'],
+      async handle() {
+        const note = await evidence.newestCheckpoint()
+        if (note === undefined) throw new GatewayError('not_found', `No checkpoint was signed yet. ${WHEN}`)
+        return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: note }
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: '/admin/audit/{position}/proof',
+      operationId: 'proveEvent',
+      summary: 'Proves that an event is in the log that the newest checkpoint was signed over.',
+      params: { position },
+      responses: { 200: { description: 'The proof.', body: data(EventProofSchema) } },
+      errors: ['not_found', 'event_log_changed'],
+      async handle({ params }) {
+        const proof = await evidence.prove(params.position)
+        if (typeof proof === 'string') throw createProofError(proof, params.position)
+        return { status: 200, body: { data: proof } }
+      },
+    }),
+  ]
+}
+
+const WHEN = 'One is signed after 1,000 changes, every hour with changes, and when the gateway stops.'
+
+function createProofError(issue: ProofIssue, position: number): GatewayError {
+  if (issue === 'no-event')
+    return new GatewayError('not_found', `The event log holds no event at position ${position}.`)
+  if (issue === 'not-covered')
+    return new GatewayError('not_found', `No checkpoint covers position ${position} yet. ${WHEN}`)
+  return new GatewayError(
+    'event_log_changed',
+    `The event at position ${position} was changed after it was hashed. Run "signalbox log verify".`,
+  )
+}

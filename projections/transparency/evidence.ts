@@ -1,0 +1,84 @@
+import type { EventLog, Position } from '../../core/contract/index.ts'
+import {
+  NewestCheckpoint,
+  type StoredCheckpoint,
+} from '../../core/event-log/transparency/checkpoint-stream.ts'
+import { encodeEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
+import { advanceLogTree, endsInLog, readLeafEvent } from '../../core/event-log/transparency/log-tree.ts'
+import { buildInclusionProof } from '../../core/event-log/transparency/proofs.ts'
+import { formatVerifierKey } from '../../core/event-log/transparency/signed-note.ts'
+import { TreeFiles } from '../../core/event-log/transparency/tree-files.ts'
+import { treeFolder } from './sign-checkpoints.ts'
+
+/** Shows that an event is in the tree of a checkpoint. */
+export interface EventProof {
+  readonly position: Position
+  /** Number of the event in the log, from 0. */
+  readonly index: number
+  /** The event as it was hashed. */
+  readonly leaf: string
+  /** The hashes from the leaf to the root, in base64. */
+  readonly hashes: readonly string[]
+  /** A signed note. */
+  readonly checkpoint: string
+  /** The public key that the checkpoint names. */
+  readonly key: string
+}
+
+/** Why there is no proof: the log has no event there, no checkpoint covers it yet, or the log was changed. */
+export type ProofIssue = 'no-event' | 'not-covered' | 'changed'
+
+/** Proves events of the log. Works on every process of a node, also on those that do not sign. */
+export interface Evidence {
+  /** The newest checkpoint, as a signed note; undefined before the first one. */
+  newestCheckpoint(): Promise<string | undefined>
+  prove(position: Position): Promise<EventProof | ProofIssue>
+}
+
+interface EvidenceOptions {
+  readonly dataDir: string
+  readonly logId: string
+}
+
+export function createEvidence(log: EventLog, { dataDir, logId }: EvidenceOptions): Evidence {
+  const newest = new NewestCheckpoint(log)
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function proveBy(checkpoint: StoredCheckpoint, position: Position): Promise<EventProof | ProofIssue> {
+    const tree = await TreeFiles.open(treeFolder(dataDir, logId))
+    try {
+      if (!(await endsInLog(tree, log))) return 'changed'
+      // Another node may have signed the checkpoint.
+      if (tree.size < checkpoint.size || tree.lastPosition < position) await advanceLogTree(tree, log)
+      const index = await tree.indexOf(position)
+      if (index === undefined) return 'no-event'
+      if (index >= checkpoint.size) return 'not-covered'
+      const event = await readLeafEvent(tree, log, index)
+      if (event === undefined) return 'changed'
+      const hashes = await buildInclusionProof(index, checkpoint.size, tree.readHash)
+      return {
+        position,
+        index,
+        leaf: encodeEventLeaf(event),
+        hashes: hashes.map((hash) => hash.toString('base64')),
+        checkpoint: checkpoint.text,
+        key: formatVerifierKey(checkpoint.key),
+      }
+    } finally {
+      await tree.close()
+    }
+  }
+
+  return {
+    newestCheckpoint: async () => (await newest.read())?.text,
+    prove(position) {
+      // One after the other: all of them would bring the tree up to date.
+      const proof = last.then(async () => {
+        const checkpoint = await newest.read()
+        return checkpoint === undefined ? 'not-covered' : proveBy(checkpoint, position)
+      })
+      last = proof.catch(() => undefined)
+      return proof
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import type { EventLog } from '../../core/contract/index.ts'
+import { EventLogUnavailableError } from '../../core/contract/index.ts'
+import { withTimeout } from '../../core/process/timeout.ts'
+import type { Subscription } from '../runtime/subscribe.ts'
+import { CheckpointSigner, type SignerOptions } from './sign-checkpoints.ts'
+
+interface ScheduleOptions extends SignerOptions {
+  /** Events between two checkpoints. 1,000 by default. */
+  readonly everyEvents?: number
+  /** Time after which changes are covered by a checkpoint. An hour by default. */
+  readonly everyMs?: number
+}
+
+/** A process that stops does not wait longer for a log that does not respond. */
+const CLOSE_TIMEOUT_MS = 3000
+
+/** Signs checkpoints in the background. */
+interface CheckpointScheduler {
+  /** Signs a last checkpoint if there were changes. Call it after closing the subscription. */
+  close(): Promise<void>
+}
+
+/** Signs a checkpoint after every `everyEvents` events, after `everyMs` with changes, and on close. */
+export function scheduleCheckpoints(
+  subscription: Subscription,
+  log: EventLog,
+  options: ScheduleOptions,
+): CheckpointScheduler {
+  const { logger, everyEvents = 1000, everyMs = 3_600_000 } = options
+  const signer = new CheckpointSigner(log, options)
+  /** Number of received events when the signer last ran. A previous process may have left events to it. */
+  let covered = -1
+  let running: Promise<void> | undefined
+
+  function run(): Promise<void> {
+    covered = subscription.received()
+    running ??= signer
+      .sign()
+      .catch((err) => {
+        // Without the log there is nothing to sign; the next checkpoint covers the events.
+        if (EventLogUnavailableError.isInstance(err)) logger.warn({ err }, 'checkpoint not signed')
+        else logger.error({ err }, 'checkpoint not signed; the event log cannot be proven from here on')
+      })
+      .finally(() => {
+        running = undefined
+      })
+    return running
+  }
+
+  function runIfDue(): void {
+    if (subscription.received() - covered >= everyEvents && running === undefined) void run()
+  }
+
+  function runIfChanged(): void {
+    if (subscription.received() > covered && subscription.state() === 'following') void run()
+  }
+
+  const timer = setInterval(runIfChanged, everyMs)
+  timer.unref()
+  runIfDue()
+  subscription.onApplied(runIfDue)
+
+  async function finish(): Promise<void> {
+    await running
+    const hasChanges = subscription.received() > Math.max(covered, 0)
+    if (hasChanges && subscription.state() === 'following') await run()
+    await signer.close()
+  }
+
+  return {
+    async close() {
+      clearInterval(timer)
+      await withTimeout(finish(), CLOSE_TIMEOUT_MS, () => new Error('timeout')).catch(() =>
+        logger.warn('last checkpoint not signed in time; a later one covers its events'),
+      )
+    },
+  }
+}

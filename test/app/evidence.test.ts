@@ -1,0 +1,151 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'chai'
+import { routingRuleBody } from '../support/bodies.ts'
+import { runCommand } from '../support/command.ts'
+import { makeFolder } from '../support/folders.ts'
+import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
+import { runPython, whyNoPython } from '../support/python.ts'
+import { ROOT } from '../support/root.ts'
+import { skip } from '../support/skip.ts'
+
+describe('evidence', () => {
+  let gateway: RunningGateway
+  let checkpoint: string
+
+  const readCheckpoint = async () => {
+    const response = await fetch(`${gateway.url}/admin/audit/checkpoint`, { headers: AS_ADMIN })
+    return {
+      status: response.status,
+      type: response.headers.get('content-type'),
+      text: await response.text(),
+    }
+  }
+  const readProof = (position: number | string) =>
+    gateway.call('GET', `/admin/audit/${position}/proof`, undefined, AS_ADMIN)
+  const createRule = async (name: string) => {
+    const { status, body } = await gateway.call('POST', '/v1/routing-rules', routingRuleBody({ name }))
+    expect(status).to.equal(201)
+    const { body: audit } = await gateway.call('GET', '/v1/audit?limit=1')
+    return { id: body.data.id, position: audit.data[0].position }
+  }
+  const restart = async () => {
+    const { dataDir, demoKey } = gateway
+    await gateway.stop()
+    gateway = await startGatewayOnFiles({}, { dataDir, demoKey })
+  }
+  const checkFile = async (text: string, ...options: readonly string[]) => {
+    const file = path.join(await makeFolder(), 'proof.json')
+    await writeFile(file, text)
+    return runCommand(['proof', 'check', file, ...options])
+  }
+
+  before(async () => {
+    gateway = await startGatewayOnFiles()
+  })
+  after(() => gateway.stop())
+
+  it('has no checkpoint before the first one is signed', async () => {
+    expect((await readCheckpoint()).status).to.equal(404)
+    const { status, body } = await readProof(3)
+    expect(status).to.equal(404)
+    expect(body.error.message).to.contain('No checkpoint covers position 3 yet.')
+  })
+
+  it('has one after a stop, over all events', async () => {
+    await createRule('first')
+    const { position } = await createRule('second')
+    await restart()
+
+    const { status, type, text } = await readCheckpoint()
+    expect(status).to.equal(200)
+    expect(type).to.equal('text/plain; charset=utf-8')
+    const [origin, size] = text.split('\n')
+    expect(origin).to.match(/^signalbox\/log_/)
+    expect(Number(size)).to.equal(position)
+    checkpoint = text
+  })
+
+  it('proves every event below it, offline', async () => {
+    const { stdout: key } = await runCommand(['log', 'key'], { DATA_DIR: gateway.dataDir })
+    const [origin, size] = checkpoint.split('\n')
+    expect(key.startsWith(`${origin}+`)).to.equal(true)
+    for (let position = 1; position <= Number(size); position++) {
+      const { status, body } = await readProof(position)
+      expect(status).to.equal(200)
+      expect(body.data).to.deep.include({ position, index: position - 1, checkpoint, key: key.trim() })
+      const { code, stdout } = await checkFile(JSON.stringify(body), '--key', key.trim())
+      expect(code).to.equal(0)
+      expect(stdout).to.contain(body.data.leaf)
+    }
+    const { body } = await readProof(Number(size))
+    expect(JSON.parse(body.data.leaf)).to.have.nested.property('[3].content.name', 'second')
+  })
+
+  it('refuses a proof with any change', async () => {
+    const { body } = await readProof(4)
+    const { data } = body
+    const other = await makeFolder()
+    await runCommand(['users', 'add', '--name', 'Eve', '--plan', 'free'], { DATA_DIR: other })
+    const { stdout: otherKey } = await runCommand(['log', 'key'], { DATA_DIR: other })
+    const changes = [
+      { leaf: data.leaf.replace('demo', 'Demo').replace('key_', 'Key_') },
+      { index: data.index + 1 },
+      { hashes: data.hashes.slice(1) },
+      { hashes: data.hashes.toReversed() },
+      { checkpoint: data.checkpoint.replace(/\n\d+\n/, '\n9\n') },
+      { key: otherKey.trim() },
+      { key: 'key' },
+      { hashes: ['AAAA', ...data.hashes.slice(1)] },
+    ]
+    expect((await checkFile(JSON.stringify(body))).code).to.equal(0)
+    for (const change of changes) {
+      const { code } = await checkFile(JSON.stringify({ data: { ...data, ...change } }))
+      expect(code, JSON.stringify(change)).to.equal(1)
+    }
+    expect((await checkFile(JSON.stringify(body), '--key', otherKey.trim())).code).to.equal(1)
+    expect((await checkFile('{}')).code).to.equal(1)
+    expect((await checkFile(JSON.stringify(body), '--key', 'key')).code).to.equal(2)
+  })
+
+  it('is checked by the script in the documentation', async function () {
+    const reason = whyNoPython(['cryptography'])
+    if (reason !== undefined) skip(this, reason)
+    const folder = await makeFolder()
+    const [script, file] = [path.join(folder, 'check.py'), path.join(folder, 'proof.json')]
+    const page = await readFile(new URL('docs/evidence.md', ROOT), 'utf8')
+    const [, code = ''] = /```python\n(.*?)```/s.exec(page) ?? []
+    await writeFile(script, code)
+    const check = async (proof: object, key: string) => {
+      await writeFile(file, JSON.stringify({ data: proof }))
+      return runPython(script, [file, key])
+    }
+
+    const { data } = (await readProof(5)).body
+    expect(await check(data, data.key)).to.deep.include({ code: 0, stdout: `valid: ${data.leaf}\n` })
+    expect((await check({ ...data, leaf: `${data.leaf} ` }, data.key)).stderr).to.contain('not in the tree')
+    const forged = data.checkpoint.replace(/.(?=.{20}\n$)/, (last: string) => (last === 'A' ? 'B' : 'A'))
+    expect((await check({ ...data, checkpoint: forged }, data.key)).code).to.equal(1)
+    expect((await check(data, data.key.replace(/\+[0-9a-f]{8}\+/, '+00000000+'))).stderr).to.contain(
+      'another key',
+    )
+  })
+
+  it('is for operators', async () => {
+    for (const path of ['/admin/audit/checkpoint', '/admin/audit/3/proof'])
+      expect((await gateway.call('GET', path)).status).to.equal(401)
+    expect((await readProof('03')).status).to.equal(404)
+    expect((await readProof(999)).status).to.equal(404)
+  })
+
+  it('is not signed again without changes, and covers changes after the next stop', async () => {
+    await restart()
+    expect((await readCheckpoint()).text).to.equal(checkpoint)
+
+    const { position } = await createRule('third')
+    expect((await readProof(position)).body.error.message).to.contain('No checkpoint covers position')
+    await restart()
+    expect((await readCheckpoint()).text).not.to.equal(checkpoint)
+    expect((await readProof(position)).status).to.equal(200)
+  })
+})
