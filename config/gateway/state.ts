@@ -9,6 +9,7 @@ import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
 import { createClock } from '../../core/util/clock.ts'
+import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import { createOperatorCommands, type OperatorCommands } from '../../plugins/auth/operator-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
@@ -87,7 +88,7 @@ async function openAndCatchUp(
   options?: LongRunningOptions,
 ): Promise<State> {
   const folder = join(settings.data_dir, 'snapshots')
-  const rawLog = await (options?.openLog?.() ?? openLog(settings))
+  const rawLog = await (options?.openLog?.() ?? openLog(settings, { logger }))
   const log = options ? options.decorateLog(rawLog) : rawLog
   const opened: { close(): Promise<void> }[] = [log]
   const close = async () => {
@@ -165,6 +166,14 @@ async function claimFolder(
   await writeFolderIdentity(data_dir, { id, store })
 }
 
+/** Events name users, and rules hold patterns: other users of the machine must not read them. */
+async function protectFolder(folder: string, logger?: Logger): Promise<void> {
+  // A folder that cannot be created or read is reported by whatever opens it.
+  const unprotected = await makeFolderPrivate(folder).catch(() => [])
+  if (unprotected.length > 0)
+    logger?.warn({ paths: unprotected.slice(0, 10) }, 'other users of this machine can read the data folder')
+}
+
 export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
 /**
@@ -173,8 +182,9 @@ export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
  */
 export async function openLog(
   { data_dir, eventstore_url }: LogSettings,
-  { pipelinesAppends = false } = {},
+  { pipelinesAppends = false, logger }: { pipelinesAppends?: boolean; logger?: Logger } = {},
 ): Promise<EventLog> {
+  await protectFolder(data_dir, logger)
   if (!eventstore_url) return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS })
   // Imported on demand: the client is a third of the code that a start would load.
   const { openEventStoreLog } = await import('../../core/event-log/eventstore/eventstore-log.ts')
