@@ -6,6 +6,7 @@ import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
 import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
+import { createTimeline, type Timeline } from './timeline.ts'
 
 /** All state that is rebuilt from the event log, except that of plugins. */
 export interface Projections {
@@ -14,6 +15,7 @@ export interface Projections {
   readonly ids: Ids
   readonly overallBudget: OverallBudget
   readonly operators: OperatorAccounts
+  readonly timeline: Timeline
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -26,6 +28,7 @@ export function createProjections(): Projections {
     ids: createIds(),
     overallBudget: createOverallBudget(),
     operators: createOperatorAccounts(),
+    timeline: createTimeline(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -33,8 +36,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, ids, overallBudget, operators, idempotency } = projections
-  return [accounts, rules, ids, overallBudget, operators, idempotency]
+  const { accounts, rules, ids, overallBudget, operators, timeline, idempotency } = projections
+  return [accounts, rules, ids, overallBudget, operators, timeline, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

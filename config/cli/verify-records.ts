@@ -1,5 +1,6 @@
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { LOG_STREAM } from '../../core/event-log/streams.ts'
+import { ACCESS_STREAM } from '../../core/events/access-events.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import {
   IDS_STREAM,
@@ -7,6 +8,7 @@ import {
   rulesStream,
   userStream,
 } from '../../core/events/domain-events.ts'
+import { OPERATORS_STREAM } from '../../core/events/operator-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
 import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
@@ -106,11 +108,27 @@ export function createRecordChecker(
 }
 
 function streamOf(event: DomainEvent): string {
-  if (event.type === 'IdsReserved') return IDS_STREAM
-  if (event.type === 'LogCreated') return LOG_STREAM
-  if (!('userId' in event.data)) return OVERALL_BUDGET_STREAM
-  const { userId } = event.data
-  return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
+  switch (event.type) {
+    case 'IdsReserved':
+      return IDS_STREAM
+    case 'LogCreated':
+      return LOG_STREAM
+    case 'OverallBudgetSet':
+    case 'OverallBudgetRemoved':
+      return OVERALL_BUDGET_STREAM
+    case 'OperatorCreated':
+    case 'OperatorChanged':
+    case 'OperatorRemoved':
+      return OPERATORS_STREAM
+    case 'OperatorSignedIn':
+    case 'OperatorCallsRefused':
+    case 'DataRead':
+      return ACCESS_STREAM
+    default: {
+      const { userId } = event.data
+      return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
+    }
+  }
 }
 
 /**

@@ -139,6 +139,7 @@ export function createBuiltInPlugins(
       ids,
       writer,
       history,
+      timeline: state.timeline,
       subscription,
       commands: ruleCommands,
       kinds,

@@ -28,6 +28,7 @@ import {
 } from '../../projections/runtime/write.ts'
 import { restoreProjections } from '../../projections/snapshots/restore.ts'
 import { scheduleSnapshots } from '../../projections/snapshots/schedule.ts'
+import type { Timeline } from '../../projections/timeline.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** The event log and everything that is derived from it. Used by the gateway and by commands. */
@@ -45,6 +46,7 @@ export interface State {
   readonly writer: EventWriter
   readonly accountCommands: AccountCommands
   readonly operators: OperatorAccounts
+  readonly timeline: Timeline
   readonly operatorCommands: OperatorCommands
   readonly findKnownRequest: FindKnownRequest
   close(): Promise<void>
@@ -118,7 +120,7 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, streams, idempotency, overallBudget, operators } = projections
+    const { accounts, rules, streams, idempotency, overallBudget, operators, timeline } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -139,6 +141,7 @@ async function openAndCatchUp(
       writer,
       accountCommands,
       operators,
+      timeline,
       operatorCommands: createOperatorCommands(operators, writer, log),
       findKnownRequest: idempotency.find,
       close,

@@ -6,15 +6,24 @@ import { findOriginIssue } from '../../core/http/cors.ts'
  * Finds issues that the schema of the settings cannot express. Values of the wrong type are left to the
  * schema.
  */
-export function findSettingsIssues({ trusted_proxies, cors, providers }: JsonObject): readonly string[] {
+export function findSettingsIssues(settings: JsonObject): readonly string[] {
+  const { trusted_proxies, cors, providers, audit, audit_export_secret } = settings
   const origins = isJsonObject(cors) ? cors.origins : undefined
   return [
     ...findItemIssues('trusted_proxies', trusted_proxies, findNetworkIssue),
     ...findItemIssues('cors.origins', origins, findOriginIssue),
+    ...findExportIssues(audit, audit_export_secret),
     ...Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) =>
       isJsonObject(row) ? findProviderIssues(`providers.${id}`, row) : [],
     ),
   ]
+}
+
+/** A webhook must be able to tell the gateway from others. */
+function findExportIssues(audit: unknown, secret: unknown): readonly string[] {
+  const target = isJsonObject(audit) && isJsonObject(audit.export) ? audit.export : {}
+  if (target.webhook_url === undefined || secret) return []
+  return ['audit.export.webhook_url needs a secret of at least 16 characters: set AUDIT_EXPORT_SECRET']
 }
 
 function findItemIssues(

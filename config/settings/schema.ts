@@ -1,5 +1,6 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
+import { AuditSettings } from './audit-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { ProviderRow } from './provider-schema.ts'
@@ -91,6 +92,16 @@ export const SettingsSchema = Type.Object(
         }),
       ),
     ),
+    audit_export_secret: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 16,
+          description:
+            'Secret that signs exports of the audit trail to a webhook. Prefer the environment variable ' +
+            'AUDIT_EXPORT_SECRET.',
+        }),
+      ),
+    ),
     log_level: StringEnum(LOG_LEVELS, {
       description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
     }),
@@ -179,13 +190,7 @@ export const SettingsSchema = Type.Object(
         description: 'Whether firewall rules with the scope response inspect the replies of models.',
       }),
     }),
-    audit: StrictObject({
-      require_reason: Type.Boolean({
-        description:
-          'Whether changes by operators and commands are refused without a reason, in the header ' +
-          'x-change-reason or the option --reason.',
-      }),
-    }),
+    audit: AuditSettings,
     ledger: StrictObject({
       retention_days: Type.Integer({
         minimum: 1,

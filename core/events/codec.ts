@@ -1,9 +1,17 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
+import type { AccessEvent } from './access-events.ts'
 import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
 import type { OperatorEvent } from './operator-events.ts'
 
 /** Every domain event, discriminated by `type`. */
-export type DomainEvent = UserEvent | RuleEvent | OverallBudgetEvent | OperatorEvent | IdEvent | LogEvent
+export type DomainEvent =
+  | UserEvent
+  | RuleEvent
+  | OverallBudgetEvent
+  | OperatorEvent
+  | AccessEvent
+  | IdEvent
+  | LogEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -33,6 +41,9 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OperatorCreated: true,
   OperatorChanged: true,
   OperatorRemoved: true,
+  OperatorSignedIn: true,
+  OperatorCallsRefused: true,
+  DataRead: true,
   IdsReserved: true,
   LogCreated: true,
 }

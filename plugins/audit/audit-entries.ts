@@ -28,12 +28,12 @@ export interface AuditEntry {
   after(): JsonObject | null
 }
 
-type AuditedEvent = RuleEvent | UserEvent
+export type AuditedEvent = RuleEvent | UserEvent
 
 /**
  * Lists every type of event about a user. A missing type is a compile error, so no change can go unaudited.
  */
-const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
+export const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
   UserCreated: ['user', 'created'],
   PlanChanged: ['user', 'plan_changed'],
   RequestLimitChanged: ['user', 'limit_changed'],
@@ -79,12 +79,13 @@ export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): 
   })
 }
 
-function isAudited(event: DomainEvent): event is AuditedEvent {
+/** Whether the event is about a user. */
+export function isAudited(event: DomainEvent): event is AuditedEvent {
   return Object.hasOwn(CHANGES, event.type)
 }
 
 /** The kind of the subject, and of the change. A budget belongs to a user or to a key. */
-function subjectOf({ type, data }: AuditedEvent): readonly [SubjectKind, string] {
+export function subjectOf({ type, data }: AuditedEvent): readonly [SubjectKind, string] {
   const [kind, change] = CHANGES[type]
   return [kind === 'user' && 'keyId' in data ? 'key' : kind, change]
 }
@@ -93,7 +94,7 @@ function subjectOf({ type, data }: AuditedEvent): readonly [SubjectKind, string]
  * Ids of rules and users are numbers from the same sequence, ids of keys are strings: no two subjects share
  * an id.
  */
-function subjectIdOf({ data }: AuditedEvent): number | string {
+export function subjectIdOf({ data }: AuditedEvent): number | string {
   if ('ruleId' in data) return data.ruleId
   return 'keyId' in data ? data.keyId : data.userId
 }

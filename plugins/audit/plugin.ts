@@ -1,5 +1,7 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from './endpoints.ts'
+import { createLogEndpoint } from './log-endpoint.ts'
+import { createLogReader } from './read-log.ts'
 import type { AuditServices } from './services.ts'
 import { createSimulationEndpoint } from './simulation.ts'
 
@@ -16,6 +18,7 @@ export function createAudit(services: AuditServices): Plugin {
         ...createHistoryEndpoints(services.kinds.routing, services),
         ...createHistoryEndpoints(services.kinds.firewall, services),
         createAuditEndpoint(services),
+        createLogEndpoint(createLogReader(host.log, services.timeline, services.history)),
         createDiffEndpoint(services),
         createSimulationEndpoint(services, host),
       ],
