@@ -5,11 +5,19 @@ import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import {
   IDS_STREAM,
   OVERALL_BUDGET_STREAM,
+  type RuleEvent,
   rulesStream,
+  type UserEvent,
   userStream,
 } from '../../core/events/domain-events.ts'
 import { OPERATORS_STREAM } from '../../core/events/operator-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
+import {
+  type GroupEvent,
+  groupStream,
+  type PolicyEvent,
+  policyStream,
+} from '../../core/events/policy-events.ts'
 import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
@@ -107,6 +115,8 @@ export function createRecordChecker(
   }
 }
 
+type OwnedEvent = UserEvent | RuleEvent | PolicyEvent | GroupEvent
+
 function streamOf(event: DomainEvent): string {
   switch (event.type) {
     case 'IdsReserved':
@@ -124,18 +134,25 @@ function streamOf(event: DomainEvent): string {
     case 'OperatorCallsRefused':
     case 'DataRead':
       return ACCESS_STREAM
-    default: {
-      const { userId } = event.data
-      return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
-    }
+    default:
+      return ownedStreamOf(event.data)
   }
 }
 
+/** The stream of an event about a user, a policy or a group. */
+function ownedStreamOf(data: OwnedEvent['data']): string {
+  if ('userId' in data) return 'ruleId' in data ? rulesStream(data.userId) : userStream(data.userId)
+  return 'policyId' in data ? policyStream(data.policyId) : groupStream(data.groupId)
+}
+
 /**
- * The id that the event assigns to a new user or rule. A reverted deletion restores an id and assigns none.
+ * The id that the event assigns to a new user, rule, group or policy. A reverted deletion restores an id and
+ * assigns none.
  */
 function createdId(event: DomainEvent): number | undefined {
   if (event.type === 'UserCreated') return event.data.userId
+  if (event.type === 'GroupCreated') return event.data.groupId
+  if (event.type === 'PolicyCreated') return event.data.policyId
   const isNewRule = event.type === 'RoutingRuleCreated' || event.type === 'FirewallRuleCreated'
   return isNewRule && event.data.revertedTo === undefined ? event.data.ruleId : undefined
 }

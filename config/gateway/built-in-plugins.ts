@@ -18,19 +18,19 @@ import { createGuardrailWebhook } from '../../plugins/guardrail-webhook/plugin.t
 import { PendingRecords } from '../../plugins/ledger/pending-records.ts'
 import { createLedgerPlugin } from '../../plugins/ledger/plugin.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
+import { createMessages } from '../../plugins/messages/plugin.ts'
 import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
 import { createPlan } from '../../plugins/plan/plugin.ts'
+import { createPolicies } from '../../plugins/policies/plugin.ts'
 import { createRateLimit } from '../../plugins/rate-limit/plugin.ts'
 import { createResponses } from '../../plugins/responses/plugin.ts'
 import { createRouting } from '../../plugins/routing/plugin.ts'
 import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
-import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
-import { createRuleCommands } from '../../plugins/rules/rule-commands.ts'
-import { createCallerSnapshots, createHistory } from '../../projections/history.ts'
+import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
@@ -39,6 +39,7 @@ import type { Settings } from '../settings/settings.ts'
 import { readVersion } from '../settings/shipped-files.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import type { Providers } from './providers.ts'
+import { createRuleServices } from './rule-services.ts'
 import type { State } from './state.ts'
 
 /** Creates all built-in plugins by name, whether the settings list them or not. */
@@ -52,19 +53,15 @@ export function createBuiltInPlugins(
   sharedState: Pick<SharedState, 'counters' | 'reservations'>,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
-  const { log, subscription, accounts, rules, ids, writer } = state
+  const { log, subscription, accounts, rules, groups, policies, ids, writer } = state
   const { evaluate_responses: evaluatesResponses } = settings.firewall
   const kinds: RuleKinds = {
     routing: createRoutingRuleKind(operators),
     firewall: createFirewallRuleKind(evaluatesResponses),
   }
-  const currentRules = (userId: number) => () => rules.of(userId)
-  const ruleCommands: RuleCommandSet = {
-    routing: (userId, past) => createRuleCommands(kinds.routing, past ?? currentRules(userId), userId),
-    firewall: (userId, past) => createRuleCommands(kinds.firewall, past ?? currentRules(userId), userId),
-  }
-  const history = createHistory(log, subscription)
-  const snapshotCaller = createCallerSnapshots(accounts, rules)
+  const ruleServices = createRuleServices(state, kinds)
+  const { commands: ruleCommands } = ruleServices.own
+  const snapshotCaller = createCallerSnapshots(state)
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
   const routingCatalog: RoutingCatalog = {
@@ -80,6 +77,7 @@ export function createBuiltInPlugins(
   const plugins = [
     createAuth({
       accounts,
+      groups,
       streams: state.streams,
       commands: state.accountCommands,
       authFailures,
@@ -99,23 +97,22 @@ export function createBuiltInPlugins(
       ledger,
       evidence: settings.ledger.evidence,
       pending,
+      prompts: {
+        recordPrompts: settings.ledger.record_prompts,
+        maxPromptChars: settings.ledger.max_prompt_chars,
+      },
+      accounts,
       cluster: cluster?.ledgerCluster,
     }),
     createFirewall({
-      rules,
-      ids,
-      writer,
-      history,
+      ...ruleServices.own,
       kind: kinds.firewall,
       createCommands: ruleCommands.firewall,
       evaluatesResponses,
     }),
     createGuardrailWebhook(settings.guardrail_secret ?? undefined),
     createRouting({
-      rules,
-      ids,
-      writer,
-      history,
+      ...ruleServices.own,
       kind: kinds.routing,
       createCommands: ruleCommands.routing,
       routingCatalog,
@@ -130,21 +127,18 @@ export function createBuiltInPlugins(
     createCache(),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
-    createRules(kinds, ruleCommands, { rules, ids, writer, history }),
+    createRules(kinds, ruleCommands, ruleServices.own),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
+    createMessages(snapshotCaller),
     createModels(routingCatalog),
     createAudit({
+      ...ruleServices.own,
       accounts,
-      rules,
-      ids,
-      writer,
-      history,
       timeline: state.timeline,
-      subscription,
-      commands: ruleCommands,
-      kinds,
+      readCallerAt: createCallerHistory(log, subscription, policies),
       snapshotCaller,
     }),
+    createPolicies({ accounts, groups, policies, ids, writer, ruleServices: ruleServices.ofPolicies }),
     createMetrics({
       live: subscription,
       health: breakers,

@@ -14,7 +14,7 @@ import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createAccessLog } from '../../plugins/auth/access-log.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
-import { createCallerSnapshots } from '../../projections/history.ts'
+import { createCallerSnapshots } from '../../projections/callers.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openAuditExport } from './audit-export.ts'
@@ -151,7 +151,7 @@ export async function startGateway(
     let isStopping = false
     const parts = {
       steps: pipeline.steps,
-      snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
+      snapshotCaller: createCallerSnapshots(state),
       bodyLimit: settings.limits.body_bytes,
       costOf: providers.costOf,
       cors: settings.cors,

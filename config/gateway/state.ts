@@ -13,9 +13,11 @@ import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import { createOperatorCommands, type OperatorCommands } from '../../plugins/auth/operator-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
+import type { Policies } from '../../projections/policies.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { guardLog } from '../../projections/runtime/guard-log.ts'
@@ -40,6 +42,8 @@ export interface State {
   readonly subscription: Subscription
   readonly accounts: Accounts
   readonly rules: Rules
+  readonly groups: Groups
+  readonly policies: Policies
   readonly streams: StreamHealth
   readonly ids: IdSource
   readonly overallBudget: OverallBudget
@@ -120,7 +124,8 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, streams, idempotency, overallBudget, operators, timeline } = projections
+    const { accounts, rules, groups, policies, streams, idempotency, overallBudget } = projections
+    const { operators, timeline } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -136,6 +141,8 @@ async function openAndCatchUp(
       subscription,
       accounts,
       rules,
+      groups,
+      policies,
       ids,
       overallBudget,
       writer,

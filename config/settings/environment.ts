@@ -18,6 +18,7 @@ const VARIABLES = [
   { variable: 'ADMIN_KEY', setting: 'admin_key' },
   { variable: 'GUARDRAIL_SECRET', setting: 'guardrail_secret' },
   { variable: 'AUDIT_EXPORT_SECRET', setting: 'audit_export_secret' },
+  { variable: 'RECORD_KEY', setting: 'record_key' },
   { variable: 'LOG_LEVEL', setting: 'log_level' },
 ] as const
 
@@ -81,6 +82,7 @@ const SECRET_VARIABLES = [
   'EVENTSTORE_URL',
   'GUARDRAIL_SECRET',
   'LEDGER_URL',
+  'RECORD_KEY',
   'REDIS_URL',
 ]
 

@@ -5,7 +5,7 @@ import type { GatewayError } from './errors.ts'
 import type { Actor, Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 import type { Model, Target } from './provider.ts'
-import type { Mode, RuleSet } from './rules.ts'
+import type { Mode, RuleOrigin, RuleSet } from './rules.ts'
 
 /**
  * One inference request, once its body is read. Plugins read what earlier ones set and add their own. In the
@@ -27,12 +27,21 @@ export interface Exchange {
   readonly state: DefaultState
   /** `performance.now()` when the request arrived. */
   readonly startedAt: number
+  /**
+   * The rules of the policies that applied to the user when the request arrived, in evaluation order. They
+   * precede the user's own.
+   */
+  readonly policies: readonly RuleSet[]
   /** The user's rules when the request arrived; `plan` clears them if the user's plan includes no rules. */
   rules: RuleSet
-  /** Log position of the caller's rules and account. Queries with this `as_of` show the same rules. */
+  /**
+   * Log position of the caller's policies, rules and account. Queries with this `as_of` show the same rules.
+   */
   readonly rulesPosition: number
   /** The request in canonical form. The firewall replaces it when it masks text. */
   request: ChatRequest
+  /** The request before any plugin replaced it. */
+  readonly received: ChatRequest
   /** `metadata` of the request as the caller sent it. It is part of the response. */
   readonly metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
@@ -121,6 +130,8 @@ export interface RuleTraceEntry {
   readonly name: string
   readonly action: string
   readonly outcome: 'applied' | 'skipped'
+  /** Present if the rule belongs to a policy. */
+  readonly origin?: RuleOrigin
   /** Present if the rule inspected the reply. */
   readonly scope?: 'response'
   readonly reason?: string

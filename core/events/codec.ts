@@ -2,11 +2,14 @@ import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '..
 import type { AccessEvent } from './access-events.ts'
 import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
 import type { OperatorEvent } from './operator-events.ts'
+import type { GroupEvent, PolicyEvent } from './policy-events.ts'
 
 /** Every domain event, discriminated by `type`. */
 export type DomainEvent =
   | UserEvent
   | RuleEvent
+  | GroupEvent
+  | PolicyEvent
   | OverallBudgetEvent
   | OperatorEvent
   | AccessEvent
@@ -30,12 +33,20 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   RestrictedKeyIssued: true,
   KeyExpirySet: true,
   KeyRevoked: true,
+  UserAddedToGroup: true,
+  UserRemovedFromGroup: true,
   RoutingRuleCreated: true,
   RoutingRuleUpdated: true,
   RoutingRuleDeleted: true,
   FirewallRuleCreated: true,
   FirewallRuleUpdated: true,
   FirewallRuleDeleted: true,
+  GroupCreated: true,
+  GroupUpdated: true,
+  GroupDeleted: true,
+  PolicyCreated: true,
+  PolicyUpdated: true,
+  PolicyDeleted: true,
   OverallBudgetSet: true,
   OverallBudgetRemoved: true,
   OperatorCreated: true,
@@ -85,9 +96,7 @@ export function decodeEvent(record: RecordedEvent, upcasts: Upcasts = UPCASTS): 
   return { type, data } as unknown as DomainEvent
 }
 
-/**
- * Whether the event is in a user's `rules-` stream. All other events about a user are in the `user-` stream.
- */
+/** Whether the event is about a rule, of a user or of a policy. */
 export function isRuleEvent(event: DomainEvent): event is RuleEvent {
   return 'ruleId' in event.data
 }

@@ -13,6 +13,8 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   LOG_STREAM,
   'user-',
   'rules-',
+  'group-',
+  'policy-',
   IDS_STREAM,
   REVOCATIONS_STREAM,
   OVERALL_BUDGET_STREAM,

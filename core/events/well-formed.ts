@@ -8,11 +8,12 @@ import {
   IDS_STREAM,
   type KeyTerms,
   OVERALL_BUDGET_STREAM,
+  type RuleOwner,
   rulesStream,
   userStream,
 } from './domain-events.ts'
-
 import { OPERATORS_STREAM } from './operator-events.ts'
+import { groupStream, type PolicyContent, policyStream } from './policy-events.ts'
 
 /**
  * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.
@@ -76,6 +77,21 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return (
         (stream === REVOCATIONS_STREAM || isUserStream(stream, data.userId)) && typeof data.keyId === 'string'
       )
+    case 'UserAddedToGroup':
+    case 'UserRemovedFromGroup':
+      return isUserStream(stream, data.userId) && isId(data.groupId)
+    case 'GroupCreated':
+      return isGroupStream(stream, data.groupId) && typeof data.name === 'string'
+    case 'GroupUpdated':
+      return isGroupStream(stream, data.groupId) && isJsonObject(data.changes)
+    case 'GroupDeleted':
+      return isGroupStream(stream, data.groupId)
+    case 'PolicyCreated':
+      return isPolicyStream(stream, data.policyId) && isPolicyContent(data)
+    case 'PolicyUpdated':
+      return isPolicyStream(stream, data.policyId) && isJsonObject(data.changes)
+    case 'PolicyDeleted':
+      return isPolicyStream(stream, data.policyId)
     case 'RoutingRuleCreated':
     case 'FirewallRuleCreated':
       return isRuleOf(stream, data) && isJsonObject(data.content)
@@ -126,6 +142,21 @@ function isUserStream(stream: string, userId: number): boolean {
   return isId(userId) && stream === userStream(userId)
 }
 
-function isRuleOf(stream: string, { userId, ruleId }: { userId: number; ruleId: number }): boolean {
-  return isId(userId) && isId(ruleId) && stream === rulesStream(userId)
+function isGroupStream(stream: string, groupId: number): boolean {
+  return isId(groupId) && stream === groupStream(groupId)
+}
+
+function isPolicyStream(stream: string, policyId: number): boolean {
+  return isId(policyId) && stream === policyStream(policyId)
+}
+
+function isPolicyContent({ name, priority, appliesTo }: PolicyContent): boolean {
+  if (typeof name !== 'string' || !Number.isFinite(priority) || !isJsonObject(appliesTo)) return false
+  return 'everyone' in appliesTo || (Array.isArray(appliesTo.groups) && Array.isArray(appliesTo.users))
+}
+
+function isRuleOf(stream: string, data: RuleOwner & { ruleId: number }): boolean {
+  if (!isId(data.ruleId)) return false
+  if ('policyId' in data) return isPolicyStream(stream, data.policyId)
+  return isId(data.userId) && stream === rulesStream(data.userId)
 }

@@ -54,6 +54,11 @@ export function toRoutePath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
+/** Sets the header in which Anthropic's clients look for the id of a request. */
+export function addAnthropicRequestId({ res, requestId }: Pick<GatewayContext, 'res' | 'requestId'>): void {
+  res.setDefaultHeader('request-id', requestId)
+}
+
 /** Creates middleware that tells later middleware which endpoint serves the request. */
 export function enterEndpoint(
   { path, access, errorStyle = 'general' }: Pick<EndpointDescription, 'path' | 'access' | 'errorStyle'>,
@@ -65,6 +70,7 @@ export function enterEndpoint(
     ctx.isInference = isInference
     ctx.access = access
     ctx.errorStyle = errorStyle
+    if (errorStyle === 'anthropic') addAnthropicRequestId(ctx)
     return next()
   }
 }

@@ -1,10 +1,25 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
 import { toActor } from '../../core/event-log/actor.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
-import { AUDIT_SUBJECTS, type AuditedEvent, isAudited, subjectIdOf, subjectOf } from './audit-entries.ts'
+import {
+  AUDIT_SUBJECTS,
+  type AuditedEvent,
+  isAudited,
+  SHARED_SUBJECTS,
+  subjectIdOf,
+  subjectOf,
+} from './audit-entries.ts'
 
 /** The kinds of entries in the audit trail of everything. */
-export const LOG_ENTRY_KINDS = [...AUDIT_SUBJECTS, 'operator', 'access', 'budget', 'log', 'unknown'] as const
+export const LOG_ENTRY_KINDS = [
+  ...AUDIT_SUBJECTS,
+  ...SHARED_SUBJECTS,
+  'operator',
+  'access',
+  'budget',
+  'log',
+  'unknown',
+] as const
 
 export type LogEntryKind = (typeof LOG_ENTRY_KINDS)[number]
 
@@ -65,6 +80,8 @@ export function showLogEntry({ record, kind, event, id }: LogEntry): JsonObject 
     id,
     event,
     user_id: typeof data.userId === 'number' ? data.userId : null,
+    ...(typeof data.groupId === 'number' && { group_id: data.groupId }),
+    ...(typeof data.policyId === 'number' && { policy_id: data.policyId }),
     data: content,
   }
 }

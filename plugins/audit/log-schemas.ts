@@ -51,6 +51,8 @@ const LogEntrySchema = Type.Object(
     user_id: Nullable(Type.Integer({ format: 'int64' }), {
       description: 'The user whom it is about, if any.',
     }),
+    group_id: Type.Optional(Count('The group that it is about.')),
+    policy_id: Type.Optional(Count('The policy that it is about.')),
     data: AnyFields('The content of the event.'),
   },
   { $id: 'AuditEntry', description: 'An entry of the audit trail.' },

@@ -1,6 +1,6 @@
 import { data, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { AnyFields, Count, LogPoint, NextCursor, pageQuery, Timestamp } from '../../core/http/schemas.ts'
-import { AUDIT_SUBJECTS } from './audit-entries.ts'
+import { AUDIT_SUBJECTS, SHARED_SUBJECTS } from './audit-entries.ts'
 
 /** The pages of `GET /v1/audit`. */
 export const AUDIT_PAGE = { default: 50, max: 500 }
@@ -48,11 +48,11 @@ const ChangeSchema = Type.Object(
     actor: ActorSchema,
     request_id: Nullable(Type.String(), { description: 'The request that made the change, if any.' }),
     reason: Type.Optional(Type.String({ description: 'Why the change was made. Missing if unknown.' })),
-    kind: StringEnum([...AUDIT_SUBJECTS, 'unknown'], {
+    kind: StringEnum([...AUDIT_SUBJECTS, ...SHARED_SUBJECTS, 'unknown'], {
       description: 'Kind of the changed object; unknown for changes of a newer version of the gateway.',
     }),
     id: Type.Union([Type.Integer({ format: 'int64' }), Type.String(), Type.Null()], {
-      description: 'Id of the changed object: a number for rules and users, a string for keys.',
+      description: 'Id of the changed object: a string for keys, a number for all others.',
     }),
     revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
     event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
@@ -110,5 +110,5 @@ export const DiffSchema = Type.Object(
     routing: RuleDiff,
     firewall: RuleDiff,
   },
-  { $id: 'Diff', description: 'The differences between your rules at two points in the log.' },
+  { $id: 'Diff', description: 'The differences between rules at two points in the log.' },
 )

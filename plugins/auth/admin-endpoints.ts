@@ -10,6 +10,7 @@ import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { Rules } from '../../projections/rules.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { UserChange, UserInput, UserResult, UserSchema, userId, WRITE_ERRORS } from './schemas.ts'
@@ -23,9 +24,15 @@ const common = { access: operator('admin'), tags: ['admin'] }
 /** Creates the `/admin` endpoints for users. */
 export function createAdminEndpoints(
   accounts: Accounts,
+  groups: Pick<Groups, 'groupsOf'>,
   rules: Pick<Rules, 'of'>,
   commands: AccountCommands,
 ): readonly Endpoint[] {
+  const toUserBody = (user: User): JsonObject => ({
+    ...showUser(user, groups.groupsOf(user.id)),
+    keys: user.keys.map(showKey),
+  })
+
   function requireUser(id: number): User {
     const user = accounts.user(id)
     if (user === undefined) throw userNotFoundError(String(id))
@@ -151,8 +158,4 @@ export function createAdminEndpoints(
 
 export function userNotFoundError(id: string): GatewayError {
   return new GatewayError('not_found', `User ${id} was not found.`)
-}
-
-function toUserBody(user: User): JsonObject {
-  return { ...showUser(user), keys: user.keys.map(showKey) }
 }

@@ -5,7 +5,7 @@ import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { AccessLog } from './access-log.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
-import { bearerTokenOf, hashApiKey } from './authenticate.ts'
+import { apiKeyOf, hashApiKey } from './authenticate.ts'
 
 interface OperatorServices {
   /** Undefined or null if no admin key is configured. */
@@ -39,7 +39,7 @@ export function requireOperator(services: OperatorServices): AuthenticateOperato
   /** Resolves with the author, or rejects with 401 or 429. */
   async function identify(request: Admission): Promise<Identified> {
     const { requestId } = request
-    const key = bearerTokenOf(request.headers.authorization)
+    const key = apiKeyOf(request)
     if (key === undefined) throw keyError('Missing')
     const hash = hashApiKey(key)
     if (adminHash !== undefined && timingSafeEqual(Buffer.from(hash), adminHash)) {

@@ -16,7 +16,7 @@ export function requireApiKey(
   authFailures: AuthFailureLimiter,
 ) {
   return (request: Admission): MaybePromise<void> => {
-    const key = bearerTokenOf(request.headers.authorization)
+    const key = apiKeyOf(request)
     if (key === undefined) {
       throw new GatewayError(
         'invalid_api_key',
@@ -66,7 +66,13 @@ export function hashApiKey(key: string): string {
   return hash('sha256', key)
 }
 
+/** Returns the key of a request: the bearer token, or else `x-api-key`, which Anthropic's clients send. */
+export function apiKeyOf({ headers }: Pick<Admission, 'headers'>): string | undefined {
+  const key = headers['x-api-key']?.toString().trim()
+  return bearerTokenOf(headers.authorization) ?? (key || undefined)
+}
+
 /** Returns the token of an `Authorization: Bearer` header, or undefined. */
-export function bearerTokenOf(header: string | undefined): string | undefined {
+function bearerTokenOf(header: string | undefined): string | undefined {
   return header?.match(/^Bearer +(\S+) *$/i)?.[1]
 }

@@ -2,7 +2,7 @@ import { scrypt } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { toBase62 } from '../../core/util/ids.ts'
-import { bearerTokenOf } from './authenticate.ts'
+import { apiKeyOf } from './authenticate.ts'
 
 const deriveBytes = promisify<string, string, number, Buffer>(scrypt)
 
@@ -17,7 +17,7 @@ export async function deriveRepeatedKey(
   headers: IncomingHttpHeaders,
   subject: string,
 ): Promise<string> {
-  const operatorKey = bearerTokenOf(headers.authorization) ?? ''
+  const operatorKey = apiKeyOf({ headers }) ?? ''
   const salt = `signalbox API key:${subject}:${headers['idempotency-key']}`
   return `${prefix}_${toBase62(await deriveBytes(operatorKey, salt, 64)).slice(0, 43)}`
 }

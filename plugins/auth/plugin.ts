@@ -1,5 +1,6 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { Rules } from '../../projections/rules.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
@@ -13,6 +14,7 @@ import { createOperatorEndpoints } from './operator-endpoints.ts'
 
 interface AuthServices extends Pick<KeyEndpointServices, 'isKnownModel' | 'lastUse'> {
   readonly accounts: Accounts
+  readonly groups: Pick<Groups, 'groupsOf'>
   readonly rules: Pick<Rules, 'of'>
   readonly streams: Pick<StreamHealth, 'damageOf'>
   readonly commands: AccountCommands
@@ -23,13 +25,13 @@ interface AuthServices extends Pick<KeyEndpointServices, 'isKnownModel' | 'lastU
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
 export function createAuth(services: AuthServices): Plugin {
-  const { accounts, streams, commands, authFailures, operators, operatorCommands } = services
+  const { accounts, groups, streams, commands, authFailures, operators, operatorCommands } = services
   return {
     name: 'auth',
     setup: (_, host) => ({
       admit: requireApiKey(accounts, streams, authFailures),
       endpoints: [
-        ...createAdminEndpoints(accounts, services.rules, commands),
+        ...createAdminEndpoints(accounts, groups, services.rules, commands),
         ...createKeyEndpoints({ ...services, endpoints: () => host.api().endpoints }),
         ...createOperatorEndpoints(operators, operatorCommands),
       ],

@@ -5,6 +5,7 @@ import {
   type ErrorDefinition,
   isOptional,
 } from '../../core/contract/index.ts'
+import { statusInStyle } from '../../core/http/anthropic-errors.ts'
 
 /** Errors of every endpoint. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
@@ -47,7 +48,7 @@ export function errorsByStatus(
   for (const code of codes) {
     const definition = errorCodes[code]
     if (definition === undefined) continue
-    const { status } = definition
+    const status = statusInStyle(code, definition.status, endpoint.errorStyle)
     byStatus.set(status, { ...byStatus.get(status), [code]: definition })
   }
   return byStatus

@@ -165,7 +165,11 @@ function buildErrorResponse(
   const codes = Object.entries(errors)
   const examples = codes.map(([code, { type, description: message }]) => [
     code,
-    formatError(new GatewayError({ code, status, type, message }), errorStyle),
+    formatError(
+      new GatewayError({ code, status, type, message }),
+      errorStyle,
+      'req_8fKqL2vW0aZsN3xYbT7uR1cD',
+    ),
   ])
   return {
     description: codes.map(([code, { description }]) => `\`${code}\`: ${description}`).join('\n\n'),
@@ -184,7 +188,7 @@ function buildErrorResponse(
   }
 }
 
-const RETRIABLE = [429, 503]
+const RETRIABLE = [429, 503, 529]
 
 function capitalize(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)

@@ -25,7 +25,7 @@ export interface RouteCaller {
  */
 export function resolveRoute(
   requested: RequestedModel,
-  { draft, trace }: RuleDecision,
+  { draft, trace }: Pick<RuleDecision, 'draft' | 'trace'>,
   caller: RouteCaller,
   routingCatalog: RoutingCatalog,
 ): RouteResolution {

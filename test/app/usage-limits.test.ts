@@ -7,6 +7,7 @@ import {
   stormUntilRefused,
   useRedisAndProvider,
   withProvider,
+  withProviderAndRedis,
 } from '../support/chat-storm.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
@@ -218,11 +219,12 @@ describe('usage limits', () => {
   })
 })
 
-describe('usage limits in Redis', () => {
+describe('usage limits in Redis', function () {
+  this.timeout(60_000)
   const started = useRedisAndProvider()
 
   it('are exact over two gateways', async () => {
-    const environment = { ...withProvider(started.provider), REDIS_URL: started.redis.url }
+    const environment = await withProviderAndRedis(started.provider, started.redis)
     const first = await startGateway(environment)
     const user = await newUser(first)
     await limitUser(first, user.id, { tokens_per_minute: 6000, max_concurrent: 50 })
