@@ -1,4 +1,5 @@
 import type { OperatorRole } from '../core/contract/index.ts'
+import { toActor } from '../core/event-log/actor.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A person or program that operates the gateway. */
@@ -19,13 +20,18 @@ export interface OperatorAccounts extends SavedProjection {
   find(id: string): OperatorAccount | undefined
   /** Oldest first. */
   list(): readonly OperatorAccount[]
+  /** Unix time in milliseconds of the newest recorded sign-in of an operator or of root. */
+  lastSignIn(actorId: string): number | undefined
   /** Revision of the stream `operators`; -1 before the first operator. */
   revision(): number
 }
 
+type SavedOperators = [revision: number, operators: OperatorAccount[], signIns: [string, number][]]
+
 export function createOperatorAccounts(): OperatorAccounts {
   const byId = new Map<string, OperatorAccount>()
   const idsByHash = new Map<string, string>()
+  const signIns = new Map<string, number>()
   let revision = -1
 
   function put(operator: OperatorAccount): void {
@@ -47,19 +53,26 @@ export function createOperatorAccounts(): OperatorAccounts {
         const operator = byId.get(event.data.operatorId)
         if (operator) idsByHash.delete(operator.hash)
         byId.delete(event.data.operatorId)
-      } else return
+        signIns.delete(event.data.operatorId)
+      } else {
+        if (event.type === 'OperatorSignedIn')
+          signIns.set(toActor(record.metadata.actor).id, Date.parse(record.metadata.time))
+        return
+      }
       revision = record.revision
     },
     byKeyHash: (hash) => byId.get(idsByHash.get(hash) ?? ''),
     find: (id) => byId.get(id),
     list: () => [...byId.values()],
+    lastSignIn: (actorId) => signIns.get(actorId),
     revision: () => revision,
-    save: () => [JSON.stringify([revision, [...byId.values()]])],
+    save: () => [JSON.stringify([revision, [...byId.values()], [...signIns]])],
     load(lines) {
       for (const line of lines) {
-        const [savedRevision, operators]: [number, OperatorAccount[]] = JSON.parse(line.toString())
-        revision = savedRevision
-        for (const operator of operators) put(operator)
+        const saved: SavedOperators = JSON.parse(line.toString())
+        revision = saved[0]
+        for (const operator of saved[1]) put(operator)
+        for (const [id, time] of saved[2]) signIns.set(id, time)
       }
     },
   }

@@ -8,6 +8,7 @@ import { createPolicies, type Policies } from './policies.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
 import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
+import { createTimeline, type Timeline } from './timeline.ts'
 
 /** All state that is rebuilt from the event log, except that of plugins. */
 export interface Projections {
@@ -18,6 +19,7 @@ export interface Projections {
   readonly ids: Ids
   readonly overallBudget: OverallBudget
   readonly operators: OperatorAccounts
+  readonly timeline: Timeline
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -32,6 +34,7 @@ export function createProjections(): Projections {
     ids: createIds(),
     overallBudget: createOverallBudget(),
     operators: createOperatorAccounts(),
+    timeline: createTimeline(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -39,8 +42,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, groups, policies, ids, overallBudget, operators, idempotency } = projections
-  return [accounts, rules, groups, policies, ids, overallBudget, operators, idempotency]
+  const { accounts, rules, groups, policies, ids, overallBudget, operators, timeline } = projections
+  return [accounts, rules, groups, policies, ids, overallBudget, operators, timeline, projections.idempotency]
 }
 
 /** Everything that is saved in snapshots. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createLogger } from '../../core/process/logger.ts'
 import { formatBanner, formatReadyLine } from '../gateway/banner.ts'
-import { createDemoUser, formatDemoNotice } from '../gateway/demo-user.ts'
+import { introduceFirstUser } from '../gateway/demo-user.ts'
 import { startGateway } from '../gateway/gateway.ts'
 import { deleteFromProcessEnv, listSecretVariables } from '../settings/environment.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -20,9 +20,9 @@ export async function runSingleProcess(settings: Settings): Promise<void> {
     if (!stopping.signal.aborted) throw error
   })
   if (gateway === undefined) return
-  const demoKey = await createDemoUser(gateway.state)
-  const notices = demoKey === undefined ? [] : [formatDemoNotice(gateway.baseUrl, demoKey)]
-  process.stderr.write(`${[formatBanner({ ...gateway, workers: 1 }), ...notices].join('\n')}\n`)
+  const notice = await introduceFirstUser(gateway)
+  const banner = formatBanner({ ...gateway, workers: 1 })
+  process.stderr.write(`${[banner, ...(notice === undefined ? [] : [notice])].join('\n')}\n`)
   process.stdout.write(formatReadyLine(gateway))
 
   try {

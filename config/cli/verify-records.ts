@@ -1,14 +1,23 @@
 import type { RecordedEvent, StreamAnomaly } from '../../core/contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../../core/event-log/streams.ts'
+import { ACCESS_STREAM } from '../../core/events/access-events.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import {
   IDS_STREAM,
   OVERALL_BUDGET_STREAM,
+  type RuleEvent,
   rulesStream,
+  type UserEvent,
   userStream,
 } from '../../core/events/domain-events.ts'
+import { OPERATORS_STREAM } from '../../core/events/operator-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
-import { groupStream, policyStream } from '../../core/events/policy-events.ts'
+import {
+  type GroupEvent,
+  groupStream,
+  type PolicyEvent,
+  policyStream,
+} from '../../core/events/policy-events.ts'
 import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
@@ -106,16 +115,36 @@ export function createRecordChecker(
   }
 }
 
+type OwnedEvent = UserEvent | RuleEvent | PolicyEvent | GroupEvent
+
 function streamOf(event: DomainEvent): string {
-  if (event.type === 'IdsReserved') return IDS_STREAM
-  if (event.type === 'LogCreated') return LOG_STREAM
-  if (event.type === 'CheckpointSigned') return CHECKPOINTS_STREAM
-  if ('userId' in event.data) {
-    const { userId } = event.data
-    return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
+  switch (event.type) {
+    case 'IdsReserved':
+      return IDS_STREAM
+    case 'LogCreated':
+      return LOG_STREAM
+    case 'CheckpointSigned':
+      return CHECKPOINTS_STREAM
+    case 'OverallBudgetSet':
+    case 'OverallBudgetRemoved':
+      return OVERALL_BUDGET_STREAM
+    case 'OperatorCreated':
+    case 'OperatorChanged':
+    case 'OperatorRemoved':
+      return OPERATORS_STREAM
+    case 'OperatorSignedIn':
+    case 'OperatorCallsRefused':
+    case 'DataRead':
+      return ACCESS_STREAM
+    default:
+      return ownedStreamOf(event.data)
   }
-  if ('policyId' in event.data) return policyStream(event.data.policyId)
-  return 'groupId' in event.data ? groupStream(event.data.groupId) : OVERALL_BUDGET_STREAM
+}
+
+/** The stream of an event about a user, a policy or a group. */
+function ownedStreamOf(data: OwnedEvent['data']): string {
+  if ('userId' in data) return 'ruleId' in data ? rulesStream(data.userId) : userStream(data.userId)
+  return 'policyId' in data ? policyStream(data.policyId) : groupStream(data.groupId)
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { createLogger } from '../../core/process/logger.ts'
 import type { RpcTransport } from '../../core/process/rpc.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import { createDemoUser, formatDemoNotice } from '../gateway/demo-user.ts'
+import { introduceFirstUser } from '../gateway/demo-user.ts'
 import { exitCodeOf } from '../gateway/exit-codes.ts'
 import { type Gateway, startGateway } from '../gateway/gateway.ts'
 import { deleteFromProcessEnv, type Environment, listSecretVariables } from '../settings/environment.ts'
@@ -54,15 +54,15 @@ async function startWorker(
   const gateway = await startGateway({ ...settings, port, route_port: routePort }, logger, signal, {
     peer: primary,
   })
-  if (number === 1) await showDemoKey(gateway)
+  if (number === 1) await showFirstUser(gateway)
   await primary.reportReady(gateway)
   return gateway
 }
 
-/** Writes the key directly to the terminal; it never passes through the primary. */
-async function showDemoKey({ state, baseUrl }: Gateway): Promise<void> {
-  const demoKey = await createDemoUser(state)
-  if (demoKey !== undefined) process.stderr.write(`${formatDemoNotice(baseUrl, demoKey)}\n`)
+/** Writes the key of the demo user directly to the terminal; it never passes through the primary. */
+async function showFirstUser(gateway: Gateway): Promise<void> {
+  const notice = await introduceFirstUser(gateway)
+  if (notice !== undefined) process.stderr.write(`${notice}\n`)
 }
 
 /** Resolves with the exit code once everything is closed. */

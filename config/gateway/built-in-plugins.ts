@@ -140,6 +140,7 @@ export function createBuiltInPlugins(
       policyCommands: ruleServices.ofPolicies.commands,
       readCallerAt,
       evidence: createEvidence(log, { dataDir: settings.data_dir, logId: state.logId }),
+      timeline: state.timeline,
       snapshotCaller,
     }),
     createPolicies({

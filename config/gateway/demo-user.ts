@@ -1,5 +1,21 @@
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
+import type { Gateway } from './gateway.ts'
 import type { State } from './state.ts'
+
+/**
+ * Returns the notice about the first user of an event log without users, undefined if there are users. While
+ * the sandbox stands in for the providers, creates a user `demo` and shows the key. Once a provider is
+ * configured, a key in the log could spend money, so the notice says how to create a user.
+ */
+export async function introduceFirstUser({
+  state,
+  baseUrl,
+  sandboxUrl,
+}: Pick<Gateway, 'state' | 'baseUrl' | 'sandboxUrl'>): Promise<string | undefined> {
+  if (sandboxUrl === undefined) return state.accounts.users().length === 0 ? NO_USER_NOTICE : undefined
+  const key = await createDemoUser(state)
+  return key === undefined ? undefined : formatDemoNotice(baseUrl, key)
+}
 
 /**
  * Creates the paid user `demo` on an empty event log and returns its key. Returns undefined if there is a
@@ -13,6 +29,14 @@ export async function createDemoUser({ accounts, accountCommands }: State): Prom
   const { key } = await accountCommands.issueKey(demo.id, author)
   return key
 }
+
+const NO_USER_NOTICE = [
+  '',
+  'There is no user yet. Create one on the same data folder or event store; its key is shown only once:',
+  '',
+  '  npx signalbox users add --name Ada --plan paid',
+  '',
+].join('\n')
 
 /** The notice about the demo user of an empty event log, with the user's key. */
 export function formatDemoNotice(baseUrl: string, key: string): string {

@@ -12,10 +12,12 @@ import { hasThirdPartyMiddleware } from '../../core/pipeline/admission.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { createAccessLog } from '../../plugins/auth/access-log.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
 import { createCallerSnapshots } from '../../projections/callers.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
+import { openAuditExport } from './audit-export.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import { openLedger } from './ledger.ts'
 import { openSharedState } from './shared-state.ts'
@@ -93,13 +95,21 @@ export async function startGateway(
     opened.push(sharedState)
     const operators = createOperatorRegistry()
     const adapters = createAdapterRegistry(ADAPTERS)
+    const resolveAddress = createClientAddressResolver(settings.trusted_proxies)
     const authFailures = createAuthFailureLimiter({
       limit: settings.limits.auth_failures_per_minute,
       counters: sharedState.counters('auth-failures'),
-      resolveAddress: createClientAddressResolver(settings.trusted_proxies),
+      resolveAddress,
       recordOutcome: createAuthFailureMetric(metrics),
       logger,
     })
+    const accessLog = createAccessLog({
+      writer: state.writer,
+      operators: state.operators,
+      resolveAddress,
+      logger,
+    })
+    opened.push(accessLog)
     const ledger = await openLedger(settings, state.logId, peer, logger)
     opened.push(ledger)
     const plugins = createBuiltInPlugins(
@@ -114,7 +124,12 @@ export async function startGateway(
     )
     const authenticateOperator =
       settings.admin_key || state.operators.list().length > 0
-        ? requireOperator({ adminKey: settings.admin_key, operators: state.operators, authFailures })
+        ? requireOperator({
+            adminKey: settings.admin_key,
+            operators: state.operators,
+            authFailures,
+            accessLog,
+          })
         : undefined
     const { log, subscription, writer } = state
     const host = {
@@ -141,12 +156,15 @@ export async function startGateway(
       costOf: providers.costOf,
       cors: settings.cors,
       authenticateOperator,
+      recordRead: accessLog.read,
       findKnownRequest: state.findKnownRequest,
       logger,
       whyNotReady: () => (isStopping ? 'the process is shutting down' : undefined),
       logState: state.subscription.state,
       damagedStreams: () => state.streams.damaged().map(({ stream }) => stream),
     }
+    const auditExport = peer?.takesSnapshots === false ? undefined : openAuditExport(settings, state, logger)
+    if (auditExport) opened.push(auditExport)
     await peer?.register({
       async catchUpTo(position, timeoutMs) {
         if (state.subscription.position() < position) state.log.poll?.()

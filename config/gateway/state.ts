@@ -9,6 +9,7 @@ import type { FindKnownRequest } from '../../core/http/idempotency.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
 import { createClock } from '../../core/util/clock.ts'
+import { makeFolderPrivate } from '../../core/util/private-folder.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import { createOperatorCommands, type OperatorCommands } from '../../plugins/auth/operator-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
@@ -29,6 +30,7 @@ import {
 } from '../../projections/runtime/write.ts'
 import { restoreProjections } from '../../projections/snapshots/restore.ts'
 import { scheduleSnapshots } from '../../projections/snapshots/schedule.ts'
+import type { Timeline } from '../../projections/timeline.ts'
 import { scheduleCheckpoints } from '../../projections/transparency/schedule.ts'
 import type { Settings } from '../settings/settings.ts'
 
@@ -49,6 +51,7 @@ export interface State {
   readonly writer: EventWriter
   readonly accountCommands: AccountCommands
   readonly operators: OperatorAccounts
+  readonly timeline: Timeline
   readonly operatorCommands: OperatorCommands
   readonly findKnownRequest: FindKnownRequest
   close(): Promise<void>
@@ -92,7 +95,7 @@ async function openAndCatchUp(
   options?: LongRunningOptions,
 ): Promise<State> {
   const folder = join(settings.data_dir, 'snapshots')
-  const rawLog = await (options?.openLog?.() ?? openLog(settings))
+  const rawLog = await (options?.openLog?.() ?? openLog(settings, { logger }))
   const log = options ? options.decorateLog(rawLog) : rawLog
   const opened: { close(): Promise<void> }[] = [log]
   const close = async () => {
@@ -128,7 +131,8 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, signer, keeper)
     }
-    const { accounts, rules, groups, policies, streams, idempotency, overallBudget, operators } = projections
+    const { accounts, rules, groups, policies, streams, idempotency, overallBudget } = projections
+    const { operators, timeline } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -151,6 +155,7 @@ async function openAndCatchUp(
       writer,
       accountCommands,
       operators,
+      timeline,
       operatorCommands: createOperatorCommands(operators, writer, log),
       findKnownRequest: idempotency.find,
       close,
@@ -178,6 +183,14 @@ async function claimFolder(
   await writeFolderIdentity(data_dir, { id, store })
 }
 
+/** Events name users, and rules hold patterns: other users of the machine must not read them. */
+async function protectFolder(folder: string, logger?: Logger): Promise<void> {
+  // A folder that cannot be created or read is reported by whatever opens it.
+  const unprotected = await makeFolderPrivate(folder).catch(() => [])
+  if (unprotected.length > 0)
+    logger?.warn({ paths: unprotected.slice(0, 10) }, 'other users of this machine can read the data folder')
+}
+
 export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
 
 /**
@@ -187,8 +200,13 @@ export type LogSettings = Pick<Settings, 'data_dir' | 'eventstore_url'>
  */
 export async function openLog(
   { data_dir, eventstore_url }: LogSettings,
-  { pipelinesAppends = false, isStrict = false } = {},
+  {
+    pipelinesAppends = false,
+    isStrict = false,
+    logger,
+  }: { pipelinesAppends?: boolean; isStrict?: boolean; logger?: Logger } = {},
 ): Promise<EventLog> {
+  await protectFolder(data_dir, logger)
   if (!eventstore_url)
     return openSqliteLog({ directory: data_dir, expiringStreams: EXPIRING_STREAMS, isStrict })
   // Imported on demand: the client is a third of the code that a start would load.

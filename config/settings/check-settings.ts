@@ -8,7 +8,7 @@ import { findRecordKeyIssues } from '../../core/util/encryption-keys.ts'
  * schema.
  */
 export function findSettingsIssues(settings: JsonObject): readonly string[] {
-  const { trusted_proxies, cors, providers, ledger, record_key } = settings
+  const { trusted_proxies, cors, providers, ledger, record_key, audit, audit_export_secret } = settings
   const origins = isJsonObject(cors) ? cors.origins : undefined
   const recordPrompts = isJsonObject(ledger) ? ledger.record_prompts : undefined
   const recordKey = typeof record_key === 'string' ? record_key : undefined
@@ -16,10 +16,18 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
     ...findRecordKeyIssues(recordPrompts, recordKey),
     ...findItemIssues('trusted_proxies', trusted_proxies, findNetworkIssue),
     ...findItemIssues('cors.origins', origins, findOriginIssue),
+    ...findExportIssues(audit, audit_export_secret),
     ...Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) =>
       isJsonObject(row) ? findProviderIssues(`providers.${id}`, row) : [],
     ),
   ]
+}
+
+/** A webhook must be able to tell the gateway from others. */
+function findExportIssues(audit: unknown, secret: unknown): readonly string[] {
+  const target = isJsonObject(audit) && isJsonObject(audit.export) ? audit.export : {}
+  if (target.webhook_url === undefined || secret) return []
+  return ['audit.export.webhook_url needs a secret of at least 16 characters: set AUDIT_EXPORT_SECRET']
 }
 
 function findItemIssues(

@@ -1,5 +1,6 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
+import { AuditSettings } from './audit-schema.ts'
 import { LedgerSettings } from './ledger-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
@@ -89,6 +90,16 @@ export const SettingsSchema = Type.Object(
           description:
             'Secret that the plugin guardrail-webhook sends. Prefer the environment variable ' +
             'GUARDRAIL_SECRET.',
+        }),
+      ),
+    ),
+    audit_export_secret: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 16,
+          description:
+            'Secret that signs exports of the audit trail to a webhook. Prefer the environment variable ' +
+            'AUDIT_EXPORT_SECRET.',
         }),
       ),
     ),
@@ -190,13 +201,7 @@ export const SettingsSchema = Type.Object(
         description: 'Whether firewall rules with the scope response inspect the replies of models.',
       }),
     }),
-    audit: StrictObject({
-      require_reason: Type.Boolean({
-        description:
-          'Whether changes by operators and commands are refused without a reason, in the header ' +
-          'x-change-reason or the option --reason.',
-      }),
-    }),
+    audit: AuditSettings,
     ledger: LedgerSettings,
     rate_limits: StrictObject({
       requests_per_minute: StrictObject(

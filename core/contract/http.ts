@@ -223,6 +223,11 @@ export interface EndpointCall<CallAccess = Access, Params = unknown, Query = unk
 export interface Endpoint extends EndpointDescription {
   /** Validates the body in place of its schema. Returns `call.body`. */
   parseBody?(body: JsonObject): unknown
+  /**
+   * For endpoints of operators: what the audit trail records of a call with this query, before it is handled.
+   * Undefined: nothing.
+   */
+  audited?(query: Readonly<Record<string, unknown>>): 'export' | 'prompts' | undefined
   /** Returns the 404 for a path parameter that does not match its schema; by default it names the path. */
   notFound?(text: string): GatewayError
   handle(call: EndpointCall): EndpointResponse | Promise<EndpointResponse>

@@ -7,12 +7,13 @@ export const SYSTEM_ACTOR: Actor = { type: 'system', id: 'system', name: 'system
 /** A command of the program, which has access to the event log instead of a key. */
 export const CLI_ACTOR: Actor = { type: 'cli', id: 'cli', name: 'cli' }
 
-/** The holder of the `ADMIN_KEY`. */
+/** The holder of the `ADMIN_KEY`. See docs/decisions/operators.md, "The root is not an operator". */
 export const ROOT_ACTOR: Actor = { type: 'root', id: 'root', name: 'root' }
 
 /**
  * Returns the actor of an event. Events of earlier versions have a text: `admin`, `cli`, `system` or the id
- * of a key, which is its name, too.
+ * of a key, which is its name, too. See docs/decisions/operators.md, "An actor is recorded with the name that
+ * it had".
  */
 export function toActor(stored: EventMetadata['actor']): Actor {
   if (typeof stored !== 'string') return stored

@@ -1,4 +1,5 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
+import type { AccessEvent } from './access-events.ts'
 import type {
   CheckpointEvent,
   IdEvent,
@@ -18,6 +19,7 @@ export type DomainEvent =
   | PolicyEvent
   | OverallBudgetEvent
   | OperatorEvent
+  | AccessEvent
   | IdEvent
   | LogEvent
   | CheckpointEvent
@@ -58,6 +60,9 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OperatorCreated: true,
   OperatorChanged: true,
   OperatorRemoved: true,
+  OperatorSignedIn: true,
+  OperatorCallsRefused: true,
+  DataRead: true,
   IdsReserved: true,
   LogCreated: true,
   CheckpointSigned: true,

@@ -36,8 +36,8 @@ type IssuedKeyData = {
 }
 
 /**
- * The restrictions of a key. A key that has any is issued by an event of its own, which earlier versions do
- * not know: for them, the key is invalid instead of unrestricted.
+ * The restrictions of a key. A key that has any is issued by an event that earlier versions do not know. See
+ * docs/decisions/operators.md, "A restricted key is issued by an event of its own".
  */
 export type KeyTerms = KeyRestrictions & {
   /** ISO 8601 UTC with six decimals. */

@@ -1,4 +1,5 @@
 import { CHECKPOINTS_STREAM, LOG_STREAM, matchesStream } from '../event-log/streams.ts'
+import { ACCESS_STREAM } from './access-events.ts'
 import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
 import { OPERATORS_STREAM } from './operator-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
@@ -19,6 +20,7 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   REVOCATIONS_STREAM,
   OVERALL_BUDGET_STREAM,
   OPERATORS_STREAM,
+  ACCESS_STREAM,
   PLUGIN_STREAM_PREFIX,
 ]
 

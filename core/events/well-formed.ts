@@ -1,5 +1,6 @@
 import { isJsonObject, isOperatorRole, isPlan, type RecordedEvent } from '../contract/index.ts'
 import { CHECKPOINTS_STREAM, LOG_STREAM } from '../event-log/streams.ts'
+import { ACCESS_STREAM } from './access-events.ts'
 import type { DomainEvent } from './codec.ts'
 import {
   BUDGET_PERIODS,
@@ -54,6 +55,12 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return stream === OPERATORS_STREAM && (data.role === undefined || isOperatorRole(data.role))
     case 'OperatorRemoved':
       return stream === OPERATORS_STREAM
+    case 'OperatorSignedIn':
+      return stream === ACCESS_STREAM
+    case 'OperatorCallsRefused':
+      return stream === ACCESS_STREAM && typeof data.address === 'string'
+    case 'DataRead':
+      return stream === ACCESS_STREAM && typeof data.operation === 'string'
     case 'UserRenamed':
       return isUserStream(stream, data.userId) && typeof data.name === 'string'
     case 'UserDeleted':

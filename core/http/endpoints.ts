@@ -15,6 +15,7 @@ import {
   type OperatorRole,
   requireAccount,
 } from '../contract/index.ts'
+import type { AuditedRead } from '../events/access-events.ts'
 import { parseChangeReason } from './change-reason.ts'
 import { matchesEtag } from './conditional.ts'
 import {
@@ -32,12 +33,19 @@ import { sendEventStream } from './send-response.ts'
 /** Returns the operator who sent the request, as the author of changes. Rejects requests of anybody else. */
 export type AuthenticateOperator = (request: Admission, role: OperatorRole) => MaybePromise<Author>
 
+/** Records that an operator reads data. Rejects if it cannot be recorded. */
+export type RecordRead = (
+  data: { read: AuditedRead; operation: string; path: string; query: string },
+  author: Author,
+) => Promise<void>
+
 export interface EndpointServices {
   /** Runs before endpoints for users. */
   readonly admission: readonly GatewayMiddleware[]
   readonly readBody: GatewayMiddleware
   /** Undefined if there are no operators. Endpoints for operators are not served then. */
   readonly authenticateOperator: AuthenticateOperator | undefined
+  readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
 }
 
@@ -74,7 +82,7 @@ export function enterEndpoint(
  */
 export function composeEndpoint(endpoint: Endpoint, services: EndpointServices): GatewayMiddleware {
   const { access } = endpoint
-  const { admission, readBody, authenticateOperator, findKnownRequest } = services
+  const { admission, readBody, authenticateOperator, findKnownRequest, recordRead } = services
   const parseParams = createParamsParser(endpoint)
   const parseQuery = createQueryParser(endpoint)
   const parseBody = createBodyParser(endpoint)
@@ -88,8 +96,17 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
     if (hasBody) await readBody(ctx, noop)
     const { requestId, client, headers } = ctx
     const body = parseBody(ctx.request.body)
+    if (endpoint.audited) await noteRead(ctx, query, caller.author)
     const call = { ...caller, params, query, body, requestId, client, headers }
     sendResponse(ctx, await (repeat ? repeat(ctx, call) : endpoint.handle(call)))
+  }
+
+  /** Before the endpoint is called: what cannot be recorded is not handed over. */
+  async function noteRead(ctx: RoutedContext, query: Values, author: Author | undefined): Promise<void> {
+    const read = endpoint.audited?.(query)
+    if (read === undefined || author === undefined) return
+    const { operationId: operation } = endpoint
+    await recordRead({ read, operation, path: ctx.path, query: ctx.querystring.slice(0, 1000) }, author)
   }
 
   const isForUsers = access.type === 'user'
@@ -134,6 +151,8 @@ async function replay(
   const response = await endpoint.replay(call, change)
   return { ...response, headers: { ...response.headers, 'idempotent-replayed': 'true' } }
 }
+
+type Values = Readonly<Record<string, unknown>>
 
 type RoutedContext = GatewayContext & { readonly params: Readonly<Record<string, string>> }
 

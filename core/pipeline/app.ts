@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { GatewayMiddleware } from '../contract/index.ts'
 import { identifyRequest } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
-import { type AuthenticateOperator, composeEndpoint } from '../http/endpoints.ts'
+import { type AuthenticateOperator, composeEndpoint, type RecordRead } from '../http/endpoints.ts'
 import { createLogReplacedError, handleErrors, logResponseErrors } from '../http/errors.ts'
 import type { FindKnownRequest } from '../http/idempotency.ts'
 import { installLazyBodies, sendLazyBody } from '../http/lazy-body.ts'
@@ -25,6 +25,7 @@ export interface AppParts extends InferenceParts, Readiness {
   readonly logger: Logger
   /** Undefined if there is no admin key: endpoints for operators are not served then. */
   readonly authenticateOperator: AuthenticateOperator | undefined
+  readonly recordRead: RecordRead
   readonly findKnownRequest: FindKnownRequest
 }
 
@@ -81,11 +82,12 @@ function refuseIfReplaced(logState: Readiness['logState']): GatewayMiddleware {
 }
 
 function addDeclaredEndpoints(routes: Routes, parts: AppParts, listener: 'main' | 'direct'): void {
-  const { steps, authenticateOperator, findKnownRequest } = parts
+  const { steps, authenticateOperator, recordRead, findKnownRequest } = parts
   const services = {
     admission: composeAdmission(steps),
     readBody: createBodyReader(parts.bodyLimit),
     authenticateOperator,
+    recordRead,
     findKnownRequest,
   }
   for (const probe of createProbes(parts)) routes.add('the gateway', probe, composeEndpoint(probe, services))

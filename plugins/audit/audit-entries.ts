@@ -35,13 +35,13 @@ export interface AuditEntry {
   after(): JsonObject | null
 }
 
-type AuditedEvent = RuleEvent | UserEvent | PolicyEvent | GroupEvent
+export type AuditedEvent = RuleEvent | UserEvent | PolicyEvent | GroupEvent
 
 /**
  * Lists every type of event about a user, a policy or a group. A missing type is a compile error, so no
  * change can go unaudited.
  */
-const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
+export const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
   UserCreated: ['user', 'created'],
   UserAddedToGroup: ['user', 'added_to_group'],
   UserRemovedFromGroup: ['user', 'removed_from_group'],
@@ -99,12 +99,13 @@ export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): 
   })
 }
 
-function isAudited(event: DomainEvent): event is AuditedEvent {
+/** Whether the event is about a user. */
+export function isAudited(event: DomainEvent): event is AuditedEvent {
   return Object.hasOwn(CHANGES, event.type)
 }
 
 /** The kind of the subject, and of the change. A budget belongs to a user or to a key. */
-function subjectOf({ type, data }: AuditedEvent): readonly [SubjectKind, string] {
+export function subjectOf({ type, data }: AuditedEvent): readonly [SubjectKind, string] {
   const [kind, change] = CHANGES[type]
   return [kind === 'user' && 'keyId' in data ? 'key' : kind, change]
 }
@@ -113,7 +114,7 @@ function subjectOf({ type, data }: AuditedEvent): readonly [SubjectKind, string]
  * Ids of rules, users, groups and policies are numbers from the same sequence, ids of keys are strings: no
  * two subjects share an id.
  */
-function subjectIdOf({ data }: AuditedEvent): number | string {
+export function subjectIdOf({ data }: AuditedEvent): number | string {
   if ('ruleId' in data) return data.ruleId
   if ('policyId' in data) return data.policyId
   if ('keyId' in data) return data.keyId ?? data.userId

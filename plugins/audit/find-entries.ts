@@ -1,4 +1,4 @@
-import type { JsonObject, Static, TObject } from '../../core/contract/index.ts'
+import type { JsonObject, RecordedEvent, Static, TObject } from '../../core/contract/index.ts'
 import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
@@ -40,7 +40,6 @@ export function parseAuditQuery(query: AuditQueryValues): AuditQuery {
 }
 
 /**
-/**
  * Returns one page of the entries that match. New entries do not shift pages, because a cursor points to a
  * position. See docs/decisions/rules.md, "The audit trail is newest first, and unknown filters are errors".
  */
@@ -66,7 +65,7 @@ function matchesQuery({ record, kind }: AuditEntry, query: AuditQuery): boolean 
 }
 
 /** Negative if the event is earlier than `asOf`, positive if it is later. */
-function compareToAsOf({ position, metadata }: AuditEntry['record'], asOf: AsOf): number {
+export function compareToAsOf({ position, metadata }: RecordedEvent, asOf: AsOf): number {
   if (asOf.type === 'position') return position - asOf.position
   return Number(metadata.time > asOf.time) - Number(metadata.time < asOf.time)
 }

@@ -30,7 +30,7 @@ export const Revert = StrictObject(
   { $id: 'Revert', description: 'The revision of a rule to restore.' },
 )
 
-const ActorSchema = Type.Object(
+export const ActorSchema = Type.Object(
   {
     type: StringEnum(['operator', 'key', 'root', 'cli', 'system'], {
       description: 'An operator, the key of a user, the ADMIN_KEY, a command, or the gateway itself.',

@@ -5,6 +5,7 @@ import type { ReadCallerAt } from '../../projections/callers.ts'
 import type { History } from '../../projections/history.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import type { Timeline } from '../../projections/timeline.ts'
 import type { Evidence } from '../../projections/transparency/evidence.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import type { RuleServices } from '../rules/rule-commands.ts'
@@ -25,6 +26,7 @@ export interface AuditServices extends RuleHistoryServices {
   readonly accounts: Pick<Accounts, 'ownerOfKey' | 'user'>
   readonly policies: Pick<Policies, 'policy' | 'policies' | 'rulesOf'>
   readonly policyCommands: RuleCommandSet
+  readonly timeline: Pick<Timeline, 'marks'>
   readonly readCallerAt: ReadCallerAt
   readonly evidence: Evidence
   /** The caller's account and rules as they apply to a request now. */

@@ -3,6 +3,7 @@ import { type Admission, type Author, GatewayError, type OperatorRole } from '..
 import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
+import type { AccessLog } from './access-log.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import { apiKeyOf, hashApiKey } from './authenticate.ts'
 
@@ -11,9 +12,13 @@ interface OperatorServices {
   readonly adminKey: string | null | undefined
   readonly operators: Pick<OperatorAccounts, 'byKeyHash'>
   readonly authFailures: AuthFailureLimiter
+  readonly accessLog: Pick<AccessLog, 'signIn' | 'refuse'>
 }
 
-/** The endpoints that each role may call, by the role that they require: each role includes those below. */
+/**
+ * The required roles that each role fulfils. See docs/decisions/operators.md, "Each role includes those below
+ * it".
+ */
 const INCLUDED: Readonly<Record<OperatorRole, readonly OperatorRole[]>> = {
   admin: ['admin', 'editor', 'auditor'],
   editor: ['editor', 'auditor'],
@@ -27,15 +32,12 @@ const INCLUDED: Readonly<Record<OperatorRole, readonly OperatorRole[]>> = {
  * be apparent. Keys of operators are random. See docs/decisions/limits.md, "A valid API key is served from an
  * address that guesses; the admin key is not".
  */
-export function requireOperator({
-  adminKey,
-  operators,
-  authFailures,
-}: OperatorServices): AuthenticateOperator {
+export function requireOperator(services: OperatorServices): AuthenticateOperator {
+  const { adminKey, operators, authFailures, accessLog } = services
   const adminHash = adminKey ? Buffer.from(hashApiKey(adminKey)) : undefined
 
   /** Resolves with the author, or rejects with 401 or 429. */
-  function identify(request: Admission): Identified | Promise<never> {
+  async function identify(request: Admission): Promise<Identified> {
     const { requestId } = request
     const key = apiKeyOf(request)
     if (key === undefined) throw keyError('Missing')
@@ -47,14 +49,23 @@ export function requireOperator({
     }
     const operator = operators.byKeyHash(hash)
     if (operator === undefined)
-      return authFailures.recordFailure('admin', request.req, keyError('Invalid')).then(rejectWith)
+      throw await authFailures.recordFailure('admin', request.req, keyError('Invalid'))
     const { id, name, role } = operator
     return { role, author: { actor: { type: 'operator', id, name }, requestId } }
   }
 
   return async (request, required) => {
-    const { role, author } = await identify(request)
-    if (INCLUDED[role].includes(required)) return author
+    const noteRefusal = (code: string, author?: Author) =>
+      accessLog.refuse(request.req, code, `${request.method} ${request.endpoint}`, author)
+    const { role, author } = await identify(request).catch((error) => {
+      if (GatewayError.isInstance(error)) noteRefusal(error.code)
+      throw error
+    })
+    if (INCLUDED[role].includes(required)) {
+      await accessLog.signIn(author)
+      return author
+    }
+    noteRefusal('role_required', author)
     const message =
       `This endpoint requires the role ${required}; the role of ${author.actor.name} is ${role}. ` +
       'Ask an operator with the role admin.'
@@ -70,8 +81,4 @@ interface Identified {
 function keyError(problem: 'Missing' | 'Invalid'): GatewayError {
   const advice = 'Send the key of an operator, or the ADMIN_KEY, as "Authorization: Bearer <KEY>".'
   return new GatewayError('invalid_api_key', `${problem} operator key. ${advice}`)
-}
-
-function rejectWith(error: GatewayError): never {
-  throw error
 }

@@ -18,7 +18,7 @@ import {
   requestId,
   requestQuery,
 } from './schemas.ts'
-import { CSV_HEADER, showRecord, toCsvLine } from './show-record.ts'
+import { CSV_HEADER, showRecord, toRecordLine } from './show-record.ts'
 import type { RequestFilter, RequestQuery, StoredRecord } from './store/queries.ts'
 import { parseTimeParameter } from './time-parameter.ts'
 
@@ -74,6 +74,7 @@ export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[
       query: adminRequestQuery,
       responses: PAGE_RESPONSE,
       errors: ['ledger_unavailable'],
+      audited: ({ format = 'json' }) => (format === 'json' ? undefined : 'export'),
       handle: ({ query }) => respond(reader, query, query.user === undefined ? {} : { userId: query.user }),
     }),
   ]
@@ -107,7 +108,7 @@ const FORMATS = {
     header: '',
     toLine: (record: StoredRecord) => `${JSON.stringify(showRecord(record))}\n`,
   },
-  csv: { type: 'text/csv; charset=utf-8', header: CSV_HEADER, toLine: toCsvLine },
+  csv: { type: 'text/csv; charset=utf-8', header: CSV_HEADER, toLine: toRecordLine },
 }
 
 const EXPORT_PAGE = 500

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/contract/index.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
+import { toCsvLine } from '../../core/util/csv.ts'
 import type { StoredRecord, UsageGroup } from './store/queries.ts'
 import type { RecordedError } from './store/record.ts'
 import { timeOfRecordId } from './store/record-id.ts'
@@ -126,17 +127,8 @@ function describeRule({ kind, rule_id, action, outcome }: StoredRecord['rules'][
   return `${kind}:${rule_id}:${action}:${outcome}`
 }
 
-export const CSV_HEADER = `${CSV_COLUMNS.map(([name]) => name).join(',')}\r\n`
+export const CSV_HEADER = toCsvLine(CSV_COLUMNS.map(([name]) => name))
 
-/** Formats a record as a line of CSV (RFC 4180). */
-export function toCsvLine(record: StoredRecord): string {
-  return `${CSV_COLUMNS.map(([, read]) => toCsvField(read(record))).join(',')}\r\n`
-}
-
-function toCsvField(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  if (typeof value !== 'string') return String(value)
-  // A spreadsheet would run text that begins like a formula; callers choose the name of the model.
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+export function toRecordLine(record: StoredRecord): string {
+  return toCsvLine(CSV_COLUMNS.map(([, read]) => read(record)))
 }

@@ -32,6 +32,8 @@ interface Command {
   decide(): readonly DomainEvent[]
   /** If true, `write` does not wait until the other processes of this node have applied the events. */
   readonly isInternal?: boolean
+  /** If true, the events record what somebody did without changing anything, so they need no reason. */
+  readonly isRecord?: boolean
 }
 
 /** A command of a plugin, whose events have shapes of their own. */
@@ -80,7 +82,10 @@ export function answerInTime<Result>(change: Promise<Result>): Promise<Result> {
   })
 }
 
-/** Throws 400 if an operator, or somebody with the same rights, gives no reason for a change. */
+/**
+ * Throws 400 if an operator, or somebody with the same rights, gives no reason for a change. See
+ * docs/decisions/operators.md, "A reason is checked where events are written".
+ */
 function checkReason({ actor, reason }: Author): void {
   if (reason !== undefined || actor.type === 'key' || actor.type === 'system') return
   const place = actor.type === 'cli' ? 'with --reason' : 'in the header x-change-reason'
@@ -195,7 +200,8 @@ export function createEventWriter(
   return {
     checkAvailable: subscription.checkAvailable,
     async write(command, author) {
-      if (options.requiresReason) checkReason(author)
+      const isRecord = 'isRecord' in command && command.isRecord
+      if (options.requiresReason && !isRecord) checkReason(author)
       const write = () => writeWithRetry(command, author)
       return command.revision === undefined ? write() : queues.run(command.stream, write)
     },

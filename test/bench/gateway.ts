@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createFirstUser } from '../support/first-user.ts'
 import { ROOT } from '../support/root.ts'
 import { type ServerProcess, startProcess } from './processes.ts'
 import { makeRules } from './rule-sets.ts'
@@ -50,9 +51,7 @@ export async function startGateway(options: GatewayOptions): Promise<BenchGatewa
     ...(workers !== undefined && { WORKERS: String(workers) }),
   })
   const url: string = JSON.parse(process.line).base_url
-  // Written before the ready line, but to stderr.
-  await process.saw('SIGNALBOX_KEY=')
-  const key = /SIGNALBOX_KEY=(\S+)/.exec(process.stderr())?.[1] ?? ''
+  const key = await createFirstUser(url, ADMIN_KEY)
   if (rules !== undefined) await makeRules(url, key, rules)
   return { url, headers: { authorization: `Bearer ${key}` }, process }
 }

@@ -29,6 +29,15 @@ describe('the process', () => {
     await second.stop()
   })
 
+  for (const WORKERS of ['1', '2']) {
+    it(`creates no user once a provider has a key, and says how to: ${WORKERS} workers`, async () => {
+      const gateway = await startGatewayProcess({ OPENAI_API_KEY: 'a-real-key', WORKERS })
+      await gateway.wrote('npx signalbox users add --name Ada --plan paid')
+      expect(gateway.stderr()).not.to.match(/tr_|SIGNALBOX_KEY/)
+      await gateway.stop()
+    })
+  }
+
   it('exits when its address is in use, and says which', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')

@@ -4,8 +4,9 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { captureOutput } from './captured-output.ts'
+import { createFirstUser } from './first-user.ts'
 import { makeFolder } from './folders.ts'
-import { createClient, type RunningGateway, TEST_ENVIRONMENT } from './gateway.ts'
+import { ADMIN_KEY, createClient, type RunningGateway, TEST_ENVIRONMENT } from './gateway.ts'
 import { ROOT } from './root.ts'
 
 /** The compiled program: `npm test` compiles first. */
@@ -57,7 +58,12 @@ export async function startGatewayProcess(
   const { base_url: url, route_base_url: routeUrl } = JSON.parse(readyLine[0])
   // The banner with the key is written before the ready line, but to another pipe.
   await output.contains('Signalbox serves at')
-  const demoKey = options.demoKey ?? output.text().match(/SIGNALBOX_KEY=(\S+)/)?.[1] ?? ''
+  const shownKey = output.text().match(/SIGNALBOX_KEY=(\S+)/)?.[1]
+  // With a provider, the program creates no user of its own.
+  const isEmpty = shownKey === undefined && output.text().includes('There is no user yet')
+  const demoKey =
+    options.demoKey ??
+    (isEmpty ? await createFirstUser(url, environment.ADMIN_KEY ?? ADMIN_KEY) : (shownKey ?? ''))
 
   return {
     ...createClient(url, demoKey),

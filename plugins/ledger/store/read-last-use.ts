@@ -9,7 +9,10 @@ export interface LastUse {
   readonly hour: number
 }
 
-/** Returns the hour of the last request of each key of a user that was used. */
+/**
+ * Returns the hour of the last request of each key of a user that was used. See docs/decisions/operators.md,
+ * "The last use of a key comes from the ledger".
+ */
 export async function readLastUse(db: Kysely<LedgerTables>, userId: number): Promise<readonly LastUse[]> {
   const rows = await db
     .selectFrom('usage_hours as usage')

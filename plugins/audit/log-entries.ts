@@ -1,0 +1,87 @@
+import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
+import { toActor } from '../../core/event-log/actor.ts'
+import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
+import {
+  AUDIT_SUBJECTS,
+  type AuditedEvent,
+  isAudited,
+  SHARED_SUBJECTS,
+  subjectIdOf,
+  subjectOf,
+} from './audit-entries.ts'
+
+/** The kinds of entries in the audit trail of everything. */
+export const LOG_ENTRY_KINDS = [
+  ...AUDIT_SUBJECTS,
+  ...SHARED_SUBJECTS,
+  'operator',
+  'access',
+  'budget',
+  'log',
+  'unknown',
+] as const
+
+export type LogEntryKind = (typeof LOG_ENTRY_KINDS)[number]
+
+/** An event as the audit trail of everything shows it. */
+export interface LogEntry {
+  readonly record: RecordedEvent
+  readonly kind: LogEntryKind
+  /** The kind of change; for an unknown event, its type. */
+  readonly event: string
+  readonly id: number | string | null
+}
+
+/**
+ * Kind and change of the events that are not about a user; null for those that are no entries. A missing type
+ * is a compile error, so nothing can go unaudited.
+ */
+const OTHER_EVENTS: Readonly<
+  Record<Exclude<DomainEvent['type'], AuditedEvent['type']>, readonly [LogEntryKind, string] | null>
+> = {
+  OperatorCreated: ['operator', 'created'],
+  OperatorChanged: ['operator', 'updated'],
+  OperatorRemoved: ['operator', 'removed'],
+  OperatorSignedIn: ['access', 'signed_in'],
+  OperatorCallsRefused: ['access', 'refused'],
+  DataRead: ['access', 'read'],
+  OverallBudgetSet: ['budget', 'set'],
+  OverallBudgetRemoved: ['budget', 'removed'],
+  LogCreated: ['log', 'created'],
+  IdsReserved: null,
+}
+
+/** Returns the entry of an event; undefined if the audit trail does not show it. */
+export function toLogEntry(record: RecordedEvent): LogEntry | undefined {
+  const event = decodeEvent(record)
+  if (event === undefined) return { record, kind: 'unknown', event: record.type, id: null }
+  if (isAudited(event)) {
+    const [kind, change] = subjectOf(event)
+    const isRevert = 'revertedTo' in event.data && event.data.revertedTo !== undefined
+    return { record, kind, event: isRevert ? 'reverted' : change, id: subjectIdOf(event) }
+  }
+  const entry = OTHER_EVENTS[event.type]
+  if (entry === null) return undefined
+  const [kind, change] = entry
+  return { record, kind, event: change, id: 'operatorId' in event.data ? event.data.operatorId : null }
+}
+
+/** An entry as answers and exports show it: with the content of the event, without hashes of keys. */
+export function showLogEntry({ record, kind, event, id }: LogEntry): JsonObject {
+  const { position, metadata, data } = record
+  const { hash: _, ...content } = data
+  return {
+    position,
+    time: metadata.time,
+    actor: toActor(metadata.actor),
+    request_id: metadata.requestId ?? null,
+    ...(metadata.reason !== undefined && { reason: metadata.reason }),
+    kind,
+    id,
+    event,
+    user_id: typeof data.userId === 'number' ? data.userId : null,
+    ...(typeof data.groupId === 'number' && { group_id: data.groupId }),
+    ...(typeof data.policyId === 'number' && { policy_id: data.policyId }),
+    data: content,
+  }
+}
