@@ -49,6 +49,7 @@ const OTHER_EVENTS: Readonly<
   OverallBudgetRemoved: ['budget', 'removed'],
   LogCreated: ['log', 'created'],
   IdsReserved: null,
+  CheckpointSigned: null,
 }
 
 /** Returns the entry of an event; undefined if the audit trail does not show it. */
