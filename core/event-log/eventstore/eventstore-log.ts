@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { StreamDeletedError, StreamNotFoundError, WrongExpectedVersionError } from '@eventstore/db-client'
 import {
   type Appended,
@@ -85,6 +86,8 @@ class EventStoreLog implements EventLog {
     this.#server = server
     this.#followedStreams = followedStreams
     this.#expiringStreams = expiringStreams
+    // Every read adds a listener, and commands read many streams at the same time.
+    setMaxListeners(0, this.#closing.signal)
   }
 
   async append(stream: string, events: readonly NewEvent[], options: AppendOptions): Promise<Appended> {
