@@ -55,6 +55,7 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OperatorSignedIn: true,
   OperatorCallsRefused: true,
   DataRead: true,
+  PromptsDeleted: true,
   IdsReserved: true,
   LogCreated: true,
 }
