@@ -135,6 +135,7 @@ function streamOf(event: DomainEvent): string {
     case 'OperatorSignedIn':
     case 'OperatorCallsRefused':
     case 'DataRead':
+    case 'PromptsDeleted':
       return ACCESS_STREAM
     default:
       return ownedStreamOf(event.data)

@@ -6,6 +6,7 @@ import type { SharedState } from '../../core/shared-state/shared-state.ts'
 import { isKnownModel } from '../../core/util/allowed-models.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
+import type { AccessLog } from '../../plugins/auth/access-log.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import { createAuth } from '../../plugins/auth/plugin.ts'
 import { createBudget } from '../../plugins/budget/plugin.ts'
@@ -51,6 +52,7 @@ export function createBuiltInPlugins(
   providers: Pick<Providers, 'byId' | 'known' | 'catalog'>,
   operators: OperatorRegistry,
   authFailures: AuthFailureLimiter,
+  accessLog: AccessLog,
   sharedState: Pick<SharedState, 'counters' | 'reservations'>,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
@@ -104,6 +106,7 @@ export function createBuiltInPlugins(
         maxPromptChars: settings.ledger.max_prompt_chars,
       },
       accounts,
+      reportPrompts: accessLog.reportPrompts,
       cluster: cluster?.ledgerCluster,
     }),
     createFirewall({
@@ -152,6 +155,7 @@ export function createBuiltInPlugins(
       readCallerAt,
       snapshotCaller,
       ruleServices: ruleServices.ofPolicies,
+      userRuleServices: ruleServices.ofUsers,
     }),
     createMetrics({
       live: subscription,
@@ -179,7 +183,8 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
     known: new Set<string>(),
     catalog: createCatalog([]),
   }
-  const [state, ledger, authFailures] = [{} as State, {} as Ledger, {} as AuthFailureLimiter]
+  const [state, ledger] = [{} as State, {} as Ledger]
+  const [authFailures, accessLog] = [{} as AuthFailureLimiter, {} as AccessLog]
   const sharedState = createMemorySharedState()
   return createBuiltInPlugins(
     settings,
@@ -188,6 +193,7 @@ export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, P
     providers,
     createOperatorRegistry(),
     authFailures,
+    accessLog,
     sharedState,
     undefined,
   )

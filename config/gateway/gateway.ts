@@ -119,6 +119,7 @@ export async function startGateway(
       providers,
       operators,
       authFailures,
+      accessLog,
       sharedState,
       peer,
     )

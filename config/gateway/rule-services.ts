@@ -3,20 +3,21 @@ import { policyStream } from '../../core/events/policy-events.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import type { RuleHistoryServices } from '../../plugins/audit/services.ts'
 import { createPolicyScope, policyNotFoundError } from '../../plugins/policies/policy-scope.ts'
+import { createUserRulesScope } from '../../plugins/policies/user-rules-scope.ts'
 import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
 import { createRuleCommands, type OwnedRules } from '../../plugins/rules/rule-commands.ts'
 import { OWN_RULES, type RuleScope } from '../../plugins/rules/rule-scope.ts'
 import { createHistory, readStreams } from '../../projections/history.ts'
 import type { State } from './state.ts'
 
-type RuleState = Pick<State, 'log' | 'subscription' | 'rules' | 'policies' | 'ids' | 'writer'>
+type RuleState = Pick<State, 'log' | 'subscription' | 'accounts' | 'rules' | 'policies' | 'ids' | 'writer'>
 
 /** What the endpoints for rules depend on: for users' own rules, and for those of policies. */
 export function createRuleServices(
   state: RuleState,
   kinds: RuleKinds,
-): { readonly own: RuleHistoryServices; readonly ofPolicies: RuleHistoryServices } {
-  const { log, subscription, rules, policies, ids, writer } = state
+): Readonly<Record<'own' | 'ofUsers' | 'ofPolicies', RuleHistoryServices>> {
+  const { log, subscription, accounts, rules, policies, ids, writer } = state
 
   function createServices(
     scope: RuleScope,
@@ -31,14 +32,14 @@ export function createRuleServices(
     return { scope, rules: owned, ids, writer, history, subscription, kinds, commands }
   }
 
-  const ofUsers: OwnedRules = {
+  const userRules: OwnedRules = {
     of: (userId) => rules.of(userId),
     owner: (userId) => ({ userId }),
     stream: rulesStream,
     revision: (userId) => rules.revision(userId),
     requireOwner: () => undefined,
   }
-  const ofPolicies: OwnedRules = {
+  const policyRules: OwnedRules = {
     of: (policyId) => policies.rulesOf(policyId),
     owner: (policyId) => ({ policyId }),
     stream: policyStream,
@@ -50,10 +51,15 @@ export function createRuleServices(
   const readPolicyEvents = (eventLog: typeof log, policyId: number) =>
     readStreams(eventLog, [policyStream(policyId)])
   return {
-    own: createServices(OWN_RULES, ofUsers, createHistory(log, subscription)),
+    own: createServices(OWN_RULES, userRules, createHistory(log, subscription)),
+    ofUsers: createServices(
+      createUserRulesScope(accounts, rules),
+      userRules,
+      createHistory(log, subscription),
+    ),
     ofPolicies: createServices(
       createPolicyScope(policies),
-      ofPolicies,
+      policyRules,
       createHistory(log, subscription, Date.now, readPolicyEvents),
     ),
   }

@@ -1,3 +1,5 @@
+import type { Author } from '../contract/index.ts'
+
 /** What somebody reads that leaves the gateway, or that is confidential. */
 export const AUDITED_READS = ['export', 'prompts'] as const
 
@@ -9,7 +11,11 @@ export type AccessEvent =
   | { type: 'OperatorSignedIn'; data: Readonly<Record<never, never>> }
   /** Requests to endpoints for operators that were refused, of one source within a minute. */
   | { type: 'OperatorCallsRefused'; data: RefusedCalls }
-  | { type: 'DataRead'; data: { read: AuditedRead; operation: string; path: string; query: string } }
+  | {
+      type: 'DataRead'
+      data: { read: AuditedRead; operation: string; path: string; query: string; userId?: number }
+    }
+  | { type: 'PromptsDeleted'; data: { userId: number; prompts: number } }
 
 export type RefusedCalls = {
   /** The client's address, IPv6 by /64. */
@@ -22,3 +28,11 @@ export type RefusedCalls = {
 }
 
 export const ACCESS_STREAM = 'access'
+
+/** Called with each access to recorded prompts, before it is answered. If it rejects, the access fails. */
+export type ReportPromptAccess = (
+  access:
+    | { readonly type: 'read'; readonly requestId: string; readonly userId: number }
+    | { readonly type: 'deleted'; readonly userId: number; readonly prompts: number },
+  author: Author,
+) => Promise<void> | void

@@ -63,6 +63,7 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   OperatorSignedIn: true,
   OperatorCallsRefused: true,
   DataRead: true,
+  PromptsDeleted: true,
   IdsReserved: true,
   LogCreated: true,
   CheckpointSigned: true,

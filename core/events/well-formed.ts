@@ -61,6 +61,8 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return stream === ACCESS_STREAM && typeof data.address === 'string'
     case 'DataRead':
       return stream === ACCESS_STREAM && typeof data.operation === 'string'
+    case 'PromptsDeleted':
+      return stream === ACCESS_STREAM && isId(data.userId)
     case 'UserRenamed':
       return isUserStream(stream, data.userId) && typeof data.name === 'string'
     case 'UserDeleted':

@@ -45,6 +45,7 @@ const OTHER_EVENTS: Readonly<
   OperatorSignedIn: ['access', 'signed_in'],
   OperatorCallsRefused: ['access', 'refused'],
   DataRead: ['access', 'read'],
+  PromptsDeleted: ['access', 'prompts_deleted'],
   OverallBudgetSet: ['budget', 'set'],
   OverallBudgetRemoved: ['budget', 'removed'],
   LogCreated: ['log', 'created'],

@@ -1,6 +1,8 @@
 import type { EventLog, Position, RecordedEvent } from '../../core/contract/index.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
+import { ACCESS_STREAM } from '../../core/events/access-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import type { History } from '../../projections/history.ts'
 import type { Timeline } from '../../projections/timeline.ts'
 import { type LogEntry, toLogEntry } from './log-entries.ts'
@@ -15,9 +17,12 @@ export interface LogReader {
 
 const PART = 1000
 
+/** Streams that hold events about users, besides the users' own. */
+const OTHER_STREAMS = [ACCESS_STREAM, REVOCATIONS_STREAM]
+
 /** See docs/decisions/operators.md, "The audit trail is read from the log, backwards in parts". */
 export function createLogReader(
-  log: Pick<EventLog, 'subscribe'>,
+  log: Pick<EventLog, 'read' | 'subscribe'>,
   timeline: Pick<Timeline, 'marks'>,
   history: Pick<History, 'eventsOf'>,
 ): LogReader {
@@ -35,10 +40,13 @@ export function createLogReader(
     async *backwards(below, userId) {
       let to = below - 1
       if (userId !== undefined) {
+        const records = (await history.eventsOf(userId)).map(({ record }) => record)
+        for (const stream of OTHER_STREAMS) {
+          for await (const record of log.read(stream)) if (record.data.userId === userId) records.push(record)
+        }
         const entries: LogEntry[] = []
-        for (const { record } of await history.eventsOf(userId))
-          if (record.position <= to) addEntry(entries, record)
-        return yield entries.toReversed()
+        for (const record of records) if (record.position <= to) addEntry(entries, record)
+        return yield entries.sort((a, b) => b.record.position - a.record.position)
       }
       for (const mark of [...timeline.marks()].reverse()) {
         if (mark >= to) continue

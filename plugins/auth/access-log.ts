@@ -2,7 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Author } from '../../core/contract/index.ts'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
-import { ACCESS_STREAM, type AccessEvent, type RefusedCalls } from '../../core/events/access-events.ts'
+import {
+  ACCESS_STREAM,
+  type AccessEvent,
+  type RefusedCalls,
+  type ReportPromptAccess,
+} from '../../core/events/access-events.ts'
 import { addressGroup, type ClientAddressResolver } from '../../core/http/client-address.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
@@ -19,6 +24,8 @@ export interface AccessLog {
   refuse(request: IncomingMessage, code: string, endpoint: string, author?: Author): void
   /** Records that data is read. Rejects if it cannot be recorded: the data is then not handed over. */
   read(data: Extract<AccessEvent, { type: 'DataRead' }>['data'], author: Author): Promise<void>
+  /** Records that recorded prompts are read or were deleted. Rejects if it cannot be recorded. */
+  readonly reportPrompts: ReportPromptAccess
   /** Records what was counted. */
   close(): Promise<void>
 }
@@ -100,6 +107,14 @@ export function createAccessLog({ writer, operators, resolveAddress, logger }: A
       refused.set(key, { author: { actor }, calls: { ...calls, count: calls.count + 1 } })
     },
     read: (data, author) => write({ type: 'DataRead', data }, author),
+    reportPrompts(access, author) {
+      const { userId } = access
+      if (access.type === 'deleted')
+        return write({ type: 'PromptsDeleted', data: { userId, prompts: access.prompts } }, author)
+      const path = `/admin/requests/${access.requestId}/prompt`
+      const data = { read: 'prompts' as const, operation: 'readPrompt', path, query: '', userId }
+      return write({ type: 'DataRead', data }, author)
+    },
     close: flush,
   }
 }

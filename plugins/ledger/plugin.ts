@@ -8,6 +8,7 @@ import {
   type Reply,
   type ReplyTransform,
 } from '../../core/contract/index.ts'
+import type { ReportPromptAccess } from '../../core/events/access-events.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { PendingRecords } from './pending-records.ts'
@@ -28,6 +29,7 @@ export interface LedgerServices {
   readonly pending: PendingRecords
   readonly prompts: PromptSettings
   readonly accounts: Pick<Accounts, 'user'>
+  readonly reportPrompts: ReportPromptAccess
   /** The other workers of a cluster. */
   readonly cluster: LedgerCluster | undefined
 }
@@ -44,7 +46,7 @@ export interface LedgerCluster {
  * See docs/decisions/ledger.md, "Requests of strangers are not recorded".
  */
 export function createLedgerPlugin(services: LedgerServices): Plugin {
-  const { ledger, evidence, pending, prompts, accounts, cluster } = services
+  const { ledger, evidence, pending, prompts, accounts, reportPrompts, cluster } = services
   return definePlugin({
     name: 'ledger',
     after: prompts.recordPrompts === 'masked' ? ['auth', 'firewall'] : ['auth'],
@@ -116,7 +118,7 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
           ...createUsageEndpoints(reader),
           ...createPromptEndpoints({
             reader,
-            report: (access, { actor }) => logger.info({ ...access, actor }, 'recorded prompts accessed'),
+            report: reportPrompts,
             isKnownUser: (userId) => accounts.user(userId) !== undefined,
           }),
         ],

@@ -1,23 +1,9 @@
-import {
-  type Author,
-  data,
-  type Endpoint,
-  endpoint,
-  GatewayError,
-  operator,
-} from '../../core/contract/index.ts'
+import { data, type Endpoint, endpoint, GatewayError, operator } from '../../core/contract/index.ts'
+import type { ReportPromptAccess } from '../../core/events/access-events.ts'
 import { userId } from '../auth/schemas.ts'
 import type { LedgerReader } from './reader.ts'
 import { DeletedPrompts, RecordedPromptSchema, requestId } from './schemas.ts'
 import type { StoredPrompt } from './store/queries.ts'
-
-/** Called with each access to recorded prompts, before it is answered. If it rejects, the access fails. */
-export type ReportPromptAccess = (
-  access:
-    | { readonly type: 'read'; readonly requestId: string; readonly userId: number }
-    | { readonly type: 'deleted'; readonly userId: number; readonly prompts: number },
-  author: Author,
-) => Promise<void> | void
 
 export interface PromptServices {
   readonly reader: LedgerReader

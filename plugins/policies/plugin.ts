@@ -14,10 +14,12 @@ interface PoliciesServices
   extends Omit<GroupServices & PolicyServices, 'history'>,
     Pick<EffectiveRuleServices, 'readCallerAt' | 'snapshotCaller'> {
   readonly ruleServices: RuleHistoryServices
+  /** For the rules of users, which operators change. */
+  readonly userRuleServices: RuleHistoryServices
 }
 
 /** Serves the endpoints for groups, policies and the rules of policies (docs/policies.md). */
-export function createPolicies({ ruleServices, ...others }: PoliciesServices): Plugin {
+export function createPolicies({ ruleServices, userRuleServices, ...others }: PoliciesServices): Plugin {
   const services = { ...others, history: ruleServices.history }
   return {
     name: 'policies',
@@ -26,15 +28,16 @@ export function createPolicies({ ruleServices, ...others }: PoliciesServices): P
       endpoints: [
         ...createGroupEndpoints(services),
         ...createPolicyEndpoints(services),
-        ...createPolicyRuleEndpoints(ruleServices),
+        ...createOperatorRuleEndpoints(ruleServices),
+        ...createOperatorRuleEndpoints(userRuleServices),
         ...createEffectiveRuleEndpoints({ ...others, kinds: ruleServices.kinds }),
       ],
     }),
   }
 }
 
-/** The endpoints that users have for their own rules, for the rules of a policy. */
-function createPolicyRuleEndpoints(services: RuleHistoryServices): readonly Endpoint[] {
+/** The endpoints that users have for their own rules, for operators: for the rules of a policy or a user. */
+function createOperatorRuleEndpoints(services: RuleHistoryServices): readonly Endpoint[] {
   const { kinds, commands, scope } = services
 
   function createKindEndpoints<Rule extends RoutingRule | FirewallRule, Content>(

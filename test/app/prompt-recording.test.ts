@@ -106,6 +106,21 @@ describe('recorded prompts', () => {
       expect(request).to.deep.equal(chat(parts('')))
     })
 
+    it('are read by operators only with an entry in the audit trail', async () => {
+      const answer = await ask(user, PROMPT)
+      expect((await readPrompt(gateway, answer)).status).to.equal(200)
+      const { body } = await gateway.call(
+        'GET',
+        `/admin/audit?kind=access&user=${user.id}`,
+        undefined,
+        AS_ADMIN,
+      )
+      const [{ actor, event, user_id, data }] = body.data
+      expect([actor.type, event, user_id]).to.deep.equal(['root', 'read', user.id])
+      expect(data.path).to.equal(`/admin/requests/${answer.headers.get('x-request-id')}/prompt`)
+      expect(JSON.stringify(body)).not.to.contain(PROMPT)
+    })
+
     it('are not there for requests that could not be parsed, and for callers', async () => {
       const invalid = await user.call('POST', '/v1/chat/completions', { messages: 7 })
       expect((await readPrompt(gateway, invalid)).status).to.equal(404)
@@ -152,7 +167,11 @@ describe('recorded prompts', () => {
       const holders = places.filter(({ bytes }) => bytes.includes(data.subarray(30, 60)))
       expect(holders.length > 0, `user ${user_id}`).to.equal(user_id === other.id)
     }
-    expect(gateway.stderr()).to.match(new RegExp(`"type":"deleted","userId":${user.id},"prompts":3`))
+    const audit = await gateway.call('GET', `/admin/audit?kind=access&user=${user.id}`, undefined, AS_ADMIN)
+    expect(audit.body.data[0]).to.deep.include({
+      event: 'prompts_deleted',
+      data: { userId: user.id, prompts: 3 },
+    })
     await gateway.stop()
   })
 

@@ -16,11 +16,11 @@ export const NEW_RULES: Readonly<Record<string, object>> = {
 export async function createSender(gateway: RunningGateway, plan = 'paid') {
   const user = await newUser(gateway)
   const { key } = await user.issueKey()
-  /** `filled`: a path whose rules are those of the user, or of a policy. */
+  /** `filled`: a path whose rules are those of the caller, of another user, or of a policy. */
   const newRule = async (kind: string, filled: string) => {
-    const [policy] = /^\/admin\/policies\/\d+/.exec(filled) ?? []
-    const headers: Record<string, string> = policy === undefined ? {} : AS_ADMIN
-    const path = `${policy ?? '/v1'}/${kind}-rules`
+    const [owner] = /^\/admin\/(policies|users)\/\d+/.exec(filled) ?? []
+    const headers: Record<string, string> = owner === undefined ? {} : AS_ADMIN
+    const path = `${owner ?? '/v1'}/${kind}-rules`
     return (await user.call('POST', path, NEW_RULES[kind], headers)).body.data.id
   }
   const newPolicy = async () => {

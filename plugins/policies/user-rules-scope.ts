@@ -1,0 +1,26 @@
+import { GatewayError, operator } from '../../core/contract/index.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import type { Rules } from '../../projections/rules.ts'
+import { userId } from '../auth/schemas.ts'
+import type { RuleScope } from '../rules/rule-scope.ts'
+
+/** The rules of the user that the path names, whatever the user's plan is. */
+export function createUserRulesScope(
+  accounts: Pick<Accounts, 'user'>,
+  rules: Pick<Rules, 'revision'>,
+): RuleScope {
+  return {
+    path: '/admin/users/{user_id}',
+    params: { user_id: userId },
+    read: operator('auditor'),
+    write: operator('editor'),
+    operation: 'User',
+    whose: "a user's",
+    ownerOf({ params }, isPast = false) {
+      // The cast is safe: the paths of all endpoints have this parameter.
+      const { user_id: id } = params as { readonly user_id: number }
+      if (accounts.user(id) !== undefined || (isPast && rules.revision(id) >= 0)) return id
+      throw new GatewayError('not_found', `User ${id} was not found.`)
+    },
+  }
+}
