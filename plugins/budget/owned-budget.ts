@@ -30,11 +30,11 @@ export function budgetsOf(
   const ofKey = accounts.budgetOfKey(keyId)
   const ofAll = overall.current()
   if (!ofUser && !ofKey && !ofAll) return NO_BUDGETS
-  return [
-    ...(ofUser ? [{ target: { type: 'user', userId } as const, budget: ofUser }] : []),
-    ...(ofKey ? [{ target: { type: 'key', keyId } as const, budget: ofKey }] : []),
-    ...(ofAll ? [{ target: { type: 'all' } as const, budget: ofAll }] : []),
-  ]
+  const budgets: OwnedBudget[] = []
+  if (ofUser) budgets.push({ target: { type: 'user', userId }, budget: ofUser })
+  if (ofKey) budgets.push({ target: { type: 'key', keyId }, budget: ofKey })
+  if (ofAll) budgets.push({ target: { type: 'all' }, budget: ofAll })
+  return budgets
 }
 
 /** The counter of a budget in the period of `now`. Changes of its limit do not affect it. */

@@ -1,6 +1,7 @@
 import { type Plugin, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import { chain } from '../../core/util/maybe-promise.ts'
 import { type BudgetServices, createBudgetCommands } from './budget-commands.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
 import { BudgetGuard } from './guard.ts'
@@ -32,7 +33,7 @@ export function createBudget(
       return {
         reply(exchange, next) {
           const budgets = budgetsOf(exchange.account, accounts, overallBudget)
-          return budgets.length === 0 ? next() : guard.reserve(exchange, budgets).then(next)
+          return budgets.length === 0 ? next() : chain(guard.reserve(exchange, budgets), next)
         },
         observe({ exchange }) {
           if (exchange !== undefined) guard.settle(exchange)

@@ -54,14 +54,14 @@ export class Spending {
     budgets: readonly OwnedBudget[],
     amount: number,
     unlimited: ReadonlySet<OwnedBudget>,
-    options: Pick<ReserveOptions, 'waitMs' | 'client'>,
+    waitMs: number,
+    client: ReserveOptions['client'],
   ): MaybePromise<HeldResult> {
     const now = this.#now()
-    const byKey = new Map(budgets.map((owned) => [counterKey(owned, now), owned]))
-    const entries = [...byKey].map(([key, owned]): ReservationEntry => {
+    const entries = budgets.map((owned): ReservationEntry => {
       const { endsAt } = periodAt(owned.budget.period, now)
       return {
-        key,
+        key: counterKey(owned, now),
         amount,
         limit: unlimited.has(owned) ? null : toNanoUsd(owned.budget.limitUsd),
         windowMs: endsAt === null ? null : endsAt - now + SETTLEMENT_MS,
@@ -69,10 +69,10 @@ export class Spending {
       }
     })
     const loadInitial = ({ key }: ReservationEntry) => {
-      const owned = byKey.get(key)
+      const owned = budgets.find((candidate) => counterKey(candidate, now) === key)
       return owned === undefined ? Promise.resolve(0) : this.#sumCosts(owned, now)
     }
-    return this.#reservations.reserve(entries, { ...options, loadInitial })
+    return this.#reservations.reserve(entries, { waitMs, client, loadInitial })
   }
 
   async read(owned: OwnedBudget): Promise<SpendingState> {
