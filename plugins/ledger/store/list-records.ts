@@ -211,8 +211,11 @@ function selectIds(
   for (const [name, values] of Object.entries(equal))
     if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
   if (Array.isArray(error) && access !== 'error') others.push(isOneOf(engine, 'requests.error', error))
-  if (error === 'many')
-    others.push(sql<boolean>`${sql.ref('requests.error')} in (${selectErrors(db, text ?? '')})`)
+  if (error === 'many') {
+    const isListed = sql<boolean>`${sql.ref('requests.error')} in (${selectErrors(db, text ?? '')})`
+    // PostgreSQL would join all failed requests of the range with the errors, rather than stop at the limit.
+    others.push(engine === 'postgres' ? sql<boolean>`(${isListed} or false)` : isListed)
+  }
 
   if (access === 'rule' && rule) return selectRuleHits(db, rule, others, range, limit)
   let ids = db

@@ -25,7 +25,8 @@ type UsageSource = SelectQueryBuilder<LedgerTables, never, LedgerTables['usage_r
 
 /**
  * Selects the rows to sum up: from a table by day for the whole days of the range, if there is one, and by
- * hour for the rest. See docs/decisions/ledger.md, "Usage is summed up by hour and by day when it is written".
+ * hour for the rest. See docs/decisions/ledger.md, "Usage is summed up by hour and by day when it is
+ * written".
  */
 export function selectUsage(db: Kysely<LedgerTables>, scope: UsageScope): UsageSource {
   const { since, until } = scope
