@@ -99,6 +99,9 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
       const { maxConcurrent: _, ...rest } = user
       return { ...rest, revision, position, ...pickLimits(event.data) }
     }
+    case 'UserAddedToGroup':
+    case 'UserRemovedFromGroup':
+      return { ...user, revision, position }
     case 'BudgetSet':
     case 'BudgetRemoved':
       return { ...withBudget(user, event.data), revision, position }

@@ -1,4 +1,5 @@
 import { type Accounts, createAccounts } from './accounts.ts'
+import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
@@ -10,6 +11,7 @@ import { createStreamHealth, type StreamHealth } from './runtime/stream-health.t
 export interface Projections {
   readonly accounts: Accounts
   readonly rules: Rules
+  readonly groups: Groups
   readonly ids: Ids
   readonly overallBudget: OverallBudget
   readonly streams: StreamHealth
@@ -21,6 +23,7 @@ export function createProjections(): Projections {
   return {
     accounts: createAccounts(),
     rules: createRulesProjection(),
+    groups: createGroups(),
     ids: createIds(),
     overallBudget: createOverallBudget(),
     idempotency: createIdempotentRequests(),
@@ -30,8 +33,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, ids, overallBudget, idempotency } = projections
-  return [accounts, rules, ids, overallBudget, idempotency]
+  const { accounts, rules, groups, ids, overallBudget, idempotency } = projections
+  return [accounts, rules, groups, ids, overallBudget, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

@@ -21,6 +21,7 @@ import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
 import { createPlan } from '../../plugins/plan/plugin.ts'
+import { createPolicies } from '../../plugins/policies/plugin.ts'
 import { createRateLimit } from '../../plugins/rate-limit/plugin.ts'
 import { createResponses } from '../../plugins/responses/plugin.ts'
 import { createRouting } from '../../plugins/routing/plugin.ts'
@@ -51,7 +52,7 @@ export function createBuiltInPlugins(
   sharedState: Pick<SharedState, 'counters' | 'reservations'>,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
-  const { log, subscription, accounts, rules, ids, writer } = state
+  const { log, subscription, accounts, rules, groups, ids, writer } = state
   const { evaluate_responses: evaluatesResponses } = settings.firewall
   const kinds: RuleKinds = {
     routing: createRoutingRuleKind(operators),
@@ -79,6 +80,7 @@ export function createBuiltInPlugins(
   const plugins = [
     createAuth({
       accounts,
+      groups,
       streams: state.streams,
       commands: state.accountCommands,
       authFailures,
@@ -139,6 +141,7 @@ export function createBuiltInPlugins(
       kinds,
       snapshotCaller,
     }),
+    createPolicies({ accounts, groups, ids, writer, history }),
     createMetrics({
       live: subscription,
       health: breakers,

@@ -11,6 +11,7 @@ import { untilAborted } from '../../core/process/timeout.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
@@ -36,6 +37,7 @@ export interface State {
   readonly subscription: Subscription
   readonly accounts: Accounts
   readonly rules: Rules
+  readonly groups: Groups
   readonly streams: StreamHealth
   readonly ids: IdSource
   readonly overallBudget: OverallBudget
@@ -113,7 +115,7 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, streams, idempotency, overallBudget } = projections
+    const { accounts, rules, groups, streams, idempotency, overallBudget } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
@@ -128,6 +130,7 @@ async function openAndCatchUp(
       subscription,
       accounts,
       rules,
+      groups,
       ids,
       overallBudget,
       writer,

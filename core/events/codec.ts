@@ -1,8 +1,9 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
 import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type { GroupEvent } from './policy-events.ts'
 
 /** Every domain event, discriminated by `type`. */
-export type DomainEvent = UserEvent | RuleEvent | OverallBudgetEvent | IdEvent | LogEvent
+export type DomainEvent = UserEvent | RuleEvent | GroupEvent | OverallBudgetEvent | IdEvent | LogEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -17,12 +18,17 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   BudgetRemoved: true,
   KeyIssued: true,
   KeyRevoked: true,
+  UserAddedToGroup: true,
+  UserRemovedFromGroup: true,
   RoutingRuleCreated: true,
   RoutingRuleUpdated: true,
   RoutingRuleDeleted: true,
   FirewallRuleCreated: true,
   FirewallRuleUpdated: true,
   FirewallRuleDeleted: true,
+  GroupCreated: true,
+  GroupUpdated: true,
+  GroupDeleted: true,
   OverallBudgetSet: true,
   OverallBudgetRemoved: true,
   IdsReserved: true,

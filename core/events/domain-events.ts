@@ -1,6 +1,6 @@
 import type { FirewallRule, JsonObject, Message, Plan, RequestLimit, RoutingRule } from '../contract/index.ts'
 
-/** Changes to a user and the user's keys, in stream `user-{id}`. Keys are stored as SHA-256 only. */
+/** Changes to a user, the user's keys and groups, in stream `user-{id}`. Keys are stored as SHA-256 only. */
 export type UserEvent =
   | { type: 'UserCreated'; data: { userId: number; name: string; plan: Plan } }
   | { type: 'PlanChanged'; data: { userId: number; plan: Plan } }
@@ -11,6 +11,8 @@ export type UserEvent =
   | { type: 'BudgetRemoved'; data: { userId: number; keyId?: string } }
   | { type: 'KeyIssued'; data: { userId: number; keyId: string; hash: string } }
   | { type: 'KeyRevoked'; data: { userId: number; keyId: string } }
+  | { type: 'UserAddedToGroup'; data: { userId: number; groupId: number } }
+  | { type: 'UserRemovedFromGroup'; data: { userId: number; groupId: number } }
 
 export const BUDGET_PERIODS = ['day', 'week', 'month', 'total'] as const
 
@@ -126,7 +128,7 @@ export type ChunkLengths = readonly (readonly number[])[]
  */
 export const responseStream = (responseKey: string): string => `response-${responseKey}`
 
-/** A reservation of `count` numbers for users and rules, starting at `first`; stream `ids`. */
+/** A reservation of `count` numbers for users, rules and groups, starting at `first`; stream `ids`. */
 export type IdEvent = { type: 'IdsReserved'; data: { first: number; count: number } }
 
 export const IDS_STREAM = 'ids'

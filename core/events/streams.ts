@@ -11,6 +11,7 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   LOG_STREAM,
   'user-',
   'rules-',
+  'group-',
   IDS_STREAM,
   REVOCATIONS_STREAM,
   OVERALL_BUDGET_STREAM,

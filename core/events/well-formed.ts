@@ -9,6 +9,7 @@ import {
   rulesStream,
   userStream,
 } from './domain-events.ts'
+import { groupStream } from './policy-events.ts'
 
 /**
  * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.
@@ -44,6 +45,15 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return (
         (stream === REVOCATIONS_STREAM || isUserStream(stream, data.userId)) && typeof data.keyId === 'string'
       )
+    case 'UserAddedToGroup':
+    case 'UserRemovedFromGroup':
+      return isUserStream(stream, data.userId) && isId(data.groupId)
+    case 'GroupCreated':
+      return isGroupStream(stream, data.groupId) && typeof data.name === 'string'
+    case 'GroupUpdated':
+      return isGroupStream(stream, data.groupId) && isJsonObject(data.changes)
+    case 'GroupDeleted':
+      return isGroupStream(stream, data.groupId)
     case 'RoutingRuleCreated':
     case 'FirewallRuleCreated':
       return isRuleOf(stream, data) && isJsonObject(data.content)
@@ -78,6 +88,10 @@ function isBudget(budget: unknown): boolean {
 
 function isUserStream(stream: string, userId: number): boolean {
   return isId(userId) && stream === userStream(userId)
+}
+
+function isGroupStream(stream: string, groupId: number): boolean {
+  return isId(groupId) && stream === groupStream(groupId)
 }
 
 function isRuleOf(stream: string, { userId, ruleId }: { userId: number; ruleId: number }): boolean {

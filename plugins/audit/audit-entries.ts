@@ -35,6 +35,8 @@ type AuditedEvent = RuleEvent | UserEvent
  */
 const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
   UserCreated: ['user', 'created'],
+  UserAddedToGroup: ['user', 'added_to_group'],
+  UserRemovedFromGroup: ['user', 'removed_from_group'],
   PlanChanged: ['user', 'plan_changed'],
   RequestLimitChanged: ['user', 'limit_changed'],
   TokenLimitChanged: ['user', 'limit_changed'],
@@ -58,16 +60,18 @@ const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, stri
 export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): readonly AuditEntry[] {
   const rules = emptyUserRules()
   const accounts = createAccounts()
+  let groups: readonly number[] = []
   const revisions = new Map<number | string, number>()
 
   return events.map(({ event, record }) => {
     if (event === undefined || !isAudited(event)) return toUnknownEntry(record)
     const [kind, change] = subjectOf(event)
     const id = subjectIdOf(event)
-    const before = captureSubject(event, rules, accounts, kinds)
+    const before = captureSubject(event, { rules, accounts, groups }, kinds)
     if (isRuleEvent(event)) evolveUserRules(rules, event, record)
     else accounts.apply(event, record)
-    const after = captureSubject(event, rules, accounts, kinds)
+    groups = evolveMemberships(groups, event)
+    const after = captureSubject(event, { rules, accounts, groups }, kinds)
     const revision = (revisions.get(id) ?? 0) + 1
     revisions.set(id, revision)
     const revertedTo = 'revertedTo' in event.data ? event.data.revertedTo : undefined
@@ -94,14 +98,25 @@ function subjectIdOf({ data }: AuditedEvent): number | string {
   return 'keyId' in data ? data.keyId : data.userId
 }
 
+interface AuditedState {
+  readonly rules: UserRules
+  readonly accounts: Accounts
+  /** The groups that the user was added to, whether they still exist or not. */
+  readonly groups: readonly number[]
+}
+
+function evolveMemberships(groups: readonly number[], { type, data }: AuditedEvent): readonly number[] {
+  if (type === 'UserAddedToGroup') return [...groups, data.groupId]
+  return type === 'UserRemovedFromGroup' ? groups.filter((id) => id !== data.groupId) : groups
+}
+
 /**
  * Captures the current state of the event's subject. The returned function formats it, which costs more than
  * the look-up and is done for displayed entries only.
  */
 function captureSubject(
   { type, data }: AuditedEvent,
-  rules: UserRules,
-  accounts: Accounts,
+  { rules, accounts, groups }: AuditedState,
   kinds: RuleKinds,
 ): () => JsonObject | null {
   if ('ruleId' in data) {
@@ -110,7 +125,7 @@ function captureSubject(
       : formatLater(rules.firewall.get(data.ruleId), kinds.firewall.show)
   }
   const user = accounts.user(data.userId)
-  if (!('keyId' in data)) return formatLater(user, showUser)
+  if (!('keyId' in data)) return formatLater(user, (shown) => showUser(shown, groups))
   const key = user?.keys.find(({ id }) => id === data.keyId)
   return formatLater(key, showKey)
 }

@@ -12,6 +12,7 @@ import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { bearerTokenOf } from './authenticate.ts'
 import { deriveApiKey } from './derive-key.ts'
@@ -26,7 +27,16 @@ const common = { access: operator('admin'), tags: ['admin'] }
 const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 /** Creates the `/admin` endpoints for users and keys. */
-export function createAdminEndpoints(accounts: Accounts, commands: AccountCommands): readonly Endpoint[] {
+export function createAdminEndpoints(
+  accounts: Accounts,
+  groups: Pick<Groups, 'groupsOf'>,
+  commands: AccountCommands,
+): readonly Endpoint[] {
+  const toUserBody = (user: User): JsonObject => ({
+    ...showUser(user, groups.groupsOf(user.id)),
+    keys: user.keys.map(showKey),
+  })
+
   function requireUser(id: number): User {
     const user = accounts.user(id)
     if (user === undefined) throw userNotFoundError(String(id))
@@ -161,8 +171,4 @@ function repeatedKey(headers: IncomingHttpHeaders, userId: number): Promise<stri
 
 function userNotFoundError(id: string): GatewayError {
   return new GatewayError('not_found', `User ${id} was not found.`)
-}
-
-function toUserBody(user: User): JsonObject {
-  return { ...showUser(user), keys: user.keys.map(showKey) }
 }

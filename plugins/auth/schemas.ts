@@ -76,6 +76,7 @@ export const UserSchema = Type.Object(
     tokens_per_minute: shownLimit('limit of tokens per minute'),
     max_concurrent: shownLimit('limit of inference requests at the same time'),
     budget: Type.Optional(BudgetTerms),
+    groups: Type.Array(Type.Integer({ format: 'int64' }), { description: 'Ids of the groups of the user.' }),
     created_at: Timestamp('When the user was created.'),
     keys: Type.Array(KeySchema, { description: 'All keys of the user, including revoked ones.' }),
   },

@@ -3,7 +3,7 @@ import type { Budget } from '../../core/events/domain-events.ts'
 import type { Key, User } from '../../projections/accounts.ts'
 
 /** A user as the API shows it, without its keys. */
-export function showUser(user: User): JsonObject {
+export function showUser(user: User, groups: readonly number[]): JsonObject {
   const { id, name, plan, requestsPerMinute, tokensPerMinute, maxConcurrent, budget, createdAt } = user
   return {
     id,
@@ -13,6 +13,7 @@ export function showUser(user: User): JsonObject {
     ...(tokensPerMinute !== undefined && { tokens_per_minute: tokensPerMinute }),
     ...(maxConcurrent !== undefined && { max_concurrent: maxConcurrent }),
     ...(budget !== undefined && { budget: showBudget(budget) }),
+    groups,
     created_at: createdAt,
   }
 }

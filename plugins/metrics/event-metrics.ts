@@ -47,7 +47,7 @@ export function registerEventMetrics(metrics: Registry, live: Subscription): voi
   })
   new Gauge({
     name: 'signalbox_damaged_streams',
-    help: 'Streams of users in the event log that cannot be read completely. Their users are refused.',
+    help: 'Streams in the event log that cannot be read completely. Their users are refused.',
     aggregator: 'max',
     registers,
     collect() {

@@ -79,7 +79,7 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
   ] as const) {
     it(`refuses the requests of a user whose rules are ${name}, also after a restart and a scavenge`, async () => {
       server.store.setMetadata('rules-1', metadata)
-      await logged(gateway, 'stream of the event log damaged; the requests of its user are refused')
+      await logged(gateway, 'stream of the event log damaged; the requests that depend on it are refused')
 
       const damage = 'has metadata that hides events ($tb, $maxCount or $maxAge)'
       await expectRefused('rules-1', damage)
@@ -114,7 +114,7 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
 
   it('refuses the requests of a user whose rules were deleted, and can revoke the key', async () => {
     server.store.tombstone('rules-1', 'any')
-    await logged(gateway, 'stream of the event log damaged; the requests of its user are refused')
+    await logged(gateway, 'stream of the event log damaged; the requests that depend on it are refused')
 
     await expectRefused('rules-1', 'was deleted permanently')
     await expectVerifyFinds('Stream rules-1 was deleted permanently.')

@@ -167,7 +167,7 @@ describe('/openapi.json', () => {
     }
     for (const described of operationsOf(document)) {
       const { operation, path, method } = described
-      const unknown = path.replace(/\{\w+\}/, '987654')
+      const unknown = path.replace(/\{\w+\}/g, '987654')
       const example = described.examples[0]?.[1]
       if (operation.security.length === 0) continue
       note(401, described, await send(described, unknown, example, { authorization: 'Bearer nobody' }))

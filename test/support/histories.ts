@@ -22,7 +22,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return 'ids'
   if (event.type === 'LogCreated') return 'log'
-  if (!('userId' in event.data)) return 'budget'
+  if (!('userId' in event.data)) return 'groupId' in event.data ? `group-${event.data.groupId}` : 'budget'
   const { userId } = event.data
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }
@@ -49,6 +49,15 @@ export function buildHistory(users: number, turns: number): readonly DomainEvent
     for (let userId = 1; userId <= users; userId++)
       events.push(...changeRules(userId, users + turn * users * 2, turn))
   }
+  const groupIds = [1_000_001, 1_000_002]
+  for (const groupId of groupIds) {
+    events.push({ type: 'GroupCreated', data: { groupId, name: `Gruppe ${groupId}`, description: null } })
+    events.push({ type: 'GroupUpdated', data: { groupId, changes: { description: 'für alle' } } })
+    for (let userId = 1; userId <= users; userId += 2)
+      events.push({ type: 'UserAddedToGroup', data: { userId, groupId } })
+    events.push({ type: 'UserRemovedFromGroup', data: { userId: 1, groupId } })
+  }
+  events.push({ type: 'GroupDeleted', data: { groupId: groupIds[1] as number } })
   return events
 }
 

@@ -1,5 +1,5 @@
 import { setBudget } from './budgets.ts'
-import { ADMIN_KEY, type Answer, type RunningGateway } from './gateway.ts'
+import { ADMIN_KEY, type Answer, AS_ADMIN, type RunningGateway } from './gateway.ts'
 import { newUser } from './new-user.ts'
 import type { Described, Loose } from './openapi.ts'
 
@@ -17,25 +17,31 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
   const { key } = await user.issueKey()
   const newRule = async (kind: string) =>
     (await user.call('POST', `/v1/${kind}-rules`, NEW_RULES[kind])).body.data.id
+  const newGroup = async () =>
+    (await gateway.call('POST', '/admin/groups', { name: 'A group' }, AS_ADMIN)).body.data.id
   const newResponse = async () =>
     (await user.call('POST', '/v1/responses', { input: 'Hello', user: 'somebody' })).body
 
   /** An id of the user's own for a place where the document has one as an example. */
-  async function idFor(place: string): Promise<string | number> {
+  async function idFor(place: string, name: string): Promise<string | number> {
+    if (name === 'user_id') return (await newUser(gateway)).id
     if (place.startsWith('/v1/routing-rules')) return newRule('routing')
     if (place.startsWith('/v1/firewall-rules')) return newRule('firewall')
     if (place.startsWith('/v1/responses')) return (await newResponse()).id
     if (/^\/(v1|admin)\/requests/.test(place)) return (await newResponse()).x_request_id
     if (place.startsWith('/admin/keys')) return (await user.issueKey()).id
     if (place.startsWith('/admin/users')) return (await newUser(gateway)).id
+    if (place.startsWith('/admin/groups')) return newGroup()
     throw new Error(`no id is known for ${place}`)
   }
 
-  /** The path with an id that exists, and what it names. */
+  /** The path with ids that exist, and what it names. */
   async function fill({ method, path: place, parameters }: Described): Promise<string> {
-    const parameter = parameters.find((candidate) => candidate.in === 'path')
-    const id = place.startsWith('/v1/models') ? parameter?.example : parameter && (await idFor(place))
-    const filled = parameter ? place.replace(`{${parameter.name}}`, encodeURIComponent(id)) : place
+    let filled = place
+    for (const { name, example } of parameters.filter((parameter) => parameter.in === 'path')) {
+      const id = place.startsWith('/v1/models') ? example : await idFor(place, name)
+      filled = filled.replace(`{${name}}`, encodeURIComponent(id))
+    }
     if (method === 'GET' && /^\/admin\/.*budget$/.test(filled))
       await setBudget(gateway, filled, { limit_usd: 10 })
     return filled

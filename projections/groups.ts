@@ -1,0 +1,164 @@
+import type { Position } from '../core/contract/index.ts'
+import type { DomainEvent } from '../core/events/codec.ts'
+import type { GroupContent, GroupEvent } from '../core/events/policy-events.ts'
+import type { SavedProjection } from './runtime/projection.ts'
+import type { EventEntry } from './user-rules.ts'
+
+/** A group of users. `revision` counts the group's events from 1; it is the group's ETag. */
+export interface Group extends GroupContent {
+  readonly id: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly revision: number
+}
+
+/** All groups and their members, in memory. */
+export interface Groups extends SavedProjection {
+  group(id: number): Group | undefined
+  /** Sorted by id. */
+  groups(): readonly Group[]
+  /** Ids of the user's groups, ascending. Users of the same groups share the list. */
+  groupsOf(userId: number): readonly number[]
+  /** Ids of the users in a group, ascending. Takes a look at every user who is in a group. */
+  members(groupId: number): readonly number[]
+  /** Position of the newest event of a group; 0 before the first one. Memberships are events of users. */
+  position(): Position
+}
+
+/**
+ * The groups that some users have in common. Changes when one of them is deleted. See
+ * docs/decisions/policies.md, "Users of the same groups share one list".
+ */
+interface Combination {
+  ids: readonly number[]
+}
+
+const NONE: Combination = { ids: [] }
+
+export function createGroups(): Groups {
+  const groups = new Map<number, Group>()
+  const combinations = new Map<string, Combination>()
+  /** Includes combinations that became equal to another one. */
+  const all = new Set<Combination>()
+  const combinationOf = new Map<number, Combination>()
+  let position = 0
+
+  function combine(ids: readonly number[]): Combination {
+    const key = ids.join()
+    const known = combinations.get(key)
+    if (known !== undefined) return known
+    const created = { ids }
+    combinations.set(key, created)
+    all.add(created)
+    return created
+  }
+
+  function setGroups(userId: number, ids: readonly number[]): void {
+    if (ids.length === 0) combinationOf.delete(userId)
+    else combinationOf.set(userId, combine(ids))
+  }
+
+  function removeGroup(id: number): void {
+    groups.delete(id)
+    combinations.clear()
+    for (const combination of all) {
+      if (combination.ids.includes(id)) combination.ids = combination.ids.filter((other) => other !== id)
+      combinations.set(combination.ids.join(), combination)
+    }
+  }
+
+  return {
+    name: 'groups',
+    apply(event, record) {
+      if (event.type === 'UserAddedToGroup' || event.type === 'UserRemovedFromGroup') {
+        const { userId, groupId } = event.data
+        const others = (combinationOf.get(userId) ?? NONE).ids.filter((id) => id !== groupId)
+        // Another node may have deleted the group before it applied the deletion.
+        const isAdded = event.type === 'UserAddedToGroup' && groups.has(groupId)
+        setGroups(userId, isAdded ? [...others, groupId].sort((a, b) => a - b) : others)
+        return
+      }
+      if (!isGroupEvent(event)) return
+      position = record.position
+      const { groupId } = event.data
+      const group = evolveGroup(groups.get(groupId), event, record)
+      if (group === undefined) removeGroup(groupId)
+      else groups.set(groupId, group)
+    },
+    group: (id) => groups.get(id),
+    groups: () => [...groups.values()].sort((a, b) => a.id - b.id),
+    groupsOf: (userId) => (combinationOf.get(userId) ?? NONE).ids,
+    members(groupId) {
+      const userIds: number[] = []
+      for (const [userId, { ids }] of combinationOf) if (ids.includes(groupId)) userIds.push(userId)
+      return userIds.sort((a, b) => a - b)
+    },
+    position: () => position,
+    save() {
+      const idsOf = new Map([...all].map((combination) => [combination, combination.ids]))
+      return serializeGroups(position, [...groups.values()], new Map(combinationOf), idsOf)
+    },
+    load(lines) {
+      for (const line of lines) {
+        const [part, content]: SavedPart = JSON.parse(line.toString())
+        if (part === 'position') position = content
+        else if (part === 'group') groups.set(content.id, content)
+        else for (const [userId, ids] of content) setGroups(userId, ids)
+      }
+    },
+  }
+}
+
+function isGroupEvent(event: DomainEvent): event is GroupEvent {
+  return event.type === 'GroupCreated' || event.type === 'GroupUpdated' || event.type === 'GroupDeleted'
+}
+
+/** Returns the group after the event; undefined if it is deleted, or was never created. */
+export function evolveGroup(
+  group: Group | undefined,
+  event: GroupEvent,
+  record: EventEntry,
+): Group | undefined {
+  const { time } = record.metadata
+  const revision = record.revision + 1
+  switch (event.type) {
+    case 'GroupCreated': {
+      const { groupId, name, description } = event.data
+      return { id: groupId, name, description, createdAt: time, updatedAt: time, revision }
+    }
+    case 'GroupUpdated':
+      return group && { ...group, ...event.data.changes, updatedAt: time, revision }
+    case 'GroupDeleted':
+      return undefined
+    default:
+      return event satisfies never
+  }
+}
+
+type SavedPart =
+  | readonly ['position', Position]
+  | readonly ['group', Group]
+  | readonly ['members', readonly (readonly [userId: number, groupIds: readonly number[]])[]]
+
+/** Users on one line of a snapshot. */
+const LINE_USERS = 1000
+
+function* serializeGroups(
+  position: Position,
+  groups: readonly Group[],
+  combinationOf: ReadonlyMap<number, Combination>,
+  idsOf: ReadonlyMap<Combination, readonly number[]>,
+): Generator<string> {
+  const toLine = (part: SavedPart) => JSON.stringify(part)
+  yield toLine(['position', position])
+  for (const group of groups) yield toLine(['group', group])
+  let users: [number, readonly number[]][] = []
+  for (const [userId, combination] of combinationOf) {
+    const ids = idsOf.get(combination) ?? []
+    if (ids.length > 0) users.push([userId, ids])
+    if (users.length < LINE_USERS) continue
+    yield toLine(['members', users])
+    users = []
+  }
+  if (users.length > 0) yield toLine(['members', users])
+}
