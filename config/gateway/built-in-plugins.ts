@@ -96,6 +96,7 @@ export function createBuiltInPlugins(
         maxPromptChars: settings.ledger.max_prompt_chars,
       },
       accounts,
+      groups,
       cluster: cluster?.ledgerCluster,
     }),
     createFirewall({
@@ -146,6 +147,7 @@ export function createBuiltInPlugins(
       live: subscription,
       health: breakers,
       providers: providers.known,
+      groups,
       // In a cluster, the primary serves the separate metrics address.
       exposedAt: cluster && ownMetricsAddress ? 'none' : (ownMetricsAddress ?? 'main'),
       sharedPage: cluster?.metricsPage,

@@ -10,6 +10,7 @@ import {
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { PendingRecords } from './pending-records.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
@@ -28,6 +29,7 @@ export interface LedgerServices {
   readonly pending: PendingRecords
   readonly prompts: PromptSettings
   readonly accounts: Pick<Accounts, 'user'>
+  readonly groups: Pick<Groups, 'groupsOf'>
   /** The other workers of a cluster. */
   readonly cluster: LedgerCluster | undefined
 }
@@ -44,7 +46,7 @@ export interface LedgerCluster {
  * See docs/decisions/ledger.md, "Requests of strangers are not recorded".
  */
 export function createLedgerPlugin(services: LedgerServices): Plugin {
-  const { ledger, evidence, pending, prompts, accounts, cluster } = services
+  const { ledger, evidence, pending, prompts, accounts, groups, cluster } = services
   return definePlugin({
     name: 'ledger',
     after: prompts.recordPrompts === 'masked' ? ['auth', 'firewall'] : ['auth'],
@@ -66,15 +68,16 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
       function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
         const { id, account, endpoint = '', startedAt, client } = exchange
         const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
-        const prompt = promptOf(exchange)
-        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange, prompt })
+        const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
+        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange, ...more })
       }
 
       function observe(request: EndedRequest): void {
         const { account, endpoint, exchange, isInference } = request
         if (!isInference || account === undefined || endpoint === undefined) return
         if (exchange !== undefined && recorded.has(exchange)) return
-        writer.add(toLedgerRecord({ ...request, account, endpoint, prompt: promptOf(exchange) }))
+        const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
+        writer.add(toLedgerRecord({ ...request, account, endpoint, ...more }))
       }
 
       /** A refusal stays a refusal when it cannot be recorded. */

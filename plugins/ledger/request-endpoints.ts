@@ -74,7 +74,11 @@ export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[
       query: adminRequestQuery,
       responses: PAGE_RESPONSE,
       errors: ['ledger_unavailable'],
-      handle: ({ query }) => respond(reader, query, query.user === undefined ? {} : { userId: query.user }),
+      handle: ({ query }) =>
+        respond(reader, query, {
+          ...(query.user !== undefined && { userId: query.user }),
+          ...(query.group !== undefined && { groupId: query.group }),
+        }),
     }),
   ]
 }
