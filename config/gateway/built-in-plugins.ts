@@ -119,7 +119,7 @@ export function createBuiltInPlugins(
       routingCatalog,
       providers: providers.known,
     }),
-    createBudget({ accounts, overallBudget: state.overallBudget, writer }, sharedState, {
+    createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, {
       async sumCosts(query) {
         await pending.flush()
         return ledger.request('ledgerCosts', query)

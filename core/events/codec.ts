@@ -29,6 +29,8 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   GroupCreated: true,
   GroupUpdated: true,
   GroupDeleted: true,
+  GroupBudgetSet: true,
+  GroupBudgetRemoved: true,
   OverallBudgetSet: true,
   OverallBudgetRemoved: true,
   IdsReserved: true,

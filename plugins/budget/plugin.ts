@@ -20,7 +20,7 @@ export function createBudget(
   shared: Pick<SharedState, 'reservations'>,
   ledger?: CostLedger,
 ): Plugin {
-  const { accounts, overallBudget } = services
+  const { accounts, groups, overallBudget } = services
   return {
     name: 'budget',
     after: ['auth', 'routing'],
@@ -32,7 +32,7 @@ export function createBudget(
       const guard = new BudgetGuard(spending, host, options)
       return {
         reply(exchange, next) {
-          const budgets = budgetsOf(exchange.account, accounts, overallBudget)
+          const budgets = budgetsOf(exchange.account, accounts, groups, overallBudget)
           return budgets.length === 0 ? next() : chain(guard.reserve(exchange, budgets), next)
         },
         observe({ exchange }) {

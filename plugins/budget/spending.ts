@@ -17,12 +17,13 @@ import { periodAt } from './periods.ts'
 export interface CostLedger {
   /**
    * Sums the costs of requests since a time (Unix milliseconds), in billionths of a US dollar: of one user,
-   * of one key, or of all.
+   * of one key, of one group, or of all.
    */
   sumCosts(query: {
     readonly since: number
     readonly userId?: number
     readonly keyId?: string
+    readonly groupId?: number
   }): Promise<{ readonly cost: number }>
 }
 
@@ -101,7 +102,8 @@ export class Spending {
   }
 }
 
-function toQuery(target: BudgetTarget): { readonly userId?: number; readonly keyId?: string } {
+function toQuery(target: BudgetTarget): Omit<Parameters<CostLedger['sumCosts']>[0], 'since'> {
   if (target.type === 'user') return { userId: target.userId }
+  if (target.type === 'group') return { groupId: target.groupId }
   return target.type === 'key' ? { keyId: target.keyId } : {}
 }
