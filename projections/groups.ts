@@ -23,8 +23,8 @@ export interface Groups extends SavedProjection {
   groupsOf(userId: number): readonly number[]
   /** Ids of the users in a group, ascending. Takes a look at every user who is in a group. */
   members(groupId: number): readonly number[]
-  /** Position of the newest event of a group; 0 before the first one. Memberships are events of users. */
-  position(): Position
+  /** Position at which a group that the user was in was last deleted; 0 if none was since they joined one. */
+  deletedAt(userId: number): Position
 }
 
 /**
@@ -33,39 +33,43 @@ export interface Groups extends SavedProjection {
  */
 interface Combination {
   ids: readonly number[]
+  /** Position of the last deletion; 0 if there was none. */
+  deletedAt: Position
 }
 
-const NONE: Combination = { ids: [] }
+const NONE: Combination = { ids: [], deletedAt: 0 }
 
 export function createGroups(): Groups {
   const groups = new Map<number, Group>()
   const combinations = new Map<string, Combination>()
-  /** Includes combinations that became equal to another one. */
+  /** Includes combinations that have become equal to another one. */
   const all = new Set<Combination>()
   const combinationOf = new Map<number, Combination>()
-  let position = 0
 
-  function combine(ids: readonly number[]): Combination {
-    const key = ids.join()
+  function combine(ids: readonly number[], deletedAt: Position): Combination {
+    const key = keyOf({ ids, deletedAt })
     const known = combinations.get(key)
     if (known !== undefined) return known
-    const created = { ids }
+    const created = { ids, deletedAt }
     combinations.set(key, created)
     all.add(created)
     return created
   }
 
-  function setGroups(userId: number, ids: readonly number[]): void {
-    if (ids.length === 0) combinationOf.delete(userId)
-    else combinationOf.set(userId, combine(ids))
+  function setGroups(userId: number, ids: readonly number[], deletedAt = 0): void {
+    if (ids.length === 0 && deletedAt === 0) combinationOf.delete(userId)
+    else combinationOf.set(userId, combine(ids, deletedAt))
   }
 
-  function removeGroup(id: number): void {
+  function removeGroup(id: number, position: Position): void {
     groups.delete(id)
     combinations.clear()
     for (const combination of all) {
-      if (combination.ids.includes(id)) combination.ids = combination.ids.filter((other) => other !== id)
-      combinations.set(combination.ids.join(), combination)
+      if (combination.ids.includes(id)) {
+        combination.ids = combination.ids.filter((other) => other !== id)
+        combination.deletedAt = position
+      }
+      combinations.set(keyOf(combination), combination)
     }
   }
 
@@ -81,10 +85,9 @@ export function createGroups(): Groups {
         return
       }
       if (!isGroupEvent(event)) return
-      position = record.position
       const { groupId } = event.data
       const group = evolveGroup(groups.get(groupId), event, record)
-      if (group === undefined) removeGroup(groupId)
+      if (group === undefined) removeGroup(groupId, record.position)
       else groups.set(groupId, group)
     },
     group: (id) => groups.get(id),
@@ -95,17 +98,16 @@ export function createGroups(): Groups {
       for (const [userId, { ids }] of combinationOf) if (ids.includes(groupId)) userIds.push(userId)
       return userIds.sort((a, b) => a - b)
     },
-    position: () => position,
+    deletedAt: (userId) => (combinationOf.get(userId) ?? NONE).deletedAt,
     save() {
-      const idsOf = new Map([...all].map((combination) => [combination, combination.ids]))
-      return serializeGroups(position, [...groups.values()], new Map(combinationOf), idsOf)
+      const copies = new Map([...all].map((combination) => [combination, { ...combination }]))
+      return serializeGroups([...groups.values()], new Map(combinationOf), copies)
     },
     load(lines) {
       for (const line of lines) {
         const [part, content]: SavedPart = JSON.parse(line.toString())
-        if (part === 'position') position = content
-        else if (part === 'group') groups.set(content.id, content)
-        else for (const [userId, ids] of content) setGroups(userId, ids)
+        if (part === 'group') groups.set(content.id, content)
+        else for (const [userId, ids, deletedAt] of content) setGroups(userId, ids, deletedAt)
       }
     },
   }
@@ -118,6 +120,10 @@ const GROUP_EVENTS: ReadonlySet<string> = new Set<GroupEvent['type']>([
   'GroupBudgetSet',
   'GroupBudgetRemoved',
 ])
+
+function keyOf({ ids, deletedAt }: Combination): string {
+  return `${ids.join()}@${deletedAt}`
+}
 
 function isGroupEvent(event: DomainEvent): event is GroupEvent {
   return GROUP_EVENTS.has(event.type)
@@ -152,27 +158,24 @@ export function evolveGroup(
   }
 }
 
-type SavedPart =
-  | readonly ['position', Position]
-  | readonly ['group', Group]
-  | readonly ['members', readonly (readonly [userId: number, groupIds: readonly number[]])[]]
+type SavedPart = readonly ['group', Group] | readonly ['members', readonly SavedMember[]]
+
+type SavedMember = readonly [userId: number, groupIds: readonly number[], deletedAt: Position]
 
 /** Users on one line of a snapshot. */
 const LINE_USERS = 1000
 
 function* serializeGroups(
-  position: Position,
   groups: readonly Group[],
   combinationOf: ReadonlyMap<number, Combination>,
-  idsOf: ReadonlyMap<Combination, readonly number[]>,
+  copies: ReadonlyMap<Combination, Combination>,
 ): Generator<string> {
   const toLine = (part: SavedPart) => JSON.stringify(part)
-  yield toLine(['position', position])
   for (const group of groups) yield toLine(['group', group])
-  let users: [number, readonly number[]][] = []
+  let users: SavedMember[] = []
   for (const [userId, combination] of combinationOf) {
-    const ids = idsOf.get(combination) ?? []
-    if (ids.length > 0) users.push([userId, ids])
+    const { ids, deletedAt } = copies.get(combination) ?? combination
+    users.push([userId, ids, deletedAt])
     if (users.length < LINE_USERS) continue
     yield toLine(['members', users])
     users = []

@@ -2,7 +2,9 @@ import { type Accounts, createAccounts } from './accounts.ts'
 import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
+import { createOperatorAccounts, type OperatorAccounts } from './operator-accounts.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
+import { createPolicies, type Policies } from './policies.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
 import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
@@ -12,8 +14,10 @@ export interface Projections {
   readonly accounts: Accounts
   readonly rules: Rules
   readonly groups: Groups
+  readonly policies: Policies
   readonly ids: Ids
   readonly overallBudget: OverallBudget
+  readonly operators: OperatorAccounts
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -24,8 +28,10 @@ export function createProjections(): Projections {
     accounts: createAccounts(),
     rules: createRulesProjection(),
     groups: createGroups(),
+    policies: createPolicies(),
     ids: createIds(),
     overallBudget: createOverallBudget(),
+    operators: createOperatorAccounts(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -33,8 +39,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, groups, ids, overallBudget, idempotency } = projections
-  return [accounts, rules, groups, ids, overallBudget, idempotency]
+  const { accounts, rules, groups, policies, ids, overallBudget, operators, idempotency } = projections
+  return [accounts, rules, groups, policies, ids, overallBudget, operators, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

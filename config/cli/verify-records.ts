@@ -8,7 +8,7 @@ import {
   userStream,
 } from '../../core/events/domain-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
-import { groupStream } from '../../core/events/policy-events.ts'
+import { groupStream, policyStream } from '../../core/events/policy-events.ts'
 import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
@@ -113,16 +113,18 @@ function streamOf(event: DomainEvent): string {
     const { userId } = event.data
     return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
   }
+  if ('policyId' in event.data) return policyStream(event.data.policyId)
   return 'groupId' in event.data ? groupStream(event.data.groupId) : OVERALL_BUDGET_STREAM
 }
 
 /**
- * The id that the event assigns to a new user, rule or group. A reverted deletion restores an id and assigns
- * none.
+ * The id that the event assigns to a new user, rule, group or policy. A reverted deletion restores an id and
+ * assigns none.
  */
 function createdId(event: DomainEvent): number | undefined {
   if (event.type === 'UserCreated') return event.data.userId
   if (event.type === 'GroupCreated') return event.data.groupId
+  if (event.type === 'PolicyCreated') return event.data.policyId
   const isNewRule = event.type === 'RoutingRuleCreated' || event.type === 'FirewallRuleCreated'
   return isNewRule && event.data.revertedTo === undefined ? event.data.ruleId : undefined
 }

@@ -12,6 +12,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'rules',
   'policies',
   'responses',
+  'messages',
   'models',
   'audit',
   'metrics',

@@ -190,6 +190,13 @@ export const SettingsSchema = Type.Object(
         description: 'Whether firewall rules with the scope response inspect the replies of models.',
       }),
     }),
+    audit: StrictObject({
+      require_reason: Type.Boolean({
+        description:
+          'Whether changes by operators and commands are refused without a reason, in the header ' +
+          'x-change-reason or the option --reason.',
+      }),
+    }),
     ledger: LedgerSettings,
     rate_limits: StrictObject({
       requests_per_minute: StrictObject(

@@ -27,6 +27,17 @@ export interface ChatRequest extends JsonObject {
   readonly seed?: number | null
   readonly parallel_tool_calls?: boolean | null
   readonly reasoning_effort?: string | null
+  readonly extra_content?: ExtraContent | null
+}
+
+/**
+ * Data in the format of one provider that the canonical form cannot express, by format. It is inspected like
+ * everything else, and only providers of that format receive it. A content part or a tool of the type
+ * `extra_content` is such data altogether. See docs/decisions/replies.md, "Content in Anthropic's format
+ * travels as extra content".
+ */
+export interface ExtraContent extends JsonObject {
+  readonly anthropic?: JsonObject
 }
 
 export interface Message extends JsonObject {
@@ -36,24 +47,27 @@ export interface Message extends JsonObject {
   readonly tool_call_id?: string
   /** Reasoning text of an earlier reply, sent back by the client. */
   readonly reasoning_content?: string | null
+  readonly extra_content?: ExtraContent
 }
 
 /** A part of a message: `{type: "text", text}`, or an image, audio or file part. */
 export interface ContentPart extends JsonObject {
   readonly type: string
   readonly text?: string
+  readonly extra_content?: ExtraContent
 }
 
 export interface ToolCall extends JsonObject {
   readonly id: string
   readonly function: { readonly name: string; readonly arguments: string } & JsonObject
   /** Provider data that must be sent back with the call; see `ToolStart`. */
-  readonly extra_content?: JsonObject
+  readonly extra_content?: ExtraContent
 }
 
 export interface Tool extends JsonObject {
   readonly type: string
   readonly function?: { readonly name: string; readonly parameters?: JsonObject | null } & JsonObject
+  readonly extra_content?: ExtraContent
 }
 
 /** Token counts. `input` includes `cached` and `cacheWrite`; `output` includes `reasoning`. */
@@ -82,6 +96,23 @@ export type ReplyPart =
   | { readonly type: 'tool-json'; readonly index: number; readonly json: string }
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
+  | ExtraPart
+
+/**
+ * Content of a reply that no other part describes, in the provider's format. Clients of the same format get
+ * it, others do not.
+ */
+export interface ExtraPart {
+  readonly type: 'extra'
+  /**
+   * `start`: the block that follows, which other parts fill; `delta`: an addition to the current block;
+   * `block`: a complete block; `message`: fields of the whole reply.
+   */
+  readonly place: 'start' | 'delta' | 'block' | 'message'
+  readonly content: { readonly anthropic: JsonObject }
+  /** Checksum of the text of the block, if the content is valid only together with it: a signature. */
+  readonly textChecksum?: number
+}
 
 /**
  * The start of a tool call. `extra_content` must be sent back to the provider with the call in the next

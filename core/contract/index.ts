@@ -5,6 +5,8 @@ export { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 export type {
   ChatRequest,
   ContentPart,
+  ExtraContent,
+  ExtraPart,
   FinishReason,
   Message,
   NativeRecord,

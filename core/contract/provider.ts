@@ -44,6 +44,8 @@ export interface StreamReader {
 export interface ProviderAdapter {
   /** Name of the format, such as `openai`, which the setting `format` of a provider selects. */
   readonly format: string
+  /** Set if `buildRequest` reads `extra_content.anthropic`; otherwise it is converted or left out before. */
+  readonly readsAnthropicContent?: true
   /** Builds the headers that carry the API key. The setting `auth` of a provider replaces them. */
   buildAuthHeaders(apiKey: string): Readonly<Record<string, string>>
   /** Throws a `GatewayError` for a request that the format cannot express. */

@@ -1,4 +1,4 @@
-import { ReplyEvent, type ReplyPart, type ReplyTransform } from './chat.ts'
+import { type ExtraPart, ReplyEvent, type ReplyPart, type ReplyTransform } from './chat.ts'
 
 /** Replaces text of replies. */
 export interface TextReplacement {
@@ -33,6 +33,8 @@ export function createTextTransform(rule: TextReplacement): ReplyTransform {
       case 'tool-json':
         toolCalls.set(part.index, (toolCalls.get(part.index) ?? '') + part.json)
         return []
+      case 'extra':
+        return [...(part.place === 'delta' ? [] : flushParts()), replaceInExtra(part, rule)]
       case 'tool-start':
       case 'finish':
         return [...flushParts(), part]
@@ -126,6 +128,12 @@ class HeldText {
 
 function replace(text: string, { pattern, replacement }: TextReplacement): string {
   return text.replaceAll(pattern, () => replacement)
+}
+
+function replaceInExtra(part: ExtraPart, rule: TextReplacement): ExtraPart {
+  const json = JSON.stringify(part.content)
+  const replaced = replaceInJson(json, rule)
+  return replaced === json ? part : { ...part, content: JSON.parse(replaced) }
 }
 
 const JSON_STRINGS = /"(?:[^"\\]|\\.)*"/g

@@ -1,5 +1,6 @@
 import { LOG_STREAM, matchesStream } from '../event-log/streams.ts'
 import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
+import { OPERATORS_STREAM } from './operator-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
 import { REVOCATIONS_STREAM } from './well-formed.ts'
 
@@ -12,9 +13,11 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   'user-',
   'rules-',
   'group-',
+  'policy-',
   IDS_STREAM,
   REVOCATIONS_STREAM,
   OVERALL_BUDGET_STREAM,
+  OPERATORS_STREAM,
   PLUGIN_STREAM_PREFIX,
 ]
 

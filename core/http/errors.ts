@@ -15,10 +15,18 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
+import { toAnthropicErrorType } from './anthropic-errors.ts'
 import { discardUnreadBody } from './unread-body.ts'
 
-/** Builds the body of an error response (docs/api.md, "Errors"). */
-export function formatError(error: GatewayError, style: ErrorStyle = 'general'): JsonObject {
+/**
+ * Builds the body of an error response (docs/api.md, "Errors"). Bodies for Anthropic's clients have the
+ * request id.
+ */
+export function formatError(
+  error: GatewayError,
+  style: ErrorStyle = 'general',
+  request_id?: string,
+): JsonObject {
   const { message, type, status, wireCode: code } = error
   const { param, meta, errors, retryAfter } = error.details
   const retry = retryAfter !== undefined && { retry_after: retryAfter }
@@ -26,6 +34,10 @@ export function formatError(error: GatewayError, style: ErrorStyle = 'general'):
   if (MESSAGE_ONLY[style]?.includes(status)) return { error: { message } }
   if (style === 'openai')
     return { error: { message, type, param: param ?? null, code, http_status: status, ...extra } }
+  if (style === 'anthropic') {
+    const described = { type: toAnthropicErrorType(status), message, code, http_status: status }
+    return { type: 'error', error: { ...described, ...(param && { param }), ...extra }, request_id }
+  }
   if (style === 'route') return { error: { type, message, code, ...(param && { param }), ...extra } }
   return {
     error: {
@@ -90,18 +102,26 @@ const SCHEMAS = {
     meta,
     retry_after,
   }),
+  anthropic: errorSchema(
+    'AnthropicError',
+    { type, message, code, http_status, param: Type.Optional(param), meta, retry_after },
+    {
+      type: Type.Literal('error', { description: 'Always error.' }),
+      request_id: Type.String({ description: 'Id of the request.' }),
+    },
+  ),
   route: errorSchema('RouteError', { type, message, code, param: Type.Optional(param), meta, retry_after }),
 }
 
-function errorSchema(name: string, properties: TProperties) {
+function errorSchema(name: string, properties: TProperties, others: TProperties = {}) {
   const error = Type.Object(properties, { description: 'What went wrong.' })
-  return Type.Object({ error }, { $id: name, description: 'The body of an error response.' })
+  return Type.Object({ ...others, error }, { $id: name, description: 'The body of an error response.' })
 }
 
 /** Returns the schema of the error bodies that `formatError` builds for a status. */
 export function errorBodySchema(status: number, style: ErrorStyle = 'general'): TSchema {
   if (MESSAGE_ONLY[style]?.includes(status)) return MessageError
-  return style === 'openai' || style === 'route' ? SCHEMAS[style] : SCHEMAS.general
+  return style === 'openai' || style === 'anthropic' || style === 'route' ? SCHEMAS[style] : SCHEMAS.general
 }
 
 /**
@@ -127,7 +147,7 @@ export function handleErrors(
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
       ctx.status = error.status
-      ctx.body = formatError(error, ctx.errorStyle)
+      ctx.body = formatError(error, ctx.errorStyle, ctx.requestId)
     } finally {
       discardUnreadBody(ctx)
       onHandled(ctx)

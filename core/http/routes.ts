@@ -7,7 +7,7 @@ import {
   type GatewayMiddleware,
 } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
-import { toRoutePath } from './endpoints.ts'
+import { addAnthropicRequestId, toRoutePath } from './endpoints.ts'
 import { pathNotFoundError } from './parse-call.ts'
 
 type GatewayRouter = Router<DefaultState, GatewayFields>
@@ -71,6 +71,10 @@ export const rejectUnmatched: GatewayMiddleware = (ctx) => {
   // Set by @koa/router, but missing from Koa's types.
   const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }
   ctx.errorStyle = 'openai'
+  if (ctx.path.startsWith('/v1/messages')) {
+    ctx.errorStyle = 'anthropic'
+    addAnthropicRequestId(ctx)
+  }
   const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
   if (allowed === '') throw pathNotFoundError(ctx.path)
   const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`

@@ -11,6 +11,7 @@ import {
   isJsonObject,
   type JsonObject,
   type PluginParts,
+  type Position,
   type RepliedExchange,
   type Reply,
   type ReplyTransform,
@@ -18,6 +19,7 @@ import {
   type RuleSet,
   requireAccount,
 } from '../contract/index.ts'
+import { toErrorInStyle } from '../http/anthropic-errors.ts'
 import { enterEndpoint } from '../http/endpoints.ts'
 import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { createResponseSender, type ResponseSender } from '../http/send-response.ts'
@@ -36,9 +38,13 @@ export interface InferenceParts {
   readonly costOf: Host['costOf']
 }
 
-/** The caller's account and rules at one point in time. */
+/** The caller's account, policies and rules at one point in time. */
 export interface CallerSnapshot {
   readonly account: Account
+  /** The rules of the policies that apply to the caller, in evaluation order. */
+  readonly policies: readonly RuleSet[]
+  /** Log position of the newest event about policies; 0 if there was none. */
+  readonly policyPosition: Position
   readonly rules: RuleSet
 }
 
@@ -83,8 +89,9 @@ function openExchange(
   { snapshotCaller, costOf }: InferenceParts,
   onRejected: readonly NonNullable<PluginParts['rejected']>[],
 ): GatewayMiddleware {
-  async function reject(exchange: EndedExchange, error: unknown): Promise<never> {
+  async function reject(exchange: EndedExchange, thrown: unknown): Promise<never> {
     recordUnreadCost(exchange, costOf)
+    const error = toErrorInStyle(thrown, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
     throw error
   }
@@ -108,7 +115,7 @@ export function createExchange(
   parser: RequestParser,
   body: JsonObject,
   ctx: RequestContext & Pick<Admission, 'res'>,
-  { account, rules }: CallerSnapshot,
+  { account, policies, policyPosition, rules }: CallerSnapshot,
 ): MaybePromise<EndedExchange> {
   return chain(parser.parseRequest(body, ctx), (request) => ({
     id: ctx.requestId,
@@ -118,8 +125,9 @@ export function createExchange(
     headers: ctx.headers,
     state: ctx.state,
     startedAt: ctx.startedAt,
+    policies,
     rules,
-    rulesPosition: Math.max(rules.position, account.position),
+    rulesPosition: Math.max(rules.position, account.position, policyPosition),
     request,
     received: request,
     metadata: isJsonObject(request.metadata) ? request.metadata : undefined,

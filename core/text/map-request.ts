@@ -1,7 +1,8 @@
 import { type ChatRequest, isJsonObject, type JsonObject, type Message } from '../contract/index.ts'
 import { type RewrittenDocuments, rewriteJsonText } from './json-text.ts'
 import { rewriteMedia } from './media-text.ts'
-import { INSPECTED, MESSAGE, type Position, REQUEST, type ScalarRule } from './positions.ts'
+import { INSPECTED, type Position, type ScalarRule } from './position.ts'
+import { MESSAGE, REQUEST } from './positions.ts'
 import { isExemptNumber, isExemptText, positionOfItems } from './scalar-rules.ts'
 
 /** Rewrites the inspected texts of a request. */

@@ -1,77 +1,24 @@
-import type { JsonObject } from '../contract/index.ts'
+import {
+  ANTHROPIC_BLOCK,
+  ANTHROPIC_REQUEST,
+  ANTHROPIC_TOOL,
+  ANTHROPIC_VARIANTS,
+} from './anthropic-positions.ts'
+import {
+  CACHE_CONTROL,
+  EXEMPT,
+  INSPECTED,
+  JSON_TEXT,
+  MEDIA,
+  objectOf,
+  oneOf,
+  PARAMETER,
+  type Position,
+  SCHEMA,
+} from './position.ts'
 
-/**
- * Which values of a canonical request rules inspect (docs/firewall.md, "What is inspected"). Everything is
- * inspected unless this table exempts it: a field that is not listed is inspected with its name.
- */
-export interface Position {
-  /** How a string or number at this position is inspected. */
-  readonly scalar: ScalarRule
-  /** The known fields of an object here, and of each object in a list. Their names are not inspected. */
-  readonly fields?: ReadonlyMap<string, Position>
-  /** The position of fields that are not listed; default: everything in them is inspected. */
-  readonly others?: Position
-  /** How the names of fields that are not listed are inspected; default: as text. */
-  readonly names?: ScalarRule
-  /** Chooses the position of an object by its value. */
-  select?(value: JsonObject): Position
-}
-
-/**
- * - `text`: inspected.
- * - `json`: a string that may hold a JSON document: its strings, numbers and keys are inspected one by one.
- * - `media`: binary media is exempt; a text file in base64 is decoded and inspected; anything else is text.
- * - `exempt`: a string or number that is never inspected; objects and lists in its place are.
- * - `unsent`: sent to no provider, so nothing in it is inspected.
- * - `parameter`: a number of up to seven characters is exempt; a longer one is inspected.
- * - `signature`: opaque base64 of at least 64 characters is exempt; anything else is inspected.
- * - a set of words: these words are exempt; anything else is inspected.
- */
-export type ScalarRule =
-  | 'text'
-  | 'json'
-  | 'media'
-  | 'exempt'
-  | 'unsent'
-  | 'parameter'
-  | 'signature'
-  | ReadonlySet<string>
-
-export const INSPECTED: Position = { scalar: 'text' }
-const JSON_TEXT: Position = { scalar: 'json' }
-const EXEMPT: Position = { scalar: 'exempt' }
-const PARAMETER: Position = { scalar: 'parameter' }
-const MEDIA: Position = { scalar: 'media' }
-
-function objectOf(fields: Readonly<Record<string, Position>>, scalar: ScalarRule = 'text'): Position {
-  return { scalar, fields: new Map(Object.entries(fields)) }
-}
-
-function oneOf(...words: readonly string[]): Position {
-  return { scalar: new Set(words) }
-}
-
-/** A JSON schema. The names of properties are inspected like all text. */
-const SCHEMA: Position = buildSchemaPosition()
-
-function buildSchemaPosition(): Position {
-  const fields = new Map<string, Position>()
-  const schema: Position = { scalar: 'text', fields }
-  const schemasByName: Position = { scalar: 'text', fields: new Map(), others: schema }
-  fields.set('type', oneOf('string', 'number', 'integer', 'boolean', 'object', 'array', 'null'))
-  for (const name of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
-    fields.set(name, schemasByName)
-  for (const name of ['items', 'prefixItems', 'additionalProperties', 'anyOf', 'allOf', 'oneOf', 'not'])
-    fields.set(name, schema)
-  for (const name of ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'multipleOf'])
-    fields.set(name, PARAMETER)
-  for (const name of ['title', 'description', 'enum', 'const', 'default', 'examples', 'required', 'format'])
-    fields.set(name, INSPECTED)
-  for (const name of ['pattern', '$ref', '$schema', '$id']) fields.set(name, INSPECTED)
-  return schema
-}
-
-const CACHE_CONTROL = objectOf({ type: oneOf('ephemeral'), ttl: oneOf('5m', '1h') })
+/** Data of Anthropic's own that belongs to a part, a message or a tool call. */
+const EXTRA_CONTENT = objectOf({ anthropic: ANTHROPIC_BLOCK })
 
 /** A text, or a list of parts. */
 const PARTS = {
@@ -82,6 +29,7 @@ const PARTS = {
   input_audio: objectOf({ data: MEDIA, format: oneOf('wav', 'mp3', 'flac', 'ogg', 'webm', 'm4a', 'aac') }),
   file: objectOf({ file_data: MEDIA, file_id: EXEMPT, filename: INSPECTED }),
   cache_control: CACHE_CONTROL,
+  extra_content: EXTRA_CONTENT,
 }
 
 export const CONTENT: Position = objectOf(PARTS)
@@ -94,7 +42,10 @@ const TOOL_CALL = objectOf({
   index: PARAMETER,
   function: CALLED_FUNCTION,
   custom: objectOf({ name: EXEMPT, input: JSON_TEXT }),
-  extra_content: objectOf({ google: objectOf({ thought_signature: { scalar: 'signature' } }) }),
+  extra_content: objectOf({
+    google: objectOf({ thought_signature: { scalar: 'signature' } }),
+    anthropic: ANTHROPIC_BLOCK,
+  }),
 })
 
 const MESSAGE_FIELDS = {
@@ -107,6 +58,7 @@ const MESSAGE_FIELDS = {
   reasoning_content: INSPECTED,
   refusal: INSPECTED,
   audio: objectOf({ id: EXEMPT, data: MEDIA, transcript: INSPECTED }),
+  extra_content: EXTRA_CONTENT,
 }
 
 /** The result of a tool call: often a JSON document, and `name` is that of the tool. */
@@ -133,6 +85,7 @@ const TOOL = objectOf({
     format: objectOf({ type: EXEMPT, grammar: objectOf({ syntax: oneOf('lark', 'regex') }) }),
   }),
   cache_control: CACHE_CONTROL,
+  extra_content: objectOf({ anthropic: ANTHROPIC_TOOL }),
 })
 
 const NAMED_TOOL = { type: EXEMPT, function: objectOf({ name: EXEMPT }), custom: objectOf({ name: EXEMPT }) }
@@ -180,6 +133,7 @@ const REQUEST_FIELDS = new Map<string, Position>([
   ['top_logprobs', PARAMETER],
   ['seed', PARAMETER],
   ['logit_bias', { scalar: 'parameter', names: 'parameter', others: PARAMETER }],
+  ['extra_content', objectOf({ anthropic: ANTHROPIC_REQUEST })],
   // Booleans: nothing to inspect.
   ['stream', INSPECTED],
   ['stream_options', objectOf({ include_usage: INSPECTED })],
@@ -208,6 +162,7 @@ const NAMED_POSITIONS = new Map<Position, string>([
   [CACHE_CONTROL, 'cache_control'],
   [CALLED_FUNCTION, 'function'],
   [SCHEMA, 'JSON schema'],
+  [ANTHROPIC_BLOCK, 'block'],
 ])
 
 /** Every exemption of the table as `position: rule`. The documentation has the same list. */
@@ -227,6 +182,7 @@ export function listExemptions(): readonly string[] {
   }
   for (const [name, position] of REQUEST_FIELDS) visit(name, position)
   visit('messages (tool).name', TOOL_MESSAGE.fields?.get('name') ?? INSPECTED)
+  for (const [name, position] of ANTHROPIC_VARIANTS) visit(name, position)
   visit('metadata without store', UNSENT)
   return [...lines]
 }

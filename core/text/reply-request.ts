@@ -1,4 +1,12 @@
-import type { ChatRequest, Message, ReplyPart, ToolCall, ToolStart } from '../contract/index.ts'
+import type {
+  ChatRequest,
+  ExtraPart,
+  JsonObject,
+  Message,
+  ReplyPart,
+  ToolCall,
+  ToolStart,
+} from '../contract/index.ts'
 
 /** A tool call of a reply, with its whole arguments or input. */
 export interface RepliedCall {
@@ -12,7 +20,30 @@ export function toReplyRequest(parts: readonly ReplyPart[]): ChatRequest {
   for (const part of parts) {
     if (isTextPart(part)) texts[TEXT_FIELDS[part.type]] = (texts[TEXT_FIELDS[part.type]] ?? '') + part.text
   }
-  return { messages: [{ role: 'assistant', ...texts, tool_calls: collectCalls(parts).map(toToolCall) }] }
+  const tool_calls = collectCalls(parts).map(toToolCall)
+  return { messages: [{ role: 'assistant', ...texts, tool_calls, ...toExtraFields(parts) }] }
+}
+
+/** The same for an extra part alone. */
+export function toExtraRequest(part: ExtraPart): ChatRequest {
+  return { messages: [{ role: 'assistant', ...toExtraFields([part]) }] }
+}
+
+/** Returns an extra part with the content of a masked request. */
+export function withMaskedContent(part: ExtraPart, { messages: [message] }: ChatRequest): ExtraPart {
+  return { ...part, content: contentsOf(message)[0] ?? part.content }
+}
+
+/** The contents of extra parts, each as in a message of a request. */
+function toExtraFields(parts: readonly ReplyPart[]): Pick<Message, 'extra_content'> {
+  const contents = parts.flatMap((part) => (part.type === 'extra' ? [part.content.anthropic] : []))
+  // The cast is safe: the firewall inspects the items of a list like one of them.
+  return contents.length === 0 ? {} : { extra_content: { anthropic: contents as unknown as JsonObject } }
+}
+
+function contentsOf(message: Message | undefined): readonly ExtraPart['content'][] {
+  const contents: unknown = message?.extra_content?.anthropic
+  return Array.isArray(contents) ? contents.map((anthropic) => ({ anthropic })) : []
 }
 
 /** The same for tool calls alone. */
@@ -29,12 +60,14 @@ export function withMaskedTexts(
   { messages: [message] }: ChatRequest,
 ): readonly ReplyPart[] {
   const written = new Set<string>()
+  const contents = [...contentsOf(message)]
   const isFirst = (key: string) => !written.has(key) && written.add(key) !== undefined
   return parts.flatMap((part): readonly ReplyPart[] => {
     if (isTextPart(part)) {
       const text = message?.[TEXT_FIELDS[part.type]]
       return isFirst(part.type) && typeof text === 'string' ? [{ ...part, text }] : []
     }
+    if (part.type === 'extra') return [{ ...part, content: contents.shift() ?? part.content }]
     if (part.type !== 'tool-json') return [part]
     return isFirst(`${part.type} ${part.index}`) ? [{ ...part, json: argumentsOf(message, part.index) }] : []
   })

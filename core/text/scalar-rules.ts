@@ -1,4 +1,4 @@
-import { INSPECTED, type Position, type ScalarRule } from './positions.ts'
+import { INSPECTED, type Position, type ScalarRule } from './position.ts'
 
 const MAX_PARAMETER_LENGTH = 7
 const SIGNATURE = /^[A-Za-z0-9+/_=-]{64,}$/

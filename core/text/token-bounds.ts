@@ -1,4 +1,10 @@
-import type { ChatRequest, JsonObject, Message, Model } from '../contract/index.ts'
+import {
+  type ChatRequest,
+  isJsonObject,
+  type JsonObject,
+  type Message,
+  type Model,
+} from '../contract/index.ts'
 
 /** How to count tokens before a request is sent. See docs/decisions/limits.md, "What a request may use". */
 export interface TokenMeasure {
@@ -40,7 +46,8 @@ export function measurePrompt(
   measure: TokenMeasure,
 ): (model?: Pick<ModelLimits, 'context'>) => number {
   let bytes = jsonBytes(others)
-  let tokens = TOKENS_PER_MESSAGE
+  // What tools of the provider add to the prompt is not known before.
+  let tokens = runsProviderTools(others) ? measure.fileTokens : TOKENS_PER_MESSAGE
   for (const message of messages) {
     const content = messageContent(message, measure)
     bytes += content.bytes
@@ -65,11 +72,26 @@ function messageContent({ content, ...others }: Message, { imageTokens, fileToke
   let mediaTokens = 0
   if (!Array.isArray(content)) return { bytes: bytes + jsonBytes(content), mediaTokens }
   for (const part of content) {
-    if (part.type === 'image_url') mediaTokens += imageTokens
+    const extra = part.type === 'extra_content' ? part.extra_content?.anthropic : undefined
+    if (extra !== undefined && !TEXT_BLOCKS.has(extra.type)) mediaTokens += fileTokens
+    else if (part.type === 'image_url') mediaTokens += imageTokens
     else if (FILE_PARTS.has(part.type)) mediaTokens += fileTokens
     else bytes += jsonBytes(part)
   }
   return { bytes, mediaTokens }
+}
+
+/** Blocks of Anthropic's format that hold all of their content; others may refer to files. */
+const TEXT_BLOCKS: ReadonlySet<unknown> = new Set([
+  ...['text', 'thinking', 'redacted_thinking', 'tool_use', 'server_tool_use', 'search_result'],
+  ...['web_search_tool_result', 'web_fetch_tool_result'],
+])
+
+/** Whether the provider runs tools of its own, such as a web search, while it answers. */
+function runsProviderTools({ tools, extra_content }: Partial<ChatRequest>): boolean {
+  const fields = extra_content?.anthropic?.fields
+  const hasServers = isJsonObject(fields) && (fields.mcp_servers != null || fields.container != null)
+  return hasServers || (tools ?? []).some(({ type }) => type === 'extra_content')
 }
 
 const FILE_PARTS = new Set(['file', 'input_audio', 'video_url', 'document'])

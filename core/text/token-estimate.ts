@@ -23,6 +23,7 @@ export function estimateRequestTokens({ messages, tools, response_format }: Chat
     else
       for (const part of content ?? []) {
         if (typeof part.text === 'string') bytes += Buffer.byteLength(part.text)
+        else if (part.type === 'extra_content') bytes += byteLengthOfJson(part.extra_content)
         else if (isMedia(part)) mediaParts++
       }
   }

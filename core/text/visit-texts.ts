@@ -1,6 +1,6 @@
 import type { JsonObject } from '../contract/index.ts'
 import { rewriteMedia } from './media-text.ts'
-import { INSPECTED, type Position } from './positions.ts'
+import { INSPECTED, type Position } from './position.ts'
 import { isExemptNumber, isExemptText, positionOfItems } from './scalar-rules.ts'
 
 /** Receives the texts of a request that rules inspect. */

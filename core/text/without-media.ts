@@ -1,6 +1,7 @@
 import { type ChatRequest, isJsonObject, type JsonObject } from '../contract/index.ts'
 import { isBinaryMedia } from './media-text.ts'
-import { INSPECTED, type Position, REQUEST } from './positions.ts'
+import { INSPECTED, type Position } from './position.ts'
+import { REQUEST } from './positions.ts'
 import { positionOfItems } from './scalar-rules.ts'
 
 /**

@@ -43,8 +43,9 @@ export function parseSimulation(body: JsonObject): Simulation {
   }
 }
 
-/** Detects the endpoint by the field that only one of them requires. */
+/** Detects the endpoint by a field that only one of them has. */
 function detectEndpoint(request: JsonObject): SimulatedEndpoint {
+  if (request.system !== undefined) return 'messages'
   if (request.messages !== undefined) return 'chat'
   if (request.input !== undefined) return 'responses'
   return request.prompt !== undefined ? 'route' : 'chat'

@@ -1,5 +1,6 @@
 import { type JsonObject, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { chatRequestSchema } from '../../core/dialects/chat/request-schema.ts'
+import { messagesRequestSchema } from '../../core/dialects/messages/request-schema.ts'
 import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
 import { routeRequestSchema } from '../../core/dialects/route/request-schema.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
@@ -20,7 +21,7 @@ export const Draft = OpenObject(
 )
 
 /** The endpoints whose requests can be simulated. */
-export const SIMULATED_ENDPOINTS = ['chat', 'responses', 'route'] as const
+export const SIMULATED_ENDPOINTS = ['chat', 'responses', 'messages', 'route'] as const
 
 const drafts = (kind: string) =>
   Type.Optional(Type.Array(Draft, { maxItems: 1000, description: `Drafts of ${kind} rules.` }))
@@ -60,6 +61,7 @@ export const SimulationRequest = Type.Union(
   [
     simulationOf(chatRequestSchema, 'ChatCompletion'),
     simulationOf(responsesRequestSchema, 'ModelResponse'),
+    simulationOf(messagesRequestSchema, 'Message'),
     simulationOf(routeRequestSchema, 'Route'),
   ],
   { $id: 'SimulationRequest', description: 'An inference request to simulate.' },

@@ -19,9 +19,18 @@ export function showUser(user: User, groups: readonly number[]): JsonObject {
 }
 
 /** A key as the API shows it, without its hash. */
-export function showKey({ id, budget, createdAt, revokedAt }: Key): JsonObject {
-  const shown = budget && { budget: showBudget(budget) }
-  return { id, ...shown, created_at: createdAt, revoked_at: revokedAt }
+export function showKey(key: Key): JsonObject {
+  const { id, name, models, endpoints, expiresAt, budget, createdAt, revokedAt } = key
+  return {
+    id,
+    ...(name !== undefined && { name }),
+    ...(models && { models }),
+    ...(endpoints && { endpoints }),
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    ...(budget && { budget: showBudget(budget) }),
+    created_at: createdAt,
+    revoked_at: revokedAt,
+  }
 }
 
 /** The terms of a budget as the API shows them. */

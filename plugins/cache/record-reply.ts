@@ -53,6 +53,7 @@ class PartRecorder {
   add(parts: readonly ReplyPart[]): void {
     for (const part of parts) {
       this.#bytes += PART_OVERHEAD_BYTES + byteLengthOfPart(part)
+      if (part.type === 'extra') this.#bytes += Buffer.byteLength(JSON.stringify(part.content))
       if (part.type === 'refusal') this.#hasRefusal = true
       else if (part.type === 'finish')
         this.#isFinished = part.reason === 'stop' || part.reason === 'tool_calls'

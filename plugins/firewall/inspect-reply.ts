@@ -1,4 +1,5 @@
 import {
+  type ExtraPart,
   GatewayError,
   type ReplyEvent,
   type ReplyPart,
@@ -10,7 +11,9 @@ import {
   type RepliedCall,
   type TextKind,
   toCallsRequest,
+  toExtraRequest,
   toReplyRequest,
+  withMaskedContent,
   withMaskedTexts,
 } from '../../core/text/reply-request.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
@@ -84,11 +87,26 @@ export function inspectStream(
       case 'tool-json':
         calls.add(part.index, part.json)
         return []
+      case 'extra':
+        return transformExtra(part)
       case 'finish':
         return [...(await interruptText()), ...(await calls.release()), part]
       default:
         return [part]
     }
+  }
+
+  /**
+   * Texts of two blocks are inspected as one, because other clients receive them as one: their boundary is
+   * dropped. A signature follows all of its thinking.
+   */
+  async function transformExtra(part: ExtraPart): Promise<readonly ReplyPart[]> {
+    if (part.place === 'start' && part.content.anthropic.type === 'text') return []
+    const request = toExtraRequest(part)
+    const outcome = await evaluateFirewall(firewall, request, evaluation)
+    report.addOutcome(outcome)
+    const follows = part.place === 'start' || part.place === 'block' || current === 'reasoning'
+    return [...(follows ? await interruptText() : []), withMaskedContent(part, outcome.request)]
   }
 
   return {

@@ -77,6 +77,7 @@ function inspectReply(exchange: RepliedExchange, guardrail: Guardrail, maxLength
 function lengthOf(parts: readonly ReplyPart[]): number {
   return parts.reduce((sum, part) => {
     if ('text' in part) return sum + part.text.length
+    if (part.type === 'extra') return sum + JSON.stringify(part.content).length
     return part.type === 'tool-json' ? sum + part.json.length : sum
   }, 0)
 }

@@ -11,6 +11,7 @@ import {
 import { fromKoaError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
+import { deletePromptsWithUsers } from './forget-deleted-users.ts'
 import type { PendingRecords } from './pending-records.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
@@ -28,7 +29,7 @@ export interface LedgerServices {
   readonly evidence: 'optional' | 'required'
   readonly pending: PendingRecords
   readonly prompts: PromptSettings
-  readonly accounts: Pick<Accounts, 'user'>
+  readonly accounts: Pick<Accounts, 'user' | 'onDeletion'>
   readonly groups: Pick<Groups, 'groupsOf'>
   /** The other workers of a cluster. */
   readonly cluster: LedgerCluster | undefined
@@ -57,12 +58,15 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
       const settle = () => Promise.all([writer.flush(), cluster?.flushLedgers()])
       pending.onFlush(settle)
       const reader = createLedgerReader(ledger, settle, logger)
+      const stopDeletions = deletePromptsWithUsers(accounts, reader, logger)
       /** Requests that are recorded before they have ended. */
       const recorded = new WeakSet<EndedExchange>()
       /** Requests that the firewall let pass, if that matters. */
       const masked = new WeakSet<Exchange>()
       const promptOf = (exchange: EndedExchange | undefined) =>
-        exchange === undefined ? null : toRecordedPrompt(exchange, masked.has(exchange), prompts)
+        exchange === undefined || accounts.user(exchange.account.userId) === undefined
+          ? null
+          : toRecordedPrompt(exchange, masked.has(exchange), prompts)
 
       /** The record of a request whose response is about to be sent. */
       function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
@@ -124,7 +128,10 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
           }),
         ],
         errorCodes: { ...LEDGER_ERROR_CODES, ...PROMPT_ERROR_CODES },
-        close: () => writer.close(),
+        close() {
+          stopDeletions()
+          return writer.close()
+        },
       }
     },
   })

@@ -68,6 +68,6 @@ export function registerEventMetrics(metrics: Registry, live: Subscription): voi
   })
   live.onApplied(({ stream }, delayMs) => {
     lag.observe(delayMs / 1000)
-    if (stream.startsWith('rules-')) changeToEffect.observe(delayMs / 1000)
+    if (stream.startsWith('rules-') || stream.startsWith('policy-')) changeToEffect.observe(delayMs / 1000)
   })
 }

@@ -7,9 +7,10 @@ import {
   type ResponseDescription,
   type TProperties,
 } from '../../core/contract/index.ts'
+import { changeReasonHeader } from '../../core/http/change-reason.ts'
 import { errorBodySchema, formatError } from '../../core/http/errors.ts'
 import type { Components } from './components.ts'
-import { type ErrorsByCode, errorsByStatus } from './errors.ts'
+import { type ErrorsByCode, errorsByStatus, isChange } from './errors.ts'
 
 /** Builds the operation object of an endpoint. */
 export function buildOperation(
@@ -17,18 +18,23 @@ export function buildOperation(
   api: ApiDescription,
   components: Components,
 ): JsonObject {
-  const { operationId, tags, summary, description = summary, access, params, query, headers } = endpoint
+  const { operationId, tags, summary, access, params, query, headers } = endpoint
   const parameters = [
     ...buildParameters('path', params, components),
     ...buildParameters('query', query, components),
-    ...buildParameters('header', headers, components),
+    ...buildParameters(
+      'header',
+      isChange(endpoint) ? { ...headers, ...changeReasonHeader } : headers,
+      components,
+    ),
   ]
   return {
     operationId,
     tags,
     summary,
-    description,
+    description: describe(endpoint),
     security: SECURITY[access.type],
+    ...(access.type === 'operator' && { 'x-operator-role': access.role }),
     ...(parameters.length > 0 && { parameters }),
     ...(endpoint.body && { requestBody: buildRequestBody(endpoint, components) }),
     responses: {
@@ -42,6 +48,11 @@ export function buildOperation(
       ...buildErrorResponses(endpoint, api, components),
     },
   }
+}
+
+/** The role that an operator needs is for readers, and, as `x-operator-role`, for programs. */
+function describe({ summary, description = summary, access }: EndpointDescription): string {
+  return access.type === 'operator' ? `${description} Requires the role ${access.role}.` : description
 }
 
 const SECURITY = { public: [], user: [{ apiKey: [] }], operator: [{ adminKey: [] }] }
@@ -154,7 +165,11 @@ function buildErrorResponse(
   const codes = Object.entries(errors)
   const examples = codes.map(([code, { type, description: message }]) => [
     code,
-    formatError(new GatewayError({ code, status, type, message }), errorStyle),
+    formatError(
+      new GatewayError({ code, status, type, message }),
+      errorStyle,
+      'req_8fKqL2vW0aZsN3xYbT7uR1cD',
+    ),
   ])
   return {
     description: codes.map(([code, { description }]) => `\`${code}\`: ${description}`).join('\n\n'),
@@ -173,7 +188,7 @@ function buildErrorResponse(
   }
 }
 
-const RETRIABLE = [429, 503]
+const RETRIABLE = [429, 503, 529]
 
 function capitalize(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)

@@ -7,11 +7,13 @@ import type { Accounts } from '../../projections/accounts.ts'
 import { evolveGroup, type Group, type Groups } from '../../projections/groups.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
+import type { Policies } from '../../projections/policies.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 
 export interface GroupServices {
   readonly accounts: Pick<Accounts, 'user'>
   readonly groups: Groups
+  readonly policies: Pick<Policies, 'policies'>
   readonly ids: IdSource
   readonly writer: EventWriter
   readonly history: Pick<History, 'eventsOfChange'>
@@ -31,6 +33,7 @@ export interface GroupCommands {
     expected: ExpectedRevisions,
     author: Author,
   ): Promise<Group>
+  /** Throws 409 if a policy applies to the group: it would no longer apply to its users. */
   deleteGroup(id: number, expected: ExpectedRevisions, author: Author): Promise<void>
   /** Adds a user to a group, or removes them. Does nothing if that is so already. */
   setMember(groupId: number, userId: number, isMember: boolean, author: Author): Promise<void>
@@ -52,6 +55,17 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
       `The group has changed: its revision is now ${group.revision}. ` +
       'Read it again before you repeat the change.'
     throw new GatewayError('revision_mismatch', message)
+  }
+
+  function requireUnused(id: number): void {
+    const policy = services.policies
+      .policies()
+      .find(({ appliesTo }) => !('everyone' in appliesTo) && appliesTo.groups.includes(id))
+    if (policy === undefined) return
+    const message =
+      `Policy ${policy.id} ("${policy.name}") applies to group ${id}. ` +
+      'Change or delete the policy before you delete the group.'
+    throw new GatewayError('conflict', message)
   }
 
   /** Writes the event that `decide` returns for the current group, if any. Returns the group after it. */
@@ -103,6 +117,7 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
     async deleteGroup(id, expected, author) {
       const decide = () => {
         requireRevision(id, expected)
+        requireUnused(id)
         return { type: 'GroupDeleted', data: { groupId: id } } as const
       }
       await writeGroupEvent(id, decide, author)

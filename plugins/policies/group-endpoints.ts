@@ -5,7 +5,6 @@ import {
   endpoint,
   type JsonObject,
   operator,
-  Type,
 } from '../../core/contract/index.ts'
 import { parseIfMatch } from '../../core/http/conditional.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
@@ -13,6 +12,7 @@ import { repeatable } from '../../core/http/idempotency.ts'
 import { pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Group } from '../../projections/groups.ts'
 import { userId } from '../auth/schemas.ts'
+import { showGroup } from '../rules/show-policy.ts'
 import { createGroupCommands, type GroupServices, groupNotFoundError } from './group-commands.ts'
 import {
   GroupChange,
@@ -22,6 +22,7 @@ import {
   GroupSchema,
   groupEtag,
   groupId,
+  ifMatchOf,
 } from './schemas.ts'
 
 const PAGE = { default: 100, max: 1000 }
@@ -31,15 +32,6 @@ const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 const read = { access: operator('auditor'), tags: ['groups'] }
 const write = { access: operator('editor'), tags: ['groups'] }
-
-const ifMatch = {
-  'If-Match': Type.Optional(
-    Type.String({
-      description: 'The ETag of the group, a list of ETags, or *. If the group has changed since: 412.',
-      examples: ['"1"'],
-    }),
-  ),
-}
 
 /** Creates the endpoints for groups and their members. */
 export function createGroupEndpoints(services: GroupServices): readonly Endpoint[] {
@@ -94,7 +86,7 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
       path: '/admin/groups/{id}',
       operationId: 'updateGroup',
       summary: 'Updates the given fields of a group.',
-      headers: ifMatch,
+      headers: ifMatchOf('group'),
       body: GroupChange,
       examples: { rename: { name: 'Customer support' } },
       responses: { 200: { description: 'The group after the change.', ...shown } },
@@ -111,7 +103,7 @@ export function createGroupEndpoints(services: GroupServices): readonly Endpoint
       path: '/admin/groups/{id}',
       operationId: 'deleteGroup',
       summary: 'Deletes a group. Its users stay.',
-      headers: ifMatch,
+      headers: ifMatchOf('group'),
       responses: { 200: { description: 'The group is deleted.', body: Success } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params: { id }, headers, author }) {
@@ -181,8 +173,4 @@ function toPage<Item extends { readonly id: number }>(
 
 function toGroupResponse(status: number, group: Group): EndpointResponse {
   return { status, headers: { etag: `"${group.revision}"` }, body: { data: showGroup(group) } }
-}
-
-function showGroup({ id, name, description, createdAt, updatedAt }: Group): JsonObject {
-  return { id, name, description, created_at: createdAt, updated_at: updatedAt }
 }

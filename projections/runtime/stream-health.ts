@@ -9,8 +9,9 @@ export interface DamagedStream {
 }
 
 /**
- * The state of the streams of users, rules and groups: which have gaps, were truncated or deleted, and which
- * hold events of other programs. See docs/decisions/event-log.md, "A damaged stream stops its user".
+ * The state of the streams of users, rules, groups and policies: which have gaps, were truncated or deleted,
+ * and which hold events of other programs. See docs/decisions/event-log.md, "A damaged stream stops its
+ * user".
  */
 export interface StreamHealth extends SavedState {
   /** Receives every event of a followed stream. Returns the stream's damage if this event shows it first. */
@@ -29,7 +30,7 @@ export interface StreamHealth extends SavedState {
   damaged(): readonly DamagedStream[]
 }
 
-const CATEGORIES = ['user', 'rules', 'group'] as const
+const CATEGORIES = ['user', 'rules', 'group', 'policy'] as const
 
 type Category = (typeof CATEGORIES)[number]
 
@@ -39,7 +40,7 @@ function isCategory(name: string): name is Category {
 
 /** The stream of a user or their rules; other streams concern several users. */
 const STREAM_OF_USER = /^(user|rules)-([1-9]\d{0,15})$/
-const SHARED_STREAM = /^group-[1-9]\d{0,15}$/
+const SHARED_STREAM = /^(group|policy)-[1-9]\d{0,15}$/
 
 export function createStreamHealth(): StreamHealth {
   /** Newest revisions by category and id. */
@@ -47,6 +48,7 @@ export function createStreamHealth(): StreamHealth {
     user: new Map(),
     rules: new Map(),
     group: new Map(),
+    policy: new Map(),
   }
   /** Newest revision of an event of another program, by stream. */
   const foreign = new Map<string, number>()

@@ -10,6 +10,7 @@ import { createAnthropicStreamReader } from './stream.ts'
  */
 export const anthropic = {
   format: 'anthropic',
+  readsAnthropicContent: true,
   buildAuthHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
   buildRequest: buildAnthropicRequest,
   parseReply: parseAnthropicReply,

@@ -1,5 +1,5 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
-import { isJsonObject } from '../../core/contract/json.ts'
+import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { type DataUrl, parseDataUrl } from '../../core/text/data-url.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { asObject, asString } from '../shared/fields.ts'
@@ -30,31 +30,49 @@ const JSON_INSTRUCTION =
 /**
  * The system prompt and the messages (docs/providers.md, "Anthropic requests"). If there are only system
  * messages, they are sent as a user message, because Anthropic requires one. Throws a `GatewayError` for
- * unsupported content.
+ * unsupported content. `isForModel`: the request was written for this model in Anthropic's format, so its
+ * turns stay as they are.
  */
-export function toAnthropicMessages(request: ChatRequest): Pick<AnthropicBody, 'system' | 'messages'> {
+export function toAnthropicMessages(
+  request: ChatRequest,
+  isForModel = false,
+): Pick<AnthropicBody, 'system' | 'messages'> {
   const instruction = request.response_format?.type === 'json_object' ? JSON_INSTRUCTION : undefined
-  const system = toSystemPrompt(request.messages, instruction)
-  const messages = mergeMessages(request.messages)
+  const firstTurn = request.messages.findIndex(({ role }) => !isSystem(role))
+  const isPrompt = ({ role }: Message, index: number) =>
+    isSystem(role) && !(isForModel && firstTurn !== -1 && index > firstTurn)
+  const system = toSystemPrompt(request.messages, isPrompt, instruction, isForModel)
+  const messages = mergeMessages(request.messages, isPrompt, isForModel)
   if (messages.length > 0 || system === undefined) return { system, messages }
   const content = typeof system === 'string' ? [{ type: 'text' as const, text: system }] : system
   return { messages: [{ role: 'user', content }] }
 }
 
+type IsPrompt = (message: Message, index: number) => boolean
+
 /**
- * The text of all system and developer messages: a list of blocks only if one of them has a cache control.
+ * The text of all system and developer messages: a list of blocks only if one of them has a cache control, or
+ * if the caller wrote a list for Anthropic.
  */
 function toSystemPrompt(
   messages: readonly Message[],
+  isPrompt: IsPrompt,
   instruction: string | undefined,
+  isForModel: boolean,
 ): string | readonly TextBlock[] | undefined {
-  const blocks = messages.flatMap(({ role, content }, index) =>
-    isSystem(role) ? toTextBlocks(content, `messages[${index}].content`) : [],
+  const blocks = messages.flatMap((message, index) =>
+    isPrompt(message, index) ? toTextBlocks(message.content, `messages[${index}].content`) : [],
   )
   if (instruction) blocks.push({ type: 'text', text: instruction })
   if (blocks.length === 0) return undefined
   if (blocks.some(({ cache_control }) => cache_control)) return blocks
+  if (isForModel && messages.some((message, index) => isPrompt(message, index) && isList(message.content)))
+    return blocks
   return blocks.map(({ text }) => text).join('\n\n')
+}
+
+function isList(content: Message['content']): boolean {
+  return Array.isArray(content)
 }
 
 function isSystem(role: Message['role']): boolean {
@@ -65,18 +83,27 @@ function isSystem(role: Message['role']): boolean {
  * Merges consecutive messages of the same role, so that all tool results for a reply are in one message,
  * before the user's text.
  */
-function mergeMessages(messages: readonly Message[]): readonly AnthropicMessage[] {
+function mergeMessages(
+  messages: readonly Message[],
+  isPrompt: IsPrompt,
+  isForModel: boolean,
+): readonly AnthropicMessage[] {
   const merged: { role: AnthropicMessage['role']; content: ContentBlock[] }[] = []
   for (const [index, message] of messages.entries()) {
-    if (isSystem(message.role)) continue
-    const role = message.role === 'assistant' ? 'assistant' : 'user'
-    const blocks = toContentBlocks(message, `messages[${index}]`)
+    if (isPrompt(message, index)) continue
+    const role = toAnthropicRole(message.role)
+    const blocks = toContentBlocks(message, `messages[${index}]`, isForModel)
     const last = merged.at(-1)
     if (blocks.length === 0) continue
     if (last?.role === role) last.content.push(...blocks)
     else merged.push({ role, content: blocks })
   }
   return trimLastMessage(merged.map(withToolResultsFirst))
+}
+
+function toAnthropicRole(role: Message['role']): AnthropicMessage['role'] {
+  if (isSystem(role)) return 'system'
+  return role === 'assistant' ? 'assistant' : 'user'
 }
 
 /** Anthropic requires tool results before other content of the same message. */
@@ -95,10 +122,10 @@ function trimLastMessage(messages: readonly AnthropicMessage[]): readonly Anthro
 }
 
 /** `path` is the location in the request for error messages, such as `messages[2]`. */
-function toContentBlocks(message: Message, path: string): ContentBlock[] {
+function toContentBlocks(message: Message, path: string, isForModel: boolean): ContentBlock[] {
   switch (message.role) {
     case 'assistant':
-      return toAssistantBlocks(message, path)
+      return toAssistantBlocks(message, path, isForModel)
     case 'tool':
       return [toToolResultBlock(message, path)]
     case 'function':
@@ -108,22 +135,49 @@ function toContentBlocks(message: Message, path: string): ContentBlock[] {
   }
 }
 
-function toAssistantBlocks(message: Message, path: string): ContentBlock[] {
-  const text = toTextBlocks(message.content ?? asString(message.refusal), `${path}.content`)
-  const calls = message.tool_calls ?? []
-  return [...text, ...calls.map((call, index) => toToolUseBlock(call, `${path}.tool_calls[${index}]`))]
+/** Calls whose place in the content is marked are there, all others at the end. */
+function toAssistantBlocks(message: Message, path: string, isForModel: boolean): ContentBlock[] {
+  const calls = (message.tool_calls ?? []).map((call, index) => ({
+    id: call.id,
+    block: toToolUseBlock(call, `${path}.tool_calls[${index}]`),
+  }))
+  const parts = partsOf(message.content ?? asString(message.refusal))
+  const blocks = parts.flatMap((part, index): readonly ContentBlock[] => {
+    const extra = part.type === 'extra_content' ? asObject(part.extra_content?.anthropic) : undefined
+    if (extra?.type === 'tool_use') {
+      const marked = calls.findIndex(({ id }) => id === extra.id)
+      return marked === -1 ? [] : calls.splice(marked, 1).map(({ block }) => block)
+    }
+    if (isThinking(extra) && !(isForModel && mayBeSentBack(extra))) return []
+    return toTextBlocks([part], `${path}.content`, index)
+  })
+  return [...blocks, ...calls.map(({ block }) => block)]
 }
 
-function toToolUseBlock({ id, function: { name, arguments: json } }: ToolCall, path: string): ToolUseBlock {
+function isThinking(block: JsonObject | undefined): block is JsonObject {
+  return block?.type === 'thinking' || block?.type === 'redacted_thinking'
+}
+
+/** Anthropic verifies its signature. Thinking of other providers has none. */
+function mayBeSentBack({ type, signature }: JsonObject): boolean {
+  return type === 'redacted_thinking' || asString(signature) !== ''
+}
+
+function toToolUseBlock(
+  { id, function: { name, arguments: json }, extra_content }: ToolCall,
+  path: string,
+): ToolUseBlock {
   const input = parseJsonObject(json.trim() || '{}')
-  if (input) return { type: 'tool_use', id: toValidId(id), name, input }
+  if (input)
+    return { ...asObject(extra_content?.anthropic), type: 'tool_use', id: toValidId(id), name, input }
   throw invalidValueError(`${path}.function.arguments`, 'must be a JSON object.')
 }
 
-function toToolResultBlock({ tool_call_id, content }: Message, path: string): ToolResultBlock {
+function toToolResultBlock({ tool_call_id, content, extra_content }: Message, path: string): ToolResultBlock {
   const id = asString(tool_call_id)
   if (id === '') throw missingParameterError(`${path}.tool_call_id`)
   return {
+    ...asObject(extra_content?.anthropic),
     type: 'tool_result',
     tool_use_id: toValidId(id),
     content: typeof content === 'string' ? content : toBlocks(content, `${path}.content`),
@@ -144,10 +198,11 @@ function toBlocks(content: Content, path: string): MediaBlock[] {
 }
 
 /** The content of a system or assistant message, which may hold text only. */
-function toTextBlocks(content: Content, path: string): TextBlock[] {
+function toTextBlocks(content: Content, path: string, firstIndex = 0): TextBlock[] {
   return partsOf(content).flatMap((part, index) => {
     if (part.type === 'text' || part.type === 'refusal') return toTextBlock(part)
-    throw unsupportedPartError('anthropic', `${path}[${index}]`, part.type)
+    if (part.type === 'extra_content') return toExtraBlock(part)
+    throw unsupportedPartError('anthropic', `${path}[${firstIndex + index}]`, part.type)
   })
 }
 
@@ -156,24 +211,42 @@ function partsOf(content: Content): readonly ContentPart[] {
 }
 
 function toMediaBlocks(part: ContentPart, path: string): readonly MediaBlock[] {
-  const cache_control = toCacheControl(part.cache_control)
   switch (part.type) {
     case 'text':
       return toTextBlock(part)
     case 'image_url':
-      return [{ ...toImageBlock(part, path), cache_control }]
+      return [withExtraFields(part, toImageBlock(part, path))]
     case 'file':
-      return [{ ...toDocumentBlock(part, path), cache_control }]
+      return [withExtraFields(part, toDocumentBlock(part, path))]
+    case 'extra_content':
+      return toExtraBlock(part)
     default:
       throw unsupportedPartError('anthropic', path, part.type)
   }
+}
+
+/** A block that the caller wrote for Anthropic. */
+function toExtraBlock(part: ContentPart): readonly TextBlock[] {
+  const block = extraFields(part)
+  // The cast stands for a block of any type, which Anthropic validates.
+  return typeof block.type === 'string' ? [block as unknown as TextBlock] : []
+}
+
+function withExtraFields<Block extends MediaBlock>(part: ContentPart, block: Block): Block {
+  const cache_control = toCacheControl(part.cache_control)
+  return { ...extraFields(part), ...block, ...(cache_control && { cache_control }) }
+}
+
+/** Fields that the caller wrote for Anthropic. */
+function extraFields({ extra_content }: ContentPart): JsonObject {
+  return asObject(extra_content?.anthropic)
 }
 
 /** One block, or none for a blank text. */
 function toTextBlock(part: ContentPart): readonly TextBlock[] {
   const text = part.type === 'refusal' ? asString(part.refusal) : asString(part.text)
   if (text.trim() === '') return []
-  return [{ type: 'text', text, cache_control: toCacheControl(part.cache_control) }]
+  return [withExtraFields(part, { type: 'text', text })]
 }
 
 /** `detail` has no counterpart. Throws a `GatewayError` for images that Anthropic does not support. */

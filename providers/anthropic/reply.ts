@@ -1,8 +1,10 @@
 import { type FinishReason, ReplyEvent, type ReplyPart, type Usage } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
+import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
+import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
 
 /**
  * Parses a message (docs/providers.md, "Anthropic replies"). Throws a `GatewayError` for an error body and
@@ -17,6 +19,7 @@ export function parseAnthropicReply(body: unknown): ReplyEvent {
   return new ReplyEvent([
     { type: 'start', id: asString(message.id), model: asString(message.model) },
     ...toBlockParts(asObjects(message.content)),
+    ...toMessageParts(message),
     ...toRefusalParts(message),
     { type: 'usage', usage: toAnthropicUsage(asObject(message.usage)) },
     { type: 'finish', reason: toAnthropicFinishReason(message.stop_reason) },
@@ -25,9 +28,19 @@ export function parseAnthropicReply(body: unknown): ReplyEvent {
 
 function toBlockParts(blocks: readonly JsonObject[]): readonly ReplyPart[] {
   let calls = 0
-  return blocks.flatMap((block) =>
-    block.type === 'tool_use' ? toToolCallParts(block, calls++) : toBlockContent(block),
-  )
+  return blocks.flatMap((block, index): readonly ReplyPart[] => {
+    const start = () => toBlockStart(block, blocks[index - 1]?.type)
+    switch (block.type) {
+      case 'tool_use':
+        return [...start(), ...toToolCallParts(block, calls++)]
+      case 'text':
+        return [...start(), ...toTextParts('text', block.text), ...toCitationParts(block)]
+      case 'thinking':
+        return [...start(), ...toThinkingParts(block)]
+      default:
+        return [toExtraPart('block', block)]
+    }
+  })
 }
 
 function toToolCallParts({ id, name, input }: JsonObject, index: number): readonly ReplyPart[] {
@@ -37,12 +50,13 @@ function toToolCallParts({ id, name, input }: JsonObject, index: number): readon
   ]
 }
 
-/**
- * The parts of a text or thinking block. Other types yield none: only Anthropic's server tools produce them.
- */
-export function toBlockContent({ type, text, thinking }: JsonObject): readonly ReplyPart[] {
-  if (type === 'text') return toTextParts('text', text)
-  return type === 'thinking' ? toTextParts('reasoning', thinking) : []
+function toCitationParts({ citations }: JsonObject): readonly ReplyPart[] {
+  return asObjects(citations).map((citation) => toExtraPart('delta', { type: 'citations_delta', citation }))
+}
+
+function toThinkingParts({ thinking, signature }: JsonObject): readonly ReplyPart[] {
+  const checksum = addToChecksum(EMPTY_CHECKSUM, asString(thinking))
+  return [...toTextParts('reasoning', thinking), ...toSignaturePart(signature, checksum)]
 }
 
 /** Why the model refused, if a message or `message_delta` explains it. */

@@ -1,8 +1,11 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
+import { asNumber, asObject } from '../shared/fields.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
 import { toAnthropicMessages, toCacheControl } from './messages.ts'
+import { type NativeFields, parseNativeFields } from './native.ts'
 import { toAnthropicReasoning } from './reasoning.ts'
 import { toAnthropicResponseFormat } from './response-format.ts'
 import { toAnthropicTools } from './tools.ts'
@@ -14,38 +17,70 @@ import type { AnthropicBody, AnthropicThinking } from './wire.ts'
  * Anthropic does not support.
  */
 export function buildAnthropicRequest(request: ChatRequest, target: Target): ProviderRequest {
-  const body = buildBody(request, target)
+  const native = parseNativeFields(request, target)
+  const body = buildBody(request, target, native)
   return {
     path: '/v1/messages',
     headers: {
       'content-type': 'application/json',
       accept: request.stream ? 'text/event-stream' : 'application/json',
-      'anthropic-version': '2023-06-01',
+      ...native.headers,
     },
     body: JSON.stringify(body),
-    omitted: findOmittedFields(request, (field) => isSent(field, request, body)),
+    omitted: [
+      ...findOmittedFields(request, (field) => isSent(field, request, body)),
+      ...(native.fields.top_k != null && body.top_k === undefined ? ['top_k'] : []),
+    ],
   }
 }
 
-function buildBody(request: ChatRequest, { model, entry }: Target): AnthropicBody {
-  const { tools, tool_choice } = toAnthropicTools(request, entry)
+/** Fields that the caller wrote for Anthropic come first: none replaces one that is built here. */
+function buildBody(request: ChatRequest, { model, entry }: Target, native: NativeFields): AnthropicBody {
+  const { isForModel, fields } = native
+  const { tools, tool_choice } = toAnthropicTools(request, entry, isForModel)
   const isToolCallForced = tool_choice?.type === 'any' || tool_choice?.type === 'tool'
-  const { max_tokens, thinking, effort } = toAnthropicReasoning(request, entry, isToolCallForced)
+  const reasoning = isForModel
+    ? toNativeReasoning(request, entry, fields)
+    : toAnthropicReasoning(request, entry, isToolCallForced)
+  const { max_tokens, thinking, effort } = reasoning
   const format = toAnthropicResponseFormat(request.response_format)
+  const output_config = {
+    ...asObject(fields.output_config),
+    ...(!isForModel && { effort }),
+    ...(format && { format }),
+  }
   return {
+    ...fields,
     model,
     max_tokens,
-    ...toAnthropicMessages(request),
+    ...toAnthropicMessages(request, isForModel),
     tools,
     tool_choice,
     thinking,
-    output_config: effort || format ? { effort, format } : undefined,
-    ...toSamplingFields(request, entry, thinking),
+    output_config: Object.values(output_config).some((value) => value != null) ? output_config : undefined,
+    ...toSamplingFields(request, { entry, thinking, native }),
     stop_sequences: toStopSequences(request.stop),
-    metadata: toMetadata(request.user),
-    service_tier: toServiceTier(request.service_tier),
-    cache_control: toCacheControl(request.cache_control),
+    ...toUnmodelledFields(request, fields),
     stream: request.stream ? true : undefined,
+  }
+}
+
+/** Thinking as the caller wrote it. */
+function toNativeReasoning(request: ChatRequest, entry: Model | undefined, { thinking }: JsonObject) {
+  const { max_tokens } = toAnthropicReasoning({ ...request, reasoning_effort: null }, entry, false)
+  // The cast stands for a value that Anthropic validates.
+  return { max_tokens, effort: undefined, thinking: thinking as AnthropicThinking | undefined }
+}
+
+/** Fields that have nothing to do with the model. Those that the caller wrote for Anthropic win. */
+function toUnmodelledFields(
+  { user, service_tier, cache_control }: ChatRequest,
+  fields: JsonObject,
+): Pick<AnthropicBody, 'metadata' | 'service_tier' | 'cache_control'> {
+  return {
+    ...(fields.metadata == null && { metadata: toMetadata(user) }),
+    ...(fields.service_tier == null && { service_tier: toServiceTier(service_tier) }),
+    ...(fields.cache_control == null && { cache_control: toCacheControl(cache_control) }),
   }
 }
 
@@ -56,13 +91,20 @@ function buildBody(request: ChatRequest, { model, entry }: Target): AnthropicBod
  */
 function toSamplingFields(
   { temperature, top_p }: ChatRequest,
-  entry: Model | undefined,
-  thinking: AnthropicThinking | undefined,
-): Pick<AnthropicBody, 'temperature' | 'top_p'> {
+  { entry, thinking, native }: SamplingContext,
+): Pick<AnthropicBody, 'temperature' | 'top_p' | 'top_k'> {
   const isThinking = thinking?.type === 'enabled' || thinking?.type === 'adaptive'
-  if (!entry?.sampling || isThinking) return {}
-  if (temperature != null) return { temperature: Math.min(Math.max(temperature, 0), 1) }
-  return top_p == null ? {} : { top_p }
+  const acceptsSampling = entry === undefined ? native.isForModel : entry.sampling
+  if (!acceptsSampling || isThinking) return { top_k: undefined }
+  const top_k = asNumber(native.fields.top_k)
+  if (temperature != null) return { temperature: Math.min(Math.max(temperature, 0), 1), top_k }
+  return top_p == null ? { top_k } : { top_p, top_k }
+}
+
+interface SamplingContext {
+  readonly entry: Model | undefined
+  readonly thinking: AnthropicThinking | undefined
+  readonly native: NativeFields
 }
 
 /** Anthropic rejects blank stop sequences. */

@@ -1,19 +1,16 @@
 import type { ReplyPart } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { StreamReader } from '../../core/contract/provider.ts'
+import { addToChecksum, EMPTY_CHECKSUM } from '../../core/text/text-checksum.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { incompleteReplyError, malformedRecordError } from '../shared/errors.ts'
 import { asNumber, asObject, asString } from '../shared/fields.ts'
 import { TextRecordMatcher } from '../shared/record-pattern.ts'
 import { toReplyEvents } from '../shared/stream.ts'
 import { parseAnthropicErrorRecord } from './errors.ts'
-import {
-  toAnthropicFinishReason,
-  toAnthropicUsage,
-  toBlockContent,
-  toRefusalParts,
-  toTextParts,
-} from './reply.ts'
+import { createExtraBlockReader } from './extra-blocks.ts'
+import { toBlockStart, toExtraPart, toMessageParts, toSignaturePart } from './extra-parts.ts'
+import { toAnthropicFinishReason, toAnthropicUsage, toRefusalParts, toTextParts } from './reply.ts'
 
 const NO_PARTS: readonly ReplyPart[] = []
 
@@ -23,9 +20,12 @@ const NO_PARTS: readonly ReplyPart[] = []
  */
 export function createAnthropicStreamReader(): StreamReader {
   const toolCalls = createToolUseReader()
+  const extraBlocks = createExtraBlockReader()
   const textRecords = new TextRecordMatcher('text')
   let usage: JsonObject = {}
   let messageDelta: JsonObject = {}
+  let previousType: unknown
+  let thinkingChecksum = EMPTY_CHECKSUM
   let isDone = false
 
   function toParts(event: JsonObject): readonly ReplyPart[] {
@@ -37,7 +37,7 @@ export function createAnthropicStreamReader(): StreamReader {
       case 'content_block_delta':
         return onBlockDelta(event, asObject(event.delta))
       case 'content_block_stop':
-        return toolCalls.onStop(event.index)
+        return [...toolCalls.onStop(event.index), ...extraBlocks.onStop(event.index)]
       case 'message_delta':
         return onMessageDelta(event)
       case 'message_stop':
@@ -52,14 +52,35 @@ export function createAnthropicStreamReader(): StreamReader {
   /** The usage at the start has the input, for replies that end early. */
   function onMessageStart(message: JsonObject): readonly ReplyPart[] {
     usage = asObject(message.usage)
-    const start: ReplyPart = { type: 'start', id: asString(message.id), model: asString(message.model) }
+    const parts: readonly ReplyPart[] = [
+      { type: 'start', id: asString(message.id), model: asString(message.model) },
+      ...toMessageParts(message),
+    ]
     return asNumber(usage.input_tokens) === undefined
-      ? [start]
-      : [start, { type: 'usage', usage: toAnthropicUsage(usage) }]
+      ? parts
+      : [...parts, { type: 'usage', usage: toAnthropicUsage(usage) }]
   }
 
   function onBlockStart({ index }: JsonObject, block: JsonObject): readonly ReplyPart[] {
-    return block.type === 'tool_use' ? toolCalls.onStart(index, block) : toBlockContent(block)
+    const start = toBlockStart(block, previousType)
+    previousType = block.type
+    thinkingChecksum = EMPTY_CHECKSUM
+    switch (block.type) {
+      case 'tool_use':
+        return [...start, ...toolCalls.onStart(index, block)]
+      case 'text':
+        return [...start, ...toTextParts('text', block.text)]
+      case 'thinking':
+        return [...start, ...onThinking(block.thinking)]
+      default:
+        extraBlocks.onStart(index, block)
+        return NO_PARTS
+    }
+  }
+
+  function onThinking(text: unknown): readonly ReplyPart[] {
+    thinkingChecksum = addToChecksum(thinkingChecksum, asString(text))
+    return toTextParts('reasoning', text)
   }
 
   function onBlockDelta({ index }: JsonObject, delta: JsonObject): readonly ReplyPart[] {
@@ -67,10 +88,16 @@ export function createAnthropicStreamReader(): StreamReader {
       case 'text_delta':
         return toTextParts('text', delta.text)
       case 'thinking_delta':
-        return toTextParts('reasoning', delta.thinking)
+        return onThinking(delta.thinking)
       case 'input_json_delta':
+        extraBlocks.onDelta(index, delta)
         return toolCalls.onDelta(index, asString(delta.partial_json))
+      case 'signature_delta':
+        return toSignaturePart(delta.signature, thinkingChecksum)
+      case 'citations_delta':
+        return [toExtraPart('delta', delta)]
       default:
+        extraBlocks.onDelta(index, delta)
         return NO_PARTS
     }
   }
@@ -86,6 +113,7 @@ export function createAnthropicStreamReader(): StreamReader {
   function onMessageStop(): readonly ReplyPart[] {
     isDone = true
     return [
+      ...toMessageParts({ ...messageDelta, usage }),
       ...toRefusalParts(messageDelta),
       { type: 'finish', reason: toAnthropicFinishReason(messageDelta.stop_reason) },
       { type: 'usage', usage: toAnthropicUsage(usage) },

@@ -11,13 +11,17 @@ type ToolFields = Pick<AnthropicBody, 'tools' | 'tool_choice'>
 /**
  * The tools and the tool choice (docs/providers.md, "Anthropic requests"). For models that reject a forced
  * tool call, the choice becomes `auto`, and a named tool the only one. Throws a `GatewayError` for tools that
- * are not functions.
+ * are not functions. `isForModel`: the request was written for this model in Anthropic's format.
  */
-export function toAnthropicTools(request: ChatRequest, entry: Model | undefined): ToolFields {
-  const tools = (request.tools ?? []).map(toAnthropicTool)
-  if (tools.length === 0) return toToolsOfHistory(request.messages)
+export function toAnthropicTools(
+  request: ChatRequest,
+  entry: Model | undefined,
+  isForModel = false,
+): ToolFields {
+  const tools = (request.tools ?? []).map((tool, index) => toAnthropicTool(tool, index, isForModel))
+  if (tools.length === 0) return isForModel ? {} : toToolsOfHistory(request.messages)
   const { mode, allowed, named } = parseToolChoice(request.tool_choice, tools)
-  const canForce = entry !== undefined && entry.quirks.forced_tools !== false
+  const canForce = entry === undefined ? isForModel : entry.quirks.forced_tools !== false
   const disable_parallel_tool_use = request.parallel_tool_calls === false ? true : undefined
   if (mode === 'none') return { tools, tool_choice: { type: 'none' } }
   if (mode === 'auto' || !canForce) {
@@ -41,21 +45,27 @@ function toToolsOfHistory(messages: readonly Message[]): ToolFields {
   return { tools, tool_choice: { type: 'none' } }
 }
 
-function toAnthropicTool({ type, function: tool, cache_control }: Tool, index: number): AnthropicTool {
-  if (type !== 'function' || !tool) {
+function toAnthropicTool(tool: Tool, index: number, isForModel: boolean): AnthropicTool {
+  const { type, function: called } = tool
+  const extra = asObject(tool.extra_content?.anthropic)
+  // The cast stands for a tool that Anthropic provides, in any form: Anthropic validates it.
+  if (type === 'extra_content' && asString(extra.name)) return extra as unknown as AnthropicTool
+  if (type !== 'function' || !called) {
     throw unsupportedParameterError(
       `tools[${index}]`,
       'must be a function; anthropic supports no other tools.',
     )
   }
-  const schema = { properties: {}, ...tool.parameters, type: 'object' } as const
-  const isStrict = tool.strict === true
+  const isStrict = called.strict === true
+  const schema = { properties: {}, ...called.parameters, type: 'object' } as const
+  const cache_control = toCacheControl(tool.cache_control)
   return {
-    name: tool.name,
-    description: asString(tool.description) || undefined,
-    input_schema: isStrict ? { ...toAnthropicSchema(schema), type: 'object' } : schema,
+    ...extra,
+    name: called.name,
+    description: asString(called.description) || undefined,
+    input_schema: isStrict && !isForModel ? { ...toAnthropicSchema(schema), type: 'object' } : schema,
     strict: isStrict ? true : undefined,
-    cache_control: toCacheControl(cache_control),
+    ...(cache_control && { cache_control }),
   }
 }
 

@@ -14,6 +14,7 @@ export interface AnthropicBody {
   readonly output_config?: OutputConfig | undefined
   readonly temperature?: number | undefined
   readonly top_p?: number | undefined
+  readonly top_k?: number | undefined
   readonly stop_sequences?: readonly string[] | undefined
   readonly metadata?: { readonly user_id: string } | undefined
   readonly service_tier?: AnthropicServiceTier | undefined
@@ -22,7 +23,7 @@ export interface AnthropicBody {
 }
 
 export interface AnthropicMessage {
-  readonly role: 'user' | 'assistant'
+  readonly role: 'user' | 'assistant' | 'system'
   readonly content: readonly ContentBlock[]
 }
 

@@ -8,6 +8,7 @@ import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
 import { ProviderCall, type ResponseHead, toNetworkError, type WholeResponse } from './http.ts'
+import { toPlainRequest } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
 /** A configured provider. */
@@ -95,7 +96,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     client: ClientConnection,
     mayQueue = false,
   ): Promise<SentRequest> {
-    const { path, headers, body, omitted } = adapter.buildRequest(request, target)
+    const plain = adapter.readsAnthropicContent ? { request, omitted: [] } : toPlainRequest(request)
+    const { path, headers, body, omitted } = adapter.buildRequest(plain.request, target)
     let call: ProviderCall | undefined
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
@@ -110,7 +112,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
         : toReply(await readWhole(call, deadline), deadline)
-      return { reply, omitted }
+      return { reply, omitted: [...plain.omitted, ...omitted] }
     } catch (error) {
       deadline.end()
       call?.abort(error)

@@ -27,7 +27,7 @@ export function isSentIn(body: object, renamed: RenamedFields = {}): (field: str
 /** Fields about delivery, storage, accounting and caching. */
 const UNRELATED_FIELDS = new Set(
   `model messages stream stream_options user safety_identifier metadata store service_tier prompt_cache_key
-  prompt_cache_retention`.split(/\s+/),
+  prompt_cache_retention extra_content`.split(/\s+/),
 )
 
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {

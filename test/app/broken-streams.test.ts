@@ -30,6 +30,13 @@ const ENDPOINTS = {
     path: '/v1/responses',
     body: (input: string) => ({ model: 'gpt-4o', stream: true, input }),
   },
+  messages: {
+    path: '/v1/messages',
+    body: (content: string) => ({
+      ...{ model: 'gpt-4o', max_tokens: 1000, stream: true },
+      messages: [{ role: 'user', content }],
+    }),
+  },
 }
 
 const MIDDLEWARE = {

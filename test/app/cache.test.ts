@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { chatBody, routingRuleBody } from '../support/bodies.ts'
 import { askCached, type CachedAnswer, startCachingGateway } from '../support/cache.ts'
-import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
+import { type Body, DIALECTS, lastWithFields, readRecords } from '../support/dialects.ts'
 import { payTool } from '../support/example-packages.ts'
 import type { RunningGateway } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
@@ -65,8 +65,7 @@ describe('the cache', function () {
       const chunksOf = ({ text }: CachedAnswer) => readRecords(text).map(deltaOf).filter(Boolean)
       expect(chunksOf(hit)).to.deep.equal(chunksOf(miss))
       expect(chunksOf(hit).length).to.be.above(5)
-      const last = readRecords(hit.text).at(-1)
-      expect((last.response ?? last).signalbox).to.include({ cache: 'hit', cost_usd: 0 })
+      expect(lastWithFields(hit.text).signalbox).to.include({ cache: 'hit', cost_usd: 0 })
     })
   }
 

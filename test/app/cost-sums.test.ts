@@ -6,7 +6,7 @@ import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { chatBody } from '../support/bodies.ts'
 import { askCached, startCachingGateway } from '../support/cache.ts'
 import { type CountedTokens, type PriceOf, readPrices, tokensOf } from '../support/costs.ts'
-import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
+import { type Body, DIALECTS, lastWithFields } from '../support/dialects.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { scrapeUntil } from '../support/metrics.ts'
@@ -98,11 +98,7 @@ describe('the sums of costs', function () {
   async function askAndBill(key: string, url: string, body: object, headers = {}): Promise<Bill> {
     const answer = await askCached(key, url, body, headers)
     expect(answer.status, answer.text).to.equal(200)
-    const last: Body =
-      answer.body ??
-      readRecords(answer.text)
-        .map((record) => record.response ?? record)
-        .at(-1)
+    const last: Body = answer.body ?? lastWithFields(answer.text)
     if (last.signalbox.cache === 'hit') return { shown: Number(last.metadata.cost_usd), computed: 0 }
     const computed = priceOf(answer.headers.get('x-model') ?? '', tokensOf(last))
     return { shown: Number(last.metadata.cost_usd), computed }
@@ -110,7 +106,7 @@ describe('the sums of costs', function () {
 
   type Ask = (number: number, key: string) => Promise<Bill>
 
-  const { 'chat completions': chat, responses, route } = DIALECTS
+  const { 'chat completions': chat, responses, messages, route } = DIALECTS
   const modelOf = (number: number) => MODELS[PROVIDERS[number % PROVIDERS.length] ?? ''] ?? ''
   const usageOptions = { stream_options: { include_usage: true } }
   const noStore = { 'x-cache': 'no-store' }
@@ -126,6 +122,11 @@ describe('the sums of costs', function () {
     'a response, whole or streamed': (number, key) => {
       const body = { ...responses.body(modelOf(number), `Response ${number}`), store: false }
       return askAndBill(key, responses.url(gateway), { ...body, stream: number % 2 === 0 })
+    },
+    'a message with thinking, whole or streamed': (number, key) => {
+      const body = messages.body(modelOf(number), `Message ${number}`)
+      const thinking = { type: 'enabled', budget_tokens: 1024 }
+      return askAndBill(key, messages.url(gateway), { ...body, thinking, stream: number % 2 === 0 })
     },
     'direct routing': (number, key) =>
       askAndBill(key, route.url(gateway), route.body('', `Route ${number}`), noStore),

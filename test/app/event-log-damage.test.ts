@@ -6,6 +6,7 @@ import { type EventStore, startEventStore } from '../support/eventstore/server.t
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { logged, readLog } from '../support/gateway-log.ts'
+import { firewallRule, newPolicy } from '../support/policies.ts'
 import { readTestTls } from '../support/tls.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -99,6 +100,15 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
       expect((await ask()).status).to.equal(401)
     })
   }
+
+  it('refuses the requests of all users while a policy cannot be read completely', async () => {
+    const { id } = await newPolicy(gateway, { firewall: [firewallRule()] })
+    expect((await ask()).status).to.equal(200)
+    server.store.setMetadata(`policy-${id}`, { $tb: 2 })
+    await waitUntil(async () => (await ask()).status === 503)
+    server.store.setMetadata(`policy-${id}`, {})
+    await waitUntil(async () => (await ask()).status === 200)
+  })
 
   it('serves the user again when the metadata no longer hides events', async () => {
     server.store.setMetadata('rules-1', { $tb: 4 })

@@ -64,7 +64,7 @@ describe('/openapi.json', () => {
           for (const [path, part] of schemasOf(resolve(schema), operation.operationId))
             if (part.additionalProperties === false) closed.push(path)
       const body = resolve(operation.requestBody?.content['application/json'].schema ?? { $ref: '' })
-      const isInference = /Completion|^route$|^createResponse$|^simulate$|^countInputTokens$/.test(
+      const isInference = /Completion|Message|^route$|^createResponse$|^simulate$|^countInputTokens$/.test(
         operation.operationId,
       )
       if (body?.type === 'object' && !isInference)
@@ -133,7 +133,7 @@ describe('/openapi.json', () => {
       }
       for (const [name, example] of examples.length > 0 ? examples : [['', undefined] as const]) {
         const filled = `${await fill(described)}${query([])}`
-        const body = example && (await own(example))
+        const body = example && (await own(example, filled))
         note(`${filled} ${name}`, described, await send(described, filled, body))
         if (body === undefined) continue
         const fault = judgeBody(described, body)
@@ -146,7 +146,7 @@ describe('/openapi.json', () => {
         // The example of another response's item.
         if (parameter.name === 'after') parameter.example = firstItemOf(filledPath)
         const filled = `${filledPath}${query(inQuery ? [parameter] : [])}`
-        const body = examples[0] && (await own(examples[0][1]))
+        const body = examples[0] && (await own(examples[0][1], filled))
         // A key can be used for one request only.
         if (parameter.name === 'idempotency-key') parameter.example = filledPath
         const headers = inQuery ? {} : { [parameter.name]: parameter.example }
@@ -171,7 +171,10 @@ describe('/openapi.json', () => {
       const example = described.examples[0]?.[1]
       if (operation.security.length === 0) continue
       note(401, described, await send(described, unknown, example, { authorization: 'Bearer nobody' }))
-      if (path.includes('{')) note(404, described, await send(described, unknown, example))
+      const query = new URLSearchParams()
+      for (const parameter of described.parameters)
+        if (parameter.in === 'query' && parameter.required) query.set(parameter.name, parameter.example)
+      if (path.includes('{')) note(404, described, await send(described, `${unknown}?${query}`, example))
       if (example) note(400, described, await send(described, await fill(described), []))
       if (/^\/v1\/(routing-rules|firewall-rules|rules)/.test(path))
         note(403, described, await free.send(described, unknown, method === 'GET' ? undefined : example))

@@ -29,8 +29,13 @@ export async function readPrices(gateway: RunningGateway): Promise<PriceOf> {
   }
 }
 
-/** The usage of a chat completion, a response or a result of direct routing. */
+/** The usage of a chat completion, a response, a message or a result of direct routing. */
 export function tokensOf({ usage }: Body): CountedTokens {
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage
+  if (read !== undefined) {
+    const input = usage.input_tokens + read + written
+    return { input, cached: read, cacheWrite: written, output: usage.output_tokens }
+  }
   const details = usage.prompt_tokens_details ?? usage.input_tokens_details ?? {}
   return {
     input: usage.prompt_tokens ?? usage.input_tokens,

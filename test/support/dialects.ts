@@ -18,6 +18,17 @@ export const DIALECTS = {
     deltaOf: (record: Body) => (record.type === 'response.output_text.delta' ? record.delta : ''),
     streams: true,
   },
+  messages: {
+    url: (gateway: RunningGateway) => `${gateway.url}/v1/messages`,
+    body: (model: string, content: string) => ({
+      model,
+      max_tokens: 10_000,
+      messages: [{ role: 'user', content }],
+    }),
+    textOf: ({ content }: Body) => content.map(({ text = '' }) => text).join(''),
+    deltaOf: (record: Body) => (record.type === 'content_block_delta' ? (record.delta.text ?? '') : ''),
+    streams: true,
+  },
   route: {
     url: (gateway: RunningGateway) => `${gateway.routeUrl}/route`,
     body: (_: string, prompt: string) => ({ prompt }),
@@ -36,4 +47,11 @@ export function readRecords(text: string): Body[] {
     .split('\n')
     .filter((line) => line.startsWith('data: {'))
     .map((line) => JSON.parse(line.slice('data: '.length)))
+}
+
+/** The last record of an SSE text, or its response, that has the gateway's own fields. */
+export function lastWithFields(text: string): Body {
+  return readRecords(text)
+    .map((record) => record.response ?? record)
+    .findLast(({ signalbox }) => signalbox !== undefined)
 }

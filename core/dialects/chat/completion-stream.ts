@@ -138,6 +138,8 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
       case 'usage':
         usageChunk = { ...buildChunk({}), choices: [], usage: toCompletionUsage(part.usage) }
         return undefined
+      case 'extra':
+        return undefined
       default:
         part satisfies never
         return undefined

@@ -110,6 +110,8 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
       case 'finish':
         finishReason = part.reason
         break
+      case 'extra':
+        break
       default:
         part satisfies never
     }

@@ -88,6 +88,7 @@ export function createResponseOutput(responseKey: string, emit?: EmitOutputEvent
         case 'start':
         case 'usage':
         case 'finish':
+        case 'extra':
           return
         default:
           part satisfies never

@@ -10,6 +10,7 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import type { LastUse } from './read-last-use.ts'
 import type { LedgerRetention } from './retention.ts'
 
 /** The methods of a ledger, which is in another thread or in another process. */
@@ -22,6 +23,7 @@ export type LedgerMethods = {
   ledgerCosts: { params: CostQuery; result: CostSum }
   ledgerPrompt: { params: { readonly requestId: string }; result: { readonly prompt?: StoredPrompt } }
   ledgerDeletePrompts: { params: { readonly userId: number }; result: { readonly deleted: number } }
+  ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
 }
 
 export interface LedgerWriteResult {
@@ -38,6 +40,7 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerCosts: 15_000,
   ledgerPrompt: 5000,
   ledgerDeletePrompts: 60_000,
+  ledgerLastUse: 5000,
 }
 
 /** A ledger as the rest of the program uses it. */

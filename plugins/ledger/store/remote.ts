@@ -11,6 +11,7 @@ export function serveLedger(ledger: () => Ledger): RpcHandlers<LedgerMethods> {
     ledgerCosts: (params) => ledger().request('ledgerCosts', params),
     ledgerPrompt: (params) => ledger().request('ledgerPrompt', params),
     ledgerDeletePrompts: (params) => ledger().request('ledgerDeletePrompts', params),
+    ledgerLastUse: (params) => ledger().request('ledgerLastUse', params),
   }
 }
 

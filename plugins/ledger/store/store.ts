@@ -14,6 +14,7 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import { type LastUse, readLastUse } from './read-last-use.ts'
 import { readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
@@ -29,6 +30,8 @@ export interface LedgerStore {
   deletePromptsOf(userId: number): Promise<number>
   list(query: RequestQuery): Promise<RequestPage>
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>
+  /** Returns the hour of the last request of each key of a user that was used. */
+  lastUse(userId: number): Promise<readonly LastUse[]>
   sumCosts(query: CostQuery): Promise<CostSum>
   /** Deletes some of what is too old. Returns true if there may be more. */
   sweep(retention: LedgerRetention, now: number): Promise<boolean>
@@ -70,6 +73,7 @@ function createLedgerStore(
     list: (query) => listRecords(db, engine, query),
     usage: (query) => readUsage(db, query),
     sumCosts: (query) => sumCosts(db, query),
+    lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {
       const hasMore = await sweepLedger(db, retention, now)
       vacuum()

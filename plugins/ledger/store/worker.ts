@@ -50,6 +50,7 @@ createRpcPeer<Record<never, never>, LedgerThreadMethods>(transport, {
   ledgerDeletePrompts: async ({ ledger, call }) => ({
     deleted: await storeOf(ledger).deletePromptsOf(call.userId),
   }),
+  ledgerLastUse: async ({ ledger, call }) => ({ keys: await storeOf(ledger).lastUse(call.userId) }),
 })
 
 function storeOf(ledger: number): LedgerStore {

@@ -12,7 +12,8 @@ import {
 } from '../../../../core/dialects/responses/request-schema.ts'
 import { parseRouteRequest } from '../../../../core/dialects/route/dialect.ts'
 import { routeRequestSchema } from '../../../../core/dialects/route/request-schema.ts'
-import { listExemptions, type Position, REQUEST } from '../../../../core/text/positions.ts'
+import type { Position } from '../../../../core/text/position.ts'
+import { listExemptions, REQUEST } from '../../../../core/text/positions.ts'
 import { inspectedValues } from '../../../../core/text/request-texts.ts'
 import { ROOT } from '../../../support/root.ts'
 

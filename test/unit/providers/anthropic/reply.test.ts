@@ -31,17 +31,16 @@ const direct = { type: 'direct' } as const
 
 describe('parsing a reply of Anthropic', () => {
   it('returns the parts in order, and includes cached tokens in the input', () => {
-    expect(anthropic.parseReply(message)).to.deep.equal({
-      parts: [
-        { type: 'start', id: 'msg_1', model: 'claude-sonnet-4-6' },
-        { type: 'text', text: 'Track 9.' },
-        {
-          type: 'usage',
-          usage: { input: 3212, output: 25, cached: 3000, cacheWrite: 200, reasoning: 20 },
-        },
-        { type: 'finish', reason: 'stop' },
-      ],
-    })
+    const { parts } = anthropic.parseReply(message)
+    expect(parts.filter(({ type }) => type !== 'extra')).to.deep.equal([
+      { type: 'start', id: 'msg_1', model: 'claude-sonnet-4-6' },
+      { type: 'text', text: 'Track 9.' },
+      {
+        type: 'usage',
+        usage: { input: 3212, output: 25, cached: 3000, cacheWrite: 200, reasoning: 20 },
+      },
+      { type: 'finish', reason: 'stop' },
+    ])
   })
 
   it('returns thinking, texts and parallel tool calls in order', () => {
@@ -62,7 +61,7 @@ describe('parsing a reply of Anthropic', () => {
     ])
   })
 
-  it('ignores empty blocks, and those of server tools', () => {
+  it('returns no canonical parts for empty blocks and those of server tools', () => {
     const content = [
       { type: 'redacted_thinking', data: 'x' },
       { type: 'thinking', thinking: '', signature: 'c2ln' },
@@ -70,6 +69,50 @@ describe('parsing a reply of Anthropic', () => {
       { type: 'text', text: '', citations: null },
     ] satisfies Message['content']
     expect(partsOf({ content })).to.deep.equal([{ type: 'finish', reason: 'stop' }])
+  })
+
+  it('returns what the canonical parts cannot express as extra parts', () => {
+    const searched = {
+      type: 'server_tool_use',
+      id: 's',
+      name: 'web_search',
+      input: {},
+      caller: direct,
+    } as const
+    const citation = { type: 'char_location', cited_text: 'Track 9' }
+    const content: unknown[] = [
+      { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+      searched,
+      { type: 'text', text: 'One.', citations: [citation] },
+      { type: 'text', text: 'Two.', citations: null },
+      { type: 'tool_use', id: 't', name: 'look', input: {}, caller: { type: 'code', tool_id: 's' } },
+    ]
+    const { parts } = anthropic.parseReply({
+      ...message,
+      content,
+      stop_reason: 'pause_turn',
+      container: { id: 'c' },
+    })
+    const { cache_creation, output_tokens_details, service_tier } = message.usage
+    const extra = parts.flatMap((part) =>
+      part.type === 'extra' ? [[part.place, part.content.anthropic]] : [],
+    )
+    expect(extra).to.deep.equal([
+      ['start', { type: 'thinking' }],
+      ['delta', { type: 'signature_delta', signature: 'c2ln' }],
+      ['block', searched],
+      ['delta', { type: 'citations_delta', citation }],
+      ['start', { type: 'text' }],
+      ['start', { type: 'tool_use', caller: { type: 'code', tool_id: 's' } }],
+      [
+        'message',
+        {
+          container: { id: 'c' },
+          stop_reason: 'pause_turn',
+          usage: { cache_creation, output_tokens_details, service_tier },
+        },
+      ],
+    ])
   })
 
   const reasons: [Message['stop_reason'], string][] = [
@@ -130,8 +173,8 @@ describe('parsing a reply of Anthropic', () => {
   })
 })
 
-/** The parts of a reply without its start and its usage. */
+/** The canonical parts of a reply without its start and its usage. */
 function partsOf(fields: Partial<Message>) {
   const { parts } = anthropic.parseReply({ ...message, ...fields })
-  return parts.filter(({ type }) => type !== 'start' && type !== 'usage')
+  return parts.filter(({ type }) => type !== 'start' && type !== 'usage' && type !== 'extra')
 }

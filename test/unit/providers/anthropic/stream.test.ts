@@ -135,6 +135,34 @@ describe('reading a stream of Anthropic', () => {
     ])
   })
 
+  it('returns blocks of unknown types as a whole, and marks what belongs to blocks', () => {
+    const searched = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
+    const bytes = [
+      start(),
+      open(0, thinking),
+      grow(0, { type: 'thinking_delta', thinking: 'Hm.' }),
+      grow(0, { type: 'signature_delta', signature: 'c2ln' }),
+      close(0),
+      { type: 'content_block_start', index: 1, content_block: searched },
+      grow(1, { type: 'input_json_delta', partial_json: '{"q":' }),
+      grow(1, { type: 'input_json_delta', partial_json: '1}' }),
+      close(1),
+      ...[open(2, text), grow(2, { type: 'text_delta', text: 'One.' }), close(2), open(3, text), close(3)],
+      ...[end({ stop_reason: 'stop_sequence', stop_sequence: '#' }), stop],
+    ]
+    const parts = readBytes(bytes.map((each) => record(each)).join('')).flatMap((event) => event.parts)
+    const extra = parts.flatMap((part) =>
+      part.type === 'extra' ? [[part.place, part.content.anthropic]] : [],
+    )
+    expect(extra.filter(([place]) => place !== 'message')).to.deep.equal([
+      ['start', { type: 'thinking' }],
+      ['delta', { type: 'signature_delta', signature: 'c2ln' }],
+      ['block', { ...searched, input: { q: 1 } }],
+      ['start', { type: 'text' }],
+    ])
+    expect(extra.at(-1)).to.deep.equal(['message', { stop_reason: 'stop_sequence', stop_sequence: '#' }])
+  })
+
   it('ignores unknown events, blocks and deltas', () => {
     const unknown = [
       { type: 'message_hint' },
@@ -279,8 +307,9 @@ function readBytes(bytes: string, cut = 1000): ReplyEvent[] {
   return [...records.flatMap((each) => stream.read(each)), ...stream.end()]
 }
 
+/** The canonical parts. */
 function partsOf(events: readonly ReplyEvent[]) {
-  return events.flatMap((event) => event.parts)
+  return events.flatMap((event) => event.parts).filter(({ type }) => type !== 'extra')
 }
 
 function usageOf(...events: RawMessageStreamEvent[]) {

@@ -1,0 +1,14 @@
+import type { Dialect } from '../../contract/index.ts'
+import { messagesDescription } from './description.ts'
+import { buildMessage } from './message.ts'
+import { streamMessageEvents } from './message-stream.ts'
+import { parseMessagesRequest } from './parse-request.ts'
+
+/** `POST /v1/messages`: Anthropic's Messages API. */
+export const messagesDialect: Dialect = {
+  parseRequest: (body, { headers }) => parseMessagesRequest(body, headers),
+  writeWhole: buildMessage,
+  writeStream: streamMessageEvents,
+  errorStyle: 'anthropic',
+  description: messagesDescription,
+}

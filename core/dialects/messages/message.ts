@@ -1,0 +1,160 @@
+import {
+  GatewayError,
+  isJsonObject,
+  type JsonObject,
+  type RepliedExchange,
+  type ReplyPart,
+  type Usage,
+} from '../../contract/index.ts'
+import { relatedId } from '../../util/ids.ts'
+import { parseJson } from '../../util/json.ts'
+import { type BlockEvent, BlockEvents } from './block-events.ts'
+
+/** Builds a message of Anthropic's Messages API from a whole reply. */
+export function buildMessage(exchange: RepliedExchange): JsonObject {
+  if (exchange.reply?.type !== 'whole')
+    throw new GatewayError('internal_error', 'The exchange has no whole reply.')
+  const { parts } = exchange.reply.event
+  const blocks = new BlockEvents(asksForThinking(exchange))
+  const ending = new MessageEnding()
+  const content: Record<string, unknown>[] = []
+  for (const part of parts) {
+    ending.add(part)
+    for (const event of blocks.add(part)) applyEvent(content, event)
+  }
+  for (const event of blocks.close()) applyEvent(content, event)
+  const start = parts.find(({ type }) => type === 'start')
+  const { delta, usage } = ending.build(blocks.hasCalls)
+  return {
+    ...buildEmptyMessage(exchange, start?.type === 'start' ? start.model : ''),
+    content: content.map(withParsedInput),
+    ...delta,
+    usage,
+    ...extensionFields(exchange.decoration?.last()),
+  }
+}
+
+/** Clients that do not ask for thinking often read the first block as the text. */
+export function asksForThinking({ request }: RepliedExchange): boolean {
+  const fields = request.extra_content?.anthropic?.fields
+  const thinking = isJsonObject(fields) ? fields.thinking : undefined
+  return isJsonObject(thinking) && thinking.type !== 'disabled'
+}
+
+/** The message before its content. */
+export function buildEmptyMessage({ id, target, request }: RepliedExchange, model: string): JsonObject {
+  return {
+    id: relatedId('msg_', id),
+    type: 'message',
+    role: 'assistant',
+    model: model || (target?.model ?? request.model ?? ''),
+    container: null,
+    content: [],
+    diagnostics: null,
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+  }
+}
+
+/** The extension fields that messages have. */
+export function extensionFields(decoration: JsonObject | undefined): JsonObject {
+  return decoration === undefined ? {} : { metadata: decoration.metadata, signalbox: decoration.signalbox }
+}
+
+/** What is known when a reply has ended: why, and its usage. */
+export class MessageEnding {
+  #usage: Usage | undefined
+  #finish = 'stop'
+  #refusal = ''
+  #extra: JsonObject = {}
+
+  add(part: ReplyPart): void {
+    if (part.type === 'usage') this.#usage = part.usage
+    else if (part.type === 'finish') this.#finish = part.reason
+    else if (part.type === 'refusal') this.#refusal += part.text
+    else if (part.type === 'extra' && part.place === 'message') this.#addExtra(part.content.anthropic)
+  }
+
+  /** Streams have such fields at their start and at their end. */
+  #addExtra(added: JsonObject): void {
+    const usage = { ...Object(this.#extra.usage), ...Object(added.usage) }
+    this.#extra = { ...this.#extra, ...added, usage }
+  }
+
+  build(hasCalls: boolean): { readonly delta: JsonObject; readonly usage: JsonObject } {
+    const { usage: _, stop_details, ...extra } = this.#extra
+    const details = this.#refusal || isJsonObject(stop_details)
+    return {
+      delta: {
+        container: null,
+        stop_reason: this.#stopReason(hasCalls),
+        stop_sequence: null,
+        ...extra,
+        stop_details: details
+          ? { type: 'refusal', category: null, ...Object(stop_details), explanation: this.#refusal || null }
+          : null,
+      },
+      usage: this.buildUsage(),
+    }
+  }
+
+  #stopReason(hasCalls: boolean): string {
+    if (this.#finish === 'length') return 'max_tokens'
+    if (this.#finish === 'content_filter' || this.#refusal !== '') return 'refusal'
+    // Some models end a forced call with the reason `stop`.
+    return hasCalls ? 'tool_use' : 'end_turn'
+  }
+
+  /** `input_tokens` does not include tokens that were read from a cache or written to it. */
+  buildUsage(): JsonObject {
+    const { input = 0, output = 0, cached = 0, cacheWrite = 0, reasoning } = this.#usage ?? {}
+    return {
+      input_tokens: Math.max(0, input - cached - cacheWrite),
+      cache_creation_input_tokens: cacheWrite,
+      cache_read_input_tokens: cached,
+      output_tokens: output,
+      output_tokens_details: reasoning === undefined ? null : { thinking_tokens: reasoning },
+      cache_creation: null,
+      server_tool_use: null,
+      service_tier: null,
+      inference_geo: null,
+      speed: null,
+      ...(isJsonObject(this.#extra.usage) && this.#extra.usage),
+    }
+  }
+}
+
+/** Applies the event of a stream to the content of a whole message. */
+function applyEvent(
+  content: Record<string, unknown>[],
+  { type, index, content_block, delta }: BlockEvent,
+): void {
+  if (type === 'content_block_start') content[index] = { ...Object(content_block) }
+  const block = content[index]
+  if (type !== 'content_block_delta' || block === undefined || !isJsonObject(delta)) return
+  switch (delta.type) {
+    case 'text_delta':
+      block.text = `${block.text}${delta.text}`
+      break
+    case 'thinking_delta':
+      block.thinking = `${block.thinking}${delta.thinking}`
+      break
+    case 'signature_delta':
+      block.signature = delta.signature
+      break
+    case 'citations_delta':
+      block.citations = [...(Array.isArray(block.citations) ? block.citations : []), delta.citation]
+      break
+    case 'input_json_delta':
+      block.input = `${typeof block.input === 'string' ? block.input : ''}${delta.partial_json}`
+      break
+  }
+}
+
+/** Arguments that were cut off are not JSON. Anthropic recommends to wrap them. */
+function withParsedInput(block: Readonly<Record<string, unknown>>): JsonObject {
+  if (typeof block.input !== 'string') return block
+  const input = parseJson(block.input)
+  return { ...block, input: isJsonObject(input) ? input : { INVALID_JSON: block.input } }
+}

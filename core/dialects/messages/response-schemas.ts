@@ -1,0 +1,85 @@
+import { Nullable, StringEnum, type TSchema, Type } from '../../contract/index.ts'
+import { ResponseMetadata, SignalboxSchema } from '../chat/response-schemas.ts'
+import { AnyObject, Constant, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
+
+// The responses of `POST /v1/messages`.
+
+const tokens = (description: string) => Type.Integer({ minimum: 0, description })
+
+const TextBlockSchema = OpenObject(
+  {
+    type: Constant('text'),
+    text: Text('The text.'),
+    citations: Nullable(Type.Array(AnyObject('A citation.')), { description: 'What the text is based on.' }),
+  },
+  { $id: 'MessageText', description: 'Text.' },
+)
+
+const ThinkingBlockSchema = OpenObject(
+  {
+    type: Constant('thinking'),
+    thinking: Text('The thinking.'),
+    signature: Text('To be sent back unchanged; empty if the provider signs nothing.'),
+  },
+  { $id: 'MessageThinking', description: 'Thinking of the model.' },
+)
+
+const ToolUseBlockSchema = OpenObject(
+  {
+    type: Constant('tool_use'),
+    id: Text('Id of the call, which its result refers to.'),
+    name: Text('Name of the tool.'),
+    input: AnyObject('The arguments.'),
+  },
+  { $id: 'MessageToolUse', description: 'A call of a tool.' },
+)
+
+/** A content block of a reply. */
+export const MessageBlockSchema = Variants(
+  'type',
+  [TextBlockSchema, ThinkingBlockSchema, ToolUseBlockSchema],
+  { $id: 'MessageBlock', description: 'A content block. Anthropic may send blocks of other types.' },
+)
+
+/** Token counts of a message. */
+export const MessageUsageSchema = OpenObject(
+  {
+    input_tokens: tokens('Tokens of the prompt, without those of caches.'),
+    output_tokens: tokens('Tokens of the reply.'),
+    cache_creation_input_tokens: tokens('Tokens that were written to the cache.'),
+    cache_read_input_tokens: tokens('Tokens that were read from the cache.'),
+  },
+  { $id: 'MessageUsage', description: 'Token usage.' },
+)
+
+const STOP_REASONS = [
+  ...['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'pause_turn', 'refusal'],
+  'model_context_window_exceeded',
+]
+
+/** The fields that say why a message ended. */
+export const endFields = {
+  stop_reason: Nullable(StringEnum(STOP_REASONS), { description: 'Why the model stopped; null until then.' }),
+  stop_sequence: NullableText('The stop sequence that ended the reply, if one did.'),
+  stop_details: Nullable(AnyObject('Details.'), { description: 'Why the model refused, if it did.' }),
+}
+
+/** The gateway's own fields. */
+export const messageExtensions = {
+  metadata: Type.Optional(ResponseMetadata),
+  signalbox: Type.Optional(SignalboxSchema),
+} satisfies Readonly<Record<string, TSchema>>
+
+export const MessageSchema = OpenObject(
+  {
+    id: Text('Id of the message.'),
+    type: Constant('message'),
+    role: Constant('assistant'),
+    model: Text('The model that answered.'),
+    content: Type.Array(MessageBlockSchema, { description: 'The content of the reply.' }),
+    ...endFields,
+    usage: MessageUsageSchema,
+    ...messageExtensions,
+  },
+  { $id: 'Message', description: "A reply in the format of Anthropic's Messages API." },
+)

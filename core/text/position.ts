@@ -1,0 +1,74 @@
+import type { JsonObject } from '../contract/index.ts'
+
+/**
+ * Which values of a canonical request rules inspect (docs/firewall.md, "What is inspected"). Everything is
+ * inspected unless this table exempts it: a field that is not listed is inspected with its name.
+ */
+export interface Position {
+  /** How a string or number at this position is inspected. */
+  readonly scalar: ScalarRule
+  /** The known fields of an object here, and of each object in a list. Their names are not inspected. */
+  readonly fields?: ReadonlyMap<string, Position>
+  /** The position of fields that are not listed; default: everything in them is inspected. */
+  readonly others?: Position
+  /** How the names of fields that are not listed are inspected; default: as text. */
+  readonly names?: ScalarRule
+  /** Chooses the position of an object by its value. */
+  select?(value: JsonObject): Position
+}
+
+/**
+ * - `text`: inspected.
+ * - `json`: a string that may hold a JSON document: its strings, numbers and keys are inspected one by one.
+ * - `media`: binary media is exempt; a text file in base64 is decoded and inspected; anything else is text.
+ * - `exempt`: a string or number that is never inspected; objects and lists in its place are.
+ * - `unsent`: sent to no provider, so nothing in it is inspected.
+ * - `parameter`: a number of up to seven characters is exempt; a longer one is inspected.
+ * - `signature`: opaque base64 of at least 64 characters is exempt; anything else is inspected.
+ * - a set of words: these words are exempt; anything else is inspected.
+ */
+export type ScalarRule =
+  | 'text'
+  | 'json'
+  | 'media'
+  | 'exempt'
+  | 'unsent'
+  | 'parameter'
+  | 'signature'
+  | ReadonlySet<string>
+
+export const INSPECTED: Position = { scalar: 'text' }
+export const JSON_TEXT: Position = { scalar: 'json' }
+export const EXEMPT: Position = { scalar: 'exempt' }
+export const PARAMETER: Position = { scalar: 'parameter' }
+export const MEDIA: Position = { scalar: 'media' }
+
+export function objectOf(fields: Readonly<Record<string, Position>>, scalar: ScalarRule = 'text'): Position {
+  return { scalar, fields: new Map(Object.entries(fields)) }
+}
+
+export function oneOf(...words: readonly string[]): Position {
+  return { scalar: new Set(words) }
+}
+
+/** A JSON schema. The names of properties are inspected like all text. */
+export const SCHEMA: Position = buildSchemaPosition()
+
+function buildSchemaPosition(): Position {
+  const fields = new Map<string, Position>()
+  const schema: Position = { scalar: 'text', fields }
+  const schemasByName: Position = { scalar: 'text', fields: new Map(), others: schema }
+  fields.set('type', oneOf('string', 'number', 'integer', 'boolean', 'object', 'array', 'null'))
+  for (const name of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
+    fields.set(name, schemasByName)
+  for (const name of ['items', 'prefixItems', 'additionalProperties', 'anyOf', 'allOf', 'oneOf', 'not'])
+    fields.set(name, schema)
+  for (const name of ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'multipleOf'])
+    fields.set(name, PARAMETER)
+  for (const name of ['title', 'description', 'enum', 'const', 'default', 'examples', 'required', 'format'])
+    fields.set(name, INSPECTED)
+  for (const name of ['pattern', '$ref', '$schema', '$id']) fields.set(name, INSPECTED)
+  return schema
+}
+
+export const CACHE_CONTROL = objectOf({ type: oneOf('ephemeral'), ttl: oneOf('5m', '1h') })

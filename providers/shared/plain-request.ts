@@ -1,0 +1,130 @@
+import type { ChatRequest, ContentPart, Message, Tool, ToolCall } from '../../core/contract/chat.ts'
+import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import { parseDataUrl } from '../../core/text/data-url.ts'
+import { asObject, asString } from './fields.ts'
+
+/**
+ * Converts what a request holds in Anthropic's own format (`extra_content.anthropic`) for a provider of
+ * another format. `omitted` names what has no counterpart. Returns the same request if it holds nothing.
+ */
+export function toPlainRequest(request: ChatRequest): { request: ChatRequest; omitted: readonly string[] } {
+  const { extra_content, ...plain } = request
+  if (!isJsonObject(extra_content?.anthropic)) return { request, omitted: [] }
+  const omitted = new Set<string>()
+  const { fields } = extra_content.anthropic
+  const tools = plain.tools?.flatMap((tool) => toPlainTool(tool, omitted))
+  const converted = {
+    ...plain,
+    messages: plain.messages.map((message) => toPlainMessage(message, omitted)),
+    ...toResponseFormat(asObject(fields).output_config),
+    ...toToolFields(plain, tools),
+  }
+  for (const [name, value] of Object.entries(asObject(fields)))
+    if (value != null && !CONVERTED.has(name)) omitted.add(name)
+  // The cast is safe: fields of the canonical request keep their types.
+  return { request: converted as unknown as ChatRequest, omitted: [...omitted] }
+}
+
+/** Fields with a counterpart, and those about delivery, accounting and caching. */
+const CONVERTED: ReadonlySet<string> = new Set(
+  'thinking output_config metadata service_tier cache_control diagnostics user_profile_id'.split(' '),
+)
+
+function toResponseFormat(config: unknown): Pick<ChatRequest, 'response_format'> {
+  const { type, schema } = asObject(asObject(config).format)
+  if (type !== 'json_schema' || !isJsonObject(schema)) return {}
+  return { response_format: { type, json_schema: { name: 'reply', schema, strict: true } } }
+}
+
+/** Providers reject a choice without tools, and that of a tool that was left out. */
+function toToolFields({ tool_choice }: ChatRequest, tools: readonly Tool[] | undefined): JsonObject {
+  if (tools === undefined) return {}
+  if (tools.length === 0) return { tools: undefined, tool_choice: undefined, parallel_tool_calls: undefined }
+  const { name } = asObject(asObject(tool_choice).function)
+  const isKept = name === undefined || tools.some((tool) => tool.function?.name === name)
+  return isKept ? { tools } : { tools, tool_choice: undefined }
+}
+
+function toPlainTool(tool: Tool, omitted: Set<string>): readonly Tool[] {
+  const { extra_content, ...plain } = tool
+  if (tool.type !== 'extra_content') return [plain as unknown as Tool]
+  const { name, type } = asObject(extra_content?.anthropic)
+  omitted.add(`tool ${asString(name) || asString(type)}`)
+  return []
+}
+
+function toPlainMessage(message: Message, omitted: Set<string>): Message {
+  const { extra_content, ...plain } = message
+  if (asObject(extra_content?.anthropic).is_error === true) omitted.add('is_error')
+  const { content, tool_calls } = plain as unknown as Message
+  const reasoning = Array.isArray(content) ? thinkingIn(content) : ''
+  return {
+    ...plain,
+    ...(Array.isArray(content) && toPlainContent(message, content, omitted)),
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(tool_calls && { tool_calls: tool_calls.map(toPlainCall) }),
+  } as unknown as Message
+}
+
+/** Keeps what other providers want back with a call. */
+function toPlainCall({ extra_content, ...call }: ToolCall): ToolCall {
+  const { anthropic: _, ...others } = asObject(extra_content)
+  return { ...call, ...(Object.keys(others).length > 0 && { extra_content: others }) } as unknown as ToolCall
+}
+
+/** A list of texts stays a list, except in replies: some providers accept only strings there. */
+function toPlainContent(
+  { role }: Message,
+  content: readonly ContentPart[],
+  omitted: Set<string>,
+): Pick<Message, 'content'> {
+  const parts = content.flatMap((part) => toPlainParts(part, omitted))
+  if (role !== 'assistant') return { content: parts.length === 0 && content.length > 0 ? '' : parts }
+  return { content: parts.length === 0 ? null : parts.map(({ text }) => text ?? '').join('') }
+}
+
+/** The thinking of an earlier reply, which some providers want back with its tool calls. */
+function thinkingIn(content: readonly ContentPart[]): string {
+  return content
+    .map(({ extra_content }) => asObject(extra_content?.anthropic))
+    .filter(({ type }) => type === 'thinking')
+    .map(({ thinking }) => asString(thinking))
+    .join('')
+}
+
+function toPlainParts(part: ContentPart, omitted: Set<string>): readonly ContentPart[] {
+  const { extra_content, ...plain } = part
+  if (part.type === 'file') return [toPlainFile(part)]
+  if (part.type !== 'extra_content') return [plain as unknown as ContentPart]
+  const block = asObject(extra_content?.anthropic)
+  switch (block.type) {
+    // Thinking is converted elsewhere; `tool_use` only marks the place of a call.
+    case 'thinking':
+    case 'redacted_thinking':
+    case 'tool_use':
+      return []
+  }
+  const text = textOf(block)
+  if (text !== '') return [{ type: 'text', text }]
+  omitted.add(asString(block.type))
+  return []
+}
+
+/** Other providers accept PDFs with a name, and no texts. */
+function toPlainFile({ file }: ContentPart): ContentPart {
+  const { file_data, filename } = asObject(file)
+  const { mediaType, base64 } = parseDataUrl(asString(file_data)) ?? { mediaType: '', base64: '' }
+  if (mediaType !== 'text/plain')
+    return { type: 'file', file: { file_data, filename: filename ?? 'document.pdf' } }
+  const text = Buffer.from(base64, 'base64').toString()
+  return { type: 'text', text: [asString(filename), text].filter((each) => each !== '').join('\n') }
+}
+
+/** The text of a block that consists of text, such as a search result, with its title. */
+function textOf({ type, title, source, content }: JsonObject): string {
+  const body = type === 'document' ? asObject(source).content : content
+  if (type !== 'document' && type !== 'search_result') return ''
+  const texts = Array.isArray(body) ? body.map((block) => asString(asObject(block).text)) : [asString(body)]
+  const text = texts.filter((each) => each !== '').join('\n')
+  return text === '' ? '' : [asString(title), text].filter((each) => each !== '').join('\n')
+}
