@@ -26,6 +26,8 @@ export interface Key extends KeyTerms {
 
 /** All users and keys, in memory. */
 export interface Accounts extends SavedProjection {
+  /** Calls `notify` with the id of each user that is deleted from now on. Returns an unsubscribe function. */
+  onDeletion(notify: (userId: number) => void): () => void
   /** The account of a key, by the key's SHA-256 in hex; undefined for an unknown or revoked key. */
   byKeyHash(hash: string): Account | undefined
   user(id: number): User | undefined
@@ -36,6 +38,7 @@ export interface Accounts extends SavedProjection {
 }
 
 export function createAccounts(): Accounts {
+  const deletionListeners = new Set<(userId: number) => void>()
   const users = new Map<number, User>()
   const accountsByHash = new Map<string, Account>()
   const ownersByKey = new Map<string, number>()
@@ -60,6 +63,7 @@ export function createAccounts(): Accounts {
       accountsByHash.delete(hash)
     }
     users.delete(userId)
+    for (const notify of deletionListeners) notify(userId)
   }
 
   return {
@@ -69,6 +73,10 @@ export function createAccounts(): Accounts {
       if (event.type === 'UserDeleted') return remove(event.data.userId)
       const user = evolveUser(users.get(userIdOf(event)), event, record)
       if (user !== undefined) put(user)
+    },
+    onDeletion(notify) {
+      deletionListeners.add(notify)
+      return () => void deletionListeners.delete(notify)
     },
     byKeyHash: (hash) => accountsByHash.get(hash),
     user: (id) => users.get(id),

@@ -1,5 +1,6 @@
 import type { Position } from '../core/contract/index.ts'
 import type { DomainEvent } from '../core/events/codec.ts'
+import type { Budget } from '../core/events/domain-events.ts'
 import type { GroupContent, GroupEvent } from '../core/events/policy-events.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 import type { EventEntry } from './user-rules.ts'
@@ -10,6 +11,7 @@ export interface Group extends GroupContent {
   readonly createdAt: string
   readonly updatedAt: string
   readonly revision: number
+  readonly budget?: Budget
 }
 
 /** All groups and their members, in memory. */
@@ -112,12 +114,20 @@ export function createGroups(): Groups {
   }
 }
 
+const GROUP_EVENTS: ReadonlySet<string> = new Set<GroupEvent['type']>([
+  'GroupCreated',
+  'GroupUpdated',
+  'GroupDeleted',
+  'GroupBudgetSet',
+  'GroupBudgetRemoved',
+])
+
 function keyOf({ ids, deletedAt }: Combination): string {
   return `${ids.join()}@${deletedAt}`
 }
 
 function isGroupEvent(event: DomainEvent): event is GroupEvent {
-  return event.type === 'GroupCreated' || event.type === 'GroupUpdated' || event.type === 'GroupDeleted'
+  return GROUP_EVENTS.has(event.type)
 }
 
 /** Returns the group after the event; undefined if it is deleted, or was never created. */
@@ -137,6 +147,13 @@ export function evolveGroup(
       return group && { ...group, ...event.data.changes, updatedAt: time, revision }
     case 'GroupDeleted':
       return undefined
+    case 'GroupBudgetSet':
+      return group && { ...group, budget: event.data.budget, revision }
+    case 'GroupBudgetRemoved': {
+      if (group === undefined) return undefined
+      const { budget, ...others } = group
+      return { ...others, revision }
+    }
     default:
       return event satisfies never
   }

@@ -106,6 +106,7 @@ export function createBuiltInPlugins(
         maxPromptChars: settings.ledger.max_prompt_chars,
       },
       accounts,
+      groups,
       reportPrompts: accessLog.reportPrompts,
       cluster: cluster?.ledgerCluster,
     }),
@@ -123,7 +124,7 @@ export function createBuiltInPlugins(
       routingCatalog,
       providers: providers.known,
     }),
-    createBudget({ accounts, overallBudget: state.overallBudget, writer }, sharedState, {
+    createBudget({ accounts, groups, overallBudget: state.overallBudget, writer }, sharedState, {
       async sumCosts(query) {
         await pending.flush()
         return ledger.request('ledgerCosts', query)
@@ -161,6 +162,7 @@ export function createBuiltInPlugins(
       live: subscription,
       health: breakers,
       providers: providers.known,
+      groups,
       // In a cluster, the primary serves the separate metrics address.
       exposedAt: cluster && ownMetricsAddress ? 'none' : (ownMetricsAddress ?? 'main'),
       sharedPage: cluster?.metricsPage,

@@ -52,6 +52,8 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   GroupCreated: true,
   GroupUpdated: true,
   GroupDeleted: true,
+  GroupBudgetSet: true,
+  GroupBudgetRemoved: true,
   PolicyCreated: true,
   PolicyUpdated: true,
   PolicyDeleted: true,

@@ -89,7 +89,10 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
     case 'GroupUpdated':
       return isGroupStream(stream, data.groupId) && isJsonObject(data.changes)
     case 'GroupDeleted':
+    case 'GroupBudgetRemoved':
       return isGroupStream(stream, data.groupId)
+    case 'GroupBudgetSet':
+      return isGroupStream(stream, data.groupId) && isBudget(data.budget)
     case 'PolicyCreated':
       return isPolicyStream(stream, data.policyId) && isPolicyContent(data)
     case 'PolicyUpdated':

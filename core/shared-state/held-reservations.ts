@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { ClientConnection, MaybePromise } from '../contract/index.ts'
 import { chain } from '../util/maybe-promise.ts'
 import type {
@@ -59,7 +59,7 @@ export class HeldReservations {
   readonly #shared: SharedReservations
   readonly #lines = new WaitingLines()
   readonly #open = new Map<string, OpenReservation>()
-  readonly #processId = randomUUID()
+  readonly #processId = randomBytes(9).toString('base64url')
   #unsettled: Settlement[] = []
   #timer: NodeJS.Timeout | undefined
   #count = 0
@@ -70,7 +70,8 @@ export class HeldReservations {
 
   /** Reserves all amounts or none. Rejects like the shared state. */
   reserve(entries: readonly ReservationEntry[], options: ReserveOptions): MaybePromise<HeldResult> {
-    const busy = options.waitMs > 0 ? entries.find(({ key }) => !this.#lines.isEmpty(key)) : undefined
+    const mayWait = options.waitMs > 0 && this.#lines.areInUse
+    const busy = mayWait ? entries.find(({ key }) => !this.#lines.isEmpty(key)) : undefined
     if (busy !== undefined) return this.#waitInLine(busy.key, entries, options)
     return chain(this.#attempt(entries, options), (result): MaybePromise<HeldResult> => {
       const full = entries[result.refusedBy]
@@ -152,27 +153,35 @@ export class HeldReservations {
     this.#timer ??= setInterval(() => this.#renew(), RENEWAL_MS).unref()
     return {
       settle: (used) => {
-        if (this.#open.delete(reservation.id)) void this.#settle({ reservation, used })
+        if (this.#open.delete(reservation.id)) this.#settle({ reservation, used })
       },
     }
   }
 
-  async #settle(settlement: Settlement): Promise<void> {
-    try {
-      await this.#shared.settle(settlement.reservation, settlement.used)
-    } catch {
+  #settle(settlement: Settlement): void {
+    const { reservation, used } = settlement
+    const wake = () => {
+      if (!this.#lines.areInUse) return
+      for (const { key } of reservation.entries) this.#lines.wakeFirst(key)
+    }
+    const repeatLater = () => {
       // The shared state logs when it becomes unavailable.
       if (this.#unsettled.length < MAX_UNSETTLED) this.#unsettled.push(settlement)
-      return
     }
-    for (const { key } of settlement.reservation.entries) this.#lines.wakeFirst(key)
+    try {
+      const settled = this.#shared.settle(reservation, used)
+      if (settled instanceof Promise) void settled.then(wake, repeatLater)
+      else wake()
+    } catch {
+      repeatLater()
+    }
   }
 
   /** Settles again what could not be settled. Called regularly. */
   repeatFailed(): void {
     const unsettled = this.#unsettled
     this.#unsettled = []
-    for (const settlement of unsettled) void this.#settle(settlement)
+    for (const settlement of unsettled) this.#settle(settlement)
   }
 
   #renew(): void {

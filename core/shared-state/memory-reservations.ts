@@ -64,16 +64,19 @@ export function createMemoryReservations(now: () => number = () => performance.n
     reserve(id, entries, holdMs) {
       const at = Math.floor(now())
       const found = entries.map(({ key }) => find(key, at))
+      const describeAll = () => entries.map((entry, index) => describe(found[index], entry, at))
       const missing = entries.findIndex(({ initial }, index) => initial === null && !found[index])
-      const before = entries.map((entry, index) => describe(found[index], entry, at))
-      if (missing !== -1) return { result: 'missing', index: missing, counters: before }
-      const full = entries.findIndex((entry, index) => isRefused(entry, before[index] as CounterUse))
+      if (missing !== -1) return { result: 'missing', index: missing, counters: describeAll() }
+      const full = entries.findIndex((entry, index) =>
+        isRefused(entry, found[index] ?? unusedCounter(entry.initial)),
+      )
       if (full !== -1) {
+        const counters = describeAll()
         // A known sum is kept, so that it is not computed again for the next request.
         entries.forEach((entry, index) => {
           if (!found[index] && entry.initial) create(entry, at)
         })
-        return { result: 'refused', index: full, counters: before }
+        return { result: 'refused', index: full, counters }
       }
       const after = entries.map((entry, index) => {
         const counter = found[index] ?? create(entry, at)

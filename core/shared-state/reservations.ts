@@ -67,6 +67,9 @@ export function unusedCounter(initial: number | null): CounterUse {
 }
 
 /** Whether the limit refuses the amount beside what was used and reserved. */
-export function isRefused(entry: ReservationEntry, { used, reserved }: CounterUse): boolean {
+export function isRefused(
+  entry: ReservationEntry,
+  { used, reserved }: Pick<CounterUse, 'used' | 'reserved'>,
+): boolean {
   return entry.limit !== null && used + reserved + entry.amount > entry.limit
 }

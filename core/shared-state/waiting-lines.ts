@@ -2,6 +2,11 @@
 export class WaitingLines {
   readonly #lines = new Map<string, Waiter[]>()
 
+  /** Whether anybody waits. */
+  get areInUse(): boolean {
+    return this.#lines.size > 0
+  }
+
   isEmpty(key: string): boolean {
     return !this.#lines.has(key)
   }

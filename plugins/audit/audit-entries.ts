@@ -63,6 +63,8 @@ export const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKin
   GroupCreated: ['group', 'created'],
   GroupUpdated: ['group', 'updated'],
   GroupDeleted: ['group', 'deleted'],
+  GroupBudgetSet: ['group', 'budget_set'],
+  GroupBudgetRemoved: ['group', 'budget_removed'],
   RoutingRuleCreated: ['routing', 'created'],
   RoutingRuleUpdated: ['routing', 'updated'],
   RoutingRuleDeleted: ['routing', 'deleted'],

@@ -59,7 +59,7 @@ const budgetFields = {
 /** The body of `PUT …/budget`. */
 export const BudgetInput = StrictObject(budgetFields, { $id: 'BudgetInput', description: 'A budget.' })
 
-const BudgetTerms = Type.Object(budgetFields, { $id: 'BudgetTerms', description: 'A budget.' })
+export const BudgetTerms = Type.Object(budgetFields, { $id: 'BudgetTerms', description: 'A budget.' })
 
 const keyName = Type.String({ minLength: 1, maxLength: 128, description: 'Name of the key.' })
 

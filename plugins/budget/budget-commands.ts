@@ -2,28 +2,33 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Author, GatewayError } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { type Budget, OVERALL_BUDGET_STREAM, userStream } from '../../core/events/domain-events.ts'
+import { groupStream } from '../../core/events/policy-events.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Group, Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import type { BudgetTarget } from './owned-budget.ts'
 
 export interface BudgetServices {
   readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey' | 'budgetOfKey'>
+  readonly groups: Pick<Groups, 'group' | 'groupsOf'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'revision'>
   readonly writer: EventWriter
 }
 
 /** Changes to budgets. Each resolves when all processes of this node apply it. */
 export interface BudgetCommands {
-  /** Undefined if there is none. Throws 404 for an unknown user or key. */
+  /** Undefined if there is none. Throws 404 for an unknown user, key or group. */
   find(target: BudgetTarget): Budget | undefined
   /** Sets a budget, or removes it. Does nothing if that is so already. */
   change(target: BudgetTarget, budget: Budget | undefined, author: Author): Promise<void>
 }
 
-export function createBudgetCommands({ accounts, overallBudget, writer }: BudgetServices): BudgetCommands {
+export function createBudgetCommands(services: BudgetServices): BudgetCommands {
+  const { accounts, groups, overallBudget, writer } = services
+
   /** Returns the user that a budget belongs to, and the key that has it. */
-  function findOwner(target: Exclude<BudgetTarget, { type: 'all' }>) {
+  function findOwner(target: Extract<BudgetTarget, { type: 'user' | 'key' }>) {
     const isKey = target.type === 'key'
     const user = isKey ? accounts.ownerOfKey(target.keyId) : accounts.user(target.userId)
     const key = isKey ? user?.keys.find(({ id }) => id === target.keyId) : undefined
@@ -32,8 +37,15 @@ export function createBudgetCommands({ accounts, overallBudget, writer }: Budget
     throw new GatewayError('not_found', `${name} was not found.`)
   }
 
+  function requireGroup(id: number): Group {
+    const group = groups.group(id)
+    if (group !== undefined) return group
+    throw new GatewayError('not_found', `Group ${id} was not found.`)
+  }
+
   function find(target: BudgetTarget): Budget | undefined {
-    return target.type === 'all' ? overallBudget.current() : findOwner(target).budget
+    if (target.type === 'all') return overallBudget.current()
+    return target.type === 'group' ? requireGroup(target.groupId).budget : findOwner(target).budget
   }
 
   function toEvent(target: BudgetTarget, budget: Budget | undefined): DomainEvent {
@@ -41,23 +53,36 @@ export function createBudgetCommands({ accounts, overallBudget, writer }: Budget
       return budget
         ? { type: 'OverallBudgetSet', data: { budget } }
         : { type: 'OverallBudgetRemoved', data: {} }
+    if (target.type === 'group') {
+      const { groupId } = target
+      return budget
+        ? { type: 'GroupBudgetSet', data: { groupId, budget } }
+        : { type: 'GroupBudgetRemoved', data: { groupId } }
+    }
     const { user, key } = findOwner(target)
     const owner = { userId: user.id, ...(key && { keyId: key.id }) }
     return budget ? { type: 'BudgetSet', data: { ...owner, budget } } : { type: 'BudgetRemoved', data: owner }
+  }
+
+  /** Returns the stream of a budget, and a function that returns its current revision. */
+  function locate(target: BudgetTarget) {
+    if (target.type === 'all') return { stream: OVERALL_BUDGET_STREAM, revision: overallBudget.revision }
+    if (target.type === 'group') {
+      const { id } = requireGroup(target.groupId)
+      // Revisions of groups count from 1, those of streams from 0.
+      return { stream: groupStream(id), revision: () => (groups.group(id)?.revision ?? 0) - 1 }
+    }
+    return {
+      stream: userStream(findOwner(target).user.id),
+      revision: () => findOwner(target).user.revision,
+    }
   }
 
   return {
     find,
     async change(target, budget, author) {
       const decide = () => (isDeepStrictEqual(find(target), budget) ? [] : [toEvent(target, budget)])
-      const { stream, revision } =
-        target.type === 'all'
-          ? { stream: OVERALL_BUDGET_STREAM, revision: overallBudget.revision }
-          : {
-              stream: userStream(findOwner(target).user.id),
-              revision: () => findOwner(target).user.revision,
-            }
-      await answerInTime(writer.write({ stream, revision, decide }, author))
+      await answerInTime(writer.write({ ...locate(target), decide }, author))
     },
   }
 }

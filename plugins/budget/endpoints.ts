@@ -16,6 +16,7 @@ import { Success, Timestamp } from '../../core/http/schemas.ts'
 import { NANOS_PER_USD, toNanoUsd } from '../../core/util/cost.ts'
 import { BudgetInput, keyId, userId } from '../auth/schemas.ts'
 import { showBudget } from '../auth/show-account.ts'
+import { groupId } from '../policies/schemas.ts'
 import type { BudgetCommands } from './budget-commands.ts'
 import { budgetUnavailable } from './errors.ts'
 import type { BudgetTarget, OwnedBudget } from './owned-budget.ts'
@@ -54,7 +55,7 @@ interface Services {
   readonly spending: Spending
 }
 
-/** Creates the endpoints for operators of users, keys and everything, and `GET /v1/budget`. */
+/** Creates the endpoints for operators of users, keys, groups and everything, and `GET /v1/budget`. */
 export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
   return [
     ...createAdminEndpoints('/admin/users/{id}/budget', 'UserBudget', 'a user', services, {
@@ -64,6 +65,10 @@ export function createBudgetEndpoints(services: Services): readonly Endpoint[] {
     ...createAdminEndpoints('/admin/keys/{id}/budget', 'KeyBudget', 'an API key', services, {
       params: { id: keyId },
       toTarget: ({ id }) => ({ type: 'key', keyId: String(id) }),
+    }),
+    ...createAdminEndpoints('/admin/groups/{id}/budget', 'GroupBudget', 'the users of a group', services, {
+      params: { id: groupId },
+      toTarget: ({ id }) => ({ type: 'group', groupId: Number(id) }),
     }),
     ...createAdminEndpoints('/admin/budget', 'OverallBudget', 'everything together', services, {
       params: {},

@@ -2,17 +2,21 @@ import { GatewayError, type Target } from '../../core/contract/index.ts'
 import type { CounterUse } from '../../core/shared-state/reservations.ts'
 import { toNanoUsd } from '../../core/util/cost.ts'
 import { retryAdvice, toRetryAfterSeconds } from '../rate-limit/retry-after.ts'
-import { formatUsd, type OwnedBudget } from './owned-budget.ts'
+import { type BudgetTarget, formatUsd, type OwnedBudget } from './owned-budget.ts'
 import { periodAt } from './periods.ts'
 
-const NAMES = { user: 'your user', key: 'this API key', all: 'this gateway' }
+const NAMES = { user: 'your user', key: 'this API key', group: 'your group', all: 'this gateway' }
 
-/** Names a budget for callers. The figures of the whole gateway are not for them. */
+/** Names a budget for callers. What others spend is not for them. */
 export function describeBudget({ target, budget }: OwnedBudget): string {
   const name = `The budget of ${NAMES[target.type]}`
-  if (target.type === 'all') return name
+  if (isShared(target)) return name
   const period = budget.period === 'total' ? 'in total' : `per ${budget.period}`
   return `${name} (${formatUsd(toNanoUsd(budget.limitUsd))} US dollars ${period})`
+}
+
+function isShared({ type }: BudgetTarget): boolean {
+  return type === 'group' || type === 'all'
 }
 
 /** The error for a request that the rest of the budget does not cover. */
@@ -23,7 +27,7 @@ export function budgetExceeded(
 ): GatewayError {
   const { endsAt } = periodAt(owned.budget.period, Date.now())
   const retryAfter = endsAt === null ? undefined : toRetryAfterSeconds(endsAt - Date.now())
-  const spent = owned.target.type === 'all' ? '' : `: ${formatUsd(use?.used ?? 0)} US dollars are spent`
+  const spent = isShared(owned.target) ? '' : `: ${formatUsd(use?.used ?? 0)} US dollars are spent`
   const until = endsAt === null ? 'ask the operator' : `try again after ${new Date(endsAt).toISOString()}`
   const message =
     `${describeBudget(owned)} does not cover this request${spent}, and it may cost up to ` +

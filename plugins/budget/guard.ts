@@ -3,6 +3,7 @@ import {
   type EndedExchange,
   GatewayError,
   type Host,
+  type MaybePromise,
   type ReplyingExchange,
   type Route,
   SharedStateUnavailableError,
@@ -24,6 +25,8 @@ export interface GuardOptions {
 
 /** Where `exchange.state` has the reservation: a WeakMap costs several times as much. */
 const HELD = 'signalbox:budget'
+
+const NONE: ReadonlySet<OwnedBudget> = new Set()
 
 interface HeldBudget {
   readonly hold: Hold
@@ -50,17 +53,23 @@ export class BudgetGuard {
   }
 
   /** Throws a `GatewayError` if the budgets do not cover the request. May change its route. */
-  async reserve(exchange: ReplyingExchange, budgets: readonly OwnedBudget[]): Promise<void> {
+  reserve(exchange: ReplyingExchange, budgets: readonly OwnedBudget[]): MaybePromise<void> {
     try {
-      await this.#reserveWithin(exchange, budgets)
+      const reserved = this.#reserveWithin(exchange, budgets, NONE)
+      return reserved?.catch((error: unknown) => this.#handleFailure(error, budgets))
     } catch (error) {
-      const isUnknown = error instanceof UnknownPriceError
-      if (!isUnknown && !SharedStateUnavailableError.isInstance(error)) throw error
-      const { unknown_price, on_redis_failure } = this.#options
-      const isAllowed = (isUnknown ? unknown_price : on_redis_failure) === 'allow'
-      this.#recordAll(budgets, isAllowed ? 'allowed_uncounted' : 'refused_uncounted')
-      if (!isAllowed) throw isUnknown ? priceUnknown(error.target) : budgetUnavailable()
+      this.#handleFailure(error, budgets)
     }
+  }
+
+  /** Returns if the request is allowed although its cost cannot be reserved. */
+  #handleFailure(error: unknown, budgets: readonly OwnedBudget[]): void {
+    const isUnknown = error instanceof UnknownPriceError
+    if (!isUnknown && !SharedStateUnavailableError.isInstance(error)) throw error
+    const { unknown_price, on_redis_failure } = this.#options
+    const isAllowed = (isUnknown ? unknown_price : on_redis_failure) === 'allow'
+    this.#recordAll(budgets, isAllowed ? 'allowed_uncounted' : 'refused_uncounted')
+    if (!isAllowed) throw isUnknown ? priceUnknown(error.target) : budgetUnavailable()
   }
 
   /**
@@ -73,24 +82,28 @@ export class BudgetGuard {
     held.hold.settle(held.budgets.map(() => (cost === 'unknown' ? held.worstCase : cost)))
   }
 
-  async #reserveWithin(exchange: ReplyingExchange, budgets: readonly OwnedBudget[]): Promise<void> {
+  /** Budgets in `exceeded` never refuse. */
+  #reserveWithin(
+    exchange: ReplyingExchange,
+    budgets: readonly OwnedBudget[],
+    exceeded: ReadonlySet<OwnedBudget>,
+  ): Promise<void> | undefined {
     const { client } = exchange
-    const waiting = { waitMs: this.#options.wait_ms, client }
-    const exceeded = new Set<OwnedBudget>()
-    for (;;) {
-      const worstCase = worstCaseOf(exchange, requireRoute(exchange), this.#costOf)
-      const result = await this.#spending.reserve(budgets, worstCase, exceeded, waiting)
+    const worstCase = worstCaseOf(exchange, requireRoute(exchange), this.#costOf)
+    const apply = (result: HeldResult): Promise<void> | undefined => {
       if (result.hold !== undefined) {
         const held: HeldBudget = { hold: result.hold, budgets, worstCase }
         exchange.state[HELD] = held
         this.#reportAllowed(exchange, budgets, exceeded, result)
-        return
+        return undefined
       }
       const full = budgets[result.refusedBy]
       if (full === undefined) throw new TypeError('a reservation was refused without a reason')
       if (!this.#downgrade(exchange, full)) throw this.#refusal(full, result, worstCase)
-      exceeded.add(full)
+      return this.#reserveWithin(exchange, budgets, new Set([...exceeded, full]))
     }
+    const result = this.#spending.reserve(budgets, worstCase, exceeded, this.#options.wait_ms, client)
+    return result instanceof Promise ? result.then(apply) : apply(result)
   }
 
   /**

@@ -2,15 +2,17 @@ import type { Account } from '../../core/contract/index.ts'
 import type { Budget } from '../../core/events/domain-events.ts'
 import { NANOS_PER_USD } from '../../core/util/cost.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { periodAt } from './periods.ts'
 
-export const BUDGET_TARGETS = ['user', 'key', 'all'] as const
+export const BUDGET_TARGETS = ['user', 'key', 'group', 'all'] as const
 
-/** Whose spending a budget limits: a user's, that of one key, or all of it. */
+/** Whose spending a budget limits: that of a user, of one key, of the users in a group, or all of it. */
 export type BudgetTarget =
   | { readonly type: 'user'; readonly userId: number }
   | { readonly type: 'key'; readonly keyId: string }
+  | { readonly type: 'group'; readonly groupId: number }
   | { readonly type: 'all' }
 
 export interface OwnedBudget {
@@ -24,17 +26,23 @@ const NO_BUDGETS: readonly OwnedBudget[] = []
 export function budgetsOf(
   { userId, keyId }: Pick<Account, 'userId' | 'keyId'>,
   accounts: Pick<Accounts, 'user' | 'budgetOfKey'>,
+  groups: Pick<Groups, 'group' | 'groupsOf'>,
   overall: Pick<OverallBudget, 'current'>,
 ): readonly OwnedBudget[] {
   const ofUser = accounts.user(userId)?.budget
   const ofKey = accounts.budgetOfKey(keyId)
   const ofAll = overall.current()
-  if (!ofUser && !ofKey && !ofAll) return NO_BUDGETS
-  return [
-    ...(ofUser ? [{ target: { type: 'user', userId } as const, budget: ofUser }] : []),
-    ...(ofKey ? [{ target: { type: 'key', keyId } as const, budget: ofKey }] : []),
-    ...(ofAll ? [{ target: { type: 'all' } as const, budget: ofAll }] : []),
-  ]
+  const groupIds = groups.groupsOf(userId)
+  if (!ofUser && !ofKey && !ofAll && groupIds.length === 0) return NO_BUDGETS
+  const budgets: OwnedBudget[] = []
+  if (ofUser) budgets.push({ target: { type: 'user', userId }, budget: ofUser })
+  if (ofKey) budgets.push({ target: { type: 'key', keyId }, budget: ofKey })
+  for (const groupId of groupIds) {
+    const budget = groups.group(groupId)?.budget
+    if (budget) budgets.push({ target: { type: 'group', groupId }, budget })
+  }
+  if (ofAll) budgets.push({ target: { type: 'all' }, budget: ofAll })
+  return budgets
 }
 
 /** The counter of a budget in the period of `now`. Changes of its limit do not affect it. */
@@ -44,6 +52,7 @@ export function counterKey({ target, budget }: OwnedBudget, now: number): string
 
 function targetName(target: BudgetTarget): string {
   if (target.type === 'user') return `user-${target.userId}`
+  if (target.type === 'group') return `group-${target.groupId}`
   return target.type === 'key' ? `key-${target.keyId}` : 'all'
 }
 

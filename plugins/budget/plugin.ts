@@ -1,6 +1,7 @@
 import { type Plugin, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { HeldReservations } from '../../core/shared-state/held-reservations.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import { chain } from '../../core/util/maybe-promise.ts'
 import { type BudgetServices, createBudgetCommands } from './budget-commands.ts'
 import { createBudgetEndpoints } from './endpoints.ts'
 import { BudgetGuard } from './guard.ts'
@@ -19,7 +20,7 @@ export function createBudget(
   shared: Pick<SharedState, 'reservations'>,
   ledger?: CostLedger,
 ): Plugin {
-  const { accounts, overallBudget } = services
+  const { accounts, groups, overallBudget } = services
   return {
     name: 'budget',
     after: ['auth', 'routing'],
@@ -31,8 +32,8 @@ export function createBudget(
       const guard = new BudgetGuard(spending, host, options)
       return {
         reply(exchange, next) {
-          const budgets = budgetsOf(exchange.account, accounts, overallBudget)
-          return budgets.length === 0 ? next() : guard.reserve(exchange, budgets).then(next)
+          const budgets = budgetsOf(exchange.account, accounts, groups, overallBudget)
+          return budgets.length === 0 ? next() : chain(guard.reserve(exchange, budgets), next)
         },
         observe({ exchange }) {
           if (exchange !== undefined) guard.settle(exchange)

@@ -17,12 +17,13 @@ import { periodAt } from './periods.ts'
 export interface CostLedger {
   /**
    * Sums the costs of requests since a time (Unix milliseconds), in billionths of a US dollar: of one user,
-   * of one key, or of all.
+   * of one key, of one group, or of all.
    */
   sumCosts(query: {
     readonly since: number
     readonly userId?: number
     readonly keyId?: string
+    readonly groupId?: number
   }): Promise<{ readonly cost: number }>
 }
 
@@ -54,14 +55,14 @@ export class Spending {
     budgets: readonly OwnedBudget[],
     amount: number,
     unlimited: ReadonlySet<OwnedBudget>,
-    options: Pick<ReserveOptions, 'waitMs' | 'client'>,
+    waitMs: number,
+    client: ReserveOptions['client'],
   ): MaybePromise<HeldResult> {
     const now = this.#now()
-    const byKey = new Map(budgets.map((owned) => [counterKey(owned, now), owned]))
-    const entries = [...byKey].map(([key, owned]): ReservationEntry => {
+    const entries = budgets.map((owned): ReservationEntry => {
       const { endsAt } = periodAt(owned.budget.period, now)
       return {
-        key,
+        key: counterKey(owned, now),
         amount,
         limit: unlimited.has(owned) ? null : toNanoUsd(owned.budget.limitUsd),
         windowMs: endsAt === null ? null : endsAt - now + SETTLEMENT_MS,
@@ -69,10 +70,10 @@ export class Spending {
       }
     })
     const loadInitial = ({ key }: ReservationEntry) => {
-      const owned = byKey.get(key)
+      const owned = budgets.find((candidate) => counterKey(candidate, now) === key)
       return owned === undefined ? Promise.resolve(0) : this.#sumCosts(owned, now)
     }
-    return this.#reservations.reserve(entries, { ...options, loadInitial })
+    return this.#reservations.reserve(entries, { waitMs, client, loadInitial })
   }
 
   async read(owned: OwnedBudget): Promise<SpendingState> {
@@ -101,7 +102,8 @@ export class Spending {
   }
 }
 
-function toQuery(target: BudgetTarget): { readonly userId?: number; readonly keyId?: string } {
+function toQuery(target: BudgetTarget): Omit<Parameters<CostLedger['sumCosts']>[0], 'since'> {
   if (target.type === 'user') return { userId: target.userId }
+  if (target.type === 'group') return { groupId: target.groupId }
   return target.type === 'key' ? { keyId: target.keyId } : {}
 }

@@ -11,6 +11,8 @@ import {
 import type { ReportPromptAccess } from '../../core/events/access-events.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
+import { deletePromptsWithUsers } from './forget-deleted-users.ts'
 import type { PendingRecords } from './pending-records.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
@@ -28,7 +30,8 @@ export interface LedgerServices {
   readonly evidence: 'optional' | 'required'
   readonly pending: PendingRecords
   readonly prompts: PromptSettings
-  readonly accounts: Pick<Accounts, 'user'>
+  readonly accounts: Pick<Accounts, 'user' | 'onDeletion'>
+  readonly groups: Pick<Groups, 'groupsOf'>
   readonly reportPrompts: ReportPromptAccess
   /** The other workers of a cluster. */
   readonly cluster: LedgerCluster | undefined
@@ -46,7 +49,7 @@ export interface LedgerCluster {
  * See docs/decisions/ledger.md, "Requests of strangers are not recorded".
  */
 export function createLedgerPlugin(services: LedgerServices): Plugin {
-  const { ledger, evidence, pending, prompts, accounts, reportPrompts, cluster } = services
+  const { ledger, evidence, pending, prompts, accounts, groups, reportPrompts, cluster } = services
   return definePlugin({
     name: 'ledger',
     after: prompts.recordPrompts === 'masked' ? ['auth', 'firewall'] : ['auth'],
@@ -57,26 +60,30 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
       const settle = () => Promise.all([writer.flush(), cluster?.flushLedgers()])
       pending.onFlush(settle)
       const reader = createLedgerReader(ledger, settle, logger)
+      const stopDeletions = deletePromptsWithUsers(accounts, reader, logger)
       /** Requests that are recorded before they have ended. */
       const recorded = new WeakSet<EndedExchange>()
       /** Requests that the firewall let pass, if that matters. */
       const masked = new WeakSet<Exchange>()
       const promptOf = (exchange: EndedExchange | undefined) =>
-        exchange === undefined ? null : toRecordedPrompt(exchange, masked.has(exchange), prompts)
+        exchange === undefined || accounts.user(exchange.account.userId) === undefined
+          ? null
+          : toRecordedPrompt(exchange, masked.has(exchange), prompts)
 
       /** The record of a request whose response is about to be sent. */
       function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
         const { id, account, endpoint = '', startedAt, client } = exchange
         const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
-        const prompt = promptOf(exchange)
-        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange, prompt })
+        const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
+        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange, ...more })
       }
 
       function observe(request: EndedRequest): void {
         const { account, endpoint, exchange, isInference } = request
         if (!isInference || account === undefined || endpoint === undefined) return
         if (exchange !== undefined && recorded.has(exchange)) return
-        writer.add(toLedgerRecord({ ...request, account, endpoint, prompt: promptOf(exchange) }))
+        const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
+        writer.add(toLedgerRecord({ ...request, account, endpoint, ...more }))
       }
 
       /** A refusal stays a refusal when it cannot be recorded. */
@@ -123,7 +130,10 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
           }),
         ],
         errorCodes: { ...LEDGER_ERROR_CODES, ...PROMPT_ERROR_CODES },
-        close: () => writer.close(),
+        close() {
+          stopDeletions()
+          return writer.close()
+        },
       }
     },
   })

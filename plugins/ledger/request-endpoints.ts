@@ -75,7 +75,11 @@ export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[
       responses: PAGE_RESPONSE,
       errors: ['ledger_unavailable'],
       audited: ({ format = 'json' }) => (format === 'json' ? undefined : 'export'),
-      handle: ({ query }) => respond(reader, query, query.user === undefined ? {} : { userId: query.user }),
+      handle: ({ query }) =>
+        respond(reader, query, {
+          ...(query.user !== undefined && { userId: query.user }),
+          ...(query.group !== undefined && { groupId: query.group }),
+        }),
     }),
   ]
 }

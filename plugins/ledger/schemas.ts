@@ -70,6 +70,9 @@ export const RequestRecordSchema = Type.Object(
     time: Timestamp('When the request arrived.'),
     user_id: Count('Id of the user.'),
     key_id: Type.String({ description: 'Id of the API key.' }),
+    group_ids: Type.Array(Type.Integer({ format: 'int64' }), {
+      description: 'Ids of the groups that the user was in.',
+    }),
     endpoint: Type.String({ description: 'Path of the endpoint.' }),
     outcome: StringEnum(['answered', 'failed'], { description: 'Whether the request was answered.' }),
     status: Type.Integer({
@@ -146,6 +149,10 @@ const text = (description: string, example: string) =>
 
 const userFilter = Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the user.', examples: [1] }))
 
+const groupFilter = Type.Optional(
+  Type.Integer({ minimum: 1, description: 'Id of a group that the user was in.', examples: [3] }),
+)
+
 const keyFilter = text('Id of the API key.', 'key_gGvBxwr2CTTZ4RYVqXhM0SkL')
 
 const range = {
@@ -180,7 +187,7 @@ export const requestQuery = {
   ...pageQuery(REQUEST_PAGE, 'YmVmb3JlOjc'),
 }
 
-export const adminRequestQuery = { user: userFilter, ...requestQuery }
+export const adminRequestQuery = { user: userFilter, group: groupFilter, ...requestQuery }
 
 const usageFields = {
   requests: Count('Requests.'),
@@ -194,6 +201,7 @@ const usageFields = {
 const UsageSchema = Type.Object(
   {
     user: Type.Optional(Count('Id of the user.')),
+    group: Type.Optional(Count('Id of the group. A request counts for each group of its user.')),
     key: Type.Optional(Type.String({ description: 'Id of the API key.' })),
     model: Type.Optional(nullableText('The model; null for requests without a reply.')),
     provider: Type.Optional(nullableText('The provider; null for requests without a reply.')),
@@ -231,7 +239,9 @@ function usageParameters(dimensions: readonly string[]) {
   }
 }
 
-/** A user has one user. */
-export const usageQuery = usageParameters(USAGE_DIMENSIONS.filter((dimension) => dimension !== 'user'))
+/** A user has one user, and does not know of groups. */
+export const usageQuery = usageParameters(
+  USAGE_DIMENSIONS.filter((dimension) => dimension !== 'user' && dimension !== 'group'),
+)
 
-export const adminUsageQuery = { user: userFilter, ...usageParameters(USAGE_DIMENSIONS) }
+export const adminUsageQuery = { user: userFilter, group: groupFilter, ...usageParameters(USAGE_DIMENSIONS) }

@@ -14,6 +14,7 @@ export function showRecord(record: StoredRecord): JsonObject {
     time: timeOf(record),
     user_id: record.userId,
     key_id: record.keyId,
+    group_ids: record.groups,
     endpoint: record.endpoint,
     outcome: error === null ? 'answered' : 'failed',
     status: record.status,
@@ -75,9 +76,10 @@ function toDollars(nanoDollars: number): number {
 
 /** Shows a group of usage as the endpoints return it. */
 export function showUsage(group: UsageGroup): JsonObject {
-  const { user, key, model, provider, rule, hour, day } = group
+  const { user, group: groupId, key, model, provider, rule, hour, day } = group
   return {
     ...(user !== undefined && { user }),
+    ...(groupId !== undefined && { group: groupId }),
     ...(key !== undefined && { key }),
     ...(model !== undefined && { model }),
     ...(provider !== undefined && { provider }),
@@ -99,6 +101,7 @@ const CSV_COLUMNS: readonly (readonly [name: string, read: (record: StoredRecord
   ['time', timeOf],
   ['user_id', ({ userId }) => userId],
   ['key_id', ({ keyId }) => keyId],
+  ['group_ids', ({ groups }) => groups.join(' ')],
   ['endpoint', ({ endpoint }) => endpoint],
   ['status', ({ status }) => status],
   ['error_code', ({ error }) => error?.code],

@@ -14,6 +14,7 @@ import type { LedgerRecord, RecordedError, RecordedPrompt, RecordedTokens } from
 export interface RequestOutcome {
   readonly id: string
   readonly account: Account
+  readonly groups: readonly number[]
   readonly endpoint: string
   readonly status: number
   readonly error: unknown
@@ -33,7 +34,7 @@ const DISCONNECTED: RecordedError = { code: 'client_disconnected', status: STATU
 
 /** Returns the record of a request. Only its prompt refers to text of the request, which stays in memory. */
 export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
-  const { id, account, endpoint, isAborted, startedAt, endedAt, exchange, prompt } = outcome
+  const { id, account, groups, endpoint, isAborted, startedAt, endedAt, exchange, prompt } = outcome
   const isUnanswered = isAborted && exchange?.reply === undefined
   const status = isUnanswered ? STATUS_DISCONNECTED : outcome.status
   const route = exchange?.route
@@ -43,6 +44,7 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     requestId: id,
     userId: account.userId,
     keyId: account.keyId,
+    groups,
     endpoint,
     requestedModel: exchange?.request.model ?? null,
     mode: route?.mode ?? null,

@@ -10,7 +10,7 @@ import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { LedgerReader } from './reader.ts'
 import { adminUsageQuery, UsageReport, usageQuery } from './schemas.ts'
 import { showUsage } from './show-record.ts'
-import type { UsageDimension } from './store/queries.ts'
+import type { UsageDimension, UsageQuery } from './store/queries.ts'
 import { DAY_MS, HOUR_MS } from './store/units.ts'
 import { parseTimeParameter } from './time-parameter.ts'
 
@@ -31,7 +31,7 @@ export function createUsageEndpoints(reader: LedgerReader): readonly Endpoint[] 
       summary: 'Returns your requests, tokens and cost, by the fields that you group by.',
       tags: ['inference'],
       query: usageQuery,
-      handle: ({ query, account }) => respond(reader, query, account.userId),
+      handle: ({ query, account }) => respond(reader, query, { userId: account.userId }),
     }),
     endpoint({
       ...common,
@@ -42,7 +42,11 @@ export function createUsageEndpoints(reader: LedgerReader): readonly Endpoint[] 
       summary: 'Returns the requests, tokens and cost of all users, by the fields that you group by.',
       tags: ['admin'],
       query: adminUsageQuery,
-      handle: ({ query }) => respond(reader, query, query.user),
+      handle: ({ query }) =>
+        respond(reader, query, {
+          ...(query.user !== undefined && { userId: query.user }),
+          ...(query.group !== undefined && { groupId: query.group }),
+        }),
     }),
   ]
 }
@@ -54,7 +58,11 @@ const MAX_GROUPS = 10_000
 
 type UsageQueryValues = Static<TObject<typeof usageQuery>>
 
-async function respond(reader: LedgerReader, query: UsageQueryValues, userId: number | undefined) {
+async function respond(
+  reader: LedgerReader,
+  query: UsageQueryValues,
+  caller: Pick<UsageQuery, 'userId' | 'groupId'>,
+) {
   const { group_by = [], key } = query
   const until = query.until === undefined ? Date.now() : parseTimeParameter(query.until, 'until')
   const since =
@@ -65,7 +73,7 @@ async function respond(reader: LedgerReader, query: UsageQueryValues, userId: nu
     // The schema allows no others.
     groupBy: group_by as readonly UsageDimension[],
     ...range,
-    ...(userId !== undefined && { userId }),
+    ...caller,
     ...(key !== undefined && { keyId: key }),
     limit: MAX_GROUPS + 1,
   })

@@ -1,7 +1,36 @@
 import type { Registry } from 'prom-client'
 import type { RequestObserver, Target } from '../../core/contract/index.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
-import { createCounter } from '../../core/util/metrics.ts'
+import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
+import type { Groups } from '../../projections/groups.ts'
+
+/** Groups with a series of their own; the others share one. */
+const MAX_GROUPS = 100
+
+/** Counts the cost of replies by group. A reply counts for each group of its user. */
+export function observeGroupCosts(metrics: Registry, groups: Pick<Groups, 'groupsOf'>): RequestObserver {
+  const cost = createCounter(metrics, {
+    name: 'signalbox_group_cost_usd_total',
+    help: 'Cost of replies in US dollars, by group of the user. A reply counts for each group.',
+    labelNames: ['group'],
+  })
+  const series = new Map<number, CounterSeries>()
+
+  function seriesOf(groupId: number): CounterSeries {
+    let own = series.get(groupId)
+    if (own !== undefined) return own
+    if (series.size >= MAX_GROUPS) return cost('other')
+    own = cost(String(groupId))
+    series.set(groupId, own)
+    return own
+  }
+
+  return ({ account, exchange }) => {
+    const costUsd = exchange?.costUsd
+    if (account === undefined || typeof costUsd !== 'number' || costUsd === 0) return
+    for (const groupId of groups.groupsOf(account.userId)) seriesOf(groupId).inc(costUsd)
+  }
+}
 
 /** Counts the cost and the tokens of replies, by provider and model. */
 export function observeCosts(metrics: Registry, providers: ReadonlySet<string>): RequestObserver {

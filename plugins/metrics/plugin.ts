@@ -1,8 +1,9 @@
 import { collectDefaultMetrics } from 'prom-client'
 import { endpoint, operator, type Plugin } from '../../core/contract/index.ts'
+import type { Groups } from '../../projections/groups.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
-import { observeCosts } from './cost-metrics.ts'
+import { observeCosts, observeGroupCosts } from './cost-metrics.ts'
 import { type MetricsPage, serveMetrics } from './endpoint.ts'
 import { registerEventMetrics } from './event-metrics.ts'
 import { observeProviderCalls, registerBreakerMetrics } from './provider-metrics.ts'
@@ -13,6 +14,7 @@ interface MetricsServices {
   readonly health: CircuitBreakers
   /** All providers that rules and model prefixes can name. */
   readonly providers: ReadonlySet<string>
+  readonly groups: Pick<Groups, 'groupsOf'>
   /**
    * A separate address without authentication, the main address for operators, or nowhere in this process.
    */
@@ -26,7 +28,7 @@ interface MetricsServices {
  * register their metrics with `host.metrics`.
  */
 export function createMetrics(services: MetricsServices): Plugin {
-  const { live, health, providers, exposedAt, sharedPage } = services
+  const { live, health, providers, groups, exposedAt, sharedPage } = services
   return {
     name: 'metrics',
     async setup(_, { metrics, operators, logger }) {
@@ -38,6 +40,7 @@ export function createMetrics(services: MetricsServices): Plugin {
         observeOverhead(metrics),
         observeProviderCalls(metrics, providers),
         observeCosts(metrics, providers),
+        observeGroupCosts(metrics, groups),
         observeRuleActions(metrics, operators),
       ]
       const page = sharedPage?.(metrics.contentType) ?? metrics

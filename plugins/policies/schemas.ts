@@ -1,5 +1,6 @@
 import { Nullable, type Static, StrictObject, Type } from '../../core/contract/index.ts'
 import { Count, NextCursor, Timestamp } from '../../core/http/schemas.ts'
+import { BudgetTerms } from '../auth/schemas.ts'
 
 const nameOf = (what: string) =>
   Type.String({ minLength: 1, maxLength: 128, description: `Name of the ${what}.` })
@@ -26,6 +27,7 @@ export const GroupSchema = Type.Object(
     id: Count('Id of the group.'),
     name,
     description,
+    budget: Type.Optional(BudgetTerms),
     created_at: Timestamp('When the group was created.'),
     updated_at: Timestamp('When its name or description was last changed.'),
   },

@@ -52,6 +52,14 @@ describe('budgets', () => {
 
   const ask = (body: object = {}) => askAsUser(gateway, user.key, body)
 
+  /** A group of these users. */
+  async function newGroup(members: readonly TestUser[], name = 'A group'): Promise<number> {
+    const { id } = (await gateway.call('POST', '/admin/groups', { name }, AS_ADMIN)).body.data
+    for (const member of members)
+      await gateway.call('PUT', `/admin/groups/${id}/members/${member.id}`, undefined, AS_ADMIN)
+    return id
+  }
+
   it('count what the ledger recorded before they were set, and before a restart', async () => {
     const first = await startGateway(withProvider(provider))
     const owner = await newUser(first)
@@ -74,8 +82,14 @@ describe('budgets', () => {
   describe('are set, read and removed', () => {
     const BUDGET = { limit_usd: 12.5, period: 'month', warn_ratio: 0.8, on_exceed: 'refuse' }
 
-    it('for users, keys and everything', async () => {
-      for (const path of [budgetOf.user(user.id), budgetOf.key(user.keyId), budgetOf.all()]) {
+    it('for users, keys, groups and everything', async () => {
+      const group = await newGroup([])
+      for (const path of [
+        budgetOf.user(user.id),
+        budgetOf.key(user.keyId),
+        budgetOf.group(group),
+        budgetOf.all(),
+      ]) {
         expect((await gateway.call('GET', path, undefined, AS_ADMIN)).status).to.equal(404)
         const { status, body } = await setBudget(gateway, path, BUDGET)
         expect(status).to.equal(200)
@@ -92,10 +106,11 @@ describe('budgets', () => {
       }
     })
 
-    it('by operators only, for users and keys that exist', async () => {
+    it('by operators only, for users, keys and groups that exist', async () => {
       const path = budgetOf.user(user.id)
       expect((await user.call('PUT', path, BUDGET)).status).to.equal(401)
-      for (const missing of ['/admin/users/99999/budget', '/admin/keys/key_none/budget'])
+      const missingPaths = [budgetOf.user(99_999), budgetOf.key('key_none'), budgetOf.group(99_999)]
+      for (const missing of missingPaths)
         expect((await setBudget(gateway, missing, BUDGET)).status).to.equal(404)
     })
 
@@ -190,6 +205,35 @@ describe('budgets', () => {
       expect((await askAsUser(gateway, key)).status).to.equal(200)
       await gateway.call('DELETE', budgetOf.key(user.keyId), undefined, AS_ADMIN)
       expect((await ask()).status).to.equal(200)
+    })
+
+    it('are shared by the users of a group, whose spending before counts', async () => {
+      const [member, stranger] = [await newUser(gateway), await newUser(gateway)]
+      const group = await newGroup([user, member])
+      const path = budgetOf.group(group)
+      for (let request = 0; request < 3; request++) await ask()
+      const limit = 20 * ANSWER_USD + 0.001
+      const { body } = await setBudget(gateway, path, { limit_usd: limit })
+      expect(body.data.spent_usd).to.be.closeTo(3 * ANSWER_USD, 1e-12)
+      const served = await Promise.all(
+        [user, member].map(async ({ key }) => {
+          const answers = await stormUntilRefused([gateway], key, { clients: 20, isFinal: isExceeded })
+          return answers.filter(({ status }) => status === 200).length
+        }),
+      )
+      expect((3 + served[0]! + served[1]!) * ANSWER_USD).to.be.within(limit - 0.0011 - ANSWER_USD, limit)
+      const refused = await ask()
+      expect(refused.body.error.meta).to.deep.equal({ budget: 'group' })
+      expect(refused.body.error.message).to.match(
+        /^The budget of your group does not cover this request, and/,
+      )
+      const refusals = { target: 'group', outcome: 'refused' }
+      expect((await scrape(gateway)).sum('signalbox_budget_outcomes_total', refusals)).to.be.greaterThan(0)
+      expect((await askAsUser(gateway, stranger.key)).status).to.equal(200)
+      await gateway.call('DELETE', `/admin/groups/${group}/members/${user.id}`, undefined, AS_ADMIN)
+      expect((await ask()).status).to.equal(200)
+      await gateway.call('DELETE', path, undefined, AS_ADMIN)
+      expect((await askAsUser(gateway, member.key)).status).to.equal(200)
     })
 
     it('name the whole gateway without its figures', async () => {

@@ -188,6 +188,38 @@ describe('the request ledger', () => {
     expect(oldest?.split(',')[0]).to.equal(records[1].x_request_id)
   })
 
+  it('knows the groups that a user was in at the time', async () => {
+    const [user, other] = [await newUser(gateway), await newUser(gateway)]
+    const admin = async (method: string, path: string, body?: unknown) =>
+      (await gateway.call(method, path, body, AS_ADMIN)).body
+    const [first, second] = await Promise.all(
+      ['First', 'Second'].map(async (name) => (await admin('POST', '/admin/groups', { name })).data.id),
+    )
+    const ungrouped = await send(user, 'before')
+    for (const id of [first, second]) await admin('PUT', `/admin/groups/${id}/members/${user.id}`)
+    const grouped = await send(user, 'in both')
+    await admin('DELETE', `/admin/groups/${first}/members/${user.id}`)
+    const later = await send(user, 'in one')
+    await send(other, 'in none')
+    expect((await recordOf(user, ungrouped)).group_ids).to.deep.equal([])
+    expect((await recordOf(user, grouped)).group_ids).to.deep.equal([first, second].sort((a, b) => a - b))
+    const listed = async (id: number) =>
+      (await admin('GET', `/admin/requests?group=${id}`)).data.map(
+        ({ x_request_id }: { x_request_id: string }) => x_request_id,
+      )
+    expect(await listed(first)).to.deep.equal([requestIdOf(grouped)])
+    expect(await listed(second)).to.deep.equal([requestIdOf(later), requestIdOf(grouped)])
+    const usage = (await admin('GET', '/admin/usage?group_by=group')).data
+    const requestsOf = (id: number) => usage.find(({ group }: { group: number }) => group === id).requests
+    expect([requestsOf(first), requestsOf(second)]).to.deep.equal([1, 2])
+    const cost = (await recordOf(user, later)).cost_usd
+    expect((await admin('GET', `/admin/usage?group=${first}`)).data[0].cost_usd).to.equal(cost)
+    const metrics = await fetch(`${gateway.url}/metrics`, { headers: AS_ADMIN }).then((page) => page.text())
+    expect(metrics).to.contain(`signalbox_group_cost_usd_total{group="${first}"} ${cost}`)
+    expect((await user.call('GET', `/v1/requests?group=${first}`)).status).to.equal(400)
+    expect((await user.call('GET', '/v1/usage?group_by=group')).status).to.equal(400)
+  })
+
   it('sums up usage, to the last digit', async () => {
     const user = await newUser(gateway)
     const second = await user.issueKey()

@@ -175,6 +175,18 @@ describe('recorded prompts', () => {
     await gateway.stop()
   })
 
+  it('are deleted with their user', async () => {
+    const gateway = await start('full', newKey())
+    const [user, other] = [await newUser(gateway), await newUser(gateway)]
+    const [deleted, kept] = [await ask(user, PROMPT), await ask(other, PROMPT)]
+    await recorded(gateway, deleted)
+    await gateway.call('DELETE', `/admin/users/${user.id}`, undefined, AS_ADMIN)
+    await gateway.wrote('recorded prompts of a deleted user deleted')
+    expect((await readPrompt(gateway, deleted)).status).to.equal(404)
+    expect((await recorded(gateway, kept)).user_id).to.equal(other.id)
+    await gateway.stop()
+  })
+
   it('are readable with rotated keys, and never garbage with the wrong one', async () => {
     const dataDir = await makeFolder()
     const [first, second] = [newKey(), newKey()]

@@ -19,7 +19,7 @@ const askFor = (gateway: RunningGateway, content: string) =>
 describe('the ledger of a gateway that is killed', () => {
   for (const workers of [1, 2]) {
     it(`has every refusal that was answered, with ${workers} worker(s)`, async function () {
-      this.timeout(120_000)
+      this.timeout(60_000 + ROUNDS.ledgerKills * 15_000)
       const dataDir = await makeFolder()
       const refused: string[] = []
       let demoKey: string | undefined

@@ -7,6 +7,7 @@ export const ANSWER_USD = 0.000425
 export const budgetOf = {
   user: (id: number) => `/admin/users/${id}/budget`,
   key: (id: string) => `/admin/keys/${id}/budget`,
+  group: (id: number) => `/admin/groups/${id}/budget`,
   all: () => '/admin/budget',
 }
 

@@ -8,6 +8,7 @@ export function ledgerRecord(changes: Partial<LedgerRecord> & { readonly time?: 
     requestId: time === undefined ? newRequestId() : requestIdAt(time),
     userId: 1,
     keyId: 'key_1',
+    groups: [],
     endpoint: '/v1/chat/completions',
     requestedModel: 'gpt-4o',
     mode: 'balance',

@@ -11,6 +11,8 @@ export const ROUNDS = {
   kills: choose(3, 20),
   /** Kills of a gateway while it refuses requests. */
   ledgerKills: choose(2, 20),
+  /** Whether a test waits for a minute until reservations have ended. */
+  awaitsExpiry: choose(false, true),
   /** Kills of an event store of one node while clients change rules. */
   storeKills: choose(2, 30),
   /** Kills of the leader of the event store while clients change rules. */

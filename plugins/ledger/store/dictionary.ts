@@ -10,6 +10,7 @@ export interface Dictionary {
   add(records: readonly LedgerRecord[], now: number): Promise<void>
   /** These throw if `add` has not been called with a record that contains the text. */
   label(value: string): number
+  groupSet(groups: readonly number[]): number
   target(provider: string, model: string): number
   error(error: RecordedError): number
 }
@@ -25,6 +26,7 @@ const MAX_NAME_LENGTH = 200
 
 export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   const labels = new Map<string, number>()
+  const groupSets = new Map<string, number>()
   const targets = new Map<string, number>()
   const errors = new Map<string, number>()
   let errorsKnownSince = 0
@@ -40,6 +42,26 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
       .execute()
     const found = await db.selectFrom('labels').selectAll().where('value', 'in', missing).execute()
     for (const { id, value } of found) labels.set(value, id)
+  }
+
+  async function addGroupSets(sets: ReadonlyMap<string, readonly number[]>): Promise<void> {
+    const missing = [...sets.keys()].filter((value) => !groupSets.has(value))
+    if (missing.length === 0) return
+    await db
+      .insertInto('group_sets')
+      .values(missing.map((value) => ({ value })))
+      .onConflict((conflict) => conflict.column('value').doNothing())
+      .execute()
+    const found = await db.selectFrom('group_sets').selectAll().where('value', 'in', missing).execute()
+    const members = found.flatMap(({ id: group_set, value }) =>
+      (sets.get(value) ?? []).map((group_id) => ({ group_id, group_set })),
+    )
+    await db
+      .insertInto('group_members')
+      .values(members)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+    for (const { id, value } of found) groupSets.set(value, id)
   }
 
   async function addTargets(records: readonly LedgerRecord[]): Promise<void> {
@@ -90,16 +112,19 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
 
   return {
     async add(records, now) {
-      for (const known of [labels, targets, errors]) if (known.size > MAX_KNOWN) known.clear()
+      for (const known of [labels, groupSets, targets, errors]) if (known.size > MAX_KNOWN) known.clear()
       if (now - errorsKnownSince > ERROR_REFRESH_MS) {
         errors.clear()
         errorsKnownSince = now
       }
       await addLabels(new Set(records.flatMap(labelsOf)))
+      const withGroups = records.filter(({ groups }) => groups.length > 0)
+      await addGroupSets(new Map(withGroups.map(({ groups }) => [groups.join(), groups])))
       await addTargets(records)
       await addErrors(records, now)
     },
     label: (value) => known(labels, shorten(value)),
+    groupSet: (groups) => known(groupSets, groups.join()),
     target: (provider, model) => known(targets, targetKey(provider, model)),
     error: (error) => known(errors, digestOf(error)),
   }

@@ -51,6 +51,7 @@ function selectRows(db: Kysely<LedgerTables>) {
     .leftJoin('labels as endpoints', 'endpoints.id', 'requests.endpoint')
     .leftJoin('labels as modes', 'modes.id', 'requests.mode')
     .leftJoin('labels as reasons', 'reasons.id', 'requests.reason')
+    .leftJoin('group_sets', 'group_sets.id', 'requests.group_set')
     .leftJoin('targets', 'targets.id', 'requests.target')
     .leftJoin('errors', 'errors.id', 'requests.error')
     .selectAll('requests')
@@ -59,6 +60,7 @@ function selectRows(db: Kysely<LedgerTables>) {
       'endpoints.value as endpoint_path',
       'modes.value as mode_name',
       'reasons.value as reason_text',
+      'group_sets.value as group_ids',
       'targets.provider as provider',
       'targets.model as model',
       'errors.code as error_code',
@@ -74,6 +76,7 @@ interface JoinedRow extends RequestRow {
   readonly endpoint_path: string | null
   readonly mode_name: string | null
   readonly reason_text: string | null
+  readonly group_ids: string | null
   readonly provider: string | null
   readonly model: string | null
   readonly error_code: string | null
@@ -90,6 +93,7 @@ function toRecord(row: JoinedRow): StoredRecord {
     requestId: row.request_id,
     userId: row.user_id,
     keyId: row.key_id ?? '',
+    groups: row.group_ids?.split(',').map(Number) ?? [],
     endpoint: row.endpoint_path ?? '',
     requestedModel: row.requested_model ?? (flags & FLAGS.modelOmitted ? null : model),
     mode: row.mode_name,
@@ -144,6 +148,16 @@ function decodeList<Item>(text: string | null): readonly Item[] {
 export async function findLabel(db: Kysely<LedgerTables>, value: string): Promise<number | undefined> {
   const row = await db.selectFrom('labels').select('id').where('value', '=', value).executeTakeFirst()
   return row?.id
+}
+
+/** Returns the sets of groups that a group is in. */
+export async function findGroupSets(db: Kysely<LedgerTables>, groupId: number): Promise<readonly number[]> {
+  const rows = await db
+    .selectFrom('group_members')
+    .select('group_set')
+    .where('group_id', '=', groupId)
+    .execute()
+  return rows.map(({ group_set }) => group_set)
 }
 
 /** A condition for text that contains a part, whatever the case of its letters. */

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import { containsText, findLabel, readRecords } from './find-records.ts'
+import { containsText, findGroupSets, findLabel, readRecords } from './find-records.ts'
 import type { RequestFilter, RequestPage, RequestQuery } from './queries.ts'
 import { firstIdAt } from './record-id.ts'
 import type { LedgerEngine, LedgerTables } from './tables.ts'
@@ -41,6 +41,7 @@ interface IdRange {
 interface Conditions {
   readonly user_id?: readonly number[]
   readonly key?: readonly number[]
+  readonly group_set?: readonly number[]
   readonly target?: readonly number[]
   readonly endpoint?: readonly number[]
   readonly status?: readonly number[]
@@ -57,17 +58,19 @@ async function resolveFilter(
   db: Kysely<LedgerTables>,
   filter: RequestFilter,
 ): Promise<Conditions | undefined> {
-  const { userId, keyId, rule, action, status, model, provider, endpoint, text } = filter
+  const { userId, keyId, groupId, rule, action, status, model, provider, endpoint, text } = filter
   const label = async (value: string | undefined) =>
     value === undefined ? undefined : ((await findLabel(db, value)) ?? UNKNOWN)
   const [key, path, kind, actionLabel] = await Promise.all([keyId, endpoint, rule?.kind, action].map(label))
   const target = (model ?? provider) ? await findTargets(db, provider, model) : undefined
   const errors = text === undefined ? undefined : await findErrors(db, text)
-  const isEmpty = target?.length === 0 || errors?.length === 0
+  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
+  const isEmpty = target?.length === 0 || groupSets?.length === 0 || errors?.length === 0
   if (isEmpty || [key, path, kind, actionLabel].includes(UNKNOWN)) return undefined
   return {
     ...(userId !== undefined && { user_id: [userId] }),
     ...(key !== undefined && { key: [key] }),
+    ...(groupSets && { group_set: groupSets }),
     ...(target && { target }),
     ...(path !== undefined && { endpoint: [path] }),
     ...(status !== undefined && { status: [status] }),
@@ -122,7 +125,16 @@ interface AccessPath {
   readonly branches: readonly (number | undefined)[]
 }
 
-type AccessName = 'rule' | 'user_id' | 'key' | 'target' | 'endpoint' | 'error' | 'status' | 'time'
+type AccessName =
+  | 'rule'
+  | 'user_id'
+  | 'key'
+  | 'group_set'
+  | 'target'
+  | 'endpoint'
+  | 'error'
+  | 'status'
+  | 'time'
 
 /** Rows up to which the rows of a value are counted. */
 const PROBE_ROWS = 2000
@@ -138,7 +150,7 @@ async function chooseAccess(
   const paths: AccessPath[] = []
   if (rule) paths.push({ name: 'rule', branches: [undefined] })
   if (Array.isArray(error)) paths.push({ name: 'error', branches: error })
-  for (const name of ['key', 'user_id', 'target', 'endpoint'] as const)
+  for (const name of ['key', 'user_id', 'group_set', 'target', 'endpoint'] as const)
     if (equal[name]) paths.push({ name, branches: equal[name] })
   if (status && isFailure(status)) paths.push({ name: 'status', branches: status })
   else if (error === 'many') paths.push({ name: 'status', branches: await listFailedStatuses(db) })
@@ -211,8 +223,11 @@ function selectIds(
   for (const [name, values] of Object.entries(equal))
     if (name !== access && values) others.push(isOneOf(engine, `requests.${name}`, values))
   if (Array.isArray(error) && access !== 'error') others.push(isOneOf(engine, 'requests.error', error))
-  if (error === 'many')
-    others.push(sql<boolean>`${sql.ref('requests.error')} in (${selectErrors(db, text ?? '')})`)
+  if (error === 'many') {
+    const isListed = sql<boolean>`${sql.ref('requests.error')} in (${selectErrors(db, text ?? '')})`
+    // PostgreSQL would join all failed requests of the range with the errors, rather than stop at the limit.
+    others.push(engine === 'postgres' ? sql<boolean>`(${isListed} or false)` : isListed)
+  }
 
   if (access === 'rule' && rule) return selectRuleHits(db, rule, others, range, limit)
   let ids = db

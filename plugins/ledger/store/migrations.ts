@@ -40,7 +40,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
   return {
     '001-requests': { up: (db) => createTables(db, engine) },
     '002-prompts': { up: (db) => createPrompts(db, engine) },
-    '003-usage-by-day': { up: (db) => createUsageByDay(db, engine) },
+    '003-groups-and-days': { up: (db) => addGroupsAndDays(db, engine) },
   }
 }
 
@@ -122,13 +122,7 @@ async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<
     .columns(['action', 'request'])
     .execute()
 
-  const createDictionary = (table: string) =>
-    db.schema
-      .createTable(table)
-      .addColumn('id', 'integer', (column) =>
-        isSqlite ? column.primaryKey() : column.primaryKey().generatedAlwaysAsIdentity(),
-      )
-      .modifyEnd(options)
+  const createDictionary = (table: string) => createDictionaryTable(db, engine, table)
   await createDictionary('labels')
     .addColumn('value', 'text', (column) => column.notNull().unique())
     .execute()
@@ -153,6 +147,15 @@ async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<
   await createUsageTable(db, engine, 'usage_rules', ['hour', 'kind', 'rule_id', 'user_id', 'key', 'target'])
 }
 
+function createDictionaryTable(db: Kysely<unknown>, engine: LedgerEngine, table: string) {
+  return db.schema
+    .createTable(table)
+    .addColumn('id', 'integer', (column) =>
+      engine === 'sqlite' ? column.primaryKey() : column.primaryKey().generatedAlwaysAsIdentity(),
+    )
+    .modifyEnd(sql.raw(engine === 'sqlite' ? 'strict' : ''))
+}
+
 async function createUsageTable(
   db: Kysely<unknown>,
   engine: LedgerEngine,
@@ -170,31 +173,67 @@ async function createUsageTable(
     .execute()
 }
 
-/** Sums up what was recorded before. */
-async function createUsageByDay(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
-  const tables = {
-    usage_hours: ['usage_days', 'user_id', 'key'],
-    usage_rules: ['usage_rule_days', 'kind', 'rule_id'],
+/** Adds the groups of users to requests and usage, and usage by day of what was recorded before. */
+async function addGroupsAndDays(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
+  await db.schema.alterTable('requests').addColumn('group_set', 'integer').execute()
+  await db.schema
+    .createIndex('requests_by_group_set')
+    .on('requests')
+    .columns(['group_set', ...(engine === 'sqlite' ? [] : ['id'])])
+    .where(sql.ref('group_set'), 'is not', null)
+    .execute()
+  await createDictionaryTable(db, engine, 'group_sets')
+    .addColumn('value', 'text', (column) => column.notNull().unique())
+    .execute()
+  await db.schema
+    .createTable('group_members')
+    .addColumn('group_id', engine === 'sqlite' ? 'integer' : 'bigint', (column) => column.notNull())
+    .addColumn('group_set', 'integer', (column) => column.notNull())
+    .addPrimaryKeyConstraint('group_members_key', ['group_id', 'group_set'])
+    .modifyEnd(sql.raw(engine === 'sqlite' ? 'strict, without rowid' : ''))
+    .execute()
+
+  const caller = ['user_id', 'key']
+  await sumUpAgain(db, engine, 'usage_days', ['day', ...caller, 'target'], 'usage_hours')
+  await sumUpAgain(db, engine, 'usage_rule_days', ['day', 'kind', 'rule_id', 'target'], 'usage_rules')
+  for (const [table, key] of [
+    ['usage_hours', ['hour', ...caller, 'target']],
+    ['usage_rules', ['hour', 'kind', 'rule_id', ...caller, 'target']],
+  ] as const) {
+    await sumUpAgain(db, engine, `${table}_copy`, key, table)
+    await db.schema.dropTable(table).execute()
+    await sumUpAgain(db, engine, table, key, `${table}_copy`)
+    await db.schema.dropTable(`${table}_copy`).execute()
+    await db.schema.createIndex(`${table}_by_user`).on(table).columns(['user_id', 'hour']).execute()
   }
-  for (const [source, [name = '', ...columns]] of Object.entries(tables)) {
-    const key = [...columns, 'target']
-    await createUsageTable(db, engine, name, ['day', ...key])
-    const day = sql<number>`hour / 24`
-    const sums = MEASURES.map((measure) => sql<number>`sum(${sql.ref(measure)})`.as(measure))
-    // Its type does not know these tables.
-    const rows = (db as Kysely<LedgerTables>)
-      .selectFrom(source as 'usage_hours')
-      .select([day.as('day'), ...(key as ['target']), ...sums])
-      .groupBy([day, ...(key as ['target'])])
-    await db
-      .insertInto(name as never)
-      .columns(['day', ...key, ...MEASURES] as never)
-      .expression(rows as never)
-      .execute()
-  }
-  for (const column of ['user_id', 'key'])
+  for (const column of caller)
     await db.schema.createIndex(`usage_days_by_${column}`).on('usage_days').columns([column, 'day']).execute()
-  await db.schema.createIndex('usage_rules_by_user').on('usage_rules').columns(['user_id', 'hour']).execute()
+}
+
+/** Creates a table of usage with the sums of another one, which has no groups. */
+async function sumUpAgain(
+  db: Kysely<unknown>,
+  engine: LedgerEngine,
+  name: string,
+  key: readonly string[],
+  source: string,
+): Promise<void> {
+  const isByCaller = key.includes('user_id')
+  await createUsageTable(db, engine, name, isByCaller ? [...key, 'group_set'] : key)
+  const [time = '', ...columns] = key
+  const start = time === 'day' ? sql<number>`hour / 24` : sql<number>`hour`
+  const sums = MEASURES.map((measure) => sql<number>`sum(${sql.ref(measure)})`.as(measure))
+  const noGroups = isByCaller ? [sql<number>`0`.as('group_set')] : []
+  // Their types do not know which table it is.
+  const rows = (db as Kysely<LedgerTables>)
+    .selectFrom(source as 'usage_hours')
+    .select([start.as('start'), ...(columns as ['target']), ...sums, ...noGroups])
+    .groupBy([start, ...(columns as ['target'])])
+  await db
+    .insertInto(name as never)
+    .columns([...key, ...MEASURES, ...(isByCaller ? ['group_set'] : [])] as never)
+    .expression(rows as never)
+    .execute()
 }
 
 async function createPrompts(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {

@@ -4,6 +4,8 @@ import type { LedgerRecord, PromptContent, PromptOmission } from './record.ts'
 export interface RequestFilter {
   readonly userId?: number
   readonly keyId?: string
+  /** A group that the user was in. */
+  readonly groupId?: number
   /** A rule of which an action was applied. */
   readonly rule?: RuleReference
   /** An action that a rule applied. */
@@ -54,7 +56,7 @@ export interface StoredPrompt {
   readonly unreadable?: string
 }
 
-export const USAGE_DIMENSIONS = ['user', 'key', 'model', 'provider', 'rule', 'hour', 'day'] as const
+export const USAGE_DIMENSIONS = ['user', 'group', 'key', 'model', 'provider', 'rule', 'hour', 'day'] as const
 
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number]
 
@@ -65,6 +67,7 @@ export interface UsageQuery {
   readonly until: number
   readonly userId?: number
   readonly keyId?: string
+  readonly groupId?: number
   /** Maximum number of groups. */
   readonly limit: number
 }
@@ -72,6 +75,7 @@ export interface UsageQuery {
 /** The usage of one group. The fields of its dimensions are set. */
 export interface UsageGroup {
   readonly user?: number
+  readonly group?: number
   readonly key?: string
   readonly model?: string | null
   readonly provider?: string | null
@@ -93,12 +97,13 @@ export interface UsageGroup {
   readonly cost: number
 }
 
-/** At most one of user and key; neither means everything. */
+/** At most one of user, key and group; none means everything. */
 export interface CostQuery {
   /** Unix time in milliseconds. */
   readonly since: number
   readonly userId?: number
   readonly keyId?: string
+  readonly groupId?: number
 }
 
 export interface CostSum {

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { findLabel } from './find-records.ts'
+import { findGroupSets, findLabel } from './find-records.ts'
 import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from './queries.ts'
 import { firstIdAt } from './record-id.ts'
 import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
@@ -9,6 +9,7 @@ import { selectUsage } from './usage-source.ts'
 /** How a dimension is selected and grouped. */
 const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, string>>>> = {
   user: { user: 'usage.user_id' },
+  group: { group: 'group_members.group_id' },
   key: { key: 'keys.value' },
   model: { model: 'targets.model' },
   provider: { provider: 'targets.provider' },
@@ -19,6 +20,7 @@ const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, strin
 
 interface SummedRow extends UsageMeasures {
   readonly user?: number
+  readonly group?: number
   readonly key?: string | null
   readonly model?: string | null
   readonly provider?: string | null
@@ -34,18 +36,23 @@ interface SummedRow extends UsageMeasures {
  */
 export async function readUsage(
   db: Kysely<LedgerTables>,
-  { groupBy, since, until, userId, keyId, limit }: UsageQuery,
+  { groupBy, since, until, userId, keyId, groupId, limit }: UsageQuery,
 ): Promise<readonly UsageGroup[]> {
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
-  if (keyId !== undefined && key === undefined) return []
-  const isByCaller = userId !== undefined || keyId !== undefined || groupBy.some(isCaller)
+  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
+  if ((keyId !== undefined && key === undefined) || groupSets?.length === 0) return []
+  const isByCaller = [userId, key, groupSets].some((filter) => filter !== undefined) || groupBy.some(isCaller)
   const isByRule = groupBy.includes('rule')
   const needsHours = groupBy.includes('hour')
   let query = db
-    .selectFrom(selectUsage(db, { since, until, userId, key, isByCaller, isByRule, needsHours }).as('usage'))
+    .selectFrom(
+      selectUsage(db, { since, until, userId, key, groupSets, isByCaller, isByRule, needsHours }).as('usage'),
+    )
     .limit(limit)
     .select(MEASURES.map((name) => sql<number>`cast(sum(${sql.ref(`usage.${name}`)}) as bigint)`.as(name)))
   if (groupBy.includes('key')) query = query.leftJoin('labels as keys', 'keys.id', 'usage.key')
+  if (groupBy.includes('group'))
+    query = query.innerJoin('group_members', 'group_members.group_set', 'usage.group_set')
   if (isByRule) query = query.leftJoin('labels as kinds', 'kinds.id', 'usage.kind')
   if (groupBy.includes('model') || groupBy.includes('provider'))
     query = query.leftJoin('targets', 'targets.id', 'usage.target')
@@ -62,13 +69,14 @@ export async function readUsage(
 }
 
 function isCaller(dimension: UsageDimension): boolean {
-  return dimension === 'user' || dimension === 'key'
+  return dimension === 'user' || dimension === 'key' || dimension === 'group'
 }
 
 function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup {
-  const { user, key, model = null, provider = null, rule_kind, rule_id, hour, day } = row
+  const { user, group, key, model = null, provider = null, rule_kind, rule_id, hour, day } = row
   return {
     ...(user !== undefined && { user }),
+    ...(group !== undefined && { group }),
     ...(key !== undefined && { key: key ?? '' }),
     ...(groupBy.includes('model') && { model }),
     ...(groupBy.includes('provider') && { provider }),
@@ -91,15 +99,17 @@ function toGroup(row: SummedRow, groupBy: readonly UsageDimension[]): UsageGroup
 /** Returns what has been spent since a time, exactly: whole hours by hour, and the rest by request. */
 export async function sumCosts(
   db: Kysely<LedgerTables>,
-  { since, userId, keyId }: CostQuery,
+  { since, userId, keyId, groupId }: CostQuery,
 ): Promise<CostSum> {
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
-  if (keyId !== undefined && key === undefined) return { cost: 0, unknownCosts: 0 }
+  const groupSets = groupId === undefined ? undefined : await findGroupSets(db, groupId)
+  if ((keyId !== undefined && key === undefined) || groupSets?.length === 0)
+    return { cost: 0, unknownCosts: 0 }
   const firstHour = Math.ceil(since / HOUR_MS)
-  const isByCaller = userId !== undefined || keyId !== undefined
+  const isByCaller = [userId, key, groupSets].some((filter) => filter !== undefined)
   const range = { since: firstHour, until: Number.MAX_SAFE_INTEGER }
   const hours = db
-    .selectFrom(selectUsage(db, { ...range, userId, key, isByCaller }).as('usage'))
+    .selectFrom(selectUsage(db, { ...range, userId, key, groupSets, isByCaller }).as('usage'))
     .select([sumOf('usage.cost').as('cost'), sumOf('usage.unknown_costs').as('unknown')])
   let rest = db
     .selectFrom('requests')
@@ -113,6 +123,7 @@ export async function sumCosts(
     ])
   if (userId !== undefined) rest = rest.where('requests.user_id', '=', userId)
   if (key !== undefined) rest = rest.where('requests.key', '=', key)
+  if (groupSets !== undefined) rest = rest.where('requests.group_set', 'in', groupSets)
   const sums = await Promise.all([hours.executeTakeFirstOrThrow(), rest.executeTakeFirstOrThrow()])
   return {
     cost: sums.reduce((sum, { cost }) => sum + cost, 0),

@@ -6,6 +6,8 @@ export interface LedgerRecord {
   readonly requestId: string
   readonly userId: number
   readonly keyId: string
+  /** Ids of the groups that the user was in, ascending. */
+  readonly groups: readonly number[]
   /** The path of the endpoint, such as `/v1/chat/completions`. */
   readonly endpoint: string
   readonly requestedModel: string | null
@@ -112,24 +114,25 @@ export function decodeRecords(text: string): readonly LedgerRecord[] {
 type RecordValues = ReturnType<typeof toValues>
 
 function toValues(record: LedgerRecord) {
-  const { requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error } = record
+  const { requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = record
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt } = record
   return [
-    [requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error],
+    [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error],
     [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost],
     [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt],
   ] as const
 }
 
 function fromValues([who, what, how]: RecordValues): LedgerRecord {
-  const [requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error] = who
+  const [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error] = who
   const [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost] = what
   const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt] = how
   return {
     requestId,
     userId,
     keyId,
+    groups,
     endpoint,
     requestedModel,
     mode,

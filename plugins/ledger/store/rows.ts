@@ -35,6 +35,7 @@ export function toRows(
       request_id: requestId,
       user_id: record.userId,
       key: dictionary.label(record.keyId),
+      group_set: record.groups.length === 0 ? null : dictionary.groupSet(record.groups),
       endpoint: dictionary.label(record.endpoint),
       mode: record.mode === null ? null : dictionary.label(record.mode),
       reason: record.reason === null ? null : dictionary.label(record.reason),

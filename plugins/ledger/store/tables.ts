@@ -10,11 +10,26 @@ export interface LedgerTables {
   request_rules: RequestRuleRow
   prompts: PromptRow
   labels: LabelRow
+  group_sets: LabelRow
+  group_members: { group_id: number; group_set: number }
   targets: TargetRow
   errors: ErrorRow
-  usage_hours: UsageMeasures & { hour: number; user_id: number; key: number; target: number }
+  /** In tables of usage, the group set 0 is that of users without groups. */
+  usage_hours: UsageMeasures & {
+    hour: number
+    user_id: number
+    key: number
+    group_set: number
+    target: number
+  }
   usage_totals: UsageMeasures & { hour: number; target: number }
-  usage_days: UsageMeasures & { day: number; user_id: number; key: number; target: number }
+  usage_days: UsageMeasures & {
+    day: number
+    user_id: number
+    key: number
+    group_set: number
+    target: number
+  }
   usage_rule_days: UsageMeasures & { day: number; kind: number; rule_id: number; target: number }
   usage_rules: UsageMeasures & {
     hour: number
@@ -22,6 +37,7 @@ export interface LedgerTables {
     rule_id: number
     user_id: number
     key: number
+    group_set: number
     target: number
   }
 }
@@ -33,6 +49,11 @@ export interface RequestRow {
   user_id: number
   /** `key`, `endpoint`, `mode` and `reason` are ids of labels. */
   key: number
+  /**
+   * The groups of the user; null if there are none. See docs/decisions/ledger.md, "Groups are recorded as a
+   * set".
+   */
+  group_set: number | null
   endpoint: number
   mode: number | null
   reason: number | null

@@ -10,7 +10,9 @@ export interface UsageScope {
   readonly userId?: number | undefined
   /** The label of a key. */
   readonly key?: number | undefined
-  /** Users or keys are told apart. */
+  /** The sets of a group. */
+  readonly groupSets?: readonly number[] | undefined
+  /** Users, keys or groups are told apart. */
   readonly isByCaller: boolean
   readonly isByRule?: boolean
   /** Hours are told apart. */
@@ -50,7 +52,7 @@ interface UsageTables {
 
 function chooseTables({ isByCaller, isByRule = false, needsHours = false }: UsageScope): UsageTables {
   const rule = isByRule ? ['kind', 'rule_id'] : []
-  const caller = isByCaller ? ['user_id', 'key'] : []
+  const caller = isByCaller ? ['user_id', 'key', 'group_set'] : []
   const columns = [...rule, ...caller, 'target']
   if (isByRule)
     return { hours: 'usage_rules', days: isByCaller || needsHours ? undefined : 'usage_rule_days', columns }
@@ -64,7 +66,7 @@ function selectRows(
   table: HourTable | DayTable,
   time: 'hour' | 'day',
   columns: readonly string[],
-  { userId, key }: UsageScope,
+  { userId, key, groupSets }: UsageScope,
   from: number,
   to: number,
 ): UsageSource {
@@ -76,6 +78,7 @@ function selectRows(
     .where(sql.ref(time), '<', to)
   if (userId !== undefined) rows = rows.where('user_id', '=', userId)
   if (key !== undefined) rows = rows.where('key', '=', key)
+  if (groupSets !== undefined) rows = rows.where('group_set', 'in', groupSets)
   // Only the tables of the query differ, which matter while it is built.
   return rows as unknown as UsageSource
 }

@@ -113,15 +113,16 @@ async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRo
   const [days, ruleDays] = [new UsageSums(), new UsageSums()]
   for (const { request, rules } of rows) {
     const { user_id, key } = request
+    const group_set = request.group_set ?? 0
     const [hour, target, measures] = [hourOf(request), request.target ?? 0, toMeasures(request)]
     const day = Math.floor(hour / HOURS_PER_DAY)
-    hours.add({ hour, user_id, key, target }, measures)
-    days.add({ day, user_id, key, target }, measures)
+    hours.add({ hour, user_id, key, group_set, target }, measures)
+    days.add({ day, user_id, key, group_set, target }, measures)
     totals.add({ hour, target }, measures)
     // A rule with several actions counts once.
     const ruleKeys = new Map(rules.map(({ kind, rule_id }) => [`${kind} ${rule_id}`, { kind, rule_id }]))
     for (const { kind, rule_id } of ruleKeys.values()) {
-      byRule.add({ hour, kind, rule_id, user_id, key, target }, measures)
+      byRule.add({ hour, kind, rule_id, user_id, key, group_set, target }, measures)
       ruleDays.add({ day, kind, rule_id, target }, measures)
     }
   }

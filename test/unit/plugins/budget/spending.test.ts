@@ -7,7 +7,6 @@ import { type CostLedger, Spending } from '../../../../plugins/budget/spending.t
 
 const NOON = Date.parse('2026-03-04T12:00:00Z')
 const client = { isAborted: false, onAbort: () => () => undefined }
-const options = { waitMs: 0, client }
 
 const ofUser: OwnedBudget = {
   target: { type: 'user', userId: 7 },
@@ -31,7 +30,7 @@ describe('spending', () => {
   it('is rebuilt from the ledger when the counters are lost, once for concurrent requests', async () => {
     const ledger = recordingLedger({ user: 400, all: 100 })
     const spending = new Spending(new HeldReservations(createMemoryReservations()), ledger, () => NOON)
-    const reserve = () => spending.reserve([ofUser, ofAll], 100, new Set(), options)
+    const reserve = () => spending.reserve([ofUser, ofAll], 100, new Set(), 0, client)
     const results = await Promise.all(Array.from({ length: 10 }, reserve))
     expect(results.filter(({ hold }) => hold !== undefined).length).to.equal(6)
     const midnight = Date.parse('2026-03-04T00:00:00Z')
@@ -51,16 +50,16 @@ describe('spending', () => {
   it('cannot be reserved while the ledger is away', async () => {
     const ledger = { sumCosts: () => Promise.reject(new Error('disk full')) }
     const spending = new Spending(new HeldReservations(createMemoryReservations()), ledger, () => NOON)
-    const error = await Promise.resolve(spending.reserve([ofUser], 1, new Set(), options)).catch((e) => e)
+    const error = await Promise.resolve(spending.reserve([ofUser], 1, new Set(), 0, client)).catch((e) => e)
     expect(SharedStateUnavailableError.isInstance(error)).to.equal(true)
   })
 
   it('begins anew with each period', async () => {
     let now = NOON
     const spending = new Spending(new HeldReservations(createMemoryReservations()), undefined, () => now)
-    const { hold } = await spending.reserve([ofUser], 900, new Set(), options)
+    const { hold } = await spending.reserve([ofUser], 900, new Set(), 0, client)
     now += 24 * 60 * 60 * 1000
-    expect((await spending.reserve([ofUser], 900, new Set(), options)).hold).not.to.equal(undefined)
+    expect((await spending.reserve([ofUser], 900, new Set(), 0, client)).hold).not.to.equal(undefined)
     hold?.settle([900])
     expect(await spending.read(ofUser)).to.deep.equal({ spent: 0, reserved: 900 })
   })

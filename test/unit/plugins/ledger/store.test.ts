@@ -27,9 +27,11 @@ describe('the ledger on SQLite', () => {
     await earlier.write([0, 1, 30].map((hours) => ledgerRecord({ time: NOON + hours * HOUR_MS })))
     await earlier.close()
     const database = new Database(file)
-    database.exec('drop index usage_rules_by_user')
-    for (const table of ['usage_days', 'usage_rule_days']) database.exec(`drop table ${table}`)
-    database.exec("delete from kysely_migration where name = '003-usage-by-day'")
+    for (const table of ['usage_days', 'usage_rule_days', 'group_sets', 'group_members'])
+      database.exec(`drop table ${table}`)
+    for (const index of ['usage_rules_by_user', 'requests_by_group_set']) database.exec(`drop index ${index}`)
+    database.exec('alter table requests drop column group_set')
+    database.exec("delete from kysely_migration where name = '003-groups-and-days'")
     database.close()
     const later = await openLedgerStore(location, 'log_a')
     await later.write([ledgerRecord({ time: NOON })])
@@ -373,6 +375,40 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     await sweepAll(NOON + 401 * DAY_MS)
     expect((await store.usage(all))[0]?.requests).to.equal(1)
     expect((await store.usage({ ...all, groupBy: ['rule'] }))[0]?.requests).to.equal(1)
+  })
+
+  it('keeps the groups that a user was in, and counts a request for each of them', async () => {
+    const at = (hours: number, groups: readonly number[], userId = 1) =>
+      ledgerRecord({ time: NOON + hours * HOUR_MS, groups, userId })
+    const records = [at(0, []), at(1, [3]), at(2, [3, 7]), at(30, [7], 2), at(31, [3, 7])]
+    await store.write(records)
+    const found = await Promise.all(records.map(({ requestId }) => store.find(requestId)))
+    expect(found.map((record) => record?.groups)).to.deep.equal(records.map(({ groups }) => groups))
+    const newestFirst = (...indices: readonly number[]) => indices.map((index) => records[index]?.requestId)
+    expect(await idsOf({ groupId: 3 })).to.deep.equal(newestFirst(4, 2, 1))
+    expect(await idsOf({ groupId: 7, userId: 2, since: NOON })).to.deep.equal(newestFirst(3))
+    expect(await idsOf({ groupId: 7, model: 'gpt-4o', until: NOON + 9 * HOUR_MS })).to.deep.equal(
+      newestFirst(2),
+    )
+    expect(await idsOf({ groupId: 8 })).to.deep.equal([])
+    const all = { groupBy: [], since: 0, until: 1e6, limit: 10 }
+    const usage = async (query: Partial<UsageQuery>) =>
+      (await store.usage({ ...all, ...query })).map(({ group, user, requests }) => [group, user, requests])
+    expect(await usage({ groupBy: ['group'] })).to.deep.equal([
+      [3, undefined, 3],
+      [7, undefined, 3],
+    ])
+    expect(await usage({ groupBy: ['group', 'user'], groupId: 7 })).to.deep.equal([
+      [3, 1, 2],
+      [7, 1, 2],
+      [7, 2, 1],
+    ])
+    expect(await usage({ groupId: 7 })).to.deep.equal([[undefined, undefined, 3]])
+    expect(await usage({ groupId: 8 })).to.deep.equal([])
+    expect(await store.sumCosts({ since: NOON + 1.5 * HOUR_MS, groupId: 3 })).to.deep.equal({
+      cost: 2 * 1_250_000,
+      unknownCosts: 0,
+    })
   })
 
   it('sums up ranges that begin and end within a day, by caller and by rule', async () => {

@@ -18,6 +18,7 @@ function outcome(changes: Partial<RequestOutcome>, exchange?: Partial<EndedExcha
     startedAt: 100,
     endedAt: 250.4,
     prompt: null,
+    groups: [],
     exchange: exchange && ({ ...base, ...exchange } as EndedExchange),
     ...changes,
   }
