@@ -15,6 +15,8 @@ import { peekFirst, readBatches } from './stream.ts'
 export interface Provider {
   readonly client: ProviderClient
   readonly capabilities: Capabilities
+  /** See `ProviderAdapter`. */
+  readonly readsAnthropicContent?: boolean | undefined
 }
 
 /** How requests authenticate: not at all, or with the bare API key in a header. */

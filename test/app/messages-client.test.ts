@@ -190,6 +190,30 @@ describe("Anthropic's official client", function () {
     )
   })
 
+  it('lists the models', async () => {
+    const ids: string[] = []
+    for await (const { id, type } of connect().models.list()) if (type === 'model') ids.push(id)
+    expect(ids).to.include.members(['auto:cost', 'claude-haiku-4-5', 'gpt-4o'])
+    expect(await connect().models.retrieve('gpt-4o')).to.include({ type: 'model', display_name: 'gpt-4o' })
+  })
+
+  it('reaches models of Anthropic that the catalogue does not know', async () => {
+    const { model } = await connect().messages.create(ask('Hi', { model: 'claude-next-20270101' }))
+    expect(model).to.equal('claude-next-20270101')
+    expect(sandbox.requests.at(-1)?.body).to.include({ model: 'claude-next-20270101' })
+  })
+
+  it('gets a model of Anthropic by automatic choice if it wants a tool of Anthropic', async () => {
+    const tools = [{ type: 'web_search_20250305', name: 'web_search', input_schema: { type: 'object' } }]
+    for (const [more, provider] of [
+      [{}, 'mistral'],
+      [{ tools }, 'anthropic'],
+    ] as const) {
+      const message = await connect().messages.create(ask('Hi', { model: 'auto:cost', ...more }))
+      expect(message).to.have.nested.property('signalbox.provider', provider)
+    }
+  })
+
   it('has its requests simulated', async () => {
     const { max_tokens: _, ...request } = ask('Hi')
     const simulate = (body: object) => gateway.call('POST', '/v1/simulate', body)
