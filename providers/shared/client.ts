@@ -114,7 +114,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
         : toReply(await readWhole(call, deadline), deadline)
-      return { reply, omitted: [...plain.omitted, ...omitted] }
+      return { reply, omitted: plain.omitted.length === 0 ? omitted : [...plain.omitted, ...omitted] }
     } catch (error) {
       deadline.end()
       call?.abort(error)

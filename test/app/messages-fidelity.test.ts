@@ -184,6 +184,30 @@ describe('POST /v1/messages, when Anthropic answers', () => {
     expect(JSON.stringify(provider.last()?.body.messages)).not.to.contain('thinking')
   })
 
+  it('leaves out thinking that was masked, or that another provider did not sign', async () => {
+    const user = await newUser(gateway)
+    const rule = firewallRuleBody({ pattern: 'search', action: 'mask' })
+    await user.call('POST', '/v1/firewall-rules', rule)
+    provider.play({ body: MESSAGE })
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'book', input: {} }
+    for (const thinking of [CONTENT[0], { type: 'thinking', thinking: 'Hm.', signature: '' }]) {
+      const { status } = await user.call('POST', '/v1/messages', {
+        ...{ model: MODEL, max_tokens: 5000, thinking: { type: 'enabled', budget_tokens: 1024 } },
+        tools: [{ name: 'book', input_schema: { type: 'object' } }],
+        messages: [
+          { role: 'user', content: 'Hi' },
+          { role: 'assistant', content: [thinking, call] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' }] },
+        ],
+      })
+      expect(status).to.equal(200)
+      const { messages, ...fields } = provider.last()?.body ?? expect.fail('nothing was sent')
+      expect(messages[1].content).to.deep.equal([call])
+      // Anthropic refuses a budget of thinking if a call has none before it.
+      expect(fields).not.to.have.property('thinking')
+    }
+  })
+
   describe('and rules inspect the reply', () => {
     const secretive = (type: string, note: string) => ({
       ...MESSAGE,
