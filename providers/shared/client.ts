@@ -8,7 +8,7 @@ import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
 import { ProviderCall, type ResponseHead, toNetworkError, type WholeResponse } from './http.ts'
-import { toPlainRequest } from './plain-request.ts'
+import { toCallerNames, toPlainRequest } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
 /** A configured provider. */
@@ -114,7 +114,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
         : toReply(await readWhole(call, deadline), deadline)
-      return { reply, omitted: plain.omitted.length === 0 ? omitted : [...plain.omitted, ...omitted] }
+      const names = toCallerNames(request, omitted)
+      return { reply, omitted: plain.omitted.length === 0 ? names : [...plain.omitted, ...names] }
     } catch (error) {
       deadline.end()
       call?.abort(error)

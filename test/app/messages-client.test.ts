@@ -102,6 +102,10 @@ describe("Anthropic's official client", function () {
     const missing = await failure(connect().messages.create(endless as ReturnType<typeof ask>))
     expect(missing.error.error).to.include({ code: 'missing_parameter', param: 'max_tokens' })
 
+    const named = { tools: [{ name: 'look' }] as unknown as Anthropic.Tool[] }
+    const shapeless = await failure(connect().messages.create(ask('Hi', named)))
+    expect(shapeless.error.error).to.include({ param: 'tools[0].input_schema' })
+
     const lost = await failure(connect().messages.create(ask('Hi', { model: 'gpt-99' })))
     expect(lost).to.be.instanceOf(Anthropic.NotFoundError)
     expect(lost.error.error).to.include({ type: 'not_found_error', code: 'model_not_found' })
@@ -170,6 +174,7 @@ describe("Anthropic's official client", function () {
     const message = await connect().messages.create(
       ask('Hi', {
         top_k: 5,
+        thinking: { type: 'adaptive' },
         tools: [{ type: 'web_search_20250305', name: 'web_search' }],
         messages: [
           {
@@ -186,7 +191,7 @@ describe("Anthropic's official client", function () {
     const { warnings } = (message as any).signalbox
     const omitted = (name: string) => `${name} was omitted because gpt-4o does not support it.`
     expect(warnings.map((warning: { message: string }) => warning.message)).to.have.members(
-      ['image', 'tool web_search', 'top_k'].map(omitted),
+      ['image', 'tool web_search', 'top_k', 'thinking'].map(omitted),
     )
   })
 
