@@ -219,6 +219,17 @@ describe("Anthropic's official client", function () {
     }
   })
 
+  it('gets metadata that is a map of strings, like every other client', async () => {
+    const headers = { 'user-agent': 'curl/8.5.0' }
+    const { body } = await gateway.call('POST', '/v1/messages', ask('Hi', { metadata: { user_id: 'u1' } }), {
+      authorization: `Bearer ${gateway.demoKey}`,
+      ...headers,
+    })
+    expect(body.metadata).to.include({ user_id: 'u1', provider: 'openai' })
+    for (const value of Object.values(body.metadata)) expect(value).to.be.a('string')
+    expect(body.signalbox.rules_position).to.be.a('number')
+  })
+
   it('has its requests simulated', async () => {
     const { max_tokens: _, ...request } = ask('Hi')
     const simulate = (body: object) => gateway.call('POST', '/v1/simulate', body)
