@@ -73,6 +73,7 @@ export function createBuiltInPlugins(
     weights: settings.modes,
     latencyOf: latency.estimateMs,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
+    readsAnthropicContent: (provider) => providers.byId.get(provider)?.readsAnthropicContent === true,
     isUsable: breakers.isUsable,
   }
   const pending = new PendingRecords()

@@ -70,7 +70,8 @@ export async function openProviders(settings: Settings, sandboxUrl?: string): Pr
         const access = sandbox
           ? { baseUrl: `${sandbox.url}${SANDBOX_PATHS.get(format)}`, apiKey: 'sandbox' }
           : { baseUrl: base_url, apiKey: api_key, auth, query }
-        byId.set(id, { client: createProviderClient({ id, adapter, timeouts, ...access }), capabilities })
+        const client = createProviderClient({ id, adapter, timeouts, ...access })
+        byId.set(id, { client, capabilities, readsAnthropicContent: adapter.readsAnthropicContent })
       }
     },
     async close() {

@@ -19,6 +19,7 @@ const ALLOWED_METHODS = 'GET, POST, PATCH, DELETE'
 /** Response headers that scripts may read; browsers hide all others. */
 const EXPOSED_HEADERS = [
   'etag',
+  'request-id',
   'retry-after',
   'x-cache',
   'x-model',

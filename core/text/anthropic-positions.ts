@@ -44,6 +44,7 @@ function buildBlockPosition(): Position {
   const block: Position = {
     scalar: 'text',
     fields,
+    seal: 'signature',
     select: ({ type }) => (type === 'redacted_thinking' ? redacted : block),
   }
   for (const name of ['type', 'id', 'tool_use_id', 'tool_name', 'file_id', 'name']) fields.set(name, EXEMPT)

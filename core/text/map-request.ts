@@ -71,6 +71,8 @@ function mapFields(value: JsonObject, basePosition: Position, rewriter: TextRewr
     changed ??= { ...value }
     changed[name] = mapped
   }
+  if (position.seal !== undefined && (changed ?? renamed) !== undefined)
+    changed = { ...(changed ?? value), [position.seal]: undefined }
   return renamed === undefined ? (changed ?? value) : renameFields(changed ?? value, renamed, rewriter)
 }
 

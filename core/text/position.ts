@@ -13,6 +13,8 @@ export interface Position {
   readonly others?: Position
   /** How the names of fields that are not listed are inspected; default: as text. */
   readonly names?: ScalarRule
+  /** A field that is valid only while all others stay as they are: removed when one of them changes. */
+  readonly seal?: string
   /** Chooses the position of an object by its value. */
   select?(value: JsonObject): Position
 }

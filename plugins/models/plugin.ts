@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   endpoint,
   GatewayError,
@@ -10,6 +11,7 @@ import {
 } from '../../core/contract/index.ts'
 import { isModelAllowed } from '../../core/util/allowed-models.ts'
 import type { RoutingCatalog } from '../routing/routing-catalog.ts'
+import { toAnthropicModel, toAnthropicModelList } from './anthropic-list.ts'
 import { ModelList, ModelSchema } from './schemas.ts'
 
 /**
@@ -36,13 +38,16 @@ export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugi
       path: '/v1/models',
       operationId: 'listModels',
       summary: 'Lists the routing modes and the models that the key may use.',
+      description: ANTHROPIC_FORMAT,
+      query: anthropicPages,
       responses: { 200: { description: 'All models.', body: ModelList } },
-      handle({ account }) {
+      handle({ account, headers }) {
         const isAllowed = (entry: Model) =>
           isModelAllowed(account, { provider: entry.provider, model: entry.id, entry })
         const models = catalog.models.filter((model) => isAvailable(model) && isAllowed(model))
         const data = [...MODES.map(toModeBody), ...models.map(toModelBody)]
-        return { status: 200, body: { object: 'list', data } }
+        const body = isAnthropicClient(headers) ? toAnthropicModelList(data) : { object: 'list', data }
+        return { status: 200, body }
       },
     }),
     endpoint({
@@ -50,6 +55,7 @@ export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugi
       path: '/v1/models/{id}',
       operationId: 'readModel',
       summary: 'Returns a model.',
+      description: ANTHROPIC_FORMAT,
       params: {
         id: Type.String({
           minLength: 1,
@@ -59,11 +65,32 @@ export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugi
       },
       responses: { 200: { description: 'The model.', body: ModelSchema } },
       errors: ['model_not_found'],
-      handle: ({ params }) => ({ status: 200, body: findModelBody(params.id) }),
+      handle({ params, headers }) {
+        const model = findModelBody(params.id)
+        return { status: 200, body: isAnthropicClient(headers) ? toAnthropicModel(model) : model }
+      },
     }),
   ]
 
   return { name: 'models', after: ['auth'], setup: () => ({ endpoints }) }
+}
+
+const ANTHROPIC_FORMAT = "With the header anthropic-version, the answer has Anthropic's format."
+
+/** Anthropic's clients ask for pages. */
+const anthropicPages = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description: 'Not used: the page has all models.',
+      examples: [20],
+    }),
+  ),
+}
+
+function isAnthropicClient(headers: IncomingHttpHeaders): boolean {
+  return headers['anthropic-version'] !== undefined
 }
 
 /** OpenAI's format requires a number, but the catalog has no creation times. */

@@ -67,7 +67,8 @@ export function buildAutomaticRoute(
   const { weights, latencyOf, isUsable } = routingCatalog
   const { candidates, requirements } = findCandidates(choice.request, routingCatalog, choice.provider, choice)
   const usable = candidates.filter((model) => isUsable(model, choice.userId))
-  const ranked = rankModels(usable, requirements, weights[mode], latencyOf)
+  const scored = rankModels(usable, requirements, weights[mode], latencyOf)
+  const ranked = requirements.anthropic ? preferAnthropicFormat(scored, routingCatalog) : scored
   const preferred = choice.preferences.flatMap((name) => ranked.filter(({ model }) => hasName(model, name)))
   const [best, ...others] = new Set([...preferred, ...ranked])
   if (best === undefined) throw allUnavailableError()
@@ -86,14 +87,29 @@ export function buildAutomaticRoute(
   }
 }
 
+/** Providers of other formats would get the request without some of its content. */
+function preferAnthropicFormat(
+  ranked: ReturnType<typeof rankModels>,
+  { readsAnthropicContent }: RoutingCatalog,
+): ReturnType<typeof rankModels> {
+  const reads = ({ model }: (typeof ranked)[number]) => readsAnthropicContent?.(model.provider) === true
+  return [...ranked.filter(reads), ...ranked.filter((each) => !reads(each))]
+}
+
 /**
- * Returns the target of a model name. A name that is not in the catalogue is passed to `provider` unchanged;
- * throws 404 if no provider is given.
+ * Returns the target of a model name. A name that is not in the catalogue is passed unchanged to `provider`
+ * or, if its family belongs to a configured provider, to that one; throws 404 otherwise.
  */
-export function findTarget(name: string, provider: string | undefined, { catalog }: RoutingCatalog): Target {
+export function findTarget(
+  name: string,
+  provider: string | undefined,
+  { catalog, capabilitiesOf }: RoutingCatalog,
+): Target {
   const entry = catalog.find(name, provider)
   if (entry !== undefined) return targetOf(entry, name)
   if (provider !== undefined) return { provider, model: name }
+  // Anthropic's clients name models by date, and new ones as soon as they exist.
+  if (/^claude-/.test(name) && capabilitiesOf('anthropic')) return { provider: 'anthropic', model: name }
   const message = `The model ${name} does not exist. GET /v1/models lists the available models.`
   throw new GatewayError('model_not_found', message, { param: 'model' })
 }

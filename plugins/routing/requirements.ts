@@ -1,4 +1,4 @@
-import type { ChatRequest, Model } from '../../core/contract/index.ts'
+import type { ChatRequest, ContentPart, Model } from '../../core/contract/index.ts'
 import { estimateInputTokens } from '../../core/text/request-texts.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
@@ -10,6 +10,8 @@ export interface Requirements {
   readonly images: boolean
   /** A level of `JSON_LEVELS`. */
   readonly json: number
+  /** The request has content or tools that only Anthropic has. Models of others can serve it without. */
+  readonly anthropic?: boolean
 }
 
 /** JSON modes; each level includes the lower ones. */
@@ -28,8 +30,23 @@ export function requirementsOf(request: ChatRequest): Requirements {
       ({ content }) => Array.isArray(content) && content.some(({ type }) => type === 'image_url'),
     ),
     json: jsonLevelOf(request.response_format?.type),
+    anthropic: request.extra_content?.anthropic !== undefined && needsAnthropic(request),
   }
 }
+
+function needsAnthropic({ messages, tools }: ChatRequest): boolean {
+  if (tools?.some(({ type }) => type === 'extra_content')) return true
+  return messages.some(({ content }) => Array.isArray(content) && content.some(isOfAnthropic))
+}
+
+function isOfAnthropic({ type, extra_content }: ContentPart): boolean {
+  return type === 'extra_content' && !CONVERTIBLE.has(extra_content?.anthropic?.type)
+}
+
+/** Blocks that other providers get in a form of their own, or do not need. */
+const CONVERTIBLE: ReadonlySet<unknown> = new Set([
+  ...['thinking', 'redacted_thinking', 'tool_use', 'search_result'],
+])
 
 function jsonLevelOf(format: string | undefined): number {
   if (format === 'json_schema') return JSON_LEVELS.schema

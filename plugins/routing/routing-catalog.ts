@@ -9,6 +9,8 @@ export interface RoutingCatalog {
   latencyOf(model: Model): number
   /** Undefined if the provider is not configured (no address or no API key). */
   capabilitiesOf(provider: string): Capabilities | undefined
+  /** Whether the provider's format is Anthropic's. Default: none is. */
+  readsAnthropicContent?(provider: string): boolean
   /** False while the circuit breaker of the model is open for the user. */
   isUsable(model: Model, userId: number): boolean
 }

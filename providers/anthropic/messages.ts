@@ -1,15 +1,14 @@
 import type { ChatRequest, ContentPart, Message, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { type DataUrl, parseDataUrl } from '../../core/text/data-url.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import {
   functionRoleError,
   invalidValueError,
   missingParameterError,
-  unsupportedParameterError,
   unsupportedPartError,
 } from '../shared/request-errors.ts'
+import { toDocumentBlock, toImageBlock } from './media.ts'
 import type {
   AnthropicBody,
   AnthropicMessage,
@@ -17,7 +16,6 @@ import type {
   ContentBlock,
   DocumentBlock,
   ImageBlock,
-  ImageMediaType,
   TextBlock,
   ToolResultBlock,
   ToolUseBlock,
@@ -158,6 +156,13 @@ function isThinking(block: JsonObject | undefined): block is JsonObject {
   return block?.type === 'thinking' || block?.type === 'redacted_thinking'
 }
 
+/** Whether the last reply holds thinking that may be sent back. */
+export function endsWithSignedThinking({ messages }: ChatRequest): boolean {
+  const last = messages.findLast(({ role }) => role === 'assistant')
+  const blocks = partsOf(last?.content).map(extraFields)
+  return blocks.some((block) => isThinking(block) && mayBeSentBack(block))
+}
+
 /** Anthropic verifies its signature. Thinking of other providers has none. */
 function mayBeSentBack({ type, signature }: JsonObject): boolean {
   return type === 'redacted_thinking' || asString(signature) !== ''
@@ -247,48 +252,6 @@ function toTextBlock(part: ContentPart): readonly TextBlock[] {
   const text = part.type === 'refusal' ? asString(part.refusal) : asString(part.text)
   if (text.trim() === '') return []
   return [withExtraFields(part, { type: 'text', text })]
-}
-
-/** `detail` has no counterpart. Throws a `GatewayError` for images that Anthropic does not support. */
-function toImageBlock(part: ContentPart, path: string): ImageBlock {
-  const param = `${path}.image_url.url`
-  const url = asString(part.image_url) || asString(asObject(part.image_url).url)
-  if (/^https?:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
-  const image = parseDataUrl(url)
-  if (!image) throw invalidValueError(param, 'must be an http, https or data URL.')
-  const media_type = MEDIA_TYPES.get(image.mediaType)
-  if (media_type) return { type: 'image', source: { type: 'base64', media_type, data: image.base64 } }
-  throw invalidValueError(param, 'must be a JPEG, PNG, GIF or WebP image for anthropic.')
-}
-
-const MEDIA_TYPES = new Map<string, ImageMediaType>([
-  ['image/jpeg', 'image/jpeg'],
-  ['image/jpg', 'image/jpeg'],
-  ['image/png', 'image/png'],
-  ['image/gif', 'image/gif'],
-  ['image/webp', 'image/webp'],
-])
-
-/** Throws a `GatewayError` unless the part holds a PDF or text file as a data URL. */
-function toDocumentBlock(part: ContentPart, path: string): DocumentBlock {
-  const { file_data, filename } = asObject(part.file)
-  const param = `${path}.file.file_data`
-  const file = parseDataUrl(asString(file_data))
-  if (!file) throw unsupportedParameterError(param, 'must be a data URL for anthropic.')
-  return {
-    type: 'document',
-    title: asString(filename) || undefined,
-    source: toDocumentSource(file, param),
-  }
-}
-
-function toDocumentSource({ mediaType, base64 }: DataUrl, param: string): DocumentBlock['source'] {
-  if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data: base64 }
-  if (mediaType.startsWith('text/')) {
-    const data = Buffer.from(base64, 'base64').toString()
-    return { type: 'text', media_type: 'text/plain', data }
-  }
-  throw invalidValueError(param, 'must be a PDF or text file for anthropic.')
 }
 
 /** The `cache_control` of a part, a tool or the request; undefined for an invalid value. */

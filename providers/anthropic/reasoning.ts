@@ -78,7 +78,7 @@ function withBudget(budget: number, maxTokens: number, maxOutput: number): Reaso
  * With a budget, Anthropic requires the thinking blocks before the tool calls of the last reply. The chat
  * format cannot hold these (docs/providers.md, "Anthropic limits").
  */
-function hasPendingToolCalls({ messages }: ChatRequest): boolean {
+export function hasPendingToolCalls({ messages }: ChatRequest): boolean {
   const last = messages.findLast(({ role }) => role === 'assistant')
   return (last?.tool_calls?.length ?? 0) > 0
 }

@@ -4,9 +4,9 @@ import type { Model, ProviderRequest, Target } from '../../core/contract/provide
 import { parseJsonObject } from '../../core/util/json.ts'
 import { asNumber, asObject } from '../shared/fields.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
-import { toAnthropicMessages, toCacheControl } from './messages.ts'
+import { endsWithSignedThinking, toAnthropicMessages, toCacheControl } from './messages.ts'
 import { type NativeFields, parseNativeFields } from './native.ts'
-import { toAnthropicReasoning } from './reasoning.ts'
+import { hasPendingToolCalls, toAnthropicReasoning } from './reasoning.ts'
 import { toAnthropicResponseFormat } from './response-format.ts'
 import { toAnthropicTools } from './tools.ts'
 import type { AnthropicBody, AnthropicThinking } from './wire.ts'
@@ -65,9 +65,14 @@ function buildBody(request: ChatRequest, { model, entry }: Target, native: Nativ
   }
 }
 
-/** Thinking as the caller wrote it. */
+/**
+ * Thinking as the caller wrote it. With a budget, Anthropic requires the thinking before the calls of the
+ * last reply: it is missing if another provider replied, or if a rule has changed it.
+ */
 function toNativeReasoning(request: ChatRequest, entry: Model | undefined, { thinking }: JsonObject) {
   const { max_tokens } = toAnthropicReasoning({ ...request, reasoning_effort: null }, entry, false)
+  const needsEarlier = asObject(thinking).type === 'enabled' && hasPendingToolCalls(request)
+  if (needsEarlier && !endsWithSignedThinking(request)) return { max_tokens, effort: undefined }
   // The cast stands for a value that Anthropic validates.
   return { max_tokens, effort: undefined, thinking: thinking as AnthropicThinking | undefined }
 }

@@ -8,13 +8,15 @@ import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
 import { ProviderCall, type ResponseHead, toNetworkError, type WholeResponse } from './http.ts'
-import { toPlainRequest } from './plain-request.ts'
+import { toCallerNames, toPlainRequest } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
 /** A configured provider. */
 export interface Provider {
   readonly client: ProviderClient
   readonly capabilities: Capabilities
+  /** See `ProviderAdapter`. */
+  readonly readsAnthropicContent?: boolean | undefined
 }
 
 /** How requests authenticate: not at all, or with the bare API key in a header. */
@@ -112,7 +114,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
         : toReply(await readWhole(call, deadline), deadline)
-      return { reply, omitted: [...plain.omitted, ...omitted] }
+      const names = toCallerNames(request, omitted)
+      return { reply, omitted: plain.omitted.length === 0 ? names : [...plain.omitted, ...names] }
     } catch (error) {
       deadline.end()
       call?.abort(error)

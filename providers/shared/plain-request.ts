@@ -25,6 +25,21 @@ export function toPlainRequest(request: ChatRequest): { request: ChatRequest; om
   return { request: converted as unknown as ChatRequest, omitted: [...omitted] }
 }
 
+/** Fields of the canonical request whose names in Anthropic's format are others. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['stop', 'stop_sequences'],
+  ['parallel_tool_calls', 'tool_choice.disable_parallel_tool_use'],
+  ['response_format', 'output_config.format'],
+])
+
+/** Returns the names of omitted fields as the caller of the request wrote them. */
+export function toCallerNames({ extra_content }: ChatRequest, omitted: readonly string[]): readonly string[] {
+  if (omitted.length === 0 || extra_content?.anthropic === undefined) return omitted
+  const { thinking } = asObject(extra_content.anthropic.fields)
+  const effort = thinking == null ? 'output_config.effort' : 'thinking'
+  return omitted.map((name) => (name === 'reasoning_effort' ? effort : (NAMES.get(name) ?? name)))
+}
+
 /** Fields with a counterpart, and those about delivery, accounting and caching. */
 const CONVERTED: ReadonlySet<string> = new Set(
   'thinking output_config metadata service_tier cache_control diagnostics user_profile_id'.split(' '),

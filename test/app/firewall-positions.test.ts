@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { messagePositions } from '../support/message-positions.ts'
 import { MODELS, providersAt } from '../support/providers.ts'
 
 const WORD = 'hush-4711'
@@ -146,6 +147,15 @@ const POSITIONS: Readonly<Record<string, object>> = {
   'a field named type in an unknown field': withField({ x_note: { type: WORD } }),
 }
 
+const POSITIONS_BY_PATH = {
+  '/v1/chat/completions': { positions: POSITIONS, models: Object.values(MODELS) },
+  '/v1/messages': {
+    positions: messagePositions(WORD, NUMBER),
+    // Once as it is, and once converted.
+    models: [MODELS.anthropic ?? '', MODELS.openai ?? ''],
+  },
+}
+
 /** Bodies of other endpoints with the word in one position. */
 const OTHER_BODIES: readonly (readonly [string, object])[] = [
   ['/v1/responses', { input: WORD }],
@@ -160,6 +170,7 @@ const OTHER_BODIES: readonly (readonly [string, object])[] = [
     '/v1/responses',
     { input: 'hello', text: { format: { type: 'json_schema', name: 'a', schema: { title: WORD } } } },
   ],
+  ['/v1/messages/count_tokens', { messages: [{ role: 'user', content: WORD }] }],
   ['/route', { prompt: WORD }],
   ['/route', { prompt: 'hello', user_id: WORD }],
   ['/route', { prompt: 'hello', tools: [{ type: 'function', function: { name: 'f', description: WORD } }] }],
@@ -179,8 +190,17 @@ describe('the firewall inspects', function () {
     await sandbox?.close()
   })
 
-  const chat = (model: string, body: object) =>
-    gateway.call('POST', '/v1/chat/completions', { model, ...body })
+  const send = (path: string, model: string, body: object) => gateway.call('POST', path, { model, ...body })
+
+  /** Each body with each model. */
+  async function forEachPosition(work: (ask: () => Promise<Answer>, position: string) => Promise<void>) {
+    for (const [path, { positions, models }] of Object.entries(POSITIONS_BY_PATH)) {
+      for (const model of models) {
+        for (const [position, body] of Object.entries(positions))
+          await work(() => send(path, model, body), `${model}: ${path}: ${position}`)
+      }
+    }
+  }
 
   async function withRules(action: string, work: () => Promise<void>): Promise<void> {
     const ids: number[] = []
@@ -196,37 +216,33 @@ describe('the firewall inspects', function () {
   }
 
   it('every position: a block refuses the request for every provider', async () => {
-    await withRules('block', async () => {
-      for (const model of Object.values(MODELS)) {
-        for (const [position, body] of Object.entries(POSITIONS)) {
-          const before = sandbox.requests.length
-          const { status, body: answer } = await chat(model, body)
-          expect(status, `${model}: ${position}: ${JSON.stringify(answer)}`).to.equal(403)
-          expect(sandbox.requests.length, `${model}: ${position}`).to.equal(before)
-        }
-      }
-    })
+    await withRules('block', () =>
+      forEachPosition(async (ask, position) => {
+        const before = sandbox.requests.length
+        const { status, body: answer } = await ask()
+        expect(status, `${position}: ${JSON.stringify(answer)}`).to.equal(403)
+        expect(sandbox.requests.length, position).to.equal(before)
+      }),
+    )
   })
 
   it('every position: no provider receives what a mask covers', async () => {
     let delivered = 0
-    await withRules('mask', async () => {
-      for (const model of Object.values(MODELS)) {
-        for (const [position, body] of Object.entries(POSITIONS)) {
-          const before = sandbox.requests.length
-          const { status } = await chat(model, body)
-          expect(status, `${model}: ${position}`).to.be.below(500)
-          for (const { body: received } of sandbox.requests.slice(before)) {
-            delivered += 1
-            const text = JSON.stringify(decode(received))
-            expect(text, `${model}: ${position}`).not.to.contain(WORD)
-            expect(text, `${model}: ${position}`).not.to.contain(String(NUMBER))
-          }
+    await withRules('mask', () =>
+      forEachPosition(async (ask, position) => {
+        const before = sandbox.requests.length
+        const { status } = await ask()
+        expect(status, position).to.be.below(500)
+        for (const { body: received } of sandbox.requests.slice(before)) {
+          delivered += 1
+          const text = JSON.stringify(decode(received))
+          expect(text, position).not.to.contain(WORD)
+          expect(text, position).not.to.contain(String(NUMBER))
         }
-      }
-    })
+      }),
+    )
     // Most bodies reach most providers; the rest is refused for fields that a provider does not have.
-    expect(delivered).to.be.above(100)
+    expect(delivered).to.be.above(150)
   })
 
   it('the other endpoints', async () => {
@@ -245,10 +261,31 @@ describe('the firewall inspects', function () {
     })
   })
 
+  it('headers that reach a provider', async () => {
+    const model = MODELS.anthropic ?? ''
+    const betas = `interleaved-thinking-2025-05-14,${WORD}`
+    const ask = () =>
+      gateway.call(
+        'POST',
+        '/v1/messages',
+        { model, ...user('hello'), max_tokens: 9 },
+        { 'anthropic-beta': betas, authorization: `Bearer ${gateway.demoKey}` },
+      )
+    await withRules('block', async () => {
+      expect((await ask()).status).to.equal(403)
+    })
+    await withRules('mask', async () => {
+      expect((await ask()).status).to.equal(200)
+      expect(sandbox.requests.at(-1)?.headers).to.include({
+        'anthropic-beta': 'interleaved-thinking-2025-05-14',
+      })
+    })
+  })
+
   it('every position: a warning is given', async () => {
     await withRules('warn', async () => {
       for (const [position, body] of Object.entries(POSITIONS)) {
-        const { status, body: answer } = await chat(MODELS.openai ?? '', body)
+        const { status, body: answer } = await send('/v1/chat/completions', MODELS.openai ?? '', body)
         if (status !== 200) continue
         expect(JSON.stringify(answer.metadata?.warnings ?? []), position).to.contain('firewall')
       }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
-import { type Body, DIALECTS, readRecords } from '../support/dialects.ts'
+import { type Body, DIALECTS, lastWithFields, readRecords } from '../support/dialects.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { MODELS, PROVIDERS, providersAt } from '../support/providers.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
@@ -100,7 +100,7 @@ describe('firewall rules with the scope response', function () {
         const records = readRecords(text)
         expect(records.map(deltaOf).join('')).to.contain('You said: "It is [gone]".')
         expect(text).not.to.match(/top s|secret/i)
-        expect(lastFields(records).rule_trace).to.deep.equal([entry('Mask')])
+        expect(lastWithFields(text).signalbox.rule_trace).to.deep.equal([entry('Mask')])
       })
 
       it(`end streams that they block: ${provider}, ${name}`, async () => {
@@ -111,9 +111,10 @@ describe('firewall rules with the scope response', function () {
       })
 
       it(`warn on the last record of streams: ${provider}, ${name}`, async () => {
-        const records = readRecords(await (await ask('Please be careful', { stream: true })).text())
+        const text = await (await ask('Please be careful', { stream: true })).text()
+        const records = readRecords(text)
         expect(records.map(deltaOf).join('')).to.contain('Please be careful')
-        expect(lastFields(records).warnings).to.deep.include(WARNING)
+        expect(lastWithFields(text).signalbox.warnings).to.deep.include(WARNING)
       })
     }
   }
@@ -122,12 +123,6 @@ describe('firewall rules with the scope response', function () {
   const withoutRequestId = (text: string) => text.replaceAll(/"x_request_id":"\w+"/g, '')
 
   const finalResponse = (text: string): Body => readRecords(text).at(-1).response
-
-  /** The field `signalbox` of the last record. */
-  function lastFields(records: readonly Body[]): Body {
-    const last = records.at(-1)
-    return (last.response ?? last).signalbox
-  }
 
   for (const stream of [false, true]) {
     const how = stream ? 'streamed' : 'whole'

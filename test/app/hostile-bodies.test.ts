@@ -58,6 +58,21 @@ describe('hostile bodies', function () {
         { input: 'x', text: { [name]: 1 } },
       ])
         expect((await send('/v1/responses', body)).status, JSON.stringify(body)).to.be.below(500)
+      // Anthropic gets these as they are, others converted.
+      for (const model of [MODELS.anthropic, MODELS.openai]) {
+        for (const body of messageBodies(name)) {
+          const { status, body: answer } = await send('/v1/messages', { model, max_tokens: 5, ...body })
+          expect(status, JSON.stringify({ model, body, answer })).to.be.below(500)
+        }
+        for (const extra_content of [
+          name,
+          { anthropic: name },
+          { anthropic: { fields: name, betas: [name, 1] } },
+        ]) {
+          const body = { model, messages: [{ ...user, extra_content }], extra_content }
+          expect((await send('/v1/chat/completions', body)).status, JSON.stringify(body)).to.be.below(500)
+        }
+      }
       for (const path of ['/v1/routing-rules', '/v1/firewall-rules', '/v1/rules/batch', '/v1/simulate']) {
         for (const body of [{ [name]: 1 }, { match_json: { [name]: 1 } }, { operations: [{ [name]: 1 }] }])
           expect((await send(path, body)).status, path).to.be.below(500)
@@ -74,6 +89,7 @@ describe('hostile bodies', function () {
           ['/v1/chat/completions', `{"messages":[{"role":"user","content":"x"}],"x":${inner}}`],
           ['/v1/chat/completions', `{"messages":[{"role":"user","content":${inner}}]}`],
           ['/v1/responses', `{"input":"x","metadata":{"a":${inner}}}`],
+          ['/v1/messages', `{"max_tokens":1,"messages":[{"role":"user","content":"x"}],"x":${inner}}`],
           ['/v1/routing-rules', `{"match_json":${inner}}`],
           ['/v1/firewall-rules', `{"name":${inner}}`],
           ['/v1/rules/batch', `{"operations":${inner}}`],
@@ -106,3 +122,24 @@ describe('hostile bodies', function () {
     }
   })
 })
+
+/** Messages that hold a name, and values of wrong types, in unexpected places. */
+function messageBodies(name: string): readonly object[] {
+  const messages = [user]
+  const content = (block: object) => ({ messages: [{ role: 'user', content: [block] }] })
+  return [
+    { messages, [name]: { a: 1 } },
+    { messages: [{ ...user, [name]: 'x' }] },
+    { messages, tools: [{ name, type: name, [name]: 1 }], tool_choice: { type: 'tool', name } },
+    { messages, tools: [{ name, input_schema: { [name]: name } }], tool_choice: { type: 'any' } },
+    { messages, thinking: { type: name }, output_config: { effort: name, format: { type: name } } },
+    { messages, metadata: { [name]: name }, service_tier: name, stop_sequences: [name] },
+    content({ type: name, [name]: { type: name } }),
+    content({ type: 'image', source: { type: name, [name]: 1 } }),
+    content({ type: 'document', source: { type: 'content', content: name } }),
+    content({ type: 'search_result', content: { [name]: 1 } }),
+    content({ type: 'tool_result', tool_use_id: name, content: [{ type: name }] }),
+    { messages: [user, { role: 'assistant', content: [{ type: 'tool_use', id: name, name, input: {} }] }] },
+    { messages: [{ role: 'assistant', content: [] }, user, { role: 'system', content: name }] },
+  ]
+}

@@ -11,6 +11,14 @@ const NULLS = Object.fromEntries(
   ].map((name) => [name, null]),
 )
 
+/** The same for messages. */
+const MESSAGE_NULLS = Object.fromEntries(
+  [
+    ...['temperature', 'top_p', 'top_k', 'stop_sequences', 'metadata', 'tools', 'tool_choice'],
+    ...['thinking', 'output_config', 'stream', 'cache_control', 'container'],
+  ].map((name) => [name, null]),
+)
+
 const MESSAGES = [
   { role: 'user', content: 'Which track?' },
   { role: 'assistant', content: 'Track 9.', tool_calls: null },
@@ -19,7 +27,7 @@ const MESSAGES = [
 
 const TOOL = { type: 'function', function: { name: 'find_track', parameters: null } }
 
-describe('chat completions with null fields', () => {
+describe('requests with null fields', () => {
   let gateway: RunningGateway
 
   before(async () => {
@@ -36,6 +44,11 @@ describe('chat completions with null fields', () => {
         expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
         expect(answer.body).to.have.property('provider', provider)
       }
+      const messages = MESSAGES.map(({ role, content }) => ({ role, content }))
+      const nulls = { ...MESSAGE_NULLS, model: MODELS[provider], max_tokens: 50, messages }
+      const answer = await gateway.call('POST', '/v1/messages', nulls)
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+      expect(answer.body.signalbox).to.have.property('provider', provider)
     })
   }
 })

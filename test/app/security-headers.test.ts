@@ -128,7 +128,7 @@ describe('pages of other origins (CORS)', () => {
       expect(answer.headers.get('access-control-allow-origin')).to.equal(PAGE)
       const exposed = answer.headers.get('access-control-expose-headers')?.split(', ')
       expect(exposed).to.include.members([
-        ...['x-request-id', 'x-provider', 'x-model', 'x-routing-mode', 'retry-after'],
+        ...['x-request-id', 'request-id', 'x-provider', 'x-model', 'x-routing-mode', 'retry-after'],
         ...['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}-requests`),
       ])
       expect(answer.headers.get('vary')).to.match(/\bOrigin\b/)

@@ -27,6 +27,9 @@ const COMPONENTS: Readonly<Record<AnswerKind, string>> = {
   'input items': 'InputItemList',
   model: 'Model',
   models: 'ModelList',
+  message: 'Message',
+  'message event': 'MessageStreamEvent',
+  'message error': 'AnthropicError',
   error: 'OpenAiError',
 }
 
@@ -106,7 +109,8 @@ describe('answers for strict clients', function () {
   it("match OpenAI's API description", async function () {
     const file = process.env.OPENAI_DESCRIPTION
     if (file === undefined) skip(this, 'OPENAI_DESCRIPTION names no openapi.json of openai/openai-openapi')
-    expectNoIssues(await loadOpenAiJudge(file))
+    const issuesOf = await loadOpenAiJudge(file)
+    expectNoIssues((answer) => (answer.kind.startsWith('message') ? [] : issuesOf(answer)))
   })
 
   it("are read by OpenAI's Python SDK with strict validation", async function () {

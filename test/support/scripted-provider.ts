@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
-/** What a provider in OpenAI's format answers: a body, or the chunks of a stream. */
+/** What a provider answers: a body, or the chunks of a stream; in OpenAI's format or another one. */
 export interface Script {
   readonly body?: object
   /** Of a body; default 200. */
@@ -15,18 +15,30 @@ export interface Script {
   readonly until?: Promise<unknown>
 }
 
-/** A provider in OpenAI's format that answers every request with its current script. */
+/** A request as the provider received it. */
+export interface ScriptedRequest {
+  readonly headers: IncomingHttpHeaders
+  // biome-ignore lint/suspicious/noExplicitAny: a body of any format
+  readonly body: any
+}
+
+/** A provider that answers every request with its current script. */
 export interface ScriptedProvider {
   /** For `OPENAI_BASE_URL`. */
   readonly url: string
+  /** The last request, as it was received. */
+  last(): ScriptedRequest | undefined
   play(script: Script): void
   close(): void
 }
 
 export async function startScriptedProvider(): Promise<ScriptedProvider> {
   let current: Script = {}
+  let last: ScriptedRequest | undefined
   const server = createServer(async (request, response) => {
-    for await (const _ of request);
+    let text = ''
+    for await (const piece of request) text += piece
+    last = { headers: request.headers, body: JSON.parse(text) }
     const { body, chunks = [], delayMs = 0, until, status = 200 } = current
     await until
     if (body !== undefined) {
@@ -44,6 +56,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    last: () => last,
     play(script) {
       current = script
     },

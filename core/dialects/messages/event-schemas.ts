@@ -65,15 +65,15 @@ const MessageStop = OpenObject(
   { $id: 'MessageStopEvent', description: 'The last event.' },
 )
 
-/** The `data` of every record of a stream. */
-export const MessageStreamEvent = Type.Union(
-  [
-    Variants('type', [MessageStart, Ping, BlockStart, BlockDelta, BlockStop, MessageDelta, MessageStop], {
-      isClosed: true,
-      $id: 'MessageEvent',
-      description: 'An event of a message.',
-    }),
-    errorBodySchema(500, 'anthropic'),
-  ],
-  { $id: 'MessageStreamEvent', description: 'An event, or the error that ends the stream.' },
+/** An event of a stream that has not failed. */
+export const MessageEvent = Variants(
+  'type',
+  [MessageStart, Ping, BlockStart, BlockDelta, BlockStop, MessageDelta, MessageStop],
+  { isClosed: true, $id: 'MessageEvent', description: 'An event of a message.' },
 )
+
+/** The `data` of every record of a stream. */
+export const MessageStreamEvent = Type.Union([MessageEvent, errorBodySchema(500, 'anthropic')], {
+  $id: 'MessageStreamEvent',
+  description: 'An event, or the error that ends the stream.',
+})

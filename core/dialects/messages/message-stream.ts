@@ -20,7 +20,7 @@ export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGene
     const message = {
       ...buildEmptyMessage(exchange, model),
       usage: ending.buildUsage(),
-      ...extensionFields(exchange.decoration?.first()),
+      ...extensionFields(exchange, exchange.decoration?.first()),
     }
     return toSseRecord({ type: 'message_start', message }) + toSseRecord({ type: 'ping' })
   }
@@ -45,7 +45,7 @@ export async function* streamMessageEvents(exchange: RepliedExchange): AsyncGene
     }
     let text = hasStarted ? '' : start('')
     for (const event of blocks.close()) text += toSseRecord(event)
-    const extensions = extensionFields(exchange.decoration?.last())
+    const extensions = extensionFields(exchange, exchange.decoration?.last())
     text += toSseRecord({ type: 'message_delta', ...ending.build(blocks.hasCalls), ...extensions })
     yield text + toSseRecord({ type: 'message_stop' })
   } catch (error) {

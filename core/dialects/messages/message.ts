@@ -8,6 +8,7 @@ import {
 } from '../../contract/index.ts'
 import { relatedId } from '../../util/ids.ts'
 import { parseJson } from '../../util/json.ts'
+import { buildMetadata } from '../signalbox-fields.ts'
 import { type BlockEvent, BlockEvents } from './block-events.ts'
 
 /** Builds a message of Anthropic's Messages API from a whole reply. */
@@ -30,7 +31,7 @@ export function buildMessage(exchange: RepliedExchange): JsonObject {
     content: content.map(withParsedInput),
     ...delta,
     usage,
-    ...extensionFields(exchange.decoration?.last()),
+    ...extensionFields(exchange, exchange.decoration?.last()),
   }
 }
 
@@ -57,9 +58,14 @@ export function buildEmptyMessage({ id, target, request }: RepliedExchange, mode
   }
 }
 
-/** The extension fields that messages have. */
-export function extensionFields(decoration: JsonObject | undefined): JsonObject {
-  return decoration === undefined ? {} : { metadata: decoration.metadata, signalbox: decoration.signalbox }
+/** The extension fields that messages have. Their `metadata` is always a map of strings. */
+export function extensionFields(
+  { metadata }: Pick<RepliedExchange, 'metadata'>,
+  decoration: JsonObject | undefined,
+): JsonObject {
+  if (!isJsonObject(decoration?.signalbox)) return {}
+  const { signalbox } = decoration
+  return { metadata: buildMetadata(metadata, signalbox, 'openai'), signalbox }
 }
 
 /** What is known when a reply has ended: why, and its usage. */

@@ -42,11 +42,12 @@ function toChatRequest(body: MessagesBody, headers: IncomingHttpHeaders): ChatRe
 /** Other providers reject longer ids. Anthropic receives `metadata` itself. */
 const MAX_USER_CHARS = 64
 
-/** A tool without a schema is one that Anthropic provides. */
-function toChatTool(tool: NonNullable<MessagesBody['tools']>[number]): Tool {
+/** Throws 400 for a tool without a name or a schema, unless it is one that Anthropic provides. */
+function toChatTool(tool: NonNullable<MessagesBody['tools']>[number], index: number): Tool {
   const { name, type, description, input_schema, strict, ...others } = tool
-  if (name === undefined || input_schema == null || (type ?? 'custom') !== 'custom')
-    return { type: 'extra_content', extra_content: { anthropic: tool } }
+  if (type != null && type !== 'custom') return { type: 'extra_content', extra_content: { anthropic: tool } }
+  if (name === undefined || name === '') throw missingFieldError(`tools[${index}].name`)
+  if (input_schema == null) throw missingFieldError(`tools[${index}].input_schema`)
   return {
     type: 'function',
     function: {
@@ -65,8 +66,11 @@ function toToolChoice(choice: MessagesBody['tool_choice']): Partial<ChatRequest>
   const parallel = disable_parallel_tool_use === true && { parallel_tool_calls: false }
   if (type !== 'tool') return { tool_choice: type === 'any' ? 'required' : type, ...parallel }
   if (name !== undefined) return { tool_choice: { type: 'function', function: { name } }, ...parallel }
-  const message = 'tool_choice.name is required if tool_choice.type is tool.'
-  throw new GatewayError('missing_parameter', message, { param: 'tool_choice.name' })
+  throw missingFieldError('tool_choice.name')
+}
+
+function missingFieldError(param: string): GatewayError {
+  return new GatewayError('missing_parameter', `${param} is required.`, { param })
 }
 
 /** Budgets of thinking up to these numbers of tokens count as these efforts. */

@@ -34,6 +34,11 @@ const ToolUseBlockSchema = OpenObject(
   { $id: 'MessageToolUse', description: 'A call of a tool.' },
 )
 
+/** A field that is null unless Anthropic answered. */
+function ofAnthropic(description: string) {
+  return Nullable(AnyObject(description), { description })
+}
+
 /** A content block of a reply. */
 export const MessageBlockSchema = Variants(
   'type',
@@ -48,14 +53,31 @@ export const MessageUsageSchema = OpenObject(
     output_tokens: tokens('Tokens of the reply.'),
     cache_creation_input_tokens: tokens('Tokens that were written to the cache.'),
     cache_read_input_tokens: tokens('Tokens that were read from the cache.'),
+    output_tokens_details: Nullable(
+      OpenObject(
+        { thinking_tokens: tokens('Tokens of thinking.') },
+        { $id: 'MessageOutputDetails', description: 'Details of the reply.' },
+      ),
+      { description: 'Details of the reply, if the provider has them.' },
+    ),
+    cache_creation: ofAnthropic('What was written to the cache.'),
+    server_tool_use: ofAnthropic('Uses of tools that Anthropic runs.'),
+    service_tier: Nullable(Type.String(), { description: 'The service tier, if Anthropic answered.' }),
+    inference_geo: Nullable(Type.String(), { description: 'The region, if Anthropic answered.' }),
+    speed: Nullable(Type.String(), { description: 'The speed, if Anthropic answered.' }),
   },
   { $id: 'MessageUsage', description: 'Token usage.' },
 )
 
 const STOP_REASONS = [
-  ...['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'pause_turn', 'refusal'],
+  'end_turn',
+  'max_tokens',
+  'stop_sequence',
+  'tool_use',
+  'pause_turn',
+  'refusal',
   'model_context_window_exceeded',
-]
+] as const
 
 /** The fields that say why a message ended. */
 export const endFields = {
@@ -77,6 +99,8 @@ export const MessageSchema = OpenObject(
     role: Constant('assistant'),
     model: Text('The model that answered.'),
     content: Type.Array(MessageBlockSchema, { description: 'The content of the reply.' }),
+    container: ofAnthropic("The container of Anthropic's tools."),
+    diagnostics: ofAnthropic('Diagnostics of Anthropic.'),
     ...endFields,
     usage: MessageUsageSchema,
     ...messageExtensions,

@@ -9,13 +9,15 @@ const BODY_FIELDS = fieldSet(
   thinking output_config service_tier cache_control container diagnostics inference_geo speed`,
 )
 const MESSAGE_FIELDS = fieldSet('role content')
-const BLOCK_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
-  text: fieldSet('type text cache_control citations'),
-  image: fieldSet('type source cache_control transformations'),
-  document: fieldSet('type source cache_control citations context title'),
-  tool_use: fieldSet('type id name input cache_control caller toolset_name'),
-  tool_result: fieldSet('type tool_use_id content is_error cache_control toolset_name'),
-}
+const BLOCK_FIELDS = new Map(
+  Object.entries({
+    text: fieldSet('type text cache_control citations'),
+    image: fieldSet('type source cache_control transformations'),
+    document: fieldSet('type source cache_control citations context title'),
+    tool_use: fieldSet('type id name input cache_control caller toolset_name'),
+    tool_result: fieldSet('type tool_use_id content is_error cache_control toolset_name'),
+  }),
+)
 
 /** Throws a `SandboxError` (400) for the first field that Anthropic does not know. */
 export function checkAnthropicFields(body: JsonObject): void {
@@ -23,7 +25,7 @@ export function checkAnthropicFields(body: JsonObject): void {
   for (const [index, message] of asObjects(body.messages).entries()) {
     checkKnownFields(message, MESSAGE_FIELDS, `messages.${index}.`)
     for (const [blockIndex, block] of asObjects(message.content).entries()) {
-      const knownFields = BLOCK_FIELDS[String(block.type)]
+      const knownFields = BLOCK_FIELDS.get(String(block.type))
       if (knownFields) checkKnownFields(block, knownFields, `messages.${index}.content.${blockIndex}.`)
     }
   }

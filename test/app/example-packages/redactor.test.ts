@@ -21,7 +21,7 @@ describe('signalbox-redactor', function () {
   for (const provider of PROVIDERS) {
     for (const [name, { url, body, streams }] of Object.entries(DIALECTS)) {
       const model = MODELS[provider] ?? ''
-      const tool = name === 'responses' ? { type: 'function', ...payTool(CARD).function } : payTool(CARD)
+      const tool = payToolOf(name)
       const requests = {
         text: body(model, `Is ${CARD} my card?`),
         ...(streams && { 'a tool call': { ...body(model, 'Use the tool'), tools: [tool] } }),
@@ -39,6 +39,13 @@ describe('signalbox-redactor', function () {
         }
       }
     }
+  }
+
+  /** The tool in the format of a dialect. */
+  function payToolOf(dialect: string): object {
+    const { name, parameters, ...rest } = payTool(CARD).function
+    if (dialect === 'messages') return { name, ...rest, input_schema: parameters }
+    return dialect === 'responses' ? { type: 'function', name, parameters, ...rest } : payTool(CARD)
   }
 
   it('redacts replies of other plugins', async () => {
@@ -67,6 +74,7 @@ function joinDeltas(text: string): string {
     .map((record) => {
       const delta = record.choices?.[0]?.delta
       if (typeof record.delta === 'string') return record.delta
+      if (record.delta) return `${record.delta.text ?? ''}${record.delta.partial_json ?? ''}`
       return `${delta?.content ?? ''}${delta?.tool_calls?.[0]?.function?.arguments ?? ''}`
     })
     .join('')

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { AnswerKind, RecordedAnswer } from './record-answers.ts'
 
-const SCHEMAS: Readonly<Record<AnswerKind, string>> = {
+const SCHEMAS: Readonly<Partial<Record<AnswerKind, string>>> = {
   completion: 'CreateChatCompletionResponse',
   chunk: 'CreateChatCompletionStreamResponse',
   response: 'Response',

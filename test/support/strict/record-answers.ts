@@ -11,6 +11,9 @@ export type AnswerKind =
   | 'input items'
   | 'model'
   | 'models'
+  | 'message'
+  | 'message event'
+  | 'message error'
   | 'error'
 
 /** One object that a client parses: a body, or one record of a stream. */
@@ -94,6 +97,24 @@ const RESPONSES: Readonly<Record<string, object>> = {
   'a blocked text': { input: 'This is forbidden' },
 }
 
+/** Requests for messages. */
+const MESSAGES: Readonly<Record<string, object>> = {
+  text: { system: 'Be brief.' },
+  'a cut text': { max_tokens: 3 },
+  thinking: { thinking: { type: 'enabled', budget_tokens: 1024 } },
+  'parallel calls': {
+    content: 'Use a tool, parallel',
+    tools: [{ name: 'weather', input_schema: PARAMETERS }],
+  },
+  'a refusal': { content: 'No [[sandbox:refuse]]' },
+  'a rate limit': { content: 'Hm [[sandbox:status=429]]' },
+  'a failing provider': { content: 'Hm [[sandbox:status=500]]' },
+  'a broken stream': { content: 'Hm [[sandbox:cut=3]]' },
+  'a failed stream': { content: 'Hm [[sandbox:error-mid=3]]' },
+  'an invalid parameter': { temperature: 7 },
+  'a blocked text': { content: 'This is forbidden' },
+}
+
 /** Every kind of answer of a gateway whose providers are the sandbox, for a user with rules that warn. */
 export async function recordAnswers(gateway: RunningGateway): Promise<readonly RecordedAnswer[]> {
   const user = await newUser(gateway)
@@ -120,6 +141,11 @@ async function askAll(recorder: Recorder, model: string): Promise<void> {
   for (const [name, fields] of casesFor(model, RESPONSES)) {
     const body = { model, input: 'Hello there', ...fields }
     await recorder.post('/v1/responses', `responses, ${name}: ${model}`, body)
+  }
+  for (const [name, fields] of casesFor(model, MESSAGES)) {
+    const { content = 'Hello there', ...rest } = fields as { content?: string }
+    const body = { model, max_tokens: 5000, messages: [{ role: 'user', content }], ...rest }
+    await recorder.post('/v1/messages', `messages, ${name}: ${model}`, body)
   }
 }
 
@@ -167,7 +193,7 @@ function createRecorder(gateway: RunningGateway, user: TestUser) {
 
   async function record(kind: AnswerKind, name: string, response: Response): Promise<void> {
     const value = (await response.json()) as RecordedAnswer['value']
-    answers.push({ kind: response.ok ? kind : 'error', name, value })
+    answers.push({ kind: response.ok ? kind : errorKindOf(kind), name, value })
     const id = response.headers.get('x-request-id') ?? ''
     if (kind === 'response') stored.push(value.id ?? id)
   }
@@ -186,10 +212,11 @@ function createRecorder(gateway: RunningGateway, user: TestUser) {
     answers,
     /** Sends a request twice: for a whole answer and for a stream. */
     async post(path: string, name: string, body: object): Promise<void> {
-      const isChat = path.includes('chat')
-      await record(isChat ? 'completion' : 'response', name, await send('POST', path, body))
-      const streamed = await send('POST', path, { ...body, stream: true, ...(isChat && USAGE) })
-      await recordStream(isChat ? 'chunk' : 'event', `${name}, streamed`, streamed)
+      const [whole, streamedKind, more] = KINDS.get(path) ?? []
+      if (whole === undefined || streamedKind === undefined) throw new Error(`${path} has no kinds.`)
+      await record(whole, name, await send('POST', path, body))
+      const streamed = await send('POST', path, { ...body, stream: true, ...more })
+      await recordStream(streamedKind, `${name}, streamed`, streamed)
     },
     async get(path: string, kind: AnswerKind): Promise<void> {
       await record(kind, `GET ${path}`, await send('GET', path))
@@ -208,7 +235,16 @@ function createRecorder(gateway: RunningGateway, user: TestUser) {
   }
 }
 
-const USAGE = { stream_options: { include_usage: true } }
+/** By path: the kinds of whole answers and of records, and what requests for streams have besides. */
+const KINDS = new Map<string, readonly [AnswerKind, AnswerKind, object?]>([
+  ['/v1/chat/completions', ['completion', 'chunk', { stream_options: { include_usage: true } }]],
+  ['/v1/responses', ['response', 'event']],
+  ['/v1/messages', ['message', 'message event']],
+])
+
+function errorKindOf(kind: AnswerKind): AnswerKind {
+  return kind.startsWith('message') ? 'message error' : 'error'
+}
 
 /** Reads a body; a connection that breaks ends it. */
 async function readAll({ body }: Response): Promise<string> {

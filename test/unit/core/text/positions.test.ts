@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { type ChatRequest, isJsonObject, type JsonObject } from '../../../../core/contract/index.ts'
 import { chatRequestSchema } from '../../../../core/dialects/chat/request-schema.ts'
+import { parseMessagesRequest } from '../../../../core/dialects/messages/parse-request.ts'
+import { messagesRequestSchema } from '../../../../core/dialects/messages/request-schema.ts'
 import {
   parseResponsesInput,
   parseResponsesRequest,
@@ -30,6 +32,7 @@ describe('the positions of a request', () => {
 
   for (const [dialect, schema, bodies, parse] of [
     ['responses', responsesRequestSchema, responsesBodies(), parseResponses],
+    ['messages', messagesRequestSchema, messagesBodies(), parseMessages],
     ['route', routeRequestSchema, routeBodies(), parseRouteRequest],
   ] as const) {
     it(`of ${dialect}: every field of the schema is in a body of this test`, () => {
@@ -60,6 +63,74 @@ function parseResponses(body: JsonObject): ChatRequest {
   // The bodies of this test are valid.
   const valid = body as ResponsesBody
   return parseResponsesRequest(valid, [], parseResponsesInput(valid))
+}
+
+function parseMessages(body: JsonObject): ChatRequest {
+  return parseMessagesRequest(body, {})
+}
+
+function messagesBodies(): readonly JsonObject[] {
+  const cache_control = { type: 'ephemeral' }
+  return [
+    {
+      model: 'exempt-model',
+      max_tokens: 10,
+      system: [{ type: 'text', text: 'text-system', cache_control }],
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'text-input' },
+            { type: 'image', source: { type: 'url', url: 'https://text-image' } },
+            {
+              type: 'document',
+              source: { type: 'text', media_type: 'text/plain', data: 'x' },
+              title: 'text-title',
+            },
+            { type: 'document', source: { type: 'file', file_id: 'exempt-file' }, context: 'text-context' },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'text-thinking', signature: 'text-signature' },
+            { type: 'redacted_thinking', data: 'text-data' },
+            { type: 'tool_use', id: 'exempt-call', name: 'exempt-tool', input: { 'text-key': 'text-value' } },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'exempt-call', content: 'text-result', is_error: true },
+          ],
+        },
+      ],
+      tools: [
+        {
+          name: 'exempt-tool',
+          type: 'custom',
+          description: 'text-tooltext',
+          input_schema: { properties: { 'text-property': {} } },
+          strict: true,
+        },
+        { type: 'exempt-kind', name: 'exempt-search', allowed_domains: ['text-domain'] },
+      ],
+      tool_choice: { type: 'tool', name: 'exempt-tool', disable_parallel_tool_use: true },
+      thinking: { type: 'text-kind', budget_tokens: 1024 },
+      output_config: {
+        effort: 'text-effort',
+        format: { type: 'json_schema', schema: { title: 'text-schema' } },
+      },
+      stop_sequences: ['text-stop'],
+      temperature: 1,
+      top_p: 1,
+      top_k: 1,
+      metadata: { user_id: 'text-user' },
+      service_tier: 'text-tier',
+      cache_control,
+      stream: true,
+    },
+  ]
 }
 
 /** Texts are `text-…`, exempt texts `exempt-…`. */

@@ -1,0 +1,47 @@
+import type { ContentPart } from '../../core/contract/chat.ts'
+import { type DataUrl, parseDataUrl } from '../../core/text/data-url.ts'
+import { asObject, asString } from '../shared/fields.ts'
+import { invalidValueError, unsupportedParameterError } from '../shared/request-errors.ts'
+import type { DocumentBlock, ImageBlock, ImageMediaType } from './wire.ts'
+
+/** `detail` has no counterpart. Throws a `GatewayError` for images that Anthropic does not support. */
+export function toImageBlock(part: ContentPart, path: string): ImageBlock {
+  const param = `${path}.image_url.url`
+  const url = asString(part.image_url) || asString(asObject(part.image_url).url)
+  if (/^https?:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
+  const image = parseDataUrl(url)
+  if (!image) throw invalidValueError(param, 'must be an http, https or data URL.')
+  const media_type = MEDIA_TYPES.get(image.mediaType)
+  if (media_type) return { type: 'image', source: { type: 'base64', media_type, data: image.base64 } }
+  throw invalidValueError(param, 'must be a JPEG, PNG, GIF or WebP image for anthropic.')
+}
+
+const MEDIA_TYPES = new Map<string, ImageMediaType>([
+  ['image/jpeg', 'image/jpeg'],
+  ['image/jpg', 'image/jpeg'],
+  ['image/png', 'image/png'],
+  ['image/gif', 'image/gif'],
+  ['image/webp', 'image/webp'],
+])
+
+/** Throws a `GatewayError` unless the part holds a PDF or text file as a data URL. */
+export function toDocumentBlock(part: ContentPart, path: string): DocumentBlock {
+  const { file_data, filename } = asObject(part.file)
+  const param = `${path}.file.file_data`
+  const file = parseDataUrl(asString(file_data))
+  if (!file) throw unsupportedParameterError(param, 'must be a data URL for anthropic.')
+  return {
+    type: 'document',
+    title: asString(filename) || undefined,
+    source: toDocumentSource(file, param),
+  }
+}
+
+function toDocumentSource({ mediaType, base64 }: DataUrl, param: string): DocumentBlock['source'] {
+  if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data: base64 }
+  if (mediaType.startsWith('text/')) {
+    const data = Buffer.from(base64, 'base64').toString()
+    return { type: 'text', media_type: 'text/plain', data }
+  }
+  throw invalidValueError(param, 'must be a PDF or text file for anthropic.')
+}
