@@ -11,7 +11,7 @@ import { createLogger } from '../../core/process/logger.ts'
 import { treeFolder } from '../../projections/transparency/sign-checkpoints.ts'
 import { captureOutput } from '../support/captured-output.ts'
 import { runCommand } from '../support/command.ts'
-import { startEventStore } from '../support/eventstore/server.ts'
+import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { mutateRows } from '../support/evidence/mutate-rows.ts'
 import { buildSignedLog, exportToFile } from '../support/evidence/signed-log.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
@@ -184,18 +184,25 @@ describe('a changed event', () => {
   })
 
   describe('in a log on EventStoreDB', () => {
+    let server: EventStore
+    let folder: string
+    const fileOf = () => path.join(folder, 'server.db')
+
+    before(async () => {
+      folder = await makeFolder()
+      server = await startEventStore({ file: fileOf() })
+    })
+    after(() => server.stop())
+
     it(`is found after ${ROUNDS.mutations} changes`, async function () {
       this.timeout(0)
-      const folder = await makeFolder()
-      const file = path.join(folder, 'server.db')
-      const server = await startEventStore({ file })
       const settings = { data_dir: folder, eventstore_url: server.connectionString }
       await buildSignedLog(settings)
       const verify = () =>
         runCommand(['log', 'verify'], { DATA_DIR: folder, EVENTSTORE_URL: server.connectionString })
       expect(await verify()).to.include({ code: 0, stderr: '' })
 
-      const database = new SqliteDatabase(file)
+      const database = new SqliteDatabase(fileOf())
       database.exec('CREATE TEMP TABLE original AS SELECT * FROM events')
       const end = coveredPosition(database)
       const before = dump(database, end)
@@ -209,7 +216,6 @@ describe('a changed event', () => {
       expect(missed).to.deep.equal([])
       expect((await verify()).code).to.equal(0)
       database.close()
-      await server.stop()
     })
   })
 

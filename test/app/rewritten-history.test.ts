@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { openLog } from '../../config/gateway/state.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { runCommand } from '../support/command.ts'
-import { startEventStore } from '../support/eventstore/server.ts'
+import { type EventStore, startEventStore } from '../support/eventstore/server.ts'
 import { buildSignedLog, openSigner } from '../support/evidence/signed-log.ts'
 import { copyFolder, makeFolder } from '../support/folders.ts'
 
@@ -97,9 +97,13 @@ describe('a rewritten history', () => {
 })
 
 describe('two nodes that sign checkpoints over one log', () => {
+  let server: EventStore | undefined
+
+  after(() => server?.stop())
+
   it('sign one after the other, each with its key', async function () {
     this.timeout(60_000)
-    const server = await startEventStore()
+    server = await startEventStore()
     const eventstore_url = server.connectionString
     const [first, second] = [await makeFolder(), await makeFolder()]
     await buildSignedLog({ data_dir: first, eventstore_url })
@@ -125,7 +129,6 @@ describe('two nodes that sign checkpoints over one log', () => {
     expect(stdout).to.match(/5 checkpoints; the newest that matches covers (\d+) of/)
     expect(code).to.equal(0)
     await Promise.all(logs.map((log) => log.close()))
-    await server.stop()
   })
 })
 
