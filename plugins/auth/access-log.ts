@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
-import type { Author } from '../../core/contract/index.ts'
+import { type Author, EventLogUnavailableError } from '../../core/contract/index.ts'
 import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import {
   ACCESS_STREAM,
@@ -57,6 +57,12 @@ export function createAccessLog({ writer, operators, resolveAddress, logger }: A
     await writer.write({ stream: ACCESS_STREAM, decide, isInternal: true, isRecord: true }, author)
   }
 
+  /** An unavailable log has a line of its own. */
+  function logFailure(error: unknown, details: object, message: string): void {
+    if (!EventLogUnavailableError.isInstance(error))
+      logger.warn({ ...details, reason: errorMessage(error) }, message)
+  }
+
   async function recordSignIn(author: Author, hour: number): Promise<void> {
     const { id } = author.actor
     try {
@@ -65,7 +71,7 @@ export function createAccessLog({ writer, operators, resolveAddress, logger }: A
       retryAt.delete(id)
     } catch (error) {
       retryAt.set(id, Date.now() + MINUTE_MS)
-      logger.warn({ actor: id, reason: errorMessage(error) }, 'sign-in of an operator not recorded')
+      logFailure(error, { actor: id }, 'sign-in of an operator not recorded')
     } finally {
       signingIn.delete(id)
     }
@@ -78,7 +84,7 @@ export function createAccessLog({ writer, operators, resolveAddress, logger }: A
     refused.clear()
     for (const { author, calls } of entries) {
       await write({ type: 'OperatorCallsRefused', data: calls }, author).catch((error) =>
-        logger.warn({ ...calls, reason: errorMessage(error) }, 'refused calls of operators not recorded'),
+        logFailure(error, calls, 'refused calls of operators not recorded'),
       )
     }
   }

@@ -113,7 +113,9 @@ describe('/openapi.json', () => {
     expect([...served].sort()).to.deep.equal(described.sort())
   })
 
-  it('has examples that are valid and get responses that match their schemas', async () => {
+  it('has examples that are valid and get responses that match their schemas', async function () {
+    // Hundreds of requests.
+    this.timeout(60_000)
     const { judge, judgeBody } = createJudge(document)
     const { fill, own, send } = await createSender(gateway)
     const faults: string[] = []
