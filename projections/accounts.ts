@@ -1,6 +1,6 @@
 import type { Account, Plan, Position, RecordedEvent, UserLimits } from '../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../core/events/codec.ts'
-import { type Budget, userStream } from '../core/events/domain-events.ts'
+import { type Budget, type KeyTerms, userStream } from '../core/events/domain-events.ts'
 import type { SavedProjection } from './runtime/projection.ts'
 
 /** A user as administrators see it. `revision` is that of the user's stream. */
@@ -15,8 +15,9 @@ export interface User extends UserLimits {
   readonly position: Position
 }
 
-export interface Key {
+export interface Key extends KeyTerms {
   readonly id: string
+  readonly name?: string
   readonly hash: string
   readonly budget?: Budget
   readonly createdAt: string
@@ -51,10 +52,21 @@ export function createAccounts(): Accounts {
     }
   }
 
+  /** Nothing of a deleted user is found any more, except in the log. */
+  function remove(userId: number): void {
+    for (const { id, hash } of users.get(userId)?.keys ?? []) {
+      ownersByKey.delete(id)
+      budgetsByKey.delete(id)
+      accountsByHash.delete(hash)
+    }
+    users.delete(userId)
+  }
+
   return {
     name: 'accounts',
     apply(event, record) {
       if (isRuleEvent(event)) return
+      if (event.type === 'UserDeleted') return remove(event.data.userId)
       const user = evolveUser(users.get(userIdOf(event)), event, record)
       if (user !== undefined) put(user)
     },
@@ -99,13 +111,24 @@ function evolveUser(user: User | undefined, event: DomainEvent, record: Recorded
       const { maxConcurrent: _, ...rest } = user
       return { ...rest, revision, position, ...pickLimits(event.data) }
     }
+    case 'UserAddedToGroup':
+    case 'UserRemovedFromGroup':
+      return { ...user, revision, position }
     case 'BudgetSet':
     case 'BudgetRemoved':
       return { ...withBudget(user, event.data), revision, position }
-    case 'KeyIssued': {
-      const { keyId, hash } = event.data
-      const key = { id: keyId, hash, createdAt: time, revokedAt: null }
+    case 'UserRenamed':
+      return { ...user, revision, position, name: event.data.name }
+    case 'KeyIssued':
+    case 'RestrictedKeyIssued': {
+      const { userId: _, keyId, ...issued } = event.data
+      const key = { id: keyId, ...issued, createdAt: time, revokedAt: null }
       return { ...user, revision, position, keys: [...user.keys, key] }
+    }
+    case 'KeyExpirySet': {
+      const { keyId, expiresAt } = event.data
+      const keys = user.keys.map((key) => (key.id === keyId ? { ...key, expiresAt } : key))
+      return { ...user, revision, position, keys }
     }
     case 'KeyRevoked': {
       const keys = user.keys.map((key) => (key.id === event.data.keyId ? { ...key, revokedAt: time } : key))
@@ -133,7 +156,18 @@ function userIdOf(event: DomainEvent): number {
 
 function toAccount(user: User, key: Key): Account {
   const { id: userId, name, plan, position } = user
-  return { userId, name, plan, keyId: key.id, position, ...pickLimits(user) }
+  const { expiresAt, models, endpoints } = key
+  return {
+    userId,
+    name,
+    plan,
+    keyId: key.id,
+    position,
+    ...pickLimits(user),
+    ...(expiresAt !== undefined && { keyExpiresAtMs: Date.parse(expiresAt) }),
+    ...(models && { models }),
+    ...(endpoints && { endpoints }),
+  }
 }
 
 /** Omits the limits that the user does not have. */

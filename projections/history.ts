@@ -1,5 +1,4 @@
 import {
-  type Account,
   type EventLog,
   GatewayError,
   type Position,
@@ -10,8 +9,7 @@ import { type DomainEvent, decodeEvent, isRuleEvent } from '../core/events/codec
 import { rulesStream, userStream } from '../core/events/domain-events.ts'
 import type { AppliedChange } from '../core/http/idempotency.ts'
 import type { AsOf } from '../core/util/as-of.ts'
-import { type Accounts, createAccounts, type User } from './accounts.ts'
-import type { Rules } from './rules.ts'
+import { createAccounts, type User } from './accounts.ts'
 import type { Subscription } from './runtime/subscribe.ts'
 import { emptyUserRules, evolveUserRules, toRuleSet, type UserRules } from './user-rules.ts'
 
@@ -31,14 +29,17 @@ interface UserAt {
 }
 
 /**
- * Past states of users, read from the log on demand. See docs/decisions/event-log.md, "History is read from
- * the log on demand".
+ * Past states of users, or of policies, read from the log on demand. See docs/decisions/event-log.md,
+ * "History is read from the log on demand".
  */
 export interface History {
-  /** All events about a user, their keys and their rules, in log order, optionally up to a point in time. */
-  eventsOf(userId: number, asOf?: AsOf): Promise<readonly PastEvent[]>
+  /**
+   * All events about a user, their keys and their rules, or about a policy and its rules, in log order,
+   * optionally up to a point in time.
+   */
+  eventsOf(ownerId: number, asOf?: AsOf): Promise<readonly PastEvent[]>
   /** Throws 400 if `asOf` is in the future. */
-  rulesOf(userId: number, asOf: AsOf): Promise<RuleSet>
+  rulesOf(ownerId: number, asOf: AsOf): Promise<RuleSet>
   /** The events of one change. */
   eventsOfChange(change: AppliedChange): Promise<readonly PastEvent[]>
 }
@@ -47,9 +48,10 @@ export function createHistory(
   log: EventLog,
   subscription: Pick<Subscription, 'position'>,
   now: () => number = Date.now,
+  readEvents: (log: EventLog, ownerId: number) => Promise<readonly PastEvent[]> = readUserEvents,
 ): History {
-  async function eventsOf(userId: number, asOf?: AsOf): Promise<readonly PastEvent[]> {
-    const events = await readUserEvents(log, userId)
+  async function eventsOf(ownerId: number, asOf?: AsOf): Promise<readonly PastEvent[]> {
+    const events = await readEvents(log, ownerId)
     if (asOf === undefined) return events
     checkNotInFuture(asOf, subscription.position(), now(), events)
     return eventsUpTo(events, asOf)
@@ -57,8 +59,8 @@ export function createHistory(
 
   return {
     eventsOf,
-    async rulesOf(userId, asOf) {
-      return toPastRuleSet(userId, foldUser(userId, await eventsOf(userId, asOf)).rules)
+    async rulesOf(ownerId, asOf) {
+      return toPastRuleSet(ownerId, foldUser(ownerId, await eventsOf(ownerId, asOf)).rules)
     },
     eventsOfChange: (change) => readChange(log, change),
   }
@@ -124,9 +126,20 @@ export async function readUserAt(
   return foldUser(userId, events).user
 }
 
-async function readUserEvents(log: EventLog, userId: number): Promise<readonly PastEvent[]> {
+export async function readUserEvents(
+  log: Pick<EventLog, 'read'>,
+  userId: number,
+): Promise<readonly PastEvent[]> {
+  return readStreams(log, [userStream(userId), rulesStream(userId)])
+}
+
+/** Reads whole streams, and returns their events in log order. */
+export async function readStreams(
+  log: Pick<EventLog, 'read'>,
+  streams: readonly string[],
+): Promise<readonly PastEvent[]> {
   const events: PastEvent[] = []
-  for (const stream of [userStream(userId), rulesStream(userId)]) {
+  for (const stream of streams) {
     for await (const record of log.read(stream)) events.push({ record, event: decodeEvent(record) })
   }
   return events.sort((a, b) => a.record.position - b.record.position)
@@ -137,7 +150,12 @@ async function readUserEvents(log: EventLog, userId: number): Promise<readonly P
  * projections or its clock are behind; a clock with a resolution of milliseconds is always up to one
  * millisecond behind.
  */
-function checkNotInFuture(asOf: AsOf, position: Position, now: number, events: readonly PastEvent[]): void {
+export function checkNotInFuture(
+  asOf: AsOf,
+  position: Position,
+  now: number,
+  events: readonly PastEvent[],
+): void {
   if (asOf.type === 'position') {
     const lastPosition = Math.max(position, ...events.slice(-1).map(({ record }) => record.position))
     if (asOf.position <= lastPosition) return
@@ -147,17 +165,4 @@ function checkNotInFuture(asOf: AsOf, position: Position, now: number, events: r
   }
   const message = `${asOf.param} must not be in the future: use a past log position or time.`
   throw new GatewayError('invalid_value', message, { param: asOf.param })
-}
-
-/**
- * Returns a function that snapshots the caller's current account and rules together. The caller was
- * authenticated before the body arrived, and the plan may have changed in the meantime. See
- * docs/decisions/rules.md, "Account and rules are captured together, once the body has been read".
- */
-export function createCallerSnapshots(accounts: Accounts, rules: Rules) {
-  return (account: Account): { account: Account; rules: RuleSet } => {
-    const user = accounts.user(account.userId)
-    const current = user ? { ...account, plan: user.plan, position: user.position } : account
-    return { account: current, rules: rules.of(account.userId) }
-  }
 }

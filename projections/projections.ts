@@ -1,7 +1,10 @@
 import { type Accounts, createAccounts } from './accounts.ts'
+import { createGroups, type Groups } from './groups.ts'
 import { createIdempotentRequests, type IdempotentRequests } from './idempotency.ts'
 import { createIds, type Ids } from './ids.ts'
+import { createOperatorAccounts, type OperatorAccounts } from './operator-accounts.ts'
 import { createOverallBudget, type OverallBudget } from './overall-budget.ts'
+import { createPolicies, type Policies } from './policies.ts'
 import { createRulesProjection, type Rules } from './rules.ts'
 import type { SavedProjection, SavedState } from './runtime/projection.ts'
 import { createStreamHealth, type StreamHealth } from './runtime/stream-health.ts'
@@ -10,8 +13,11 @@ import { createStreamHealth, type StreamHealth } from './runtime/stream-health.t
 export interface Projections {
   readonly accounts: Accounts
   readonly rules: Rules
+  readonly groups: Groups
+  readonly policies: Policies
   readonly ids: Ids
   readonly overallBudget: OverallBudget
+  readonly operators: OperatorAccounts
   readonly streams: StreamHealth
   readonly idempotency: IdempotentRequests
 }
@@ -21,8 +27,11 @@ export function createProjections(): Projections {
   return {
     accounts: createAccounts(),
     rules: createRulesProjection(),
+    groups: createGroups(),
+    policies: createPolicies(),
     ids: createIds(),
     overallBudget: createOverallBudget(),
+    operators: createOperatorAccounts(),
     idempotency: createIdempotentRequests(),
     streams: createStreamHealth(),
   }
@@ -30,8 +39,8 @@ export function createProjections(): Projections {
 
 /** All projections that are folded from domain events, in the order in which they receive them. */
 export function listProjections(projections: Projections): readonly SavedProjection[] {
-  const { accounts, rules, ids, overallBudget, idempotency } = projections
-  return [accounts, rules, ids, overallBudget, idempotency]
+  const { accounts, rules, groups, policies, ids, overallBudget, operators, idempotency } = projections
+  return [accounts, rules, groups, policies, ids, overallBudget, operators, idempotency]
 }
 
 /** Everything that is saved in snapshots. */

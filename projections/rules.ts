@@ -70,7 +70,7 @@ export function createRulesProjection(): Rules {
   return {
     name: 'rules',
     apply(event, record) {
-      if (!isRuleEvent(event)) return
+      if (!isRuleEvent(event) || !('userId' in event.data)) return
       const { userId } = event.data
       const entry = entries.get(userId)
       const isDeferred =
@@ -97,7 +97,7 @@ export function createRulesProjection(): Rules {
 
 /** The rule set of a user who has no rules or may not use them. */
 export function emptyRuleSet(userId: number): RuleSet {
-  return { userId, position: 0, routing: [], firewall: [] }
+  return { ownerId: userId, position: 0, routing: [], firewall: [] }
 }
 
 function* serializeEntries(entries: ReadonlyMap<number, RulesEntry>, arena: ByteArena): Generator<string> {

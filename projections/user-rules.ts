@@ -1,5 +1,5 @@
 import type { EventMetadata, FirewallRule, Position, RoutingRule, RuleSet } from '../core/contract/index.ts'
-import type { RestoreFields, RuleEvent } from '../core/events/domain-events.ts'
+import type { RestoreFields, RuleEvent, RuleOwner } from '../core/events/domain-events.ts'
 
 /** The properties of a recorded event that the rules depend on, besides the domain event. */
 export interface EventEntry {
@@ -8,7 +8,7 @@ export interface EventEntry {
   readonly metadata: Pick<EventMetadata, 'time'>
 }
 
-/** One user's rules, folded from their events. Mutable. */
+/** The rules of one owner, folded from their events. Mutable. */
 export interface UserRules {
   revision: number
   position: number
@@ -29,13 +29,13 @@ export function copyUserRules(rules: UserRules): UserRules {
 
 /** Returns the rules after events that were appended together. */
 export function applyRuleEvents(
-  { userId, position: _, routing, firewall }: RuleSet,
+  { position: _, routing, firewall, ...owner }: RuleSet,
   events: readonly RuleEvent[],
   { revision, position, time }: { revision: number; position: Position; time: string },
 ): RuleSet {
   const rules = { ...emptyUserRules(), routing: byId(routing), firewall: byId(firewall) }
   for (const event of events) evolveUserRules(rules, event, { revision, position, metadata: { time } })
-  return toRuleSet(userId, rules)
+  return { ...toRuleSet(owner.ownerId, rules), ...owner }
 }
 
 /** Applies an event to the rules in place. */
@@ -71,8 +71,8 @@ export function evolveUserRules(rules: UserRules, event: RuleEvent, record: Even
  * Sorts the rules in evaluation order: priority descending, then id ascending (docs/api.md, "Evaluation
  * order").
  */
-export function toRuleSet(userId: number, { position, routing, firewall }: UserRules): RuleSet {
-  return { userId, position, routing: sortRules(routing), firewall: sortRules(firewall) }
+export function toRuleSet(ownerId: number, { position, routing, firewall }: UserRules): RuleSet {
+  return { ownerId, position, routing: sortRules(routing), firewall: sortRules(firewall) }
 }
 
 function sortRules<Rule extends RoutingRule | FirewallRule>(rules: Map<number, Rule>): readonly Rule[] {
@@ -115,17 +115,27 @@ function byId<Rule extends RoutingRule | FirewallRule>(rules: readonly Rule[]): 
   return new Map(rules.map((rule) => [rule.id, rule]))
 }
 
-type Content<Rule> = Omit<Rule, 'id' | 'user_id' | 'created_at' | 'updated_at' | 'revision'>
+type Content<Rule> = Omit<Rule, 'id' | 'user_id' | 'policy_id' | 'created_at' | 'updated_at' | 'revision'>
 
 function createRule<Rule extends RoutingRule | FirewallRule>(
   rules: Map<number, Rule>,
-  created: { userId: number; ruleId: number; content: Content<Rule> } & RestoreFields,
+  created: RuleOwner & { ruleId: number; content: Content<Rule> } & RestoreFields,
   record: EventEntry,
 ): void {
   const { time } = record.metadata
-  const { userId, ruleId, content, createdAt = time, revision = 1 } = created
+  const { ruleId, content, createdAt = time, revision = 1 } = created
   // `content` comes last because V8 then creates the object six times as fast as with `content` first.
-  const rule = { id: ruleId, user_id: userId, created_at: createdAt, updated_at: time, revision, ...content }
+  const rule =
+    'policyId' in created
+      ? {
+          id: ruleId,
+          policy_id: created.policyId,
+          created_at: createdAt,
+          updated_at: time,
+          revision,
+          ...content,
+        }
+      : { id: ruleId, user_id: created.userId, created_at: createdAt, updated_at: time, revision, ...content }
   // Safe: content and server fields together are the whole rule, which TypeScript cannot infer through Omit.
   rules.set(ruleId, rule as unknown as Rule)
 }

@@ -1,19 +1,29 @@
-import { isPlan, type Plan } from '../../core/contract/index.ts'
+import { type Author, isPlan, type Plan } from '../../core/contract/index.ts'
+import { CLI_ACTOR } from '../../core/event-log/actor.ts'
+import { MAX_REASON_LENGTH } from '../../core/http/change-reason.ts'
 import { createLogger } from '../../core/process/logger.ts'
 import { openState, type State } from '../gateway/state.ts'
 import type { Environment } from '../settings/environment.ts'
 import { readSettings } from '../settings/settings.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 
-/** Recorded with the events of commands. */
-const AUTHOR = { actor: 'cli' }
+/** Recorded with the events of commands. Throws a `UsageError` for an invalid reason. */
+function authorOf({ options }: CommandArgs): Author {
+  const text = options.get('reason')
+  const reason = text?.trim()
+  if (reason === undefined) return { actor: CLI_ACTOR }
+  if (reason.length > 0 && reason.length <= MAX_REASON_LENGTH) return { actor: CLI_ACTOR, reason }
+  throw new UsageError(`REASON must have 1 to ${MAX_REASON_LENGTH} characters.`)
+}
 
-export function addUser({ options, environment, print }: CommandArgs): Promise<void> {
+export function addUser(args: CommandArgs): Promise<void> {
+  const { options, environment, print } = args
+  const author = authorOf(args)
   const name = options.get('name') ?? ''
   const plan = parsePlan(options.get('plan'))
   return withState(environment, async ({ accountCommands }) => {
-    const user = await accountCommands.createUser(name, plan, AUTHOR)
-    const key = await accountCommands.issueKey(user.id, AUTHOR)
+    const user = await accountCommands.createUser(name, plan, author)
+    const key = await accountCommands.issueKey(user.id, author)
     print(JSON.stringify({ id: user.id, name, plan, key_id: key.id, key: key.key }))
   })
 }
@@ -27,25 +37,32 @@ export function listUsers({ environment, print }: CommandArgs): Promise<void> {
   })
 }
 
-export function changePlan({ operands, environment, print }: CommandArgs): Promise<void> {
+export function changePlan(args: CommandArgs): Promise<void> {
+  const { operands, environment, print } = args
+  const author = authorOf(args)
   const userId = parseUserId(operands[0])
   const plan = parsePlan(operands[1])
   return withState(environment, async ({ accountCommands }) => {
-    const user = await accountCommands.changeUser(userId, { plan }, AUTHOR)
+    const user = await accountCommands.changeUser(userId, { plan }, author)
     print(JSON.stringify({ id: user.id, name: user.name, plan: user.plan }))
   })
 }
 
-export function addKey({ operands, environment, print }: CommandArgs): Promise<void> {
+export function addKey(args: CommandArgs): Promise<void> {
+  const { operands, environment, print } = args
+  const author = authorOf(args)
   const userId = parseUserId(operands[0])
   return withState(environment, async ({ accountCommands }) => {
-    print(JSON.stringify(await accountCommands.issueKey(userId, AUTHOR)))
+    print(JSON.stringify(await accountCommands.issueKey(userId, author)))
   })
 }
 
-export function revokeKey({ operands: [keyId = ''], environment, print }: CommandArgs): Promise<void> {
+export function revokeKey(args: CommandArgs): Promise<void> {
+  const { operands, environment, print } = args
+  const [keyId = ''] = operands
+  const author = authorOf(args)
   return withState(environment, async ({ accountCommands }) => {
-    await accountCommands.revokeKey(keyId, AUTHOR)
+    await accountCommands.revokeKey(keyId, author)
     print(JSON.stringify({ id: keyId, revoked: true }))
   })
 }

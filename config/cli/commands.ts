@@ -2,6 +2,9 @@ import type { Command } from './command.ts'
 
 const USER = 'USER is the id of the user, as shown by "signalbox users list".'
 
+/** The option of commands that change something. */
+const REASON = { reason: { value: 'REASON', summary: 'Why, for the audit trail.' } }
+
 /** All commands, in the order of the help. The code of a command is imported when it runs. */
 export const COMMANDS: readonly Command[] = [
   {
@@ -45,6 +48,7 @@ export const COMMANDS: readonly Command[] = [
     options: {
       name: { value: 'NAME', summary: 'Name of the user.', isRequired: true },
       plan: { value: 'PLAN', summary: 'Plan of the user: free or paid.', isRequired: true },
+      ...REASON,
     },
     async run(args) {
       const { addUser } = await import('./account-commands.ts')
@@ -65,6 +69,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['USER', 'PLAN'],
     summary: 'Change the plan of a user.',
     details: `${USER} PLAN is free or paid.`,
+    options: REASON,
     async run(args) {
       const { changePlan } = await import('./account-commands.ts')
       return changePlan(args)
@@ -75,6 +80,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['USER'],
     summary: 'Issue another API key for a user.',
     details: `${USER} Prints the id and the key as a line of JSON. The key cannot be shown again.`,
+    options: REASON,
     async run(args) {
       const { addKey } = await import('./account-commands.ts')
       return addKey(args)
@@ -85,6 +91,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['KEY'],
     summary: 'Revoke an API key.',
     details: 'KEY is the id of the key, such as key_6dpGy9dqA3FxMgi8WZLNMjg5, not the key itself.',
+    options: REASON,
     async run(args) {
       const { revokeKey } = await import('./account-commands.ts')
       return revokeKey(args)

@@ -8,6 +8,7 @@ import {
   type RecordedEvent,
   WrongExpectedRevisionError,
 } from '../../core/contract/index.ts'
+import { isEventMetadata } from '../../core/event-log/actor.ts'
 import { readToEnd } from '../../core/event-log/read-to-end.ts'
 import { LOG_STREAM } from '../../core/event-log/streams.ts'
 import { ensureLogId } from '../../core/events/log-identity.ts'
@@ -161,8 +162,6 @@ function isRecordedEvent(value: unknown): value is RecordedEvent {
     Number.isSafeInteger(revision) &&
     typeof stream === 'string' &&
     typeof type === 'string' &&
-    typeof metadata.actor === 'string' &&
-    typeof metadata.time === 'string' &&
-    typeof metadata.schema === 'number'
+    isEventMetadata(metadata)
   )
 }

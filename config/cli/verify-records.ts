@@ -8,6 +8,7 @@ import {
   userStream,
 } from '../../core/events/domain-events.ts'
 import { isPluginStream } from '../../core/events/plugin-events.ts'
+import { groupStream, policyStream } from '../../core/events/policy-events.ts'
 import { isWellFormed, REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 
@@ -108,16 +109,22 @@ export function createRecordChecker(
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return IDS_STREAM
   if (event.type === 'LogCreated') return LOG_STREAM
-  if (!('userId' in event.data)) return OVERALL_BUDGET_STREAM
-  const { userId } = event.data
-  return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
+  if ('userId' in event.data) {
+    const { userId } = event.data
+    return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
+  }
+  if ('policyId' in event.data) return policyStream(event.data.policyId)
+  return 'groupId' in event.data ? groupStream(event.data.groupId) : OVERALL_BUDGET_STREAM
 }
 
 /**
- * The id that the event assigns to a new user or rule. A reverted deletion restores an id and assigns none.
+ * The id that the event assigns to a new user, rule, group or policy. A reverted deletion restores an id and
+ * assigns none.
  */
 function createdId(event: DomainEvent): number | undefined {
   if (event.type === 'UserCreated') return event.data.userId
+  if (event.type === 'GroupCreated') return event.data.groupId
+  if (event.type === 'PolicyCreated') return event.data.policyId
   const isNewRule = event.type === 'RoutingRuleCreated' || event.type === 'FirewallRuleCreated'
   return isNewRule && event.data.revertedTo === undefined ? event.data.ruleId : undefined
 }

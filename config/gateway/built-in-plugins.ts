@@ -3,6 +3,7 @@ import { createFormChooser } from '../../core/dialects/response-form.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import type { SharedState } from '../../core/shared-state/shared-state.ts'
+import { isKnownModel } from '../../core/util/allowed-models.ts'
 import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
 import { createAudit } from '../../plugins/audit/plugin.ts'
 import type { AuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
@@ -22,15 +23,14 @@ import { createMetrics } from '../../plugins/metrics/plugin.ts'
 import { createModels } from '../../plugins/models/plugin.ts'
 import { createOpenApi } from '../../plugins/openapi/plugin.ts'
 import { createPlan } from '../../plugins/plan/plugin.ts'
+import { createPolicies } from '../../plugins/policies/plugin.ts'
 import { createRateLimit } from '../../plugins/rate-limit/plugin.ts'
 import { createResponses } from '../../plugins/responses/plugin.ts'
 import { createRouting } from '../../plugins/routing/plugin.ts'
 import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
-import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
-import { createRuleCommands } from '../../plugins/rules/rule-commands.ts'
-import { createCallerSnapshots, createHistory } from '../../projections/history.ts'
+import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
@@ -39,6 +39,7 @@ import type { Settings } from '../settings/settings.ts'
 import { readVersion } from '../settings/shipped-files.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 import type { Providers } from './providers.ts'
+import { createRuleServices } from './rule-services.ts'
 import type { State } from './state.ts'
 
 /** Creates all built-in plugins by name, whether the settings list them or not. */
@@ -52,19 +53,15 @@ export function createBuiltInPlugins(
   sharedState: Pick<SharedState, 'counters' | 'reservations'>,
   cluster: ClusterPeer | undefined,
 ): ReadonlyMap<string, Plugin> {
-  const { log, subscription, accounts, rules, ids, writer } = state
+  const { log, subscription, accounts, rules, groups, policies, ids, writer } = state
   const { evaluate_responses: evaluatesResponses } = settings.firewall
   const kinds: RuleKinds = {
     routing: createRoutingRuleKind(operators),
     firewall: createFirewallRuleKind(evaluatesResponses),
   }
-  const currentRules = (userId: number) => () => rules.of(userId)
-  const ruleCommands: RuleCommandSet = {
-    routing: (userId, past) => createRuleCommands(kinds.routing, past ?? currentRules(userId), userId),
-    firewall: (userId, past) => createRuleCommands(kinds.firewall, past ?? currentRules(userId), userId),
-  }
-  const history = createHistory(log, subscription)
-  const snapshotCaller = createCallerSnapshots(accounts, rules)
+  const ruleServices = createRuleServices(state, kinds)
+  const { commands: ruleCommands } = ruleServices.own
+  const snapshotCaller = createCallerSnapshots(state)
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
   const routingCatalog: RoutingCatalog = {
@@ -81,9 +78,19 @@ export function createBuiltInPlugins(
   const plugins = [
     createAuth({
       accounts,
+      groups,
       streams: state.streams,
       commands: state.accountCommands,
       authFailures,
+      rules,
+      isKnownModel: (name) => isKnownModel(name, providers.known, providers.catalog.find),
+      async lastUse(userId) {
+        await pending.flush()
+        const { keys } = await ledger.request('ledgerLastUse', { userId })
+        return new Map(keys.map(({ key, hour }) => [key, hour]))
+      },
+      operators: state.operators,
+      operatorCommands: state.operatorCommands,
     }),
     createRateLimit(settings.rate_limits, sharedState),
     createPlan(),
@@ -91,23 +98,22 @@ export function createBuiltInPlugins(
       ledger,
       evidence: settings.ledger.evidence,
       pending,
+      prompts: {
+        recordPrompts: settings.ledger.record_prompts,
+        maxPromptChars: settings.ledger.max_prompt_chars,
+      },
+      accounts,
       cluster: cluster?.ledgerCluster,
     }),
     createFirewall({
-      rules,
-      ids,
-      writer,
-      history,
+      ...ruleServices.own,
       kind: kinds.firewall,
       createCommands: ruleCommands.firewall,
       evaluatesResponses,
     }),
     createGuardrailWebhook(settings.guardrail_secret ?? undefined),
     createRouting({
-      rules,
-      ids,
-      writer,
-      history,
+      ...ruleServices.own,
       kind: kinds.routing,
       createCommands: ruleCommands.routing,
       routingCatalog,
@@ -122,21 +128,17 @@ export function createBuiltInPlugins(
     createCache(),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
-    createRules(kinds, ruleCommands, { rules, ids, writer, history }),
+    createRules(kinds, ruleCommands, ruleServices.own),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
     createMessages(snapshotCaller),
     createModels(routingCatalog),
     createAudit({
+      ...ruleServices.own,
       accounts,
-      rules,
-      ids,
-      writer,
-      history,
-      subscription,
-      commands: ruleCommands,
-      kinds,
+      readCallerAt: createCallerHistory(log, subscription, policies),
       snapshotCaller,
     }),
+    createPolicies({ accounts, groups, policies, ids, writer, ruleServices: ruleServices.ofPolicies }),
     createMetrics({
       live: subscription,
       health: breakers,

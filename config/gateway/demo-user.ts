@@ -1,3 +1,4 @@
+import { SYSTEM_ACTOR } from '../../core/event-log/actor.ts'
 import type { State } from './state.ts'
 
 /**
@@ -6,7 +7,7 @@ import type { State } from './state.ts'
  */
 export async function createDemoUser({ accounts, accountCommands }: State): Promise<string | undefined> {
   if (accounts.users().length > 0) return undefined
-  const author = { actor: 'system' }
+  const author = { actor: SYSTEM_ACTOR }
   const demo = await accountCommands.createFirstUser('demo', 'paid', author)
   if (demo === undefined) return undefined
   const { key } = await accountCommands.issueKey(demo.id, author)

@@ -13,7 +13,7 @@ import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { createAuthFailureLimiter, createAuthFailureMetric } from '../../plugins/auth/auth-failures.ts'
-import { createCallerSnapshots } from '../../projections/history.ts'
+import { createCallerSnapshots } from '../../projections/callers.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
@@ -85,7 +85,7 @@ export async function startGateway(
       broadcastPosition: peer?.broadcastPosition,
     })
     opened.push(state)
-    const { ADAPTERS, openProviders, createBuiltInPlugins, requireAdminKey, createApp, createRouteApp } =
+    const { ADAPTERS, openProviders, createBuiltInPlugins, requireOperator, createApp, createRouteApp } =
       await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
@@ -112,9 +112,10 @@ export async function startGateway(
       sharedState,
       peer,
     )
-    const authenticateOperator = settings.admin_key
-      ? requireAdminKey(settings.admin_key, authFailures)
-      : undefined
+    const authenticateOperator =
+      settings.admin_key || state.operators.list().length > 0
+        ? requireOperator({ adminKey: settings.admin_key, operators: state.operators, authFailures })
+        : undefined
     const { log, subscription, writer } = state
     const host = {
       log,
@@ -135,7 +136,7 @@ export async function startGateway(
     let isStopping = false
     const parts = {
       steps: pipeline.steps,
-      snapshotCaller: createCallerSnapshots(state.accounts, state.rules),
+      snapshotCaller: createCallerSnapshots(state),
       bodyLimit: settings.limits.body_bytes,
       costOf: providers.costOf,
       cors: settings.cors,
@@ -191,7 +192,7 @@ async function importServingModules() {
     import('../../providers/adapters.ts'),
     import('./providers.ts'),
     import('./built-in-plugins.ts'),
-    import('../../plugins/auth/authenticate.ts'),
+    import('../../plugins/auth/authenticate-operator.ts'),
     import('../../core/pipeline/app.ts'),
   ])
   return { ...adapters, ...providers, ...plugins, ...operators, ...app }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { parseEncryptionKeys } from '../../core/util/encryption-keys.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import { createThreadLedger } from '../../plugins/ledger/store/thread.ts'
@@ -17,18 +18,20 @@ export function openLedger(
 }
 
 /** Opens the ledger in a thread of this process, when it is first used. */
-export function openOwnLedger(
-  { data_dir, ledger_url, ledger: { retention_days, usage_retention_days } }: Settings,
-  logId: string,
-  logger: Logger,
-): Ledger {
+export function openOwnLedger(settings: Settings, logId: string, logger: Logger): Ledger {
+  const { data_dir, ledger_url, record_key, ledger: limits } = settings
   const ledger = createThreadLedger(
     {
       location: ledger_url
         ? { engine: 'postgres', url: ledger_url }
         : { engine: 'sqlite', file: join(data_dir, 'ledger.db') },
       logId,
-      retention: { requestDays: retention_days, usageDays: usage_retention_days },
+      retention: {
+        requestDays: limits.retention_days,
+        promptDays: limits.prompt_retention_days,
+        usageDays: limits.usage_retention_days,
+      },
+      keys: record_key ? parseEncryptionKeys(record_key) : [],
     },
     logger,
   )

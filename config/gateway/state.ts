@@ -10,9 +10,13 @@ import { retryWhileUnavailable } from '../../core/process/retry.ts'
 import { untilAborted } from '../../core/process/timeout.ts'
 import { createClock } from '../../core/util/clock.ts'
 import { type AccountCommands, createAccountCommands } from '../../plugins/auth/account-commands.ts'
+import { createOperatorCommands, type OperatorCommands } from '../../plugins/auth/operator-commands.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
 import { createIdSource, type IdSource } from '../../projections/ids.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
+import type { Policies } from '../../projections/policies.ts'
 import { listProjections, listSaved } from '../../projections/projections.ts'
 import type { Rules } from '../../projections/rules.ts'
 import { guardLog } from '../../projections/runtime/guard-log.ts'
@@ -36,16 +40,20 @@ export interface State {
   readonly subscription: Subscription
   readonly accounts: Accounts
   readonly rules: Rules
+  readonly groups: Groups
+  readonly policies: Policies
   readonly streams: StreamHealth
   readonly ids: IdSource
   readonly overallBudget: OverallBudget
   readonly writer: EventWriter
   readonly accountCommands: AccountCommands
+  readonly operators: OperatorAccounts
+  readonly operatorCommands: OperatorCommands
   readonly findKnownRequest: FindKnownRequest
   close(): Promise<void>
 }
 
-type StateSettings = LogSettings & Pick<Settings, 'snapshots'>
+type StateSettings = LogSettings & Pick<Settings, 'snapshots' | 'audit'>
 
 /**
  * Opens the event log and resolves when the projections have caught up with it. Rejects with an
@@ -113,11 +121,12 @@ async function openAndCatchUp(
       // Closed after the subscription, so that the final snapshot is taken when no more events are applied.
       opened.splice(1, 0, keeper)
     }
-    const { accounts, rules, streams, idempotency, overallBudget } = projections
+    const { accounts, rules, groups, policies, streams, idempotency, overallBudget, operators } = projections
     const guarded = guardLog(log, subscription)
     const writer = createEventWriter(guarded, subscription, clock, {
       broadcastPosition: options?.broadcastPosition,
       findKnownRequest: idempotency.find,
+      requiresReason: settings.audit.require_reason,
     })
     const ids = createIdSource(projections.ids, writer, idempotency.find)
     const accountCommands = createAccountCommands(accounts, ids, writer, log)
@@ -128,10 +137,14 @@ async function openAndCatchUp(
       subscription,
       accounts,
       rules,
+      groups,
+      policies,
       ids,
       overallBudget,
       writer,
       accountCommands,
+      operators,
+      operatorCommands: createOperatorCommands(operators, writer, log),
       findKnownRequest: idempotency.find,
       close,
     }

@@ -10,6 +10,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'dispatch',
   'decorate',
   'rules',
+  'policies',
   'responses',
   'messages',
   'models',

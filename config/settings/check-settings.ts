@@ -1,14 +1,19 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { findNetworkIssue } from '../../core/http/client-address.ts'
 import { findOriginIssue } from '../../core/http/cors.ts'
+import { findRecordKeyIssues } from '../../core/util/encryption-keys.ts'
 
 /**
  * Finds issues that the schema of the settings cannot express. Values of the wrong type are left to the
  * schema.
  */
-export function findSettingsIssues({ trusted_proxies, cors, providers }: JsonObject): readonly string[] {
+export function findSettingsIssues(settings: JsonObject): readonly string[] {
+  const { trusted_proxies, cors, providers, ledger, record_key } = settings
   const origins = isJsonObject(cors) ? cors.origins : undefined
+  const recordPrompts = isJsonObject(ledger) ? ledger.record_prompts : undefined
+  const recordKey = typeof record_key === 'string' ? record_key : undefined
   return [
+    ...findRecordKeyIssues(recordPrompts, recordKey),
     ...findItemIssues('trusted_proxies', trusted_proxies, findNetworkIssue),
     ...findItemIssues('cors.origins', origins, findOriginIssue),
     ...Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) =>

@@ -17,6 +17,7 @@ const VARIABLES = [
   { variable: 'METRICS_PORT', setting: 'metrics_port', min: 0, max: 65535 },
   { variable: 'ADMIN_KEY', setting: 'admin_key' },
   { variable: 'GUARDRAIL_SECRET', setting: 'guardrail_secret' },
+  { variable: 'RECORD_KEY', setting: 'record_key' },
   { variable: 'LOG_LEVEL', setting: 'log_level' },
 ] as const
 
@@ -74,7 +75,14 @@ function findNumberIssue(text: string, { min, max }: NumberRange): string | unde
 }
 
 /** Variables that hold a key or a password, besides the keys of providers. */
-const SECRET_VARIABLES = ['ADMIN_KEY', 'EVENTSTORE_URL', 'GUARDRAIL_SECRET', 'LEDGER_URL', 'REDIS_URL']
+const SECRET_VARIABLES = [
+  'ADMIN_KEY',
+  'EVENTSTORE_URL',
+  'GUARDRAIL_SECRET',
+  'LEDGER_URL',
+  'RECORD_KEY',
+  'REDIS_URL',
+]
 
 /** Lists all variables that may hold a secret. `providers` is not validated yet. */
 export function listSecretVariables(providers: unknown): readonly string[] {

@@ -1,5 +1,6 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
+import { LedgerSettings } from './ledger-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
 import { ProviderRow } from './provider-schema.ts'
@@ -91,6 +92,16 @@ export const SettingsSchema = Type.Object(
         }),
       ),
     ),
+    record_key: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 1,
+          description:
+            'Key that recorded prompts are encrypted with, or several as id:key,id:key, of which the first ' +
+            'encrypts. Prefer the environment variable RECORD_KEY.',
+        }),
+      ),
+    ),
     log_level: StringEnum(LOG_LEVELS, {
       description: 'Lowest level that is logged. Environment: LOG_LEVEL.',
     }),
@@ -179,22 +190,14 @@ export const SettingsSchema = Type.Object(
         description: 'Whether firewall rules with the scope response inspect the replies of models.',
       }),
     }),
-    ledger: StrictObject({
-      retention_days: Type.Integer({
-        minimum: 1,
-        maximum: 36_500,
-        description: 'Days after which the record of a request is deleted.',
-      }),
-      usage_retention_days: Type.Integer({
-        minimum: 1,
-        maximum: 36_500,
-        description: 'Days after which usage by hour is deleted.',
-      }),
-      evidence: StringEnum(['optional', 'required'], {
+    audit: StrictObject({
+      require_reason: Type.Boolean({
         description:
-          'Whether requests that cannot be recorded are answered (optional) or refused with 503 (required).',
+          'Whether changes by operators and commands are refused without a reason, in the header ' +
+          'x-change-reason or the option --reason.',
       }),
     }),
+    ledger: LedgerSettings,
     rate_limits: StrictObject({
       requests_per_minute: StrictObject(
         { free: RequestLimit, paid: RequestLimit },

@@ -21,8 +21,8 @@ import { shippedFile } from './shipped-files.ts'
 
 /**
  * The settings of this process: the shipped defaults, overridden by the operator's file and then by the
- * environment. `eventstore_url`, `redis_url`, `ledger_url`, `admin_key` and `guardrail_secret` are secrets:
- * never log them.
+ * environment. `eventstore_url`, `redis_url`, `ledger_url`, `admin_key`, `guardrail_secret` and `record_key`
+ * are secrets: never log them.
  */
 export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers' | 'models'> {
   readonly plugins: readonly PluginEntry[]
@@ -78,6 +78,8 @@ export function readSettings(processEnvironment: Environment): Settings {
   issues.push(...findSettingsIssues(settings))
   const shippedPlugins = Array.isArray(shipped.plugins) ? shipped.plugins : []
   const plugins = isValid ? resolvePluginList(settings.plugins, shippedPlugins, issues) : []
+  if (isValid && settings.ledger.record_prompts !== 'off' && !plugins.some(({ use }) => use === 'ledger'))
+    issues.push(`ledger.record_prompts: ${settings.ledger.record_prompts} requires the plugin ledger`)
   if (issues.length > 0 || !isValid || !validateModels(models)) throw new SettingsError([...new Set(issues)])
 
   return {

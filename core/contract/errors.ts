@@ -32,8 +32,16 @@ export const ERROR_CODES = {
     400,
     'A required field of a rule is missing, or a field of a firewall rule is invalid.',
   ),
+  reason_required: invalid(
+    400,
+    'The gateway requires a reason for changes by operators, in the header x-change-reason.',
+  ),
   invalid_api_key: define(401, 'authentication_error', 'The key is missing, unknown or revoked.'),
+  key_expired: define(401, 'authentication_error', 'The key has expired.'),
+  endpoint_not_allowed: define(403, 'authorization_error', 'The key is restricted to other endpoints.'),
+  model_not_allowed: define(403, 'authorization_error', 'The key is restricted to other models.'),
   plan_required: define(403, 'authorization_error', "The caller's plan does not include the endpoint."),
+  role_required: define(403, 'authorization_error', "The operator's role does not include the endpoint."),
   budget_exceeded: define(402, 'budget_error', 'A budget does not cover what the request may cost.'),
   budget_price_unknown: define(402, 'budget_error', 'A budget applies, and the model has no known price.'),
   budget_reserved: define(429, 'rate_limit_error', 'Requests in flight have reserved the rest of a budget.'),
@@ -230,12 +238,12 @@ function toCustomError(code: string, message: string, details: ErrorDetails): Cu
   )
 }
 
-const API_KEY = /\btr_[0-9A-Za-z]{43}\b/g
+const API_KEY = /\b(?:tr|op)_[0-9A-Za-z]{43}\b/g
 
 /**
  * Replaces API keys of the gateway by `[redacted]`. Callers put keys in the wrong place, such as a path, and
  * messages quote their input.
  */
 export function redactApiKeys(text: string): string {
-  return text.includes('tr_') ? text.replace(API_KEY, '[redacted]') : text
+  return text.includes('tr_') || text.includes('op_') ? text.replace(API_KEY, '[redacted]') : text
 }

@@ -3,11 +3,21 @@ import type { JsonObject } from './json.ts'
 /** Position of an event in the log: a positive, increasing integer with gaps. 0 is before the first event. */
 export type Position = number
 
+/** Who made a change: an operator, the holder of a user's key or of the admin key, a command, the gateway. */
+export interface Actor {
+  readonly type: 'operator' | 'key' | 'root' | 'cli' | 'system'
+  /** Id of the operator or key; for all others, the type. */
+  readonly id: string
+  /** Name of the operator, or of the user of the key, when the change was made. */
+  readonly name: string
+}
+
 /** The author of a change, and the request that caused it, if any. */
 export interface Author {
-  /** A key id, `admin`, `cli` or `system`. */
-  readonly actor: string
+  readonly actor: Actor
   readonly requestId?: string
+  /** Why the change is made, in the words of the actor. */
+  readonly reason?: string
   /** Set if the request has an `Idempotency-Key` and its endpoint honours it. */
   readonly idempotency?: Idempotency
 }
@@ -22,10 +32,12 @@ export interface Idempotency {
 
 /** Metadata stored with an event. */
 export interface EventMetadata {
-  /** The author of the change: a key id, `admin`, `cli` or `system`. */
-  readonly actor: string
+  /** Who made the change. Events of earlier versions have a text; `toActor` reads both. */
+  readonly actor: Actor | string
   /** The request that caused the event, if any. */
   readonly requestId?: string
+  /** Why the change was made, in the words of the actor. */
+  readonly reason?: string
   /** Set if the request had an `Idempotency-Key`. */
   readonly idempotency?: Idempotency
   /** ISO 8601 UTC with six decimals. */

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { DefaultState } from 'koa'
 import type { ChatRequest, FinishReason, Reply, Usage } from './chat.ts'
 import type { GatewayError } from './errors.ts'
-import type { Position } from './event-log.ts'
+import type { Actor, Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
 import type { Model, Target } from './provider.ts'
-import type { Mode, RuleSet } from './rules.ts'
+import type { Mode, RuleOrigin, RuleSet } from './rules.ts'
 
 /**
  * One inference request, once its body is read. Plugins read what earlier ones set and add their own. In the
@@ -27,12 +27,21 @@ export interface Exchange {
   readonly state: DefaultState
   /** `performance.now()` when the request arrived. */
   readonly startedAt: number
+  /**
+   * The rules of the policies that applied to the user when the request arrived, in evaluation order. They
+   * precede the user's own.
+   */
+  readonly policies: readonly RuleSet[]
   /** The user's rules when the request arrived; `plan` clears them if the user's plan includes no rules. */
   rules: RuleSet
-  /** Log position of the caller's rules and account. Queries with this `as_of` show the same rules. */
+  /**
+   * Log position of the caller's policies, rules and account. Queries with this `as_of` show the same rules.
+   */
   readonly rulesPosition: number
   /** The request in canonical form. The firewall replaces it when it masks text. */
   request: ChatRequest
+  /** The request before any plugin replaced it. */
+  readonly received: ChatRequest
   /** `metadata` of the request as the caller sent it. It is part of the response. */
   readonly metadata?: JsonObject | undefined
   /** Set by `routing`: the targets to try, best first. */
@@ -121,6 +130,8 @@ export interface RuleTraceEntry {
   readonly name: string
   readonly action: string
   readonly outcome: 'applied' | 'skipped'
+  /** Present if the rule belongs to a policy. */
+  readonly origin?: RuleOrigin
   /** Present if the rule inspected the reply. */
   readonly scope?: 'response'
   readonly reason?: string
@@ -167,14 +178,29 @@ export interface UserLimits {
   readonly maxConcurrent?: RequestLimit
 }
 
+/** What a key is restricted to. A missing list: everything that its user may use. */
+export type KeyRestrictions = {
+  /** Names of models, or `provider/name`. */
+  readonly models?: readonly string[]
+  /** Paths of endpoints; each includes the paths below it. */
+  readonly endpoints?: readonly string[]
+}
+
 /** The authenticated caller. */
-export interface Account extends UserLimits {
+export interface Account extends UserLimits, KeyRestrictions {
   readonly userId: number
   readonly name: string
   readonly plan: Plan
   readonly keyId: string
+  /** When the key expires, as a Unix time in milliseconds. */
+  readonly keyExpiresAtMs?: number
   /** Log position of the last event about this user. */
   readonly position: Position
+}
+
+/** The caller as the author of changes. The name is that of the user at this time. */
+export function keyActor({ keyId, name }: Pick<Account, 'keyId' | 'name'>): Actor {
+  return { type: 'key', id: keyId, name }
 }
 
 /** The connection to the client of a request. */

@@ -129,7 +129,14 @@ export interface EndedRequest {
 /** Called once per request, on the hot path. */
 export type RequestObserver = (request: EndedRequest) => void
 
-export type OperatorRole = 'admin' | 'editor' | 'auditor'
+/** Each role may do what the following ones may. See docs/operators.md, "Roles". */
+export const OPERATOR_ROLES = ['admin', 'editor', 'auditor'] as const
+
+export type OperatorRole = (typeof OPERATOR_ROLES)[number]
+
+export function isOperatorRole(text: string): text is OperatorRole {
+  return (OPERATOR_ROLES as readonly string[]).includes(text)
+}
 
 /** Who may call an endpoint. */
 export type Access =
@@ -267,7 +274,7 @@ export function user(requirement: { readonly plan?: Plan } = {}) {
   return { type: 'user', ...requirement } as const
 }
 
-/** Operators with the given role. Endpoints for operators exist only if there is an admin key. */
+/** Operators whose role includes the given one. Served if there is an admin key or an operator. */
 export function operator(role: OperatorRole) {
   return { type: 'operator', role } as const
 }

@@ -87,9 +87,9 @@ export interface PluginParts {
   reply?(exchange: ReplyingExchange, next: () => Promise<Reply>): MaybePromise<Reply>
   /**
    * Called when the reply has started, before anything is sent to the client. Returns a transform that every
-   * event of the reply passes, whole or streamed; undefined to leave the reply as it is.
+   * event of the reply passes, whole or streamed, or several in order; undefined to leave the reply as it is.
    */
-  inspect?(exchange: RepliedExchange): ReplyTransform | undefined
+  inspect?(exchange: RepliedExchange): ReplyTransform | readonly ReplyTransform[] | undefined
   /**
    * Called if an inference request fails after its body was parsed and before its reply is sent. The error
    * response waits for it. `error` is usually a `GatewayError`.

@@ -4,7 +4,9 @@ import type { JsonObject } from './json.ts'
 /** Fields of both rule kinds. Times are ISO 8601 UTC with six decimals. */
 interface RuleBase {
   readonly id: number
-  readonly user_id: number
+  /** The owner: exactly one of the two. */
+  readonly user_id?: number
+  readonly policy_id?: number
   readonly name: string
   readonly is_enabled: boolean
   /** -1000 to 1000. Higher priorities are evaluated first. */
@@ -30,10 +32,23 @@ export interface FirewallRule extends RuleBase {
   readonly replacement: string | null
 }
 
-/** A user's rules at one time, in evaluation order. Immutable: a rule change creates a new set. */
+/** Names the policy that a rule belongs to. */
+export interface RuleOrigin {
+  readonly type: 'policy'
+  readonly id: number
+  readonly name: string
+}
+
+/**
+ * The rules of a user or a policy at one time, in evaluation order. Immutable: a rule change creates a new
+ * set.
+ */
 export interface RuleSet {
-  readonly userId: number
-  /** Log position of the user's last rule event; 0 if there is none. */
+  /** Id of the user or the policy. No user has the id of a policy. */
+  readonly ownerId: number
+  /** Set if a policy owns the rules. */
+  readonly origin?: RuleOrigin
+  /** Log position of the last rule event; 0 if there is none. */
   readonly position: Position
   /** Set on historical rule sets: their compiled form is not cached. */
   readonly transient?: true

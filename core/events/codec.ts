@@ -1,8 +1,18 @@
 import type { Author, EventMetadata, NewEvent, RecordedEvent, Upcasts } from '../contract/index.ts'
 import type { IdEvent, LogEvent, OverallBudgetEvent, RuleEvent, UserEvent } from './domain-events.ts'
+import type { OperatorEvent } from './operator-events.ts'
+import type { GroupEvent, PolicyEvent } from './policy-events.ts'
 
 /** Every domain event, discriminated by `type`. */
-export type DomainEvent = UserEvent | RuleEvent | OverallBudgetEvent | IdEvent | LogEvent
+export type DomainEvent =
+  | UserEvent
+  | RuleEvent
+  | GroupEvent
+  | PolicyEvent
+  | OverallBudgetEvent
+  | OperatorEvent
+  | IdEvent
+  | LogEvent
 
 /** Version of the event shapes that this code writes. Readers upcast older versions and skip newer ones. */
 export const SCHEMA_VERSION = 1
@@ -15,16 +25,31 @@ const TYPES: Readonly<Record<DomainEvent['type'], true>> = {
   ConcurrencyLimitChanged: true,
   BudgetSet: true,
   BudgetRemoved: true,
+  UserRenamed: true,
+  UserDeleted: true,
   KeyIssued: true,
+  RestrictedKeyIssued: true,
+  KeyExpirySet: true,
   KeyRevoked: true,
+  UserAddedToGroup: true,
+  UserRemovedFromGroup: true,
   RoutingRuleCreated: true,
   RoutingRuleUpdated: true,
   RoutingRuleDeleted: true,
   FirewallRuleCreated: true,
   FirewallRuleUpdated: true,
   FirewallRuleDeleted: true,
+  GroupCreated: true,
+  GroupUpdated: true,
+  GroupDeleted: true,
+  PolicyCreated: true,
+  PolicyUpdated: true,
+  PolicyDeleted: true,
   OverallBudgetSet: true,
   OverallBudgetRemoved: true,
+  OperatorCreated: true,
+  OperatorChanged: true,
+  OperatorRemoved: true,
   IdsReserved: true,
   LogCreated: true,
 }
@@ -39,11 +64,18 @@ export function encodeEvent(event: DomainEvent): NewEvent {
 
 /** Builds the metadata of events that the author writes at `time`, in shapes of version `schema`. */
 export function createMetadata(
-  { actor, requestId, idempotency }: Author,
+  { actor, requestId, reason, idempotency }: Author,
   time: string,
   schema = SCHEMA_VERSION,
 ): EventMetadata {
-  return { actor, time, schema, ...(requestId && { requestId }), ...(idempotency && { idempotency }) }
+  return {
+    actor,
+    time,
+    schema,
+    ...(requestId && { requestId }),
+    ...(reason && { reason }),
+    ...(idempotency && { idempotency }),
+  }
 }
 
 /**
@@ -59,9 +91,7 @@ export function decodeEvent(record: RecordedEvent, upcasts: Upcasts = UPCASTS): 
   return { type, data } as unknown as DomainEvent
 }
 
-/**
- * Whether the event is in a user's `rules-` stream. All other events about a user are in the `user-` stream.
- */
+/** Whether the event is about a rule, of a user or of a policy. */
 export function isRuleEvent(event: DomainEvent): event is RuleEvent {
   return 'ruleId' in event.data
 }

@@ -1,6 +1,14 @@
-import type { FirewallRule, JsonObject, Message, Plan, RequestLimit, RoutingRule } from '../contract/index.ts'
+import type {
+  FirewallRule,
+  JsonObject,
+  KeyRestrictions,
+  Message,
+  Plan,
+  RequestLimit,
+  RoutingRule,
+} from '../contract/index.ts'
 
-/** Changes to a user and the user's keys, in stream `user-{id}`. Keys are stored as SHA-256 only. */
+/** Changes to a user, the user's keys and groups, in stream `user-{id}`. Keys are stored as SHA-256 only. */
 export type UserEvent =
   | { type: 'UserCreated'; data: { userId: number; name: string; plan: Plan } }
   | { type: 'PlanChanged'; data: { userId: number; plan: Plan } }
@@ -9,8 +17,32 @@ export type UserEvent =
   | { type: 'ConcurrencyLimitChanged'; data: { userId: number; maxConcurrent?: RequestLimit } }
   | { type: 'BudgetSet'; data: { userId: number; keyId?: string; budget: Budget } }
   | { type: 'BudgetRemoved'; data: { userId: number; keyId?: string } }
-  | { type: 'KeyIssued'; data: { userId: number; keyId: string; hash: string } }
+  | { type: 'UserRenamed'; data: { userId: number; name: string } }
+  | { type: 'UserDeleted'; data: { userId: number } }
+  | { type: 'KeyIssued'; data: IssuedKeyData }
+  | { type: 'RestrictedKeyIssued'; data: IssuedKeyData & KeyTerms }
+  | { type: 'KeyExpirySet'; data: { userId: number; keyId: string; expiresAt: string } }
   | { type: 'KeyRevoked'; data: { userId: number; keyId: string } }
+  | { type: 'UserAddedToGroup'; data: { userId: number; groupId: number } }
+  | { type: 'UserRemovedFromGroup'; data: { userId: number; groupId: number } }
+
+type IssuedKeyData = {
+  readonly userId: number
+  readonly keyId: string
+  readonly hash: string
+  readonly name?: string
+  /** Id of the key whose rotation issued this one. */
+  readonly replaces?: string
+}
+
+/**
+ * The restrictions of a key. A key that has any is issued by an event of its own, which earlier versions do
+ * not know: for them, the key is invalid instead of unrestricted.
+ */
+export type KeyTerms = KeyRestrictions & {
+  /** ISO 8601 UTC with six decimals. */
+  readonly expiresAt?: string
+}
 
 export const BUDGET_PERIODS = ['day', 'week', 'month', 'total'] as const
 
@@ -34,7 +66,7 @@ export const OVERALL_BUDGET_STREAM = 'budget'
 
 export const userStream = (userId: number): string => `user-${userId}`
 
-type ServerFields = 'id' | 'user_id' | 'created_at' | 'updated_at' | 'revision'
+type ServerFields = 'id' | 'user_id' | 'policy_id' | 'created_at' | 'updated_at' | 'revision'
 
 /** The fields of a rule that its owner sets. */
 export type RoutingContent = Omit<RoutingRule, ServerFields>
@@ -57,14 +89,17 @@ export type RestoreFields = RevertFields & {
   readonly createdAt?: string
 }
 
-type RuleReference = {
-  readonly userId: number
+/** The user or the policy that rules belong to. */
+export type RuleOwner = { readonly userId: number } | { readonly policyId: number }
+
+type RuleReference = RuleOwner & {
   readonly ruleId: number
 }
 
 /**
- * Changes to a user's rules. Both kinds share the stream `rules-{userId}`, so that a batch of changes to both
- * kinds is one append: atomic on every log, and checked against one revision.
+ * Changes to the rules of a user or a policy. Both kinds share the stream `rules-{userId}`, or
+ * `policy-{policyId}`, so that a batch of changes to both kinds is one append: atomic on every log, and
+ * checked against one revision.
  */
 export type RuleEvent =
   | { type: 'RoutingRuleCreated'; data: RuleReference & RestoreFields & { content: RoutingContent } }
@@ -126,7 +161,9 @@ export type ChunkLengths = readonly (readonly number[])[]
  */
 export const responseStream = (responseKey: string): string => `response-${responseKey}`
 
-/** A reservation of `count` numbers for users and rules, starting at `first`; stream `ids`. */
+/**
+ * A reservation of `count` numbers for users, rules, groups and policies, starting at `first`; stream `ids`.
+ */
 export type IdEvent = { type: 'IdsReserved'; data: { first: number; count: number } }
 
 export const IDS_STREAM = 'ids'

@@ -1,4 +1,5 @@
 import { type EventLog, WrongExpectedRevisionError } from '../contract/index.ts'
+import { SYSTEM_ACTOR } from '../event-log/actor.ts'
 import { LOG_STREAM } from '../event-log/streams.ts'
 import { newLogId } from '../util/ids.ts'
 import { createMetadata, decodeEvent, encodeEvent } from './codec.ts'
@@ -15,7 +16,7 @@ export async function ensureLogId(log: EventLog, time: string): Promise<string> 
   try {
     await log.append(LOG_STREAM, [created], {
       expectedRevision: -1,
-      metadata: createMetadata({ actor: 'system' }, time),
+      metadata: createMetadata({ actor: SYSTEM_ACTOR }, time),
     })
     return id
   } catch (error) {

@@ -5,6 +5,7 @@ import {
   type PluginEvent,
   type RecordedEvent,
 } from '../contract/index.ts'
+import { toActor } from '../event-log/actor.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileUntrustedValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { upcast } from './codec.ts'
@@ -56,11 +57,11 @@ export function createPluginCodec(plugin: string, declaration: EventDeclaration)
     decode({ stream, type, data, revision, position, metadata }) {
       const subject = subjectOf(plugin, stream)
       const ownType = withoutPluginPrefix(plugin, type)
-      const { schema, actor, time, requestId } = metadata
+      const { schema, actor, time, requestId, reason } = metadata
       if (subject === undefined || ownType === undefined || schema > version) return undefined
       const event = upcast({ type: ownType, data }, schema, version, upcasts)
       if (!validators.has(event.type)) return undefined
-      const author = { actor, ...(requestId !== undefined && { requestId }) }
+      const author = { actor: toActor(actor), ...(requestId && { requestId }), ...(reason && { reason }) }
       return { type: event.type, data: event.data, subject, revision, position, time, ...author }
     },
     streamOf(subject) {

@@ -1,5 +1,6 @@
 import { LOG_STREAM, matchesStream } from '../event-log/streams.ts'
 import { IDS_STREAM, OVERALL_BUDGET_STREAM } from './domain-events.ts'
+import { OPERATORS_STREAM } from './operator-events.ts'
 import { PLUGIN_STREAM_PREFIX } from './plugin-events.ts'
 import { REVOCATIONS_STREAM } from './well-formed.ts'
 
@@ -11,9 +12,12 @@ export const FOLLOWED_STREAMS: readonly string[] = [
   LOG_STREAM,
   'user-',
   'rules-',
+  'group-',
+  'policy-',
   IDS_STREAM,
   REVOCATIONS_STREAM,
   OVERALL_BUDGET_STREAM,
+  OPERATORS_STREAM,
   PLUGIN_STREAM_PREFIX,
 ]
 

@@ -1,14 +1,18 @@
-import { isJsonObject, isPlan, type RecordedEvent } from '../contract/index.ts'
+import { isJsonObject, isOperatorRole, isPlan, type RecordedEvent } from '../contract/index.ts'
 import { LOG_STREAM } from '../event-log/streams.ts'
 import type { DomainEvent } from './codec.ts'
 import {
   BUDGET_PERIODS,
   BUDGET_REACTIONS,
   IDS_STREAM,
+  type KeyTerms,
   OVERALL_BUDGET_STREAM,
+  type RuleOwner,
   rulesStream,
   userStream,
 } from './domain-events.ts'
+import { OPERATORS_STREAM } from './operator-events.ts'
+import { groupStream, type PolicyContent, policyStream } from './policy-events.ts'
 
 /**
  * Whether a decoded event has the fields that its type requires, and is in the stream that it belongs to.
@@ -36,14 +40,51 @@ export function isWellFormed({ type, data }: DomainEvent, { stream }: RecordedEv
       return stream === OVERALL_BUDGET_STREAM && isBudget(data.budget)
     case 'OverallBudgetRemoved':
       return stream === OVERALL_BUDGET_STREAM
-    case 'KeyIssued':
+    case 'OperatorCreated':
       return (
-        isUserStream(stream, data.userId) && typeof data.keyId === 'string' && typeof data.hash === 'string'
+        stream === OPERATORS_STREAM &&
+        typeof data.operatorId === 'string' &&
+        typeof data.name === 'string' &&
+        typeof data.hash === 'string' &&
+        isOperatorRole(data.role)
       )
+    case 'OperatorChanged':
+      return stream === OPERATORS_STREAM && (data.role === undefined || isOperatorRole(data.role))
+    case 'OperatorRemoved':
+      return stream === OPERATORS_STREAM
+    case 'UserRenamed':
+      return isUserStream(stream, data.userId) && typeof data.name === 'string'
+    case 'UserDeleted':
+      return isUserStream(stream, data.userId)
+    case 'KeyIssued':
+    case 'RestrictedKeyIssued':
+      return (
+        isUserStream(stream, data.userId) &&
+        typeof data.keyId === 'string' &&
+        typeof data.hash === 'string' &&
+        (type === 'KeyIssued' || hasValidTerms(data))
+      )
+    case 'KeyExpirySet':
+      return isUserStream(stream, data.userId) && typeof data.keyId === 'string' && isTime(data.expiresAt)
     case 'KeyRevoked':
       return (
         (stream === REVOCATIONS_STREAM || isUserStream(stream, data.userId)) && typeof data.keyId === 'string'
       )
+    case 'UserAddedToGroup':
+    case 'UserRemovedFromGroup':
+      return isUserStream(stream, data.userId) && isId(data.groupId)
+    case 'GroupCreated':
+      return isGroupStream(stream, data.groupId) && typeof data.name === 'string'
+    case 'GroupUpdated':
+      return isGroupStream(stream, data.groupId) && isJsonObject(data.changes)
+    case 'GroupDeleted':
+      return isGroupStream(stream, data.groupId)
+    case 'PolicyCreated':
+      return isPolicyStream(stream, data.policyId) && isPolicyContent(data)
+    case 'PolicyUpdated':
+      return isPolicyStream(stream, data.policyId) && isJsonObject(data.changes)
+    case 'PolicyDeleted':
+      return isPolicyStream(stream, data.policyId)
     case 'RoutingRuleCreated':
     case 'FirewallRuleCreated':
       return isRuleOf(stream, data) && isJsonObject(data.content)
@@ -76,10 +117,39 @@ function isBudget(budget: unknown): boolean {
   return Number.isFinite(limitUsd) && isKnown(BUDGET_PERIODS, period) && isKnown(BUDGET_REACTIONS, onExceed)
 }
 
+/** A malformed restriction would admit everything. */
+function hasValidTerms({ expiresAt, models, endpoints }: Partial<Record<keyof KeyTerms, unknown>>): boolean {
+  const isList = (list: unknown) => list === undefined || (Array.isArray(list) && list.every(isText))
+  return (expiresAt === undefined || isTime(expiresAt)) && isList(models) && isList(endpoints)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
+}
+
+function isTime(value: unknown): boolean {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value))
+}
+
 function isUserStream(stream: string, userId: number): boolean {
   return isId(userId) && stream === userStream(userId)
 }
 
-function isRuleOf(stream: string, { userId, ruleId }: { userId: number; ruleId: number }): boolean {
-  return isId(userId) && isId(ruleId) && stream === rulesStream(userId)
+function isGroupStream(stream: string, groupId: number): boolean {
+  return isId(groupId) && stream === groupStream(groupId)
+}
+
+function isPolicyStream(stream: string, policyId: number): boolean {
+  return isId(policyId) && stream === policyStream(policyId)
+}
+
+function isPolicyContent({ name, priority, appliesTo }: PolicyContent): boolean {
+  if (typeof name !== 'string' || !Number.isFinite(priority) || !isJsonObject(appliesTo)) return false
+  return 'everyone' in appliesTo || (Array.isArray(appliesTo.groups) && Array.isArray(appliesTo.users))
+}
+
+function isRuleOf(stream: string, data: RuleOwner & { ruleId: number }): boolean {
+  if (!isId(data.ruleId)) return false
+  if ('policyId' in data) return isPolicyStream(stream, data.policyId)
+  return isId(data.userId) && stream === rulesStream(data.userId)
 }

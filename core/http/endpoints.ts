@@ -10,10 +10,12 @@ import {
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
+  keyActor,
   type MaybePromise,
   type OperatorRole,
   requireAccount,
 } from '../contract/index.ts'
+import { parseChangeReason } from './change-reason.ts'
 import { matchesEtag } from './conditional.ts'
 import {
   AppliedBeforeError,
@@ -103,7 +105,7 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
 function handleRepeatable(endpoint: RepeatableEndpoint, findKnownRequest: FindKnownRequest) {
   return async (ctx: RoutedContext, call: EndpointCall): Promise<EndpointResponse> => {
     const { method, path, headers } = ctx
-    const caller = call.account === undefined ? 'operator' : `user-${call.account.userId}`
+    const caller = callerOfChange(call)
     const content = { method, path, ifMatch: headers['if-match'], body: ctx.request.body }
     const idempotency = parseIdempotency(headers['idempotency-key'], caller, content)
     if (idempotency === undefined || call.author === undefined) return endpoint.handle(call)
@@ -116,6 +118,12 @@ function handleRepeatable(endpoint: RepeatableEndpoint, findKnownRequest: FindKn
       return replay(endpoint, call, error.change)
     }
   }
+}
+
+/** Identifies who may repeat a request. Everybody with the admin key is one caller. */
+function callerOfChange({ account, author }: EndpointCall): string {
+  if (account !== undefined) return `user-${account.userId}`
+  return author?.actor.type === 'operator' ? author.actor.id : 'operator'
 }
 
 async function replay(
@@ -140,13 +148,18 @@ async function identifyCaller(
   if (access.type === 'public') return { account: undefined, author: undefined }
   if (access.type === 'operator') {
     if (authenticateOperator === undefined) throw new Error('there are no operators')
-    return { account: undefined, author: await authenticateOperator(ctx, access.role) }
+    return { account: undefined, author: withReason(await authenticateOperator(ctx, access.role), ctx) }
   }
   const account = requireAccount(ctx)
   if (access.plan !== undefined && account.plan !== access.plan) {
     throw new GatewayError('plan_required', `This endpoint requires a ${access.plan} plan.`)
   }
-  return { account, author: { actor: account.keyId, requestId: ctx.requestId } }
+  return { account, author: withReason({ actor: keyActor(account), requestId: ctx.requestId }, ctx) }
+}
+
+function withReason(author: Author, { headers }: RoutedContext): Author {
+  const reason = parseChangeReason(headers['x-change-reason'])
+  return reason === undefined ? author : { ...author, reason }
 }
 
 function sendResponse(ctx: GatewayContext, { status, headers = {}, body, stream }: EndpointResponse): void {

@@ -85,6 +85,15 @@ export const WarningSchema = Type.Object(
   { $id: 'Warning', description: 'Something that the caller should know about a successful request.' },
 )
 
+export const RuleOriginSchema = Type.Object(
+  {
+    type: StringEnum(['policy'], { description: 'Always policy.' }),
+    id: Type.Integer({ format: 'int64', description: 'Id of the policy.' }),
+    name: Type.String({ description: 'Name of the policy.' }),
+  },
+  { $id: 'RuleOrigin', description: 'The policy that a rule belongs to.' },
+)
+
 export const RuleTraceEntrySchema = Type.Object(
   {
     kind: Type.String({ description: 'Kind of the rule: routing, firewall, or a kind of a plugin.' }),
@@ -92,6 +101,7 @@ export const RuleTraceEntrySchema = Type.Object(
     name: Type.String({ description: 'Name of the rule.' }),
     action: Type.String({ description: 'The action, such as set_model or block.' }),
     outcome: StringEnum(['applied', 'skipped'], { description: 'Whether the action was applied.' }),
+    origin: Type.Optional(RuleOriginSchema),
     scope: Type.Optional(
       StringEnum(['response'], { description: 'Present if the rule inspected the reply.' }),
     ),

@@ -11,6 +11,7 @@ import {
   isJsonObject,
   type JsonObject,
   type PluginParts,
+  type Position,
   type RepliedExchange,
   type Reply,
   type ReplyTransform,
@@ -37,9 +38,13 @@ export interface InferenceParts {
   readonly costOf: Host['costOf']
 }
 
-/** The caller's account and rules at one point in time. */
+/** The caller's account, policies and rules at one point in time. */
 export interface CallerSnapshot {
   readonly account: Account
+  /** The rules of the policies that apply to the caller, in evaluation order. */
+  readonly policies: readonly RuleSet[]
+  /** Log position of the newest event about policies; 0 if there was none. */
+  readonly policyPosition: Position
   readonly rules: RuleSet
 }
 
@@ -110,7 +115,7 @@ export function createExchange(
   parser: RequestParser,
   body: JsonObject,
   ctx: RequestContext & Pick<Admission, 'res'>,
-  { account, rules }: CallerSnapshot,
+  { account, policies, policyPosition, rules }: CallerSnapshot,
 ): MaybePromise<EndedExchange> {
   return chain(parser.parseRequest(body, ctx), (request) => ({
     id: ctx.requestId,
@@ -120,9 +125,11 @@ export function createExchange(
     headers: ctx.headers,
     state: ctx.state,
     startedAt: ctx.startedAt,
+    policies,
     rules,
-    rulesPosition: Math.max(rules.position, account.position),
+    rulesPosition: Math.max(rules.position, account.position, policyPosition),
     request,
+    received: request,
     metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
     preferences: parser.parsePreferences?.(body) ?? [],
     defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),

@@ -1,4 +1,4 @@
-import type { JsonObject, PluginParts } from '../contract/index.ts'
+import { type JsonObject, OPERATOR_ROLES, type PluginParts } from '../contract/index.ts'
 import { errorSummary } from '../util/error-message.ts'
 import { compileUntrustedValidator, compileValidator, describeSchemaErrors } from '../util/json-schema.ts'
 import { lazy } from '../util/lazy.ts'
@@ -76,7 +76,8 @@ const endpointSchema = {
     access: {
       type: 'object',
       required: ['type'],
-      properties: { type: { enum: ['public', 'user', 'operator'] } },
+      properties: { type: { enum: ['public', 'user', 'operator'] }, role: { enum: [...OPERATOR_ROLES] } },
+      anyOf: [{ properties: { type: { enum: ['public', 'user'] } } }, { required: ['role'] }],
     },
     operationId: { type: 'string', pattern: '^[A-Za-z]\\w*$' },
     summary: { type: 'string', minLength: 1 },

@@ -6,7 +6,7 @@ import { type CounterSeries, createCounter } from './metrics.ts'
 
 /**
  * Options of plugins that compile rules. `cached_rules`: maximum number of cached compiled rules of all
- * users.
+ * users and policies.
  */
 export const compiledCacheOptions = StrictObject({
   cached_rules: Type.Integer({ minimum: 1, default: 200_000 }),
@@ -15,8 +15,8 @@ export const compiledCacheOptions = StrictObject({
 export type CompiledCacheOptions = Static<typeof compiledCacheOptions>
 
 /**
- * Creates an LRU cache of compiled rule sets by user. Rule sets are compiled on first use. A rule change
- * creates a new `RuleSet`, so entries compiled from another object are stale. All users without rules share
+ * Creates an LRU cache of compiled rule sets by owner. Rule sets are compiled on first use. A rule change
+ * creates a new `RuleSet`, so entries compiled from another object are stale. All owners without rules share
  * one entry. Transient rule sets are not cached. See docs/decisions/plugins.md, "Users without rules share
  * one compiled entry".
  */
@@ -51,7 +51,7 @@ export function createCompiledCache<Compiled extends object>(
   return (rules) => {
     if (rules.transient) return compile(rules)
     const isEmpty = countRules(rules) === 0
-    const key = isEmpty ? EMPTY_KEY : rules.userId
+    const key = isEmpty ? EMPTY_KEY : rules.ownerId
     const entry = cache.get(key)
     const isHit = entry !== undefined && (isEmpty || entry.rules === rules)
     recordLookup(isHit)
@@ -59,7 +59,7 @@ export function createCompiledCache<Compiled extends object>(
   }
 }
 
-/** Cache key of empty rule sets; never a user id. */
+/** Cache key of empty rule sets; never the id of an owner. */
 const EMPTY_KEY = -1
 
 /** All caches of a registry share one metric. */

@@ -33,6 +33,16 @@ export function newApiKey(): string {
   return `tr_${random43()}`
 }
 
+/** Returns a new id of an operator: `operator_` and 24 base62 characters from a CSPRNG. */
+export function newOperatorId(): string {
+  return `operator_${random24()}`
+}
+
+/** Returns a new key of an operator: `op_` and 43 base62 characters from a CSPRNG, about 256 bits. */
+export function newOperatorKey(): string {
+  return `op_${random43()}`
+}
+
 /** Returns one base62 digit for each byte; a few digits are slightly more frequent than others. */
 export function toBase62(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => BASE62.charAt(byte % BASE62.length)).join('')

@@ -1,16 +1,23 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
 import { type DomainEvent, isRuleEvent } from '../../core/events/codec.ts'
 import type { RuleEvent, UserEvent } from '../../core/events/domain-events.ts'
+import type { GroupEvent, PolicyEvent } from '../../core/events/policy-events.ts'
 import { type Accounts, createAccounts } from '../../projections/accounts.ts'
+import { createGroups, type Groups } from '../../projections/groups.ts'
 import type { PastEvent } from '../../projections/history.ts'
+import { createPolicies, type Policies } from '../../projections/policies.ts'
 import { emptyUserRules, evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { showKey, showUser } from '../auth/show-account.ts'
+import { showGroup, showPolicy } from '../rules/show-policy.ts'
 import type { RuleKinds } from './diff-rules.ts'
 
-/** The kinds of subjects whose changes are audited. */
+/** The kinds of subjects of a user whose changes are audited. */
 export const AUDIT_SUBJECTS = ['routing', 'firewall', 'key', 'user'] as const
 
-type SubjectKind = (typeof AUDIT_SUBJECTS)[number]
+/** Kinds of subjects that belong to no user. */
+export const SHARED_SUBJECTS = ['policy', 'group'] as const
+
+type SubjectKind = (typeof AUDIT_SUBJECTS)[number] | (typeof SHARED_SUBJECTS)[number]
 
 /** One change to one subject. */
 export interface AuditEntry {
@@ -28,21 +35,34 @@ export interface AuditEntry {
   after(): JsonObject | null
 }
 
-type AuditedEvent = RuleEvent | UserEvent
+type AuditedEvent = RuleEvent | UserEvent | PolicyEvent | GroupEvent
 
 /**
- * Lists every type of event about a user. A missing type is a compile error, so no change can go unaudited.
+ * Lists every type of event about a user, a policy or a group. A missing type is a compile error, so no
+ * change can go unaudited.
  */
 const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, string]>> = {
   UserCreated: ['user', 'created'],
+  UserAddedToGroup: ['user', 'added_to_group'],
+  UserRemovedFromGroup: ['user', 'removed_from_group'],
   PlanChanged: ['user', 'plan_changed'],
   RequestLimitChanged: ['user', 'limit_changed'],
   TokenLimitChanged: ['user', 'limit_changed'],
   ConcurrencyLimitChanged: ['user', 'limit_changed'],
   BudgetSet: ['user', 'budget_set'],
   BudgetRemoved: ['user', 'budget_removed'],
+  UserRenamed: ['user', 'renamed'],
+  UserDeleted: ['user', 'deleted'],
   KeyIssued: ['key', 'created'],
+  RestrictedKeyIssued: ['key', 'created'],
+  KeyExpirySet: ['key', 'expiry_set'],
   KeyRevoked: ['key', 'revoked'],
+  PolicyCreated: ['policy', 'created'],
+  PolicyUpdated: ['policy', 'updated'],
+  PolicyDeleted: ['policy', 'deleted'],
+  GroupCreated: ['group', 'created'],
+  GroupUpdated: ['group', 'updated'],
+  GroupDeleted: ['group', 'deleted'],
   RoutingRuleCreated: ['routing', 'created'],
   RoutingRuleUpdated: ['routing', 'updated'],
   RoutingRuleDeleted: ['routing', 'deleted'],
@@ -52,22 +72,26 @@ const CHANGES: Readonly<Record<AuditedEvent['type'], readonly [SubjectKind, stri
 }
 
 /**
- * Converts a user's events to audit entries, oldest first. Requires all of the user's events, from the first
- * one on.
+ * Converts the events of a user or a policy to audit entries, oldest first. Requires all of them, from the
+ * first one on.
  */
 export function toAuditEntries(events: readonly PastEvent[], kinds: RuleKinds): readonly AuditEntry[] {
-  const rules = emptyUserRules()
-  const accounts = createAccounts()
+  const state: AuditedState = {
+    rules: emptyUserRules(),
+    accounts: createAccounts(),
+    memberships: [],
+    groups: createGroups(),
+    policies: createPolicies(),
+  }
   const revisions = new Map<number | string, number>()
 
   return events.map(({ event, record }) => {
     if (event === undefined || !isAudited(event)) return toUnknownEntry(record)
     const [kind, change] = subjectOf(event)
     const id = subjectIdOf(event)
-    const before = captureSubject(event, rules, accounts, kinds)
-    if (isRuleEvent(event)) evolveUserRules(rules, event, record)
-    else accounts.apply(event, record)
-    const after = captureSubject(event, rules, accounts, kinds)
+    const before = captureSubject(event, state, kinds)
+    evolveState(state, event, record)
+    const after = captureSubject(event, state, kinds)
     const revision = (revisions.get(id) ?? 0) + 1
     revisions.set(id, revision)
     const revertedTo = 'revertedTo' in event.data ? event.data.revertedTo : undefined
@@ -86,12 +110,32 @@ function subjectOf({ type, data }: AuditedEvent): readonly [SubjectKind, string]
 }
 
 /**
- * Ids of rules and users are numbers from the same sequence, ids of keys are strings: no two subjects share
- * an id.
+ * Ids of rules, users, groups and policies are numbers from the same sequence, ids of keys are strings: no
+ * two subjects share an id.
  */
 function subjectIdOf({ data }: AuditedEvent): number | string {
   if ('ruleId' in data) return data.ruleId
-  return 'keyId' in data ? data.keyId : data.userId
+  if ('policyId' in data) return data.policyId
+  if ('keyId' in data) return data.keyId ?? data.userId
+  return 'userId' in data ? data.userId : data.groupId
+}
+
+interface AuditedState {
+  readonly rules: UserRules
+  readonly accounts: Accounts
+  /** The groups that the user was added to, whether they still exist or not. */
+  memberships: readonly number[]
+  readonly groups: Groups
+  readonly policies: Policies
+}
+
+function evolveState(state: AuditedState, event: AuditedEvent, record: RecordedEvent): void {
+  if (isRuleEvent(event)) evolveUserRules(state.rules, event, record)
+  for (const projection of [state.accounts, state.groups, state.policies]) projection.apply(event, record)
+  const { type, data } = event
+  if (type === 'UserAddedToGroup') state.memberships = [...state.memberships, data.groupId]
+  if (type === 'UserRemovedFromGroup')
+    state.memberships = state.memberships.filter((id) => id !== data.groupId)
 }
 
 /**
@@ -100,8 +144,7 @@ function subjectIdOf({ data }: AuditedEvent): number | string {
  */
 function captureSubject(
   { type, data }: AuditedEvent,
-  rules: UserRules,
-  accounts: Accounts,
+  { rules, accounts, memberships, groups, policies }: AuditedState,
   kinds: RuleKinds,
 ): () => JsonObject | null {
   if ('ruleId' in data) {
@@ -109,8 +152,10 @@ function captureSubject(
       ? formatLater(rules.routing.get(data.ruleId), kinds.routing.show)
       : formatLater(rules.firewall.get(data.ruleId), kinds.firewall.show)
   }
+  if ('policyId' in data) return formatLater(policies.policy(data.policyId), showPolicy)
+  if (!('userId' in data)) return formatLater(groups.group(data.groupId), showGroup)
   const user = accounts.user(data.userId)
-  if (!('keyId' in data)) return formatLater(user, showUser)
+  if (!('keyId' in data)) return formatLater(user, (shown) => showUser(shown, memberships))
   const key = user?.keys.find(({ id }) => id === data.keyId)
   return formatLater(key, showKey)
 }

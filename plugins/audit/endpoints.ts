@@ -1,5 +1,4 @@
 import {
-  type Account,
   type Author,
   data,
   type EndpointCall,
@@ -24,7 +23,7 @@ import { diffRules } from './diff-rules.ts'
 import { findAuditEntries, parseAuditQuery, showAuditEntry } from './find-entries.ts'
 import { HistoryChangedError, revertRule } from './revert.ts'
 import { auditQuery, ChangeList, ChangePage, DiffSchema, diffQuery, Revert } from './schemas.ts'
-import type { AuditServices } from './services.ts'
+import type { AuditServices, RuleHistoryServices } from './services.ts'
 
 const tags = ['audit']
 
@@ -48,28 +47,31 @@ export function createAuditEndpoint({ history, kinds }: AuditServices) {
   })
 }
 
-/** `GET /v1/rules/diff`: how the caller's rules differ between two points in time. */
-export function createDiffEndpoint({ history, kinds }: AuditServices) {
-  /** The rules, and the position of the last event about the user. */
-  async function readState(userId: number, asOf: AsOf | undefined) {
-    const events = await history.eventsOf(userId, asOf)
+/** `GET …/rules/diff`: how the rules differ between two points in time. */
+export function createDiffEndpoint({ history, kinds, scope }: RuleHistoryServices) {
+  /** The rules, and the position of the last event about their owner. */
+  async function readState(ownerId: number, asOf: AsOf | undefined) {
+    const events = await history.eventsOf(ownerId, asOf)
     const position = events.at(-1)?.record.position ?? 0
-    return { position, rules: toPastRuleSet(userId, foldUser(userId, events).rules) }
+    return { position, rules: toPastRuleSet(ownerId, foldUser(ownerId, events).rules) }
   }
 
   return endpoint({
     method: 'GET',
-    path: '/v1/rules/diff',
-    access: user({ plan: 'paid' }),
-    operationId: 'diffRules',
-    summary: 'Compares your rules at two points in the log.',
+    path: `${scope.path}/rules/diff`,
+    params: scope.params,
+    access: scope.read,
+    operationId: `diff${scope.operation}Rules`,
+    summary: `Compares ${scope.whose} rules at two points in the log.`,
     tags,
     query: diffQuery,
     responses: { 200: { description: 'The differences.', body: data(DiffSchema) } },
     errors: ['missing_parameter'],
-    async handle({ account: { userId }, query }) {
-      const from = await readState(userId, parseAsOf(query.from, 'from'))
-      const to = await readState(userId, query.to === undefined ? undefined : parseAsOf(query.to, 'to'))
+    async handle(call) {
+      const { query } = call
+      const ownerId = scope.ownerOf(call, true)
+      const from = await readState(ownerId, parseAsOf(query.from, 'from'))
+      const to = await readState(ownerId, query.to === undefined ? undefined : parseAsOf(query.to, 'to'))
       const changes = diffRules(from.rules, to.rules, kinds)
       return { status: 200, body: { data: { from: from.position, to: to.position, ...changes } } }
     },
@@ -85,32 +87,34 @@ const CATCH_UP_TIMEOUT_MS = 5000
 /** Creates `…/{id}/history` and `…/{id}/revert` for one kind of rules. */
 export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
   kind: RuleKind<Rule, Content>,
-  services: AuditServices,
+  services: RuleHistoryServices,
 ) {
-  const { path, name, schema, errors } = kind.api
+  const { scope } = services
+  const { name, schema, errors } = kind.api
+  const path = `${scope.path}/${kind.api.path}`
   const common = {
-    access: user({ plan: 'paid' }),
     tags,
-    params: { id: ruleId },
+    params: { ...scope.params, id: ruleId },
     notFound: () => ruleNotFoundError(kind.name),
   }
 
-  async function readHistory({ userId }: Account, ruleId: number) {
-    const events = await services.history.eventsOf(userId)
+  async function readHistory(ownerId: number, ruleId: number) {
+    const events = await services.history.eventsOf(ownerId)
     const entries = toAuditEntries(events, services.kinds).filter((entry) => isAbout(entry, kind, ruleId))
     if (entries.length === 0) throw ruleNotFoundError(kind.name)
     return { ruleId, entries, readAt: lastRulePosition(events) }
   }
 
   async function revert(call: RevertCall): Promise<readonly RuleChangeResult[]> {
-    const { account, author, params, headers, body } = call
-    const { userId } = account
-    const rules = () => services.rules.of(userId)
-    const commands = services.commands[kind.name](userId)
-    const context = { kind, commands, userId, rules, ...(await readHistory(account, params.id)) }
+    const { author, params, headers, body } = call
+    const ownerId = scope.ownerOf(call)
+    const rules = () => services.rules.of(ownerId)
+    const owner = services.rules.owner(ownerId)
+    const commands = services.commands[kind.name](ownerId)
+    const context = { kind, commands, owner, rules, ...(await readHistory(ownerId, params.id)) }
     await services.subscription.until(() => rules().position >= context.readAt, CATCH_UP_TIMEOUT_MS)
     const change = revertRule(context, body.revision, parseIfMatch(headers['if-match']))
-    return executeRuleChanges([change], services, userId, author)
+    return executeRuleChanges([change], services, ownerId, author)
   }
 
   return [
@@ -118,12 +122,13 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
       ...common,
       method: 'GET',
       path: `${path}/{id}/history`,
-      operationId: `read${name}History`,
+      access: scope.read,
+      operationId: `read${scope.operation}${name}History`,
       summary: 'Lists the changes to a rule, oldest first.',
       description: 'Works for deleted rules, too.',
       responses: { 200: { description: 'All changes to the rule.', body: ChangeList } },
-      async handle({ account, params: { id } }) {
-        const { entries } = await readHistory(account, id)
+      async handle(call) {
+        const { entries } = await readHistory(scope.ownerOf(call, true), call.params.id)
         return { status: 200, body: { data: entries.map(showAuditEntry) } }
       },
     }),
@@ -132,7 +137,8 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
         ...common,
         method: 'POST',
         path: `${path}/{id}/revert`,
-        operationId: `revert${name}`,
+        access: scope.write,
+        operationId: `revert${scope.operation}${name}`,
         summary: 'Restores the content of an earlier revision of a rule as a new revision.',
         headers: ifMatchHeader,
         body: Revert,
@@ -155,14 +161,13 @@ export function createHistoryEndpoints<Rule extends RoutingRule | FirewallRule, 
       }),
       (call, change) => {
         const createCommands = services.commands[kind.name]
-        return replayRuleChange(200, call, change, { history: services.history, createCommands })
+        return replayRuleChange(200, call, change, { history: services.history, createCommands, scope })
       },
     ),
   ]
 }
 
-type RevertCall = Pick<EndpointCall, 'headers'> & {
-  readonly account: Account
+type RevertCall = EndpointCall & {
   readonly author: Author
   readonly params: { readonly id: number }
   readonly body: { readonly revision: number }

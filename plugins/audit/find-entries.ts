@@ -1,4 +1,5 @@
 import type { JsonObject, Static, TObject } from '../../core/contract/index.ts'
+import { toActor } from '../../core/event-log/actor.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import type { AuditEntry } from './audit-entries.ts'
@@ -58,7 +59,7 @@ function matchesQuery({ record, kind }: AuditEntry, query: AuditQuery): boolean 
   return (
     position < query.below &&
     (query.kind === undefined || kind === query.kind) &&
-    (query.actor === undefined || metadata.actor === query.actor) &&
+    (query.actor === undefined || toActor(metadata.actor).id === query.actor) &&
     (query.since === undefined || compareToAsOf(record, query.since) >= 0) &&
     (query.until === undefined || compareToAsOf(record, query.until) <= 0)
   )
@@ -76,8 +77,9 @@ export function showAuditEntry(entry: AuditEntry): JsonObject {
   return {
     position,
     time: metadata.time,
-    actor: metadata.actor,
+    actor: toActor(metadata.actor),
     request_id: metadata.requestId ?? null,
+    ...(metadata.reason !== undefined && { reason: metadata.reason }),
     kind: entry.kind,
     id: entry.id,
     revision: entry.revision,

@@ -1,4 +1,5 @@
 import { type FirewallRule, GatewayError, type RoutingRule, type RuleSet } from '../../core/contract/index.ts'
+import type { RuleOwner } from '../../core/events/domain-events.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { checkRevision, type RuleChange, type RuleCommands } from '../rules/rule-commands.ts'
@@ -8,13 +9,13 @@ import type { AuditEntry } from './audit-entries.ts'
 interface RevertContext<Rule extends RoutingRule | FirewallRule, Content> {
   readonly kind: RuleKind<Rule, Content>
   readonly commands: RuleCommands
-  readonly userId: number
+  readonly owner: RuleOwner
   readonly ruleId: number
   /** The rule's history, not empty. */
   readonly entries: readonly AuditEntry[]
-  /** Position of the user's last rule event when the history was read. */
+  /** Position of the last rule event when the history was read. */
   readonly readAt: number
-  /** The user's current rules. */
+  /** The current rules. */
   rules(): RuleSet
 }
 
@@ -27,28 +28,26 @@ export function revertRule<Rule extends RoutingRule | FirewallRule, Content>(
   revertedTo: number,
   expected: ExpectedRevisions,
 ): RuleChange {
-  const { kind, commands, userId, ruleId, entries } = context
+  const { kind, commands, owner, ruleId, entries } = context
   // Validated like a new rule: content that was valid then may not be valid any more.
   const content = kind.parseNew(findContent(entries, revertedTo))
   return {
     ruleId,
     async prepare() {
-      await kind.prepare?.([content], userId)
+      await kind.prepare?.([content], 'policyId' in owner ? owner.policyId : owner.userId)
       kind.check?.(content)
     },
     decide() {
       const current = context.rules()[kind.name].find(({ id }) => id === ruleId)
       if (current !== undefined) {
         checkRevision(current.revision, expected)
-        return [kind.updated(userId, ruleId, content, { revertedTo })]
+        return [kind.updated(owner, ruleId, content, { revertedTo })]
       }
       if (context.rules().position !== context.readAt) throw new HistoryChangedError()
       checkRevision(entries.length, expected)
       const revision = entries.length + 1
       const createdAt = entries[0]?.record.metadata.time
-      return [
-        kind.created(userId, ruleId, content, { revertedTo, revision, ...(createdAt && { createdAt }) }),
-      ]
+      return [kind.created(owner, ruleId, content, { revertedTo, revision, ...(createdAt && { createdAt }) })]
     },
     outcome: (_, rules) => commands.showIn(ruleId, rules),
   }

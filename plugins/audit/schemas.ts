@@ -1,6 +1,6 @@
 import { data, Nullable, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { AnyFields, Count, LogPoint, NextCursor, pageQuery, Timestamp } from '../../core/http/schemas.ts'
-import { AUDIT_SUBJECTS } from './audit-entries.ts'
+import { AUDIT_SUBJECTS, SHARED_SUBJECTS } from './audit-entries.ts'
 
 /** The pages of `GET /v1/audit`. */
 export const AUDIT_PAGE = { default: 50, max: 500 }
@@ -11,7 +11,7 @@ export const auditQuery = {
   actor: Type.Optional(
     Type.String({
       minLength: 1,
-      description: 'The author of the changes.',
+      description: 'Id of the actor of the changes: of a key or an operator, or root, cli or system.',
       examples: ['key_gGvBxwr2CTTZ4RYVqXhM0SkL'],
     }),
   ),
@@ -30,17 +30,29 @@ export const Revert = StrictObject(
   { $id: 'Revert', description: 'The revision of a rule to restore.' },
 )
 
+const ActorSchema = Type.Object(
+  {
+    type: StringEnum(['operator', 'key', 'root', 'cli', 'system'], {
+      description: 'An operator, the key of a user, the ADMIN_KEY, a command, or the gateway itself.',
+    }),
+    id: Type.String({ description: 'Id of the operator or key; for all others, the type.' }),
+    name: Type.String({ description: 'Name of the operator, or of the user of the key, at that time.' }),
+  },
+  { $id: 'Actor', description: 'Who made a change.' },
+)
+
 const ChangeSchema = Type.Object(
   {
     position: Count('Log position of the change.'),
     time: Timestamp('When the change was made.'),
-    actor: Type.String({ description: 'The author: a key id, admin, cli or system.' }),
+    actor: ActorSchema,
     request_id: Nullable(Type.String(), { description: 'The request that made the change, if any.' }),
-    kind: StringEnum([...AUDIT_SUBJECTS, 'unknown'], {
+    reason: Type.Optional(Type.String({ description: 'Why the change was made. Missing if unknown.' })),
+    kind: StringEnum([...AUDIT_SUBJECTS, ...SHARED_SUBJECTS, 'unknown'], {
       description: 'Kind of the changed object; unknown for changes of a newer version of the gateway.',
     }),
     id: Type.Union([Type.Integer({ format: 'int64' }), Type.String(), Type.Null()], {
-      description: 'Id of the changed object: a number for rules and users, a string for keys.',
+      description: 'Id of the changed object: a string for keys, a number for all others.',
     }),
     revision: Type.Integer({ description: 'Number of the change among those of the object, from 1.' }),
     event: Type.String({ description: 'Kind of the change, such as created, updated or deleted.' }),
@@ -98,5 +110,5 @@ export const DiffSchema = Type.Object(
     routing: RuleDiff,
     firewall: RuleDiff,
   },
-  { $id: 'Diff', description: 'The differences between your rules at two points in the log.' },
+  { $id: 'Diff', description: 'The differences between rules at two points in the log.' },
 )

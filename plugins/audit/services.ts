@@ -1,19 +1,27 @@
 import type { Account } from '../../core/contract/index.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { ReadCallerAt } from '../../projections/callers.ts'
 import type { History } from '../../projections/history.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import type { RuleServices } from '../rules/rule-commands.ts'
+import type { RuleScope } from '../rules/rule-scope.ts'
 import type { RuleKinds } from './diff-rules.ts'
 
-/** The services that the audit plugin depends on. */
-export interface AuditServices extends RuleServices {
-  readonly accounts: Pick<Accounts, 'ownerOfKey'>
+/** What the history of rules depends on, those of users or those of policies. */
+export interface RuleHistoryServices extends RuleServices {
+  readonly scope: RuleScope
   readonly history: History
   readonly subscription: Subscription
   readonly kinds: RuleKinds
   readonly commands: RuleCommandSet
+}
+
+/** The services that the audit plugin depends on. */
+export interface AuditServices extends RuleHistoryServices {
+  readonly accounts: Pick<Accounts, 'ownerOfKey'>
+  readonly readCallerAt: ReadCallerAt
   /** The caller's account and rules as they apply to a request now. */
   snapshotCaller(account: Account): CallerSnapshot
 }

@@ -21,7 +21,7 @@ import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inferenc
 import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import type { Accounts } from '../../projections/accounts.ts'
-import { foldUser, toPastRuleSet } from '../../projections/history.ts'
+import { toPastRuleSet } from '../../projections/history.ts'
 import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
 import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { createResponsesParser } from '../responses/dialect.ts'
@@ -99,13 +99,15 @@ function createRequestParsers(
 async function snapshotSimulatedCaller(
   { asOf, drafts }: Simulation,
   account: Account,
-  { history, commands, snapshotCaller }: AuditServices,
+  { readCallerAt, commands, snapshotCaller }: AuditServices,
 ): Promise<CallerSnapshot> {
   const hasDrafts = Object.values(drafts).some((list) => list.length > 0)
   if (asOf === undefined && !hasDrafts) return snapshotCaller(account)
   const { userId } = account
-  const { user, rules } = foldUser(userId, await history.eventsOf(userId, asOf))
+  const { user, rules, policies, policyPosition } = await readCallerAt(userId, asOf)
   return {
+    policies,
+    policyPosition,
     // Before the user existed there was no plan: the current one shows what the drafts would do.
     account: { ...account, plan: user?.plan ?? account.plan, position: user?.position ?? 0 },
     rules: hasDrafts ? await addDrafts(userId, rules, drafts, commands) : toPastRuleSet(userId, rules),

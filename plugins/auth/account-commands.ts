@@ -4,30 +4,31 @@ import {
   GatewayError,
   type Plan,
   type Position,
-  StreamDamagedError,
   type UserLimits,
 } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/domain-events.ts'
-import { REVOCATIONS_STREAM } from '../../core/events/well-formed.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
-import { newApiKey, newKeyId } from '../../core/util/ids.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
 import { readChange, readUserAt } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
-import { hashApiKey } from './authenticate.ts'
+import { createKeyCommands, type KeyCommands, revoked } from './key-commands.ts'
 
-/** Without `plan`, the plan stays unchanged. Limits that are missing are those of the plan. */
+/**
+ * Without `name` and `plan`, they stay unchanged. Limits that are missing are those of the plan, except in a
+ * change of the name alone.
+ */
 interface UserChange extends UserLimits {
+  readonly name?: string
   readonly plan?: Plan
 }
 
 /**
- * Changes to users and keys. Each resolves when the projections of this node include the change, and throws a
- * `GatewayError` with code `not_found` for an unknown user or key.
+ * Changes to users. Each resolves when the projections of this node include the change, and throws a
+ * `GatewayError` with code `not_found` for an unknown user.
  */
-export interface AccountCommands {
+export interface UserCommands {
   createUser(name: string, plan: Plan, author: Author): Promise<User>
   /**
    * Creates a user with the first id of the log. Resolves with undefined if an id was assigned before: of
@@ -35,17 +36,14 @@ export interface AccountCommands {
    */
   createFirstUser(name: string, plan: Plan, author: Author): Promise<User | undefined>
   changeUser(userId: number, change: UserChange, author: Author): Promise<User>
-  /** Issues an API key, which is not stored and cannot be retrieved again. */
-  issueKey(userId: number, author: Author, key?: string): Promise<{ id: string; key: string }>
+  /** Deletes the user and revokes all keys. What is in the log and in the ledger stays. */
+  deleteUser(userId: number, author: Author): Promise<void>
   /** Returns the user that a request with an `Idempotency-Key` created before, as it was then. */
   createdUser(change: AppliedChange): Promise<User>
-  /**
-   * Returns the key that a request with an `Idempotency-Key` issued before. Throws 409 if it is another one.
-   */
-  issuedKey(change: AppliedChange, key: string): Promise<{ id: string; key: string }>
-  /** Does nothing if the key is already revoked. */
-  revokeKey(keyId: string, author: Author): Promise<void>
 }
+
+/** Changes to users and their keys. */
+export type AccountCommands = UserCommands & KeyCommands
 
 export function createAccountCommands(
   accounts: Accounts,
@@ -86,7 +84,7 @@ export function createAccountCommands(
     throw new Error(`the events of stream ${change.stream} cannot be decoded`)
   }
 
-  const commands: AccountCommands = {
+  const commands: UserCommands = {
     async createUser(name, plan, author) {
       return createUserWithId(await ids.reserve(1, author), name, plan, author)
     },
@@ -97,52 +95,28 @@ export function createAccountCommands(
     async changeUser(userId, change, author) {
       return writeUserEvents(userId, () => decideUserChange(requireUser(userId), change), author)
     },
-    async issueKey(userId, author, key = newApiKey()) {
-      const id = newKeyId()
-      const decide = (): readonly DomainEvent[] => {
-        requireUser(userId)
-        return [{ type: 'KeyIssued', data: { userId, keyId: id, hash: hashApiKey(key) } }]
-      }
-      await writeUserEvents(userId, decide, author)
-      return { id, key }
-    },
     async createdUser(change) {
       const { event, position } = await readFirstEvent(change)
       return userAfter(event.type === 'UserCreated' ? event.data.userId : 0, position)
     },
-    async issuedKey(change, key) {
-      const { event } = await readFirstEvent(change)
-      const issued = event.type === 'KeyIssued' ? event.data : undefined
-      if (issued?.hash === hashApiKey(key)) return { id: issued.keyId, key }
-      const message =
-        `The first request issued the key ${issued?.keyId}, which can only be shown again with the same ` +
-        'admin key. Revoke it and issue another one with a new Idempotency-Key.'
-      throw new GatewayError('conflict', message)
-    },
-    async revokeKey(keyId, author) {
-      const owner = accounts.ownerOfKey(keyId)
-      if (owner === undefined) throw new GatewayError('not_found', `Key ${keyId} was not found.`)
-      const isActive = () =>
-        requireUser(owner.id).keys.some((key) => key.id === keyId && key.revokedAt === null)
-      const decide = (): readonly DomainEvent[] =>
-        isActive() ? [{ type: 'KeyRevoked', data: { userId: owner.id, keyId } }] : []
-      try {
-        await writeUserEvents(owner.id, decide, author)
-      } catch (error) {
-        if (!StreamDamagedError.isInstance(error)) throw error
-        // At any revision: revoking a key twice has no further effect.
-        await writer.write({ stream: REVOCATIONS_STREAM, decide }, author)
+    async deleteUser(userId, author) {
+      const decide = (): readonly DomainEvent[] => {
+        const active = requireUser(userId).keys.filter(({ revokedAt }) => revokedAt === null)
+        // Versions that do not know the deletion know that the keys are revoked.
+        const revocations = active.map(({ id: keyId }) => revoked(userId, keyId))
+        return [...revocations, { type: 'UserDeleted', data: { userId } }]
       }
+      const revision = () => accounts.user(userId)?.revision ?? -1
+      await writer.write({ stream: userStream(userId), revision, decide }, author)
     },
   }
   return {
     createUser: (...args) => answerInTime(commands.createUser(...args)),
     createFirstUser: (...args) => answerInTime(commands.createFirstUser(...args)),
     changeUser: (...args) => answerInTime(commands.changeUser(...args)),
-    issueKey: (...args) => answerInTime(commands.issueKey(...args)),
+    deleteUser: (...args) => answerInTime(commands.deleteUser(...args)),
     createdUser: commands.createdUser,
-    issuedKey: commands.issuedKey,
-    revokeKey: (...args) => answerInTime(commands.revokeKey(...args)),
+    ...createKeyCommands(accounts, writer, log),
   }
 }
 
@@ -152,8 +126,10 @@ export function createAccountCommands(
  */
 function decideUserChange(user: User, change: UserChange): readonly DomainEvent[] {
   const userId = user.id
-  const { plan, requestsPerMinute, tokensPerMinute, maxConcurrent } = change
+  const { name, plan, requestsPerMinute, tokensPerMinute, maxConcurrent } = change
   const events: DomainEvent[] = []
+  if (name !== undefined && name !== user.name) events.push({ type: 'UserRenamed', data: { userId, name } })
+  if (Object.keys(change).join() === 'name') return events
   if (plan !== undefined && plan !== user.plan) events.push({ type: 'PlanChanged', data: { userId, plan } })
   if (requestsPerMinute !== user.requestsPerMinute) {
     const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute }

@@ -1,6 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import {
-  data,
   type Endpoint,
   endpoint,
   GatewayError,
@@ -12,21 +10,29 @@ import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
 import type { Accounts, User } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
+import type { Rules } from '../../projections/rules.ts'
 import type { AccountCommands } from './account-commands.ts'
-import { apiKeyOf } from './authenticate.ts'
-import { deriveApiKey } from './derive-key.ts'
-import { IssuedKey, keyId, UserChange, UserInput, UserSchema, userId } from './schemas.ts'
+import { UserChange, UserInput, UserResult, UserSchema, userId, WRITE_ERRORS } from './schemas.ts'
 import { showKey, showUser } from './show-account.ts'
+import { listSuspendedRules } from './suspended-rules.ts'
 
 const PAGE = { default: 100, max: 1000 }
 
 const common = { access: operator('admin'), tags: ['admin'] }
 
-/** Errors of endpoints that append to the event log. */
-const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
+/** Creates the `/admin` endpoints for users. */
+export function createAdminEndpoints(
+  accounts: Accounts,
+  groups: Pick<Groups, 'groupsOf'>,
+  rules: Pick<Rules, 'of'>,
+  commands: AccountCommands,
+): readonly Endpoint[] {
+  const toUserBody = (user: User): JsonObject => ({
+    ...showUser(user, groups.groupsOf(user.id)),
+    keys: user.keys.map(showKey),
+  })
 
-/** Creates the `/admin` endpoints for users and keys. */
-export function createAdminEndpoints(accounts: Accounts, commands: AccountCommands): readonly Endpoint[] {
   function requireUser(id: number): User {
     const user = accounts.user(id)
     if (user === undefined) throw userNotFoundError(String(id))
@@ -38,6 +44,7 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
       ...common,
       method: 'GET',
       path: '/admin/users',
+      access: operator('auditor'),
       operationId: 'listUsers',
       summary: 'Lists all users, in pages sorted by id.',
       query: pageQuery(PAGE, 'YWZ0ZXI6Nw'),
@@ -73,7 +80,7 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
         summary: 'Creates a user.',
         body: UserInput,
         examples: { paid: { name: 'Ada', plan: 'paid' } },
-        responses: { 201: { description: 'The new user.', body: data(UserSchema) } },
+        responses: { 201: { description: 'The new user.', body: UserResult } },
         errors: WRITE_ERRORS,
         async handle({ body: { name, plan }, author }) {
           const user = await commands.createUser(name, plan, author)
@@ -84,85 +91,71 @@ export function createAdminEndpoints(accounts: Accounts, commands: AccountComman
     ),
     endpoint({
       ...common,
+      method: 'GET',
+      path: '/admin/users/{id}',
+      access: operator('auditor'),
+      operationId: 'readUser',
+      summary: 'Returns a user.',
+      params: { id: userId },
+      responses: { 200: { description: 'The user.', body: UserResult } },
+      notFound: userNotFoundError,
+      handle: ({ params }) => ({ status: 200, body: { data: toUserBody(requireUser(params.id)) } }),
+    }),
+    endpoint({
+      ...common,
       method: 'PATCH',
       path: '/admin/users/{id}',
       operationId: 'updateUser',
-      summary: 'Updates the plan or the limits of a user.',
-      description: 'A limit that the body does not name is that of the plan again.',
+      summary: 'Updates the name, the plan or the limits of a user.',
+      description:
+        'A limit that the body does not name is that of the plan again, unless only the name changes. The ' +
+        'warnings of a downgrade list the rules that stop applying.',
       params: { id: userId },
       body: UserChange,
       examples: {
+        name: { name: 'Ada Lovelace' },
         plan: { plan: 'free' },
         limit: { plan: 'paid', requests_per_minute: 120 },
         tokens: { tokens_per_minute: 50_000, max_concurrent: 4 },
         unlimited: { requests_per_minute: null },
       },
-      responses: { 200: { description: 'The user after the change.', body: data(UserSchema) } },
+      responses: { 200: { description: 'The user after the change.', body: UserResult } },
       errors: WRITE_ERRORS,
       notFound: userNotFoundError,
       async handle({ params, body, author }) {
-        const { plan, requests_per_minute, tokens_per_minute, max_concurrent } = body
-        const { id } = requireUser(params.id)
+        const { name, plan, requests_per_minute, tokens_per_minute, max_concurrent } = body
+        const before = requireUser(params.id)
         const change = {
+          ...(name !== undefined && { name }),
           ...(plan !== undefined && { plan }),
           ...(requests_per_minute !== undefined && { requestsPerMinute: requests_per_minute }),
           ...(tokens_per_minute !== undefined && { tokensPerMinute: tokens_per_minute }),
           ...(max_concurrent !== undefined && { maxConcurrent: max_concurrent }),
         }
-        const user = await commands.changeUser(id, change, author)
-        return { status: 200, body: { data: toUserBody(user) } }
+        const user = await commands.changeUser(before.id, change, author)
+        const warnings = listSuspendedRules(before.plan, user.plan, rules.of(user.id))
+        return { status: 200, body: { data: toUserBody(user), ...(warnings.length > 0 && { warnings }) } }
       },
     }),
-    repeatable(
-      endpoint({
-        ...common,
-        method: 'POST',
-        path: '/admin/users/{id}/keys',
-        operationId: 'issueKey',
-        summary: 'Creates an API key for a user.',
-        description: 'The key is returned only once.',
-        params: { id: userId },
-        responses: { 201: { description: 'The new key.', body: data(IssuedKey) } },
-        errors: WRITE_ERRORS,
-        notFound: userNotFoundError,
-        async handle({ params, author, headers }) {
-          const { id } = requireUser(params.id)
-          const key = author.idempotency && (await repeatedKey(headers, id))
-          return { status: 201, body: { data: await commands.issueKey(id, author, key) } }
-        },
-      }),
-      async ({ params, headers }, change) => {
-        const { id } = params as { id: number }
-        const issued = await commands.issuedKey(change, await repeatedKey(headers, id))
-        return { status: 201, body: { data: issued } }
-      },
-    ),
     endpoint({
       ...common,
       method: 'DELETE',
-      path: '/admin/keys/{id}',
-      operationId: 'revokeKey',
-      summary: 'Revokes an API key.',
-      params: { id: keyId },
-      responses: { 200: { description: 'The key is revoked.', body: Success } },
+      path: '/admin/users/{id}',
+      operationId: 'deleteUser',
+      summary: 'Deletes a user and revokes all keys.',
+      description: 'The history of the user and the records of requests stay.',
+      params: { id: userId },
+      responses: { 200: { description: 'The user was deleted.', body: Success } },
       errors: WRITE_ERRORS,
+      notFound: userNotFoundError,
       async handle({ params, author }) {
-        await commands.revokeKey(params.id, author)
+        await commands.deleteUser(requireUser(params.id).id, author)
         return { status: 200, body: { success: true } }
       },
     }),
   ]
 }
 
-/** The key of the operator is a part of the new key, so that nobody else can compute it. */
-function repeatedKey(headers: IncomingHttpHeaders, userId: number): Promise<string> {
-  return deriveApiKey(apiKeyOf({ headers }) ?? '', String(headers['idempotency-key']), userId)
-}
-
-function userNotFoundError(id: string): GatewayError {
+export function userNotFoundError(id: string): GatewayError {
   return new GatewayError('not_found', `User ${id} was not found.`)
-}
-
-function toUserBody(user: User): JsonObject {
-  return { ...showUser(user), keys: user.keys.map(showKey) }
 }

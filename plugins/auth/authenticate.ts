@@ -1,6 +1,5 @@
-import { hash, timingSafeEqual } from 'node:crypto'
-import { type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
-import type { AuthenticateOperator } from '../../core/http/endpoints.ts'
+import { hash } from 'node:crypto'
+import { type Account, type Admission, GatewayError, type MaybePromise } from '../../core/contract/index.ts'
 import { createDamagedError } from '../../core/http/errors.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
@@ -32,43 +31,31 @@ export function requireApiKey(
       )
       return throwResolved(authFailures.recordFailure('api', request.req, error))
     }
+    // Set first, so that refusals are recorded as the user's.
+    request.account = account
+    checkRestrictions(account, request.path)
     const damaged = streams.damageOf(account.userId)
     if (damaged) throw createDamagedError(`stream ${damaged.stream} of the event log ${damaged.damage}`)
-    request.account = account
   }
+}
+
+/** Throws 401 if the key has expired, and 403 if it is restricted to other endpoints. */
+function checkRestrictions({ keyId, keyExpiresAtMs, endpoints }: Account, path: string): void {
+  if (keyExpiresAtMs !== undefined && Date.now() >= keyExpiresAtMs) {
+    const message = `The API key ${keyId} has expired. Ask an operator for a new one.`
+    throw new GatewayError('key_expired', message)
+  }
+  if (endpoints === undefined || endpoints.some((allowed) => isAtOrBelow(path, allowed))) return
+  const message = `This key may not use ${path}. It may use: ${endpoints.join(', ')}.`
+  throw new GatewayError('endpoint_not_allowed', message)
+}
+
+function isAtOrBelow(path: string, allowed: string): boolean {
+  return path.startsWith(allowed) && (path.length === allowed.length || path[allowed.length] === '/')
 }
 
 async function throwResolved(error: Promise<GatewayError>): Promise<never> {
   throw await error
-}
-
-/**
- * Admits requests with the admin key and responds with 401 to all others. Once an address is over its failure
- * limit, even the correct key gets 429: operators choose this key, so a correct guess must not be apparent.
- * See docs/decisions/limits.md, "A valid API key is served from an address that guesses; the admin key is
- * not".
- */
-export function requireAdminKey(adminKey: string, authFailures: AuthFailureLimiter): AuthenticateOperator {
-  const expectedHash = Buffer.from(hashApiKey(adminKey))
-  return (request) => {
-    const key = apiKeyOf(request)
-    if (key === undefined) {
-      throw new GatewayError(
-        'invalid_api_key',
-        'Missing admin key. Send it as "Authorization: Bearer <ADMIN_KEY>".',
-      )
-    }
-    if (!timingSafeEqual(Buffer.from(hashApiKey(key)), expectedHash)) {
-      const error = new GatewayError(
-        'invalid_api_key',
-        'Invalid admin key. Send the configured key as "Authorization: Bearer <ADMIN_KEY>".',
-      )
-      return throwResolved(authFailures.recordFailure('admin', request.req, error))
-    }
-    const limitError = authFailures.limitErrorFor('admin', request.req)
-    if (limitError !== undefined) throw limitError
-    return { actor: 'admin', requestId: request.requestId }
-  }
 }
 
 /**

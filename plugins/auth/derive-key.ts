@@ -1,20 +1,23 @@
 import { scrypt } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { toBase62 } from '../../core/util/ids.ts'
+import { apiKeyOf } from './authenticate.ts'
 
 const deriveBytes = promisify<string, string, number, Buffer>(scrypt)
 
 /**
- * Returns the API key of a request with an `Idempotency-Key`: always the same one, so that a repeated request
- * returns it again although it is not stored. Nobody can compute it without the admin key, and scrypt makes
- * it useless for guessing the admin key. See docs/decisions/event-log.md, "Idempotency keys are stored with
- * the events".
+ * Returns the key that an operator's request with an `Idempotency-Key` issues: always the same one, so that a
+ * repeated request returns it again although it is not stored. `subject` is who the key is for. Nobody can
+ * compute it without the key of the operator, and scrypt makes it useless for guessing that key. See
+ * docs/decisions/event-log.md, "Idempotency keys are stored with the events".
  */
-export async function deriveApiKey(
-  adminKey: string,
-  idempotencyKey: string,
-  userId: number,
+export async function deriveRepeatedKey(
+  prefix: 'tr' | 'op',
+  headers: IncomingHttpHeaders,
+  subject: string,
 ): Promise<string> {
-  const bytes = await deriveBytes(adminKey, `signalbox API key:${userId}:${idempotencyKey}`, 64)
-  return `tr_${toBase62(bytes).slice(0, 43)}`
+  const operatorKey = apiKeyOf({ headers }) ?? ''
+  const salt = `signalbox API key:${subject}:${headers['idempotency-key']}`
+  return `${prefix}_${toBase62(await deriveBytes(operatorKey, salt, 64)).slice(0, 43)}`
 }

@@ -1,25 +1,40 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import type { Groups } from '../../projections/groups.ts'
+import type { OperatorAccounts } from '../../projections/operator-accounts.ts'
+import type { Rules } from '../../projections/rules.ts'
 import type { StreamHealth } from '../../projections/runtime/stream-health.ts'
 import type { AccountCommands } from './account-commands.ts'
 import { createAdminEndpoints } from './admin-endpoints.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import { requireApiKey } from './authenticate.ts'
+import { createKeyEndpoints, type KeyEndpointServices } from './key-endpoints.ts'
+import type { OperatorCommands } from './operator-commands.ts'
+import { createOperatorEndpoints } from './operator-endpoints.ts'
 
-interface AuthServices {
+interface AuthServices extends Pick<KeyEndpointServices, 'isKnownModel' | 'lastUse'> {
   readonly accounts: Accounts
+  readonly groups: Pick<Groups, 'groupsOf'>
+  readonly rules: Pick<Rules, 'of'>
   readonly streams: Pick<StreamHealth, 'damageOf'>
   readonly commands: AccountCommands
   readonly authFailures: AuthFailureLimiter
+  readonly operators: OperatorAccounts
+  readonly operatorCommands: OperatorCommands
 }
 
 /** Authenticates requests, sets their `account` for all later plugins, and serves the `/admin` endpoints. */
-export function createAuth({ accounts, streams, commands, authFailures }: AuthServices): Plugin {
+export function createAuth(services: AuthServices): Plugin {
+  const { accounts, groups, streams, commands, authFailures, operators, operatorCommands } = services
   return {
     name: 'auth',
-    setup: () => ({
+    setup: (_, host) => ({
       admit: requireApiKey(accounts, streams, authFailures),
-      endpoints: createAdminEndpoints(accounts, commands),
+      endpoints: [
+        ...createAdminEndpoints(accounts, groups, services.rules, commands),
+        ...createKeyEndpoints({ ...services, endpoints: () => host.api().endpoints }),
+        ...createOperatorEndpoints(operators, operatorCommands),
+      ],
     }),
   }
 }

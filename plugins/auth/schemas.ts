@@ -1,6 +1,9 @@
 import { Nullable, PLANS, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { BUDGET_PERIODS, BUDGET_REACTIONS } from '../../core/events/domain-events.ts'
-import { Count, Timestamp } from '../../core/http/schemas.ts'
+import { Count, dataWithWarnings, Timestamp } from '../../core/http/schemas.ts'
+
+/** Errors of endpoints that append to the event log. */
+export const WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_full'] as const
 
 const name = Type.String({ minLength: 1, maxLength: 128, description: 'Name of the user.' })
 const plan = StringEnum(PLANS, { description: 'Plan of the user.' })
@@ -23,6 +26,7 @@ function shownLimit(name: string) {
 /** The body of `PATCH /admin/users/{id}`. */
 export const UserChange = StrictObject(
   {
+    name: Type.Optional(name),
     plan: Type.Optional(plan),
     requests_per_minute: ownLimit('limit of requests per minute'),
     tokens_per_minute: ownLimit('limit of tokens per minute'),
@@ -57,14 +61,74 @@ export const BudgetInput = StrictObject(budgetFields, { $id: 'BudgetInput', desc
 
 const BudgetTerms = Type.Object(budgetFields, { $id: 'BudgetTerms', description: 'A budget.' })
 
-const KeySchema = Type.Object(
+const keyName = Type.String({ minLength: 1, maxLength: 128, description: 'Name of the key.' })
+
+const allowedModels = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
+  minItems: 1,
+  maxItems: 100,
+  uniqueItems: true,
+  description: 'The models that the key may use: names or aliases, or provider/name. Missing: all.',
+})
+
+const allowedEndpoints = Type.Array(Type.String({ pattern: '^/[\\w/.-]*[\\w.-]$', maxLength: 256 }), {
+  minItems: 1,
+  maxItems: 100,
+  uniqueItems: true,
+  description: 'The paths that the key may call, with those below them. Missing: all.',
+})
+
+const futureTime = (description: string) =>
+  Type.String({
+    minLength: 1,
+    description: `${description}: an ISO 8601 time with a time zone, in the future.`,
+    examples: ['2099-12-31T00:00:00Z'],
+  })
+
+/** The body of `POST /admin/users/{id}/keys`. */
+export const KeyInput = StrictObject(
   {
-    budget: Type.Optional(BudgetTerms),
-    id: Type.String({ description: 'Id of the key, which is not secret.' }),
-    created_at: Timestamp('When the key was created.'),
-    revoked_at: Nullable(Timestamp('When the key was revoked; null if it is valid.')),
+    name: Type.Optional(keyName),
+    expires_at: Type.Optional(futureTime('When the key expires')),
+    models: Type.Optional(allowedModels),
+    endpoints: Type.Optional(allowedEndpoints),
   },
-  { $id: 'ApiKey', description: 'A key without its secret.' },
+  { $id: 'ApiKeyInput', description: 'A new key. Without a body, it has no name and no restrictions.' },
+)
+
+/** The body of `POST /admin/keys/{id}/rotate`. */
+export const KeyRotation = StrictObject(
+  {
+    overlap_seconds: Type.Integer({
+      minimum: 0,
+      maximum: 90 * 24 * 60 * 60,
+      description: 'How long the replaced key stays valid; 0 revokes it immediately.',
+    }),
+    expires_at: Type.Optional(futureTime('When the new key expires, by default when the replaced one does')),
+  },
+  { $id: 'ApiKeyRotation', description: 'How a key is replaced.' },
+)
+
+const keyFields = {
+  id: Type.String({ description: 'Id of the key, which is not secret.' }),
+  name: Type.Optional(keyName),
+  models: Type.Optional(allowedModels),
+  endpoints: Type.Optional(allowedEndpoints),
+  expires_at: Type.Optional(Timestamp('When the key expires; missing if it does not.')),
+  budget: Type.Optional(BudgetTerms),
+  created_at: Timestamp('When the key was created.'),
+  revoked_at: Nullable(Timestamp('When the key was revoked; null if it was not.')),
+}
+
+const KeySchema = Type.Object(keyFields, { $id: 'ApiKey', description: 'A key without its secret.' })
+
+export const UsedKeySchema = Type.Object(
+  {
+    ...keyFields,
+    last_used_at: Type.Optional(
+      Nullable(Timestamp('The hour of the last recorded inference request; null if there is none.')),
+    ),
+  },
+  { $id: 'UsedApiKey', description: 'A key, and when it was used.' },
 )
 
 export const UserSchema = Type.Object(
@@ -76,11 +140,15 @@ export const UserSchema = Type.Object(
     tokens_per_minute: shownLimit('limit of tokens per minute'),
     max_concurrent: shownLimit('limit of inference requests at the same time'),
     budget: Type.Optional(BudgetTerms),
+    groups: Type.Array(Type.Integer({ format: 'int64' }), { description: 'Ids of the groups of the user.' }),
     created_at: Timestamp('When the user was created.'),
     keys: Type.Array(KeySchema, { description: 'All keys of the user, including revoked ones.' }),
   },
   { $id: 'User', description: 'A user of the gateway.' },
 )
+
+/** A user, with warnings about a change. */
+export const UserResult = dataWithWarnings(UserSchema)
 
 export const IssuedKey = Type.Object(
   {

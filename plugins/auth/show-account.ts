@@ -3,7 +3,7 @@ import type { Budget } from '../../core/events/domain-events.ts'
 import type { Key, User } from '../../projections/accounts.ts'
 
 /** A user as the API shows it, without its keys. */
-export function showUser(user: User): JsonObject {
+export function showUser(user: User, groups: readonly number[]): JsonObject {
   const { id, name, plan, requestsPerMinute, tokensPerMinute, maxConcurrent, budget, createdAt } = user
   return {
     id,
@@ -13,14 +13,24 @@ export function showUser(user: User): JsonObject {
     ...(tokensPerMinute !== undefined && { tokens_per_minute: tokensPerMinute }),
     ...(maxConcurrent !== undefined && { max_concurrent: maxConcurrent }),
     ...(budget !== undefined && { budget: showBudget(budget) }),
+    groups,
     created_at: createdAt,
   }
 }
 
 /** A key as the API shows it, without its hash. */
-export function showKey({ id, budget, createdAt, revokedAt }: Key): JsonObject {
-  const shown = budget && { budget: showBudget(budget) }
-  return { id, ...shown, created_at: createdAt, revoked_at: revokedAt }
+export function showKey(key: Key): JsonObject {
+  const { id, name, models, endpoints, expiresAt, budget, createdAt, revokedAt } = key
+  return {
+    id,
+    ...(name !== undefined && { name }),
+    ...(models && { models }),
+    ...(endpoints && { endpoints }),
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    ...(budget && { budget: showBudget(budget) }),
+    created_at: createdAt,
+    revoked_at: revokedAt,
+  }
 }
 
 /** The terms of a budget as the API shows them. */

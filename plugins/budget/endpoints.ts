@@ -117,6 +117,7 @@ function createAdminEndpoints(
     endpoint({
       ...common,
       method: 'GET',
+      access: operator('auditor'),
       operationId: `read${name}`,
       summary: `Returns the budget of ${owner}, and what is left of it.`,
       responses: state,

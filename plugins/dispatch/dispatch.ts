@@ -7,6 +7,7 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
+import { checkModelAllowed } from '../../core/util/allowed-models.ts'
 import type { CallProvider } from './call-provider.ts'
 import { nextTarget } from './next-target.ts'
 
@@ -28,6 +29,8 @@ export async function dispatchExchange(
   const errors: GatewayError[] = []
   const tried: Target[] = []
   for (let target = nextTarget(route, tried); target !== undefined; target = nextTarget(route, tried)) {
+    // Also for routes that another plugin has set.
+    checkModelAllowed(exchange.account, target)
     tried.push(target)
     const startedAt = performance.now()
     let error: GatewayError

@@ -1,4 +1,4 @@
-import type { FirewallRule, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import type { FirewallRule, RuleOrigin, RuleSet, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
 import type { FoundPatterns, SetPattern } from '../../core/pcre/pattern-chunks.ts'
 import type { PatternSource } from '../../core/pcre/pattern-pool.ts'
 import type { PatternRun } from '../../core/pcre/pattern-run.ts'
@@ -8,7 +8,7 @@ import { literalReplacement, parseReplacement, type Replacement } from '../../co
 import { mapInSlices } from '../../core/util/cooperative-yield.ts'
 import { UnmatchedTexts } from './unmatched-texts.ts'
 
-/** A user's firewall rules of one scope, ready to evaluate. */
+/** The firewall rules of a user or a policy of one scope, ready to evaluate. */
 export interface CompiledFirewall {
   /** In evaluation order: the enabled rules of the scope whose pattern can be evaluated. */
   readonly rules: readonly CompiledFirewallRule[]
@@ -46,16 +46,18 @@ const DEFAULT_REPLACEMENT = '[redacted]'
 const MAX_SET_POSITIONS = 300
 
 /**
- * Compiles a user's firewall rules of one scope in time slices. All small patterns are combined in a set that
- * finds the candidates.
+ * Compiles the firewall rules of one owner and scope in time slices. All small patterns are combined in a set
+ * that finds the candidates.
  */
 export async function compileFirewall(
-  { firewall, userId }: RuleSet,
+  { firewall, ownerId, origin }: RuleSet,
   scope: FirewallRule['scope'] = 'prompt',
 ): Promise<CompiledFirewall> {
   const active = firewall.filter((rule) => rule.is_enabled && rule.scope === scope)
-  await preparePatterns(active.map(patternSource), userId)
-  const rules = (await mapInSlices(active, compileRule)).filter((rule) => rule !== undefined)
+  await preparePatterns(active.map(patternSource), ownerId)
+  const rules = (await mapInSlices(active, (rule) => compileRule(rule, origin))).filter(
+    (rule) => rule !== undefined,
+  )
 
   const allIndexes = [...rules.keys()]
   const inSet = allIndexes.filter((index) => isInSet(rules[index]?.pattern))
@@ -96,7 +98,7 @@ function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
 }
 
 /** Undefined if the pattern cannot be evaluated. */
-function compileRule(rule: FirewallRule): CompiledFirewallRule | undefined {
+function compileRule(rule: FirewallRule, origin: RuleOrigin | undefined): CompiledFirewallRule | undefined {
   const replacement = rule.replacement ?? DEFAULT_REPLACEMENT
   const isLiteral = rule.type !== 'regex'
   const pattern = compilePattern(patternSource(rule))
@@ -106,19 +108,39 @@ function compileRule(rule: FirewallRule): CompiledFirewallRule | undefined {
     pattern,
     replacement: isLiteral ? literalReplacement(replacement) : parseReplacement(replacement),
     isExactInSet: isInSet(pattern) && pattern.engine === 're2',
-    applied: toAppliedEntry(rule),
-    warning: firewallWarning(rule, 'triggered'),
+    applied: toAppliedEntry(rule, origin),
+    warning: firewallWarning(rule, origin, 'triggered'),
   }
 }
 
-function toAppliedEntry({ id, name, action, scope }: FirewallRule): RuleTraceEntry {
-  const entry: RuleTraceEntry = { kind: 'firewall', rule_id: id, name, action, outcome: 'applied' }
-  return scope === 'response' ? { ...entry, scope } : entry
+function toAppliedEntry(
+  { id, name, action, scope }: FirewallRule,
+  origin: RuleOrigin | undefined,
+): RuleTraceEntry {
+  return {
+    kind: 'firewall',
+    rule_id: id,
+    name,
+    action,
+    outcome: 'applied',
+    ...(origin && { origin }),
+    ...(scope === 'response' && { scope }),
+  }
+}
+
+/** Names a rule in messages, with its policy if it belongs to one. */
+export function quoteRule(name: string, origin: RuleOrigin | undefined): string {
+  return origin === undefined ? `"${name}"` : `"${name}" of policy "${origin.name}"`
 }
 
 /** A warning about a rule. */
-export function firewallWarning({ name, scope }: FirewallRule, text: string): Warning {
-  const warning: Warning = { code: 'firewall', message: `Firewall rule "${name}" ${text}.` }
+export function firewallWarning(
+  { name, scope }: FirewallRule,
+  origin: RuleOrigin | undefined,
+  text: string,
+): Warning {
+  const message = `Firewall rule ${quoteRule(name, origin)} ${text}.`
+  const warning: Warning = { code: 'firewall', message }
   return scope === 'response' ? { ...warning, scope } : warning
 }
 

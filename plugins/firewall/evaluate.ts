@@ -1,4 +1,10 @@
-import type { ChatRequest, FirewallRule, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import type {
+  ChatRequest,
+  FirewallRule,
+  RuleOrigin,
+  RuleTraceEntry,
+  Warning,
+} from '../../core/contract/index.ts'
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
 import { requestTexts } from '../../core/text/request-texts.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
@@ -24,6 +30,8 @@ export interface FirewallOutcome {
 
 export interface FirewallRefusal {
   readonly rule: FirewallRule
+  /** Set if the rule belongs to a policy. */
+  readonly origin?: RuleOrigin
   /**
    * `blocked`: the rule blocks. `not_maskable`: the rule masks, and a match cannot be replaced.
    * `match_too_long`: the same, because it exceeds what a stream may hold back. `unfinished`: the rule blocks
@@ -66,9 +74,17 @@ export function evaluateFirewall(
   })
 }
 
+/** The refusal of a request by a rule. */
+export function refuseBy(
+  { rule, applied: { origin } }: CompiledFirewallRule,
+  reason: FirewallRefusal['reason'],
+): FirewallRefusal {
+  return { rule, reason, ...(origin && { origin }) }
+}
+
 /** The warning for a rule that was ignored because its pattern did not finish. */
-export function unfinishedWarning(rule: FirewallRule): Warning {
-  return firewallWarning(rule, 'was not evaluated: its pattern exceeded the time limit')
+export function unfinishedWarning({ rule, applied }: CompiledFirewallRule): Warning {
+  return firewallWarning(rule, applied.origin, 'was not evaluated: its pattern exceeded the time limit')
 }
 
 /** The outcome of most requests. */
@@ -111,8 +127,7 @@ function applyMatches(
     if (match === undefined) continue
     trace.push(match.applied)
     if (match.rule.action === 'block') {
-      const refusal: FirewallRefusal = { rule: match.rule, reason: 'blocked' }
-      return { request, refusal, warnings, trace, unfinished: [] }
+      return { request, refusal: refuseBy(match, 'blocked'), warnings, trace, unfinished: [] }
     }
     warnings.push(match.warning)
   }
@@ -186,8 +201,8 @@ class FirewallEvaluation {
       const { rule } = candidate
       this.unfinished.push(rule)
       this.skip(candidate, 'time_limit')
-      if (rule.action !== 'warn' && this.onTimeout === 'refuse') return { rule, reason: 'unfinished' }
-      this.warnings.push(unfinishedWarning(rule))
+      if (rule.action !== 'warn' && this.onTimeout === 'refuse') return refuseBy(candidate, 'unfinished')
+      this.warnings.push(unfinishedWarning(candidate))
       return undefined
     }
   }
@@ -201,13 +216,13 @@ class FirewallEvaluation {
     if (!isMatch && !(await candidate.pattern.testAny(this.texts, this.run))) return undefined
     if (rule.action === 'mask') return this.mask(candidate)
     this.trace.push(candidate.applied)
-    if (rule.action === 'block') return { rule, reason: 'blocked' }
+    if (rule.action === 'block') return refuseBy(candidate, 'blocked')
     this.warnings.push(candidate.warning)
     return undefined
   }
 
   private async mask(candidate: CompiledFirewallRule): Promise<FirewallRefusal | undefined> {
-    const { pattern, replacement, rule, applied } = candidate
+    const { pattern, replacement, applied } = candidate
     const { request, isIncomplete } = await maskRequest(this.request, {
       replace: (text) => pattern.replace(text, replacement, this.run),
       matches: (text) => pattern.test(text, this.run),
@@ -218,7 +233,7 @@ class FirewallEvaluation {
       return undefined
     }
     this.trace.push(applied)
-    if (isIncomplete) return { rule, reason: 'not_maskable' }
+    if (isIncomplete) return refuseBy(candidate, 'not_maskable')
     this.request = request
     this.texts = await requestTexts(request)
     return undefined

@@ -5,7 +5,7 @@ import type { CompiledFirewall } from './compile.ts'
 import { RuleStage, type StageLimits } from './rule-stage.ts'
 import { isHighSurrogate } from './window.ts'
 
-/** A user's rules with the scope `response`, ready to inspect replies. */
+/** Rules of one owner with the scope `response`, ready to inspect replies. */
 export interface ResponseFirewall extends CompiledFirewall {
   readonly beginnings: BeginningSearch
 }

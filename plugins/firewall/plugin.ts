@@ -20,7 +20,8 @@ import {
   createCompiledCache,
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
-import { chain } from '../../core/util/maybe-promise.ts'
+import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import { forEachRuleSet } from '../../core/util/rule-sets.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { createBeginningSearch } from './beginnings.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
@@ -37,8 +38,8 @@ export interface FirewallServices extends RuleEndpointServices<FirewallRule, Fir
 }
 
 /**
- * Applies the user's firewall rules before a request goes to a provider, and to its reply; serves
- * `/v1/firewall-rules`.
+ * Applies the firewall rules of policies and of the user before a request goes to a provider, and to its
+ * reply; serves `/v1/firewall-rules`.
  */
 export function createFirewall({ evaluatesResponses, ...services }: FirewallServices): Plugin {
   return {
@@ -58,7 +59,7 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
         ({ firewall }) => firewall.length,
         createLookupCounter(metrics, 'firewall'),
       )
-      const responseFirewalls = new WeakMap<Exchange, ResponseFirewall>()
+      const responseFirewalls = new WeakMap<Exchange, readonly ResponseFirewall[]>()
 
       function logUnfinished({ id: requestId, account }: Exchange, rules: readonly FirewallRule[]): void {
         countUnfinished(rules.length)
@@ -82,23 +83,26 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
           new PatternRun({ owner: account.userId, client, cpuLimitMs: scaleCpuLimit(cpuMs, textLength) }),
       })
 
+      function applyRules(exchange: Exchange, rules: RuleSet): MaybePromise<void> {
+        return chain(getCompiled(rules), ({ prompt, response }) => {
+          if (response !== undefined)
+            responseFirewalls.set(exchange, [...(responseFirewalls.get(exchange) ?? []), response])
+          return chain(evaluateFirewall(prompt, exchange.request, toEvaluation(exchange)), (outcome) =>
+            apply(outcome, exchange),
+          )
+        })
+      }
+
       return {
-        decide: (exchange) =>
-          chain(getCompiled(exchange.rules), ({ prompt, response }) => {
-            if (response !== undefined) responseFirewalls.set(exchange, response)
-            return chain(evaluateFirewall(prompt, exchange.request, toEvaluation(exchange)), (outcome) =>
-              apply(outcome, exchange),
-            )
-          }),
+        decide: (exchange) => forEachRuleSet(exchange, (rules) => applyRules(exchange, rules)),
         ...(evaluatesResponses && {
           inspect(exchange) {
-            const firewall = responseFirewalls.get(exchange)
-            if (firewall === undefined) return undefined
+            const firewalls = responseFirewalls.get(exchange)
+            if (firewalls === undefined) return undefined
             const report = createReplyReport(exchange, onTimeout, (rules) => logUnfinished(exchange, rules))
             const inspection = { evaluation: toEvaluation(exchange), report, cpuMs, holdBackChars }
-            return exchange.reply.type === 'whole'
-              ? inspectWholeReply(firewall, inspection)
-              : inspectStream(firewall, inspection)
+            const inspect = exchange.reply.type === 'whole' ? inspectWholeReply : inspectStream
+            return firewalls.map((firewall) => inspect(firewall, inspection))
           },
         }),
         endpoints: [...createRuleEndpoints(services), presetEndpoint],
@@ -107,7 +111,7 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
   }
 }
 
-/** A user's rules of both scopes. */
+/** The rules of one owner, of both scopes. */
 interface CompiledFirewalls {
   readonly prompt: CompiledFirewall
   /** Undefined if there are no rules to evaluate. */

@@ -1,6 +1,6 @@
 import type { Exchange, FirewallRule } from '../../core/contract/index.ts'
 import type { CompiledFirewallRule } from './compile.ts'
-import { type FirewallOutcome, type FirewallRefusal, unfinishedWarning } from './evaluate.ts'
+import { type FirewallOutcome, type FirewallRefusal, refuseBy, unfinishedWarning } from './evaluate.ts'
 import { toRefusalError } from './refusal.ts'
 
 /** Records what rules did to a reply, on its exchange: each rule once, however often it matched. */
@@ -32,13 +32,14 @@ export function createReplyReport(
       trace.push(applied)
       if (rule.action === 'warn' && isFirst('warning', warning.message)) warnings.push(warning)
     },
-    addUnfinished({ rule, applied }) {
+    addUnfinished(compiled) {
+      const { rule, applied } = compiled
       if (isFirst('unfinished', rule.id)) {
         trace.push({ ...applied, outcome: 'skipped', reason: 'time_limit' })
         logUnfinished([rule])
       }
-      if (rule.action !== 'warn' && onTimeout === 'refuse') refuse({ rule, reason: 'unfinished' })
-      const warning = unfinishedWarning(rule)
+      if (rule.action !== 'warn' && onTimeout === 'refuse') refuse(refuseBy(compiled, 'unfinished'))
+      const warning = unfinishedWarning(compiled)
       if (isFirst('warning', warning.message)) warnings.push(warning)
     },
     addOutcome(outcome) {

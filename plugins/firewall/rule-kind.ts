@@ -19,6 +19,7 @@ import {
   type RuleField,
   type RuleKind,
   schemaField,
+  showOwner,
 } from '../rules/rule-kind.ts'
 import { patternSource } from './compile.ts'
 import { firewallRuleApi } from './schemas.ts'
@@ -64,22 +65,22 @@ const firewallRules: Omit<RuleKind<FirewallRule, FirewallContent>, 'lint'> = {
     return { replacement: null, ...parseContent(body, true) } as FirewallContent
   },
   parseChanges: (body) => parseContent(body, false),
-  created: (userId, ruleId, content, more) => ({
+  created: (owner, ruleId, content, more) => ({
     type: 'FirewallRuleCreated',
-    data: { userId, ruleId, content, ...more },
+    data: { ...owner, ruleId, content, ...more },
   }),
-  updated: (userId, ruleId, changes, more) => ({
+  updated: (owner, ruleId, changes, more) => ({
     type: 'FirewallRuleUpdated',
-    data: { userId, ruleId, changes, ...more },
+    data: { ...owner, ruleId, changes, ...more },
   }),
-  deleted: (userId, ruleId) => ({ type: 'FirewallRuleDeleted', data: { userId, ruleId } }),
+  deleted: (owner, ruleId) => ({ type: 'FirewallRuleDeleted', data: { ...owner, ruleId } }),
   show(rule) {
-    const { id, user_id, name, is_enabled, scope, type, pattern, action, replacement, priority } = rule
+    const { id, name, is_enabled, scope, type, pattern, action, replacement, priority } = rule
     const { created_at, updated_at } = rule
     const error = patternError(rule)
     return {
       id,
-      user_id,
+      ...showOwner(rule),
       name,
       is_enabled,
       scope,
@@ -93,8 +94,8 @@ const firewallRules: Omit<RuleKind<FirewallRule, FirewallContent>, 'lint'> = {
       ...(error !== undefined && { pattern_error: error }),
     }
   },
-  async prepare(contents, userId) {
-    await preparePatterns(contents.map(patternSource), userId).catch((cause: unknown) => {
+  async prepare(contents, ownerId) {
+    await preparePatterns(contents.map(patternSource), ownerId).catch((cause: unknown) => {
       if (!(cause instanceof PatternLimitError)) throw cause
       throw new GatewayError('invalid_rule', 'The pattern takes too long to compile. Shorten it.', { cause })
     })

@@ -2,6 +2,7 @@ import { maxMaskedLengthOf, type PatternMatch } from '../../core/pcre/matcher.ts
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
 import type { ScanResult } from '../../core/pcre/scan.ts'
 import type { CompiledFirewallRule } from './compile.ts'
+import { refuseBy } from './evaluate.ts'
 import type { ReplyReport } from './reply-report.ts'
 import { findWindowEnd } from './window.ts'
 
@@ -117,7 +118,7 @@ export class RuleStage {
     const isFull = end - openFrom > holdBackChars
     if (match !== undefined || (openMatch !== undefined && (isPause || isFull))) {
       report.addApplied(this.#compiled)
-      if (rule.action === 'block') report.refuse({ rule, reason: 'blocked' })
+      if (rule.action === 'block') report.refuse(refuseBy(this.#compiled, 'blocked'))
       return { output: this.#passRest(), isAgain: false }
     }
     const keptFrom = isFull && !isPause ? this.#windowEnd() : openFrom
@@ -144,8 +145,7 @@ export class RuleStage {
       output += this.#replace(position, openMatch)
       return { ...this.#pass(output, openMatch.end, openMatch.end, openMatch.end), isAgain: true }
     }
-    if (heldLength > MAX_GROWING_LENGTH)
-      report.refuse({ rule: this.#compiled.rule, reason: 'match_too_long' })
+    if (heldLength > MAX_GROWING_LENGTH) report.refuse(refuseBy(this.#compiled, 'match_too_long'))
     return this.#pass(output, position, openFrom, openFrom)
   }
 

@@ -55,7 +55,7 @@ const examples = {
 }
 
 export const firewallRuleApi: RuleApi = {
-  path: '/v1/firewall-rules',
+  path: 'firewall-rules',
   name: 'FirewallRule',
   schema: FirewallRuleSchema,
   examples,

@@ -2,14 +2,18 @@ import {
   definePlugin,
   type EndedExchange,
   type EndedRequest,
+  type Exchange,
   GatewayError,
   type Plugin,
   type Reply,
   type ReplyTransform,
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import type { PendingRecords } from './pending-records.ts'
+import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
+import { type PromptSettings, toRecordedPrompt } from './record-prompt.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
 import type { Ledger } from './store/methods.ts'
 import type { LedgerRecord } from './store/record.ts'
@@ -22,6 +26,8 @@ export interface LedgerServices {
   /** `required`: requests that cannot be recorded are refused. */
   readonly evidence: 'optional' | 'required'
   readonly pending: PendingRecords
+  readonly prompts: PromptSettings
+  readonly accounts: Pick<Accounts, 'user'>
   /** The other workers of a cluster. */
   readonly cluster: LedgerCluster | undefined
 }
@@ -37,10 +43,11 @@ export interface LedgerCluster {
  * Records every inference request of an authenticated caller, and serves the records and what they sum up to.
  * See docs/decisions/ledger.md, "Requests of strangers are not recorded".
  */
-export function createLedgerPlugin({ ledger, evidence, pending, cluster }: LedgerServices): Plugin {
+export function createLedgerPlugin(services: LedgerServices): Plugin {
+  const { ledger, evidence, pending, prompts, accounts, cluster } = services
   return definePlugin({
     name: 'ledger',
-    after: ['auth'],
+    after: prompts.recordPrompts === 'masked' ? ['auth', 'firewall'] : ['auth'],
     before: ['dispatch'],
     setup(_, { logger, metrics }) {
       const writer = new LedgerWriter(ledger, logger, metrics)
@@ -50,19 +57,24 @@ export function createLedgerPlugin({ ledger, evidence, pending, cluster }: Ledge
       const reader = createLedgerReader(ledger, settle, logger)
       /** Requests that are recorded before they have ended. */
       const recorded = new WeakSet<EndedExchange>()
+      /** Requests that the firewall let pass, if that matters. */
+      const masked = new WeakSet<Exchange>()
+      const promptOf = (exchange: EndedExchange | undefined) =>
+        exchange === undefined ? null : toRecordedPrompt(exchange, masked.has(exchange), prompts)
 
       /** The record of a request whose response is about to be sent. */
       function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
         const { id, account, endpoint = '', startedAt, client } = exchange
         const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
-        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange })
+        const prompt = promptOf(exchange)
+        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange, prompt })
       }
 
       function observe(request: EndedRequest): void {
         const { account, endpoint, exchange, isInference } = request
         if (!isInference || account === undefined || endpoint === undefined) return
         if (exchange !== undefined && recorded.has(exchange)) return
-        writer.add(toLedgerRecord({ ...request, account, endpoint }))
+        writer.add(toLedgerRecord({ ...request, account, endpoint, prompt: promptOf(exchange) }))
       }
 
       /** A refusal stays a refusal when it cannot be recorded. */
@@ -97,9 +109,18 @@ export function createLedgerPlugin({ ledger, evidence, pending, cluster }: Ledge
       return {
         observe,
         rejected,
+        ...(prompts.recordPrompts === 'masked' && { decide: (exchange) => void masked.add(exchange) }),
         ...(evidence === 'required' && { reply: refuseWhileAway, inspect: recordAtEnd }),
-        endpoints: [...createRequestEndpoints(reader), ...createUsageEndpoints(reader)],
-        errorCodes: LEDGER_ERROR_CODES,
+        endpoints: [
+          ...createRequestEndpoints(reader),
+          ...createUsageEndpoints(reader),
+          ...createPromptEndpoints({
+            reader,
+            report: (access, { actor }) => logger.info({ ...access, actor }, 'recorded prompts accessed'),
+            isKnownUser: (userId) => accounts.user(userId) !== undefined,
+          }),
+        ],
+        errorCodes: { ...LEDGER_ERROR_CODES, ...PROMPT_ERROR_CODES },
         close: () => writer.close(),
       }
     },

@@ -2,13 +2,23 @@ import type { Logger } from 'pino'
 import { GatewayError } from '../../core/contract/index.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Ledger, LedgerMethods } from './store/methods.ts'
-import type { RequestPage, RequestQuery, StoredRecord, UsageGroup, UsageQuery } from './store/queries.ts'
+import type {
+  RequestPage,
+  RequestQuery,
+  StoredPrompt,
+  StoredRecord,
+  UsageGroup,
+  UsageQuery,
+} from './store/queries.ts'
 
-/** Reads the ledger. Every method rejects with `ledger_unavailable` if it is away. */
+/** Reads the ledger, and deletes prompts. Every method rejects with `ledger_unavailable` if it is away. */
 export interface LedgerReader {
   find(requestId: string): Promise<StoredRecord | undefined>
   list(query: RequestQuery): Promise<RequestPage>
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>
+  findPrompt(requestId: string): Promise<StoredPrompt | undefined>
+  /** Returns the number of prompts that were deleted. */
+  deletePromptsOf(userId: number): Promise<number>
 }
 
 /**
@@ -36,6 +46,8 @@ export function createLedgerReader(
     find: async (requestId) => (await read('ledgerFind', { requestId })).record,
     list: (query) => read('ledgerList', query),
     usage: async (query) => (await read('ledgerUsage', query)).groups,
+    findPrompt: async (requestId) => (await read('ledgerPrompt', { requestId })).prompt,
+    deletePromptsOf: async (userId) => (await read('ledgerDeletePrompts', { userId })).deleted,
   }
 }
 

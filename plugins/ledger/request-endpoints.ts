@@ -6,7 +6,6 @@ import {
   operator,
   type Static,
   type TObject,
-  Type,
   user,
 } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
@@ -16,6 +15,7 @@ import {
   REQUEST_PAGE,
   RequestRecordPage,
   RequestRecordSchema,
+  requestId,
   requestQuery,
 } from './schemas.ts'
 import { CSV_HEADER, showRecord, toCsvLine } from './show-record.ts'
@@ -78,12 +78,6 @@ export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[
     }),
   ]
 }
-
-const requestId = Type.String({
-  minLength: 1,
-  description: 'The x_request_id of one of your requests.',
-  examples: ['req_gGvBxwr2CTTZ4RYVqXhM0SkL'],
-})
 
 type RequestQueryValues = Static<TObject<typeof requestQuery>>
 

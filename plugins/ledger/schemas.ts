@@ -1,5 +1,6 @@
 import { Nullable, StringEnum, Type } from '../../core/contract/index.ts'
 import {
+  AnyFields,
   Count,
   NextCursor,
   pageQuery,
@@ -101,6 +102,39 @@ export const RequestRecordPage = Type.Object(
     next_cursor: NextCursor,
   },
   { $id: 'RequestRecordPage', description: 'A page of requests.' },
+)
+
+export const requestId = Type.String({
+  minLength: 1,
+  description: 'The x_request_id of a request.',
+  examples: ['req_gGvBxwr2CTTZ4RYVqXhM0SkL'],
+})
+
+const textList = (description: string) => Type.Array(Type.String(), { description })
+
+export const RecordedPromptSchema = Type.Object(
+  {
+    x_request_id: Type.String({ description: 'Id of the request.' }),
+    user_id: Count('Id of the user.'),
+    recorded: StringEnum(['masked', 'full'], {
+      description: 'Whether it is recorded as the firewall left it, or as it was received.',
+    }),
+    omission: Nullable(StringEnum(['refused', 'too_long', 'queue_full', 'no_key']), {
+      description: 'Why the prompt is not recorded; null if it is.',
+    }),
+    request: Nullable(AnyFields('The request, in the form of chat completions.'), {
+      description: 'The request, in the form of chat completions; null if it is not recorded.',
+    }),
+    preferences: textList('The models that the request preferred, best first.'),
+    defaulted: textList('Fields that the endpoint filled in.'),
+    left_out: textList('What the request had beside this: media, metadata.'),
+  },
+  { $id: 'RecordedPrompt', description: 'What is recorded of the prompt of a request.' },
+)
+
+export const DeletedPrompts = Type.Object(
+  { user_id: Count('Id of the user.'), deleted: Count('Prompts that were deleted.') },
+  { $id: 'DeletedPrompts', description: 'The deleted prompts of a user.' },
 )
 
 export const REQUEST_PAGE = { default: 50, max: 1000 }

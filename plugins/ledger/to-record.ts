@@ -8,7 +8,7 @@ import {
 import { fromKoaError } from '../../core/http/errors.ts'
 import { billedTarget } from '../../core/pipeline/usage-recorder.ts'
 import { toNanoUsd } from '../../core/util/cost.ts'
-import type { LedgerRecord, RecordedError, RecordedTokens } from './store/record.ts'
+import type { LedgerRecord, RecordedError, RecordedPrompt, RecordedTokens } from './store/record.ts'
 
 /** The response of a request, as far as it is known. */
 export interface RequestOutcome {
@@ -23,6 +23,7 @@ export interface RequestOutcome {
   readonly endedAt: number
   /** Undefined if the body could not be read or parsed. */
   readonly exchange: EndedExchange | undefined
+  readonly prompt: RecordedPrompt | null
 }
 
 /** A client disconnected before there was a response to it, as in the logs of other servers. */
@@ -30,9 +31,9 @@ const STATUS_DISCONNECTED = 499
 
 const DISCONNECTED: RecordedError = { code: 'client_disconnected', status: STATUS_DISCONNECTED }
 
-/** Returns the record of a request. It refers to no text of the request, which would stay in memory. */
+/** Returns the record of a request. Only its prompt refers to text of the request, which stays in memory. */
 export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
-  const { id, account, endpoint, isAborted, startedAt, endedAt, exchange } = outcome
+  const { id, account, endpoint, isAborted, startedAt, endedAt, exchange, prompt } = outcome
   const isUnanswered = isAborted && exchange?.reply === undefined
   const status = isUnanswered ? STATUS_DISCONNECTED : outcome.status
   const route = exchange?.route
@@ -61,6 +62,7 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     isStream,
     isCacheHit: exchange?.cache === 'hit',
     isAborted,
+    prompt,
   }
 }
 

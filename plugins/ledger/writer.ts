@@ -4,11 +4,18 @@ import { Gauge } from 'prom-client'
 import { withTimeout } from '../../core/process/timeout.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
+import { omitPrompt } from './record-prompt.ts'
 import type { Ledger } from './store/methods.ts'
-import { encodeRecords, type LedgerRecord } from './store/record.ts'
+import { encodeRecords, type LedgerRecord, type PromptOmission, type RecordedPrompt } from './store/record.ts'
 
 /** Records of one write. */
 const MAX_BATCH = 1000
+
+/** Characters of the prompts of one write. Encoding them takes a few milliseconds. */
+const MAX_BATCH_CHARS = 1_000_000
+
+/** Characters of prompts that wait. Records beyond it are written without their prompts. */
+const MAX_WAITING_CHARS = 16_000_000
 
 /** How long a record waits for others. */
 const BATCH_MS = 1000
@@ -38,7 +45,10 @@ export class LedgerWriter {
   readonly #logger: Logger
   readonly #dropped: (reason: DropReason) => CounterSeries
   readonly #written: CounterSeries
+  readonly #prompts: (outcome: PromptOutcome) => CounterSeries
   #waiting: LedgerRecord[] = []
+  /** Characters of the prompts that wait. */
+  #promptChars = 0
   /** Records so far, and those of them that are on disk. */
   #added = 0
   #done = 0
@@ -65,6 +75,11 @@ export class LedgerWriter {
       labelNames: [],
     })()
     for (const reason of DROP_REASONS) this.#dropped(reason)
+    this.#prompts = createCounter(metrics, {
+      name: 'signalbox_ledger_prompts_total',
+      help: 'Prompts that were recorded, or why not: refused before masking, too long, queue full.',
+      labelNames: ['outcome'],
+    })
     new Gauge({
       name: 'signalbox_ledger_waiting_records',
       help: 'Requests that are not recorded yet.',
@@ -91,9 +106,9 @@ export class LedgerWriter {
       this.#dropped('queue_full').inc()
       return
     }
-    this.#waiting.push(record)
+    this.#waiting.push(record.prompt === null ? record : this.#limitPrompt(record, record.prompt))
     this.#added += 1
-    if (this.#waiting.length === MAX_BATCH && !this.#isAway) this.#writeNext()
+    if (this.#isBatchFull() && !this.#isAway) this.#writeNext()
     else this.#batchTimer ??= setTimeout(this.#onBatchTime, BATCH_MS).unref()
   }
 
@@ -109,7 +124,9 @@ export class LedgerWriter {
   /** Replaces a record that waits. One that is on disk stays. */
   replace(record: LedgerRecord): void {
     const index = this.#waiting.findIndex(({ requestId }) => requestId === record.requestId)
-    if (index !== -1) this.#waiting[index] = record
+    const replaced = this.#waiting[index]
+    // The prompt is the same.
+    if (replaced !== undefined) this.#waiting[index] = { ...record, prompt: replaced.prompt }
   }
 
   /** Resolves like `addNow` when all records so far are on disk. */
@@ -151,14 +168,27 @@ export class LedgerWriter {
     if (!this.#isAway) this.#writeNext()
   }
 
+  #limitPrompt(record: LedgerRecord, prompt: RecordedPrompt): LedgerRecord {
+    const isTooMuch = this.#promptChars + prompt.chars > MAX_WAITING_CHARS
+    const kept = isTooMuch ? omitPrompt(prompt.mode, 'queue_full') : prompt
+    this.#prompts(kept.omission ?? 'recorded').inc()
+    this.#promptChars += kept.chars
+    return isTooMuch ? { ...record, prompt: kept } : record
+  }
+
+  #isBatchFull(): boolean {
+    return this.#waiting.length >= MAX_BATCH || this.#promptChars >= MAX_BATCH_CHARS
+  }
+
   #writeNext(): void {
     if (this.#isWriting || this.#waiting.length === 0) return
     this.#isWriting = true
     // They stay in the queue until they are on disk.
-    const batch = this.#waiting.slice(0, MAX_BATCH)
+    const batch = this.#waiting.slice(0, countBatch(this.#waiting))
     this.#ledger.request('ledgerWrite', { records: encodeRecords(batch) }).then(
       ({ rejected }) => {
         this.#waiting = this.#waiting.slice(batch.length)
+        for (const { prompt } of batch) this.#promptChars -= prompt?.chars ?? 0
         this.#done += batch.length
         this.#written.inc(batch.length - rejected)
         if (rejected > 0) this.#reportRejected(rejected)
@@ -183,7 +213,7 @@ export class LedgerWriter {
   }
 
   #continue(): void {
-    if (this.#flushes.length > 0 || this.#waiting.length >= MAX_BATCH) this.#writeNext()
+    if (this.#flushes.length > 0 || this.#isBatchFull()) this.#writeNext()
     else if (this.#waiting.length > 0) this.#batchTimer ??= setTimeout(this.#onBatchTime, BATCH_MS).unref()
   }
 
@@ -212,6 +242,18 @@ export class LedgerWriter {
   }
 }
 
+/** Returns how many of the records that wait are written at once. */
+function countBatch(waiting: readonly LedgerRecord[]): number {
+  let chars = 0
+  let count = 0
+  for (const { prompt } of waiting.slice(0, MAX_BATCH)) {
+    chars += prompt?.chars ?? 0
+    if (chars > MAX_BATCH_CHARS && count > 0) break
+    count += 1
+  }
+  return count
+}
+
 /** A flush that ends when this many records are on disk. */
 interface PendingFlush {
   readonly upTo: number
@@ -219,6 +261,8 @@ interface PendingFlush {
 }
 
 const DROP_REASONS = ['queue_full', 'rejected', 'shutdown'] as const
+
+type PromptOutcome = PromptOmission | 'recorded'
 
 type DropReason = (typeof DROP_REASONS)[number]
 

@@ -47,7 +47,7 @@ export function registerEventMetrics(metrics: Registry, live: Subscription): voi
   })
   new Gauge({
     name: 'signalbox_damaged_streams',
-    help: 'Streams of users in the event log that cannot be read completely. Their users are refused.',
+    help: 'Streams in the event log that cannot be read completely. Their users are refused.',
     aggregator: 'max',
     registers,
     collect() {
@@ -68,6 +68,6 @@ export function registerEventMetrics(metrics: Registry, live: Subscription): voi
   })
   live.onApplied(({ stream }, delayMs) => {
     lag.observe(delayMs / 1000)
-    if (stream.startsWith('rules-')) changeToEffect.observe(delayMs / 1000)
+    if (stream.startsWith('rules-') || stream.startsWith('policy-')) changeToEffect.observe(delayMs / 1000)
   })
 }

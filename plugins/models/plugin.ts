@@ -9,6 +9,7 @@ import {
   Type,
   user,
 } from '../../core/contract/index.ts'
+import { isModelAllowed } from '../../core/util/allowed-models.ts'
 import type { RoutingCatalog } from '../routing/routing-catalog.ts'
 import { toAnthropicModel, toAnthropicModelList } from './anthropic-list.ts'
 import { ModelList, ModelSchema } from './schemas.ts'
@@ -36,12 +37,14 @@ export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugi
       ...common,
       path: '/v1/models',
       operationId: 'listModels',
-      summary: 'Lists the routing modes and the available models.',
+      summary: 'Lists the routing modes and the models that the key may use.',
       description: ANTHROPIC_FORMAT,
       query: anthropicPages,
       responses: { 200: { description: 'All models.', body: ModelList } },
-      handle({ headers }) {
-        const models = catalog.models.filter(isAvailable)
+      handle({ account, headers }) {
+        const isAllowed = (entry: Model) =>
+          isModelAllowed(account, { provider: entry.provider, model: entry.id, entry })
+        const models = catalog.models.filter((model) => isAvailable(model) && isAllowed(model))
         const data = [...MODES.map(toModeBody), ...models.map(toModelBody)]
         const body = isAnthropicClient(headers) ? toAnthropicModelList(data) : { object: 'list', data }
         return { status: 200, body }

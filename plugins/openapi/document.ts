@@ -31,7 +31,11 @@ export function buildOpenApiDocument(api: ApiDescription, { version, direct }: D
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'API key of a user.' },
-        adminKey: { type: 'http', scheme: 'bearer', description: 'The ADMIN_KEY of the gateway.' },
+        adminKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The key of an operator, or the ADMIN_KEY of the gateway.',
+        },
       },
       headers: HEADERS,
       schemas: { ...components.schemas, ErrorCode: buildErrorCodeSchema(api) },
@@ -44,6 +48,7 @@ const TAGS: Readonly<Record<string, string>> = {
   audit: 'History of rules and keys, and simulation.',
   inference: 'Requests to models.',
   models: 'The available models.',
+  operators: 'Operators and their roles.',
   operation: 'Health, metrics and this document.',
   responses: 'The Responses API and stored responses.',
   rules: 'Routing and firewall rules.',

@@ -23,7 +23,7 @@ const BODY_ERRORS: readonly ErrorCode[] = ['malformed_body', 'body_too_large', '
 const ACCESS_ERRORS: Readonly<Record<EndpointDescription['access']['type'], readonly ErrorCode[]>> = {
   public: [],
   user: ['invalid_api_key', 'rate_limit_exceeded', 'rate_limit_unavailable'],
-  operator: ['invalid_api_key', 'rate_limit_exceeded'],
+  operator: ['invalid_api_key', 'role_required', 'rate_limit_exceeded'],
 }
 
 /** The errors of one status. */
@@ -38,6 +38,7 @@ export function errorsByStatus(
     ...COMMON_ERRORS,
     ...ACCESS_ERRORS[endpoint.access.type],
     ...(endpoint.access.type === 'user' && endpoint.access.plan !== undefined ? ['plan_required'] : []),
+    ...(endpoint.access.type === 'operator' && isChange(endpoint) ? ['reason_required'] : []),
     ...(endpoint.params === undefined ? [] : ['not_found']),
     ...(endpoint.body === undefined ? [] : BODY_ERRORS),
     ...(hasRequiredFields(endpoint) ? ['missing_parameter'] : []),
@@ -51,6 +52,11 @@ export function errorsByStatus(
     byStatus.set(status, { ...byStatus.get(status), [code]: definition })
   }
   return byStatus
+}
+
+/** Whether the endpoint appends changes of its caller to the event log, as its errors tell. */
+export function isChange({ method, errors = [], access }: EndpointDescription): boolean {
+  return method !== 'GET' && access.type !== 'public' && errors.includes('change_too_large')
 }
 
 function hasRequiredFields({ query = {}, body }: EndpointDescription): boolean {

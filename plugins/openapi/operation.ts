@@ -7,9 +7,10 @@ import {
   type ResponseDescription,
   type TProperties,
 } from '../../core/contract/index.ts'
+import { changeReasonHeader } from '../../core/http/change-reason.ts'
 import { errorBodySchema, formatError } from '../../core/http/errors.ts'
 import type { Components } from './components.ts'
-import { type ErrorsByCode, errorsByStatus } from './errors.ts'
+import { type ErrorsByCode, errorsByStatus, isChange } from './errors.ts'
 
 /** Builds the operation object of an endpoint. */
 export function buildOperation(
@@ -17,18 +18,23 @@ export function buildOperation(
   api: ApiDescription,
   components: Components,
 ): JsonObject {
-  const { operationId, tags, summary, description = summary, access, params, query, headers } = endpoint
+  const { operationId, tags, summary, access, params, query, headers } = endpoint
   const parameters = [
     ...buildParameters('path', params, components),
     ...buildParameters('query', query, components),
-    ...buildParameters('header', headers, components),
+    ...buildParameters(
+      'header',
+      isChange(endpoint) ? { ...headers, ...changeReasonHeader } : headers,
+      components,
+    ),
   ]
   return {
     operationId,
     tags,
     summary,
-    description,
+    description: describe(endpoint),
     security: SECURITY[access.type],
+    ...(access.type === 'operator' && { 'x-operator-role': access.role }),
     ...(parameters.length > 0 && { parameters }),
     ...(endpoint.body && { requestBody: buildRequestBody(endpoint, components) }),
     responses: {
@@ -42,6 +48,11 @@ export function buildOperation(
       ...buildErrorResponses(endpoint, api, components),
     },
   }
+}
+
+/** The role that an operator needs is for readers, and, as `x-operator-role`, for programs. */
+function describe({ summary, description = summary, access }: EndpointDescription): string {
+  return access.type === 'operator' ? `${description} Requires the role ${access.role}.` : description
 }
 
 const SECURITY = { public: [], user: [{ apiKey: [] }], operator: [{ adminKey: [] }] }

@@ -19,10 +19,10 @@ export function createPlan(): Plugin {
  * firewall never stops working silently.
  */
 function suspendRules(exchange: Exchange): void {
-  const { routing, firewall, userId } = exchange.rules
+  const { routing, firewall, ownerId } = exchange.rules
   const count = [...routing, ...firewall].filter((rule) => rule.is_enabled).length
   if (count === 0) return
-  exchange.rules = emptyRuleSet(userId)
+  exchange.rules = emptyRuleSet(ownerId)
   const subject = count === 1 ? '1 stored rule was' : `${count} stored rules were`
   const message = `${subject} not applied: custom rules require a paid plan.`
   exchange.warnings.push({ code: 'plan', message })

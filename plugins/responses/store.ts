@@ -6,12 +6,14 @@ import {
   EventLogUnavailableError,
   isJsonObject,
   type JsonObject,
+  keyActor,
 } from '../../core/contract/index.ts'
 import type { ResponsesCall } from '../../core/dialects/responses/call.ts'
 import { toFailedResponse } from '../../core/dialects/responses/failed-response.ts'
 import { buildInitialResponse, toCancelledResponse } from '../../core/dialects/responses/response.ts'
 import type { PersistResponse } from '../../core/dialects/responses/write-response.ts'
 import { toStreamError } from '../../core/dialects/stream-error.ts'
+import { toActor } from '../../core/event-log/actor.ts'
 import { createMetadata } from '../../core/events/codec.ts'
 import { type ResponseEvent, responseStream, type StoredResponse } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -39,8 +41,8 @@ export function createResponseStore(
   const clock = createClock()
   return {
     find: (responseKey, userId) => findResponse(log, accounts, responseKey, userId),
-    save(responseKey, event, { keyId }) {
-      const metadata = createMetadata({ actor: keyId, requestId: `req_${responseKey}` }, clock())
+    save(responseKey, event, account) {
+      const metadata = createMetadata({ actor: keyActor(account), requestId: `req_${responseKey}` }, clock())
       return appendResponse(log, responseStream(responseKey), event, { metadata, maxAge })
     },
     remove: (responseKey) => log.deleteStream(responseStream(responseKey)),
@@ -60,7 +62,9 @@ export async function findResponse(
   const stored = await readResponse(log.read(responseStream(responseKey)))
   if (stored === undefined) return undefined
   const { response, actor } = stored
-  return response.userId === userId && accounts.ownerOfKey(actor)?.id === userId ? response : undefined
+  return response.userId === userId && accounts.ownerOfKey(toActor(actor).id)?.id === userId
+    ? response
+    : undefined
 }
 
 /** Stores the outcome of calls, unless the caller set `store: false`. */

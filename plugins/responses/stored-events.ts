@@ -3,6 +3,7 @@ import {
   type AppendOptions,
   AppendTooLargeError,
   type EventLog,
+  type EventMetadata,
   type NewEvent,
   type RecordedEvent,
 } from '../../core/contract/index.ts'
@@ -55,8 +56,7 @@ async function appendParts(
 /** A response, and the author of its events. */
 interface ReadResponse {
   readonly response: StoredResponse
-  /** A key id. */
-  readonly actor: string
+  readonly actor: EventMetadata['actor']
 }
 
 /** Returns undefined for a response that was deleted, has expired, or was not written completely. */

@@ -1,4 +1,5 @@
 import {
+  type Account,
   type ChatRequest,
   GatewayError,
   type Mode,
@@ -6,13 +7,14 @@ import {
   type Route,
   type Target,
 } from '../../core/contract/index.ts'
+import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
 import { rankModels } from './rank-models.ts'
 import { findMissingCapability, requirementsOf } from './requirements.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
 /**
- * Builds a route to one model that the request or a rule names. Throws 503 if its provider is not configured,
- * and 400 if the model does not support the requested `response_format`.
+ * Builds a route to one model that the request or a rule names. Throws 403 if the key may not use it, 503 if
+ * its provider is not configured, and 400 if the model does not support the requested `response_format`.
  */
 export function buildFixedRoute(
   target: Target,
@@ -20,7 +22,9 @@ export function buildFixedRoute(
   reason: string,
   request: ChatRequest,
   routingCatalog: RoutingCatalog,
+  caller: Pick<Account, 'models'> = {},
 ): Route {
+  checkModelAllowed(caller, target)
   const capabilities = routingCatalog.capabilitiesOf(target.provider)
   if (capabilities === undefined) throw notConfiguredError(target.provider)
   if (
@@ -40,10 +44,9 @@ export function buildFixedRoute(
   }
 }
 
-interface AutomaticChoice {
+/** `userId`: circuits may be open for one user alone. `models`: what the key is restricted to. */
+interface AutomaticChoice extends Pick<Account, 'userId' | 'models'> {
   readonly request: ChatRequest
-  /** The caller: circuits may be open for one user alone. */
-  readonly userId: number
   /** Names of preferred models, most preferred first. */
   readonly preferences: readonly string[]
   /** Restricts the choice to one provider. */
@@ -62,7 +65,7 @@ export function buildAutomaticRoute(
   routingCatalog: RoutingCatalog,
 ): Route {
   const { weights, latencyOf, isUsable } = routingCatalog
-  const { candidates, requirements } = findCandidates(choice.request, routingCatalog, choice.provider)
+  const { candidates, requirements } = findCandidates(choice.request, routingCatalog, choice.provider, choice)
   const usable = candidates.filter((model) => isUsable(model, choice.userId))
   const scored = rankModels(usable, requirements, weights[mode], latencyOf)
   const ranked = requirements.anthropic ? preferAnthropicFormat(scored, routingCatalog) : scored
@@ -111,18 +114,29 @@ export function findTarget(
   throw new GatewayError('model_not_found', message, { param: 'model' })
 }
 
-/** Returns the models that support the request, at least one; throws if there are none. */
+/**
+ * Returns the models that support the request and that the caller may use, at least one; throws if there are
+ * none. Without a caller, the models that everybody may use.
+ */
 function findCandidates(
   request: ChatRequest,
   { catalog, capabilitiesOf }: RoutingCatalog,
   provider?: string,
+  caller: Pick<Account, 'models'> = {},
 ) {
   const requirements = requirementsOf(request)
   const missing = (model: Model) => findMissingCapability(model, capabilitiesOf(model.provider), requirements)
-  const offered = catalog.models.filter(
+  const configured = catalog.models.filter(
     (model) => capabilitiesOf(model.provider) && (provider === undefined || model.provider === provider),
   )
-  if (offered.length === 0) throw notConfiguredError(provider)
+  if (configured.length === 0) throw notConfiguredError(provider)
+  const offered = caller.models
+    ? configured.filter((model) => isModelAllowed(caller, targetOf(model)))
+    : configured
+  if (offered.length === 0) {
+    const place = provider === undefined ? 'No available model' : `No model of ${provider}`
+    throw modelNotAllowedError(`${place} is one that this key may use.`, caller)
+  }
   const candidates = offered.filter((model) => missing(model) === undefined)
   if (candidates.length === 0) throw unsupportedError(offered.map(missing))
   return { candidates, requirements }

@@ -3,6 +3,7 @@ import type {
   Matcher,
   OperatorRegistry,
   RoutingRule,
+  RuleOrigin,
   RuleSet,
   RuleTraceEntry,
 } from '../../core/contract/index.ts'
@@ -10,7 +11,7 @@ import type { PatternRun } from '../../core/pcre/pattern-run.ts'
 import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../core/pcre/pattern-set.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 
-/** A user's enabled routing rules, ready to evaluate. */
+/** The enabled routing rules of a user or a policy, ready to evaluate. */
 export interface CompiledRouting {
   /**
    * Returns, in evaluation order, the rules whose literals occur in the texts and the rules without literals.
@@ -38,9 +39,9 @@ interface CompiledAction {
   readonly applied: RuleTraceEntry
 }
 
-/** Compiles the conditions of a user's rules. The literals of all rules become one automaton. */
+/** Compiles the conditions of one owner's rules. The literals of all rules become one automaton. */
 export async function compileRouting(
-  { routing }: RuleSet,
+  { routing, origin }: RuleSet,
   { conditions, actions }: OperatorRegistry,
 ): Promise<CompiledRouting> {
   const literalLists: (readonly string[])[] = []
@@ -62,7 +63,7 @@ export async function compileRouting(
           listIndexes.push(literalLists.push(condition.literals(value)) - 1)
         }
       }
-      return { index, matchers, listIndexes, ...compileActions(rule, actions) }
+      return { index, matchers, listIndexes, ...compileActions(rule, origin, actions) }
     })
 
   const findLists = await compileSearch(literalLists)
@@ -94,18 +95,28 @@ export async function compileRouting(
   }
 }
 
-function compileActions(rule: RoutingRule, actions: ReadonlyMap<string, Action>) {
-  const appliedEntry = (action: string) =>
-    ({ kind: 'routing', rule_id: rule.id, name: rule.name, action, outcome: 'applied' }) as const
-  const known = [...actions.values()].filter(({ name }) => rule.action_json[name] !== undefined)
-  const unknown = Object.keys(rule.action_json).filter((name) => !actions.has(name))
+function compileActions(
+  { id, name, action_json }: RoutingRule,
+  origin: RuleOrigin | undefined,
+  actions: ReadonlyMap<string, Action>,
+) {
+  const appliedEntry = (action: string): RuleTraceEntry => ({
+    kind: 'routing',
+    rule_id: id,
+    name,
+    action,
+    outcome: 'applied',
+    ...(origin && { origin }),
+  })
+  const known = [...actions.values()].filter((action) => action_json[action.name] !== undefined)
+  const unknown = Object.keys(action_json).filter((action) => !actions.has(action))
   return {
     actions: known.map((action) => ({
       action,
-      value: rule.action_json[action.name],
+      value: action_json[action.name],
       applied: appliedEntry(action.name),
     })),
-    unknown: unknown.map((name) => skippedEntry(appliedEntry(name), 'unknown_action')),
+    unknown: unknown.map((action) => skippedEntry(appliedEntry(action), 'unknown_action')),
   }
 }
 

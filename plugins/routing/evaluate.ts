@@ -4,45 +4,67 @@ import { userTexts } from '../../core/text/request-texts.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import { type CompiledRouting, type CompiledRoutingRule, skippedEntry } from './compile.ts'
 
-/** The combined effect of all matching rules. */
+/** The combined effect of all matching rules of the rule sets that were evaluated so far. */
 export interface RuleDecision {
   readonly draft: RoutingDraft
-  readonly trace: readonly RuleTraceEntry[]
+  readonly trace: RuleTraceEntry[]
+  /** Names of the actions that a rule has applied. */
+  readonly appliedActions: Set<string>
+}
+
+/** The decision before any rule is evaluated. */
+export function startDecision({ request }: RoutingInput): RuleDecision {
+  return { draft: { request, warnings: [], state: {} }, trace: [], appliedActions: new Set() }
 }
 
 /**
- * Evaluates all rules (docs/api.md, "Evaluation order"): the first matching rule with a setter wins, warnings
- * accumulate.
+ * Evaluates all rules of a rule set (docs/api.md, "Evaluation order"), and adds their effect to the decision:
+ * the first matching rule with a setter wins, warnings accumulate.
  */
 export function evaluateRouting(
   compiled: CompiledRouting,
   input: RoutingInput,
   run: () => PatternRun,
+  decision: RuleDecision = startDecision(input),
 ): MaybePromise<RuleDecision> {
   return chain(
     compiled.findCandidates(() => userTexts(input.request), run),
-    (candidates) => applyRules(candidates, input),
+    (candidates): MaybePromise<RuleDecision> => {
+      const overruled = findOverruled(decision.appliedActions)
+      for (const candidate of candidates) {
+        if (candidate.matchers.every((matches) => matches(input)))
+          applyActions(candidate, decision, overruled)
+      }
+      return decision
+    },
   )
 }
 
-function applyRules(candidates: readonly CompiledRoutingRule[], input: RoutingInput): RuleDecision {
-  const draft: RoutingDraft = { request: input.request, warnings: [], state: {} }
-  const trace: RuleTraceEntry[] = []
-  const appliedActions = new Set<string>()
-  for (const candidate of candidates) {
-    if (candidate.matchers.every((matches) => matches(input)))
-      applyActions(candidate, draft, appliedActions, trace)
-  }
-  return { draft, trace }
+const NONE: readonly string[] = []
+
+/**
+ * Returns the actions that would undo what rule sets of a higher precedence applied: a provider or a mode
+ * their model, a model their mode. See docs/decisions/policies.md, "A user's rule cannot undo what a policy
+ * chose".
+ */
+function findOverruled(applied: ReadonlySet<string>): readonly string[] {
+  if (applied.size === 0) return NONE
+  return [
+    ...(applied.has('set_model') ? ['set_provider', 'set_mode'] : NONE),
+    ...(applied.has('set_mode') ? ['set_model'] : NONE),
+  ]
 }
 
 function applyActions(
   { actions, unknown }: CompiledRoutingRule,
-  draft: RoutingDraft,
-  appliedActions: Set<string>,
-  trace: RuleTraceEntry[],
+  { draft, trace, appliedActions }: RuleDecision,
+  overruled: readonly string[],
 ): void {
   for (const { action, value, applied } of actions) {
+    if (overruled.includes(action.name)) {
+      trace.push(skippedEntry(applied, 'overruled_by_policy'))
+      continue
+    }
     if (action.combine === 'first' && appliedActions.has(action.name)) {
       trace.push(skippedEntry(applied, 'already_set_by_rule'))
       continue

@@ -8,9 +8,10 @@ import {
   createLookupCounter,
 } from '../../core/util/compiled-cache.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
+import { forEachRuleSet } from '../../core/util/rule-sets.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileRouting } from './compile.ts'
-import { evaluateRouting, type RuleDecision } from './evaluate.ts'
+import { evaluateRouting, startDecision } from './evaluate.ts'
 import { builtInConditions, createBuiltInActions } from './operators.ts'
 import { buildRoutingInput, parseRequestedModel } from './requested-model.ts'
 import { resolveRoute } from './resolve-route.ts'
@@ -23,8 +24,8 @@ interface RoutingServices extends RuleEndpointServices<RoutingRule, RoutingConte
 }
 
 /**
- * Sets the route of a request from the user's routing rules and the requested model; serves
- * `/v1/routing-rules`.
+ * Sets the route of a request from the routing rules of policies and of the user, and the requested model;
+ * serves `/v1/routing-rules`.
  */
 export function createRouting(services: RoutingServices): Plugin {
   const { routingCatalog, providers } = services
@@ -46,8 +47,10 @@ export function createRouting(services: RoutingServices): Plugin {
           const requested = parseRequestedModel(request.model, providers)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = buildRoutingInput(account, request, mode)
-          const apply = (decision: RuleDecision) => {
-            const caller = { userId: account.userId, preferences }
+          const decision = startDecision(input)
+          const resolve = () => {
+            const { userId, models } = account
+            const caller = { userId, preferences, ...(models && { models }) }
             const { route, warnings, trace } = resolveRoute(requested, decision, caller, routingCatalog)
             exchange.request = decision.draft.request
             Object.assign(exchange.state, decision.draft.state)
@@ -57,9 +60,9 @@ export function createRouting(services: RoutingServices): Plugin {
           }
           const createRun = () =>
             new PatternRun({ owner: account.userId, client: exchange.client, cpuLimitMs: MAX_SEARCH_CPU_MS })
-          return chain(getCompiled(exchange.rules), (compiled) =>
-            chain(evaluateWithinLimit(compiled, input, createRun), apply),
-          )
+          const evaluate = (rules: RuleSet) =>
+            chain(getCompiled(rules), (compiled) => evaluateWithinLimit(compiled, input, createRun, decision))
+          return chain(forEachRuleSet(exchange, evaluate), resolve)
         },
         endpoints: createRuleEndpoints(services),
         conditions: builtInConditions,
@@ -72,10 +75,13 @@ export function createRouting(services: RoutingServices): Plugin {
 /** CPU time of the search for `contains`, in a pattern worker. */
 const MAX_SEARCH_CPU_MS = 2000
 
-function evaluateWithinLimit(...args: Parameters<typeof evaluateRouting>): MaybePromise<RuleDecision> {
+/** Adds to the decision of `evaluateRouting`. */
+function evaluateWithinLimit(...args: Parameters<typeof evaluateRouting>): MaybePromise<void> {
   const decision = evaluateRouting(...args)
-  return decision instanceof Promise ? decision.catch(throwLimitError) : decision
+  if (decision instanceof Promise) return decision.then(noop, throwLimitError)
 }
+
+const noop = () => undefined
 
 function throwLimitError(error: unknown): never {
   if (!(error instanceof PatternLimitError)) throw error

@@ -13,6 +13,8 @@ export interface RouteResolution {
 /** What the route depends on besides the request and the rules. */
 export interface RouteCaller {
   readonly userId: number
+  /** The models that the key is restricted to. */
+  readonly models?: readonly string[]
   /** Names of preferred models, most preferred first. */
   readonly preferences: readonly string[]
 }
@@ -23,7 +25,7 @@ export interface RouteCaller {
  */
 export function resolveRoute(
   requested: RequestedModel,
-  { draft, trace }: RuleDecision,
+  { draft, trace }: Pick<RuleDecision, 'draft' | 'trace'>,
   caller: RouteCaller,
   routingCatalog: RoutingCatalog,
 ): RouteResolution {
@@ -50,28 +52,28 @@ function findRoute(
   caller: RouteCaller,
   routingCatalog: RoutingCatalog,
 ): Route {
-  const { userId } = caller
   const requestedMode = requested.type === 'auto' ? requested.mode : 'balance'
   if (model !== undefined) {
     const target = findTarget(model, provider, routingCatalog)
     const reason = `a routing rule set the model ${model}`
-    return buildFixedRoute(target, requestedMode, reason, request, routingCatalog)
+    return buildFixedRoute(target, requestedMode, reason, request, routingCatalog, caller)
   }
   if (provider !== undefined) {
     const reason = `a routing rule set the provider ${provider}`
-    const choice = { request, userId, provider, preferences: [] }
+    const choice = { ...caller, request, provider, preferences: [] }
     return buildAutomaticRoute(mode ?? requestedMode, reason, choice, routingCatalog)
   }
   if (mode !== undefined) {
     const reason = `a routing rule set the mode ${mode}`
-    return buildAutomaticRoute(mode, reason, { request, userId, preferences: [] }, routingCatalog)
+    return buildAutomaticRoute(mode, reason, { ...caller, request, preferences: [] }, routingCatalog)
   }
   if (requested.type === 'auto') {
     const reason = `best model for the mode ${requestedMode}`
     return buildAutomaticRoute(requestedMode, reason, { request, ...caller }, routingCatalog)
   }
   const target = findTarget(requested.model, requested.provider, routingCatalog)
-  return buildFixedRoute(target, requestedMode, 'the request named the model', request, routingCatalog)
+  const reason = 'the request named the model'
+  return buildFixedRoute(target, requestedMode, reason, request, routingCatalog, caller)
 }
 
 /**

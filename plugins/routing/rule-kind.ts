@@ -19,6 +19,7 @@ import {
   priorityField,
   type RuleField,
   type RuleKind,
+  showOwner,
 } from '../rules/rule-kind.ts'
 import { routingRuleApi } from './schemas.ts'
 
@@ -45,26 +46,20 @@ export function createRoutingRuleKind({
       return parseContent(fields, body) as unknown as RoutingContent
     },
     parseChanges: (body) => parseContent(fields, body),
-    created: (userId, ruleId, content, more) => ({
+    created: (owner, ruleId, content, more) => ({
       type: 'RoutingRuleCreated',
-      data: { userId, ruleId, content, ...more },
+      data: { ...owner, ruleId, content, ...more },
     }),
-    updated: (userId, ruleId, changes, more) => ({
+    updated: (owner, ruleId, changes, more) => ({
       type: 'RoutingRuleUpdated',
-      data: { userId, ruleId, changes, ...more },
+      data: { ...owner, ruleId, changes, ...more },
     }),
-    deleted: (userId, ruleId) => ({ type: 'RoutingRuleDeleted', data: { userId, ruleId } }),
-    show: ({ id, user_id, name, is_enabled, priority, match_json, action_json, created_at, updated_at }) => ({
-      id,
-      user_id,
-      name,
-      is_enabled,
-      priority,
-      match_json,
-      action_json,
-      created_at,
-      updated_at,
-    }),
+    deleted: (owner, ruleId) => ({ type: 'RoutingRuleDeleted', data: { ...owner, ruleId } }),
+    show(rule) {
+      const { id, name, is_enabled, priority, match_json, action_json, created_at, updated_at } = rule
+      const fields = { name, is_enabled, priority, match_json, action_json }
+      return { id, ...showOwner(rule), ...fields, created_at, updated_at }
+    },
     lint: (rule) => lintConditions(rule, conditions),
   }
 }

@@ -30,7 +30,7 @@ const examples = {
 }
 
 export const routingRuleApi: RuleApi = {
-  path: '/v1/routing-rules',
+  path: 'routing-rules',
   name: 'RoutingRule',
   schema: RoutingRuleSchema,
   examples,

@@ -69,7 +69,7 @@ export const RuleBatch = StrictObject(
 export async function toRuleChanges(
   { operations }: Static<typeof RuleBatch>,
   commands: RuleCommandSet,
-  userId: number,
+  ownerId: number,
 ): Promise<readonly RuleChange[]> {
   const seen = new Set<number>()
   return mapInSlices(operations, (operation, index) => {
@@ -80,7 +80,7 @@ export async function toRuleChanges(
       throw new GatewayError('invalid_value', message)
     }
     if (ruleId !== undefined) seen.add(ruleId)
-    const change = prefixErrors(path, () => toChange(operation, commands[operation.kind](userId)))
+    const change = prefixErrors(path, () => toChange(operation, commands[operation.kind](ownerId)))
     return {
       ...change,
       prepare: () => prefixRejection(path, change),

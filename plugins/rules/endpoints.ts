@@ -1,5 +1,4 @@
 import {
-  type Account,
   type Author,
   data,
   type Endpoint,
@@ -9,10 +8,9 @@ import {
   type FirewallRule,
   type RoutingRule,
   Type,
-  user,
 } from '../../core/contract/index.ts'
 import { parseIfMatch } from '../../core/http/conditional.ts'
-import { type AppliedChange, callerOf, repeatable } from '../../core/http/idempotency.ts'
+import { type AppliedChange, repeatable } from '../../core/http/idempotency.ts'
 import { dataWithWarnings, Success } from '../../core/http/schemas.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { History } from '../../projections/history.ts'
@@ -27,12 +25,14 @@ import {
   ruleNotFoundError,
 } from './rule-commands.ts'
 import { type RuleKind, ruleBodySchema } from './rule-kind.ts'
+import type { RuleScope } from './rule-scope.ts'
 import { asOfQuery, etagHeader, ifMatchHeader, ifNoneMatchHeader, ruleId } from './schemas.ts'
 
 export interface RuleEndpointServices<Rule extends RoutingRule | FirewallRule, Content> extends RuleServices {
   readonly kind: RuleKind<Rule, Content>
   readonly createCommands: CreateRuleCommands
   readonly history: History
+  readonly scope: RuleScope
 }
 
 /** Errors of endpoints that change rules. */
@@ -42,32 +42,36 @@ export const RULE_WRITE_ERRORS = ['conflict', 'change_too_large', 'event_log_ful
 export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Content>(
   services: RuleEndpointServices<Rule, Content>,
 ): readonly Endpoint[] {
-  const { kind, createCommands, history } = services
-  const { path, name, schema, errorStyle, examples, change, errors } = kind.api
-  const common = { access: user({ plan: 'paid' }), tags: ['rules'], errorStyle }
-  const params = { id: ruleId }
+  const { kind, createCommands, history, scope } = services
+  const { name, schema, errorStyle, examples, change, errors } = kind.api
+  const { operation, whose } = scope
+  const path = `${scope.path}/${kind.api.path}`
+  const common = { params: scope.params, tags: ['rules'], errorStyle }
+  const read = { ...common, access: scope.read }
+  const write = { ...common, access: scope.write }
+  const params = { ...scope.params, id: ruleId }
   const notFound = () => ruleNotFoundError(kind.name)
   const Rule = dataWithWarnings(schema)
 
   /** Commands on the rules as of the time or position in `as_of`; on the current rules without it. */
-  async function commandsAsOf(userId: number, asOf: string | undefined): Promise<RuleCommands> {
-    if (asOf === undefined) return createCommands(userId)
-    const rules = await history.rulesOf(userId, parseAsOf(asOf, 'as_of'))
-    return createCommands(userId, () => rules)
+  async function commandsAsOf(ownerId: number, asOf: string | undefined): Promise<RuleCommands> {
+    if (asOf === undefined) return createCommands(ownerId)
+    const rules = await history.rulesOf(ownerId, parseAsOf(asOf, 'as_of'))
+    return createCommands(ownerId, () => rules)
   }
 
-  async function execute(status: number, change: RuleChange, { userId }: Account, author: Author) {
-    const [result] = await executeRuleChanges([change], services, userId, author)
+  async function execute(status: number, change: RuleChange, ownerId: number, author: Author) {
+    const [result] = await executeRuleChanges([change], services, ownerId, author)
     return toRuleResponse(status, result)
   }
 
   return [
     endpoint({
-      ...common,
+      ...read,
       method: 'GET',
       path,
-      operationId: `list${name}s`,
-      summary: 'Lists your rules in evaluation order.',
+      operationId: `list${operation}${name}s`,
+      summary: `Lists ${whose} rules in evaluation order.`,
       query: asOfQuery,
       responses: {
         200: {
@@ -75,18 +79,19 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
           body: data(Type.Array(schema, { description: 'The rules, in evaluation order.' })),
         },
       },
-      async handle({ account, query }) {
-        const commands = await commandsAsOf(account.userId, query.as_of)
+      async handle(call) {
+        const { as_of: asOf } = call.query
+        const commands = await commandsAsOf(scope.ownerOf(call, asOf !== undefined), asOf)
         await commands.prepare()
         return { status: 200, body: { data: commands.list() } }
       },
     }),
     repeatable(
       endpoint({
-        ...common,
+        ...write,
         method: 'POST',
         path,
-        operationId: `create${name}`,
+        operationId: `create${operation}${name}`,
         summary: 'Creates a rule.',
         description: 'The read-only fields of rules are ignored.',
         // A getter, because plugins that are set up later can add conditions and actions.
@@ -97,33 +102,36 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
         examples,
         responses: { 201: { description: 'The new rule.', headers: etagHeader, body: Rule } },
         errors: [...errors, ...RULE_WRITE_ERRORS],
-        handle: ({ account, author, body }) =>
-          execute(201, createCommands(account.userId).create(body), account, author),
+        handle(call) {
+          const ownerId = scope.ownerOf(call)
+          return execute(201, createCommands(ownerId).create(call.body), ownerId, call.author)
+        },
       }),
       (call, change) => replayRuleChange(201, call, change, services),
     ),
     endpoint({
-      ...common,
+      ...read,
       method: 'GET',
       path: `${path}/{id}`,
-      operationId: `read${name}`,
+      operationId: `read${operation}${name}`,
       summary: 'Returns a rule.',
       params,
       query: asOfQuery,
       headers: ifNoneMatchHeader,
       responses: { 200: { description: 'The rule.', headers: etagHeader, body: Rule } },
       notFound,
-      async handle({ account, params: { id }, query }) {
-        const commands = await commandsAsOf(account.userId, query.as_of)
+      async handle(call) {
+        const { as_of: asOf } = call.query
+        const commands = await commandsAsOf(scope.ownerOf(call, asOf !== undefined), asOf)
         await commands.prepare()
-        return toRuleResponse(200, commands.show(id))
+        return toRuleResponse(200, commands.show(call.params.id))
       },
     }),
     endpoint({
-      ...common,
+      ...write,
       method: 'PATCH',
       path: `${path}/{id}`,
-      operationId: `update${name}`,
+      operationId: `update${operation}${name}`,
       summary: 'Updates the given fields of a rule.',
       description: 'The read-only fields of rules are ignored.',
       params,
@@ -136,29 +144,34 @@ export function createRuleEndpoints<Rule extends RoutingRule | FirewallRule, Con
       responses: { 200: { description: 'The rule after the change.', headers: etagHeader, body: Rule } },
       errors: [...errors, ...RULE_WRITE_ERRORS, 'revision_mismatch'],
       notFound,
-      handle({ account, author, params: { id }, headers, body }) {
-        const commands = createCommands(account.userId)
+      handle(call) {
+        const { author, params, headers, body } = call
+        const ownerId = scope.ownerOf(call)
+        const commands = createCommands(ownerId)
         services.writer.checkAvailable()
-        commands.requireRule(id)
-        return execute(200, commands.update(id, body, parseIfMatch(headers['if-match'])), account, author)
+        commands.requireRule(params.id)
+        const change = commands.update(params.id, body, parseIfMatch(headers['if-match']))
+        return execute(200, change, ownerId, author)
       },
     }),
     endpoint({
-      ...common,
+      ...write,
       method: 'DELETE',
       path: `${path}/{id}`,
-      operationId: `delete${name}`,
+      operationId: `delete${operation}${name}`,
       summary: 'Deletes a rule.',
       params,
       headers: ifMatchHeader,
       responses: { 200: { description: 'The rule is deleted.', body: Success } },
       errors: [...RULE_WRITE_ERRORS, 'revision_mismatch'],
       notFound,
-      handle({ account, author, params: { id }, headers }) {
-        const commands = createCommands(account.userId)
+      handle(call) {
+        const { author, params, headers } = call
+        const ownerId = scope.ownerOf(call)
+        const commands = createCommands(ownerId)
         services.writer.checkAvailable()
-        commands.requireRule(id)
-        return execute(200, commands.remove(id, parseIfMatch(headers['if-match'])), account, author)
+        commands.requireRule(params.id)
+        return execute(200, commands.remove(params.id, parseIfMatch(headers['if-match'])), ownerId, author)
       },
     }),
   ]
@@ -169,9 +182,9 @@ export async function replayRuleChange(
   status: number,
   call: EndpointCall,
   change: AppliedChange,
-  services: { readonly history: History; readonly createCommands: CreateRuleCommands },
+  services: Pick<RuleEndpointServices<never, never>, 'history' | 'createCommands' | 'scope'>,
 ): Promise<EndpointResponse> {
-  const past = await readRuleChange(change, services.history, callerOf(call).userId)
+  const past = await readRuleChange(change, services.history, services.scope.ownerOf(call, true))
   const commands = await pastCommands(past, services.createCommands)
   return toRuleResponse(status, commands.show(changedRuleId(past)))
 }

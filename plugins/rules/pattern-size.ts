@@ -2,12 +2,12 @@ import { GatewayError, type RuleSet } from '../../core/contract/index.ts'
 import type { RuleEvent } from '../../core/events/domain-events.ts'
 
 /**
- * Characters of all patterns of a user: those of firewall rules, and the conditions of routing rules as JSON.
- * They are compiled for the user's requests.
+ * Characters of all patterns of a user or a policy: those of firewall rules, and the conditions of routing
+ * rules as JSON. They are compiled together.
  */
 const MAX_PATTERN_CHARACTERS = 500_000
 
-/** Throws 400 if the events would take the patterns of a user beyond the limit, or further beyond it. */
+/** Throws 400 if the events would take the patterns of an owner beyond the limit, or further beyond it. */
 export function checkPatternSize(rules: RuleSet, events: readonly RuleEvent[]): void {
   const sizes = sizesOf(rules)
   const before = sum(sizes)
@@ -19,8 +19,8 @@ export function checkPatternSize(rules: RuleSet, events: readonly RuleEvent[]): 
   if (after <= MAX_PATTERN_CHARACTERS || after <= before) return
   throw new GatewayError(
     'invalid_rule',
-    `The patterns of all your rules would have ${after} characters; ${MAX_PATTERN_CHARACTERS} are allowed. ` +
-      'Shorten or delete some.',
+    `The patterns of all rules together would have ${after} characters; ${MAX_PATTERN_CHARACTERS} are ` +
+      'allowed. Shorten or delete some.',
   )
 }
 

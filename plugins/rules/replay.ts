@@ -18,12 +18,12 @@ export interface PastRuleChange {
 export async function readRuleChange(
   change: AppliedChange,
   history: PastChanges,
-  userId: number,
+  ownerId: number,
 ): Promise<PastRuleChange> {
   const past = await history.eventsOfChange(change)
   const events = past.flatMap(({ event }) => (event !== undefined && isRuleEvent(event) ? [event] : []))
   const position: Position = past.at(-1)?.record.position ?? 0
-  const rules = await history.rulesOf(userId, { type: 'position', position, param: 'as_of' })
+  const rules = await history.rulesOf(ownerId, { type: 'position', position, param: 'as_of' })
   return { events, rules }
 }
 
@@ -32,7 +32,7 @@ export async function pastCommands(
   { rules }: PastRuleChange,
   createCommands: CreateRuleCommands,
 ): Promise<Pick<RuleCommands, 'show'>> {
-  const commands = createCommands(rules.userId, () => rules)
+  const commands = createCommands(rules.ownerId, () => rules)
   await commands.prepare()
   return commands
 }

@@ -7,12 +7,12 @@ import {
   type RuleSet,
   type Warning,
 } from '../../core/contract/index.ts'
-import { type RuleEvent, rulesStream } from '../../core/events/domain-events.ts'
+import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
 import type { ExpectedRevisions } from '../../core/http/conditional.ts'
 import { createCooperativeYield, mapInSlices } from '../../core/util/cooperative-yield.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
-import type { RuleKindName, Rules } from '../../projections/rules.ts'
+import type { RuleKindName } from '../../projections/rules.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { applyRuleEvents } from '../../projections/user-rules.ts'
 import { checkPatternSize } from './pattern-size.ts'
@@ -42,30 +42,31 @@ export type RuleChangeResult =
     }
   | { readonly type: 'removed' }
 
-/** Reads one user's rules of one kind and prepares changes to them. */
+/** Reads the rules of one kind of one user or policy, and prepares changes to them. */
 export interface RuleCommands {
   /** To be called before `list` and `show`. */
   prepare(): Promise<void>
   list(): readonly JsonObject[]
-  /** Throws 404 for an unknown id and for the id of another user's rule. */
+  /** Throws 404 for an unknown id and for the id of another owner's rule. */
   requireRule(ruleId: number): void
   /** Throws 404 as `requireRule` does. */
   show(ruleId: number): RuleChangeResult
-  /** Like `show`, with other rules of the user, such as those right after a change. */
+  /** Like `show`, with other rules of the owner, such as those right after a change. */
   showIn(ruleId: number, rules: RuleSet): RuleChangeResult
   create(body: JsonObject): RuleChange
   update(ruleId: number, body: JsonObject, expected: ExpectedRevisions): RuleChange
   remove(ruleId: number, expected: ExpectedRevisions): RuleChange
 }
 
-/** Creates the commands for a user. They read the user's current rules unless `rules` is given. */
-export type CreateRuleCommands = (userId: number, rules?: () => RuleSet) => RuleCommands
+/** Creates the commands for an owner. They read the owner's current rules unless `rules` is given. */
+export type CreateRuleCommands = (ownerId: number, rules?: () => RuleSet) => RuleCommands
 
 export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Content>(
   kind: RuleKind<Rule, Content>,
   rules: () => RuleSet,
-  userId: number,
+  owner: RuleOwner,
 ): RuleCommands {
+  const ownerId = 'policyId' in owner ? owner.policyId : owner.userId
   // The cast is safe: a rule set holds the rules of a kind under the kind's name.
   const list = () => rules()[kind.name] as unknown as readonly Rule[]
 
@@ -78,7 +79,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
 
   /** See docs/decisions/event-log.md, "An answer shows its own change". */
   function showIn(ruleId: number, rules: RuleSet): RuleChangeResult {
-    return createRuleCommands(kind, () => rules, userId).show(ruleId)
+    return createRuleCommands(kind, () => rules, owner).show(ruleId)
   }
 
   function show(ruleId: number): RuleChangeResult {
@@ -87,13 +88,13 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
   }
 
   async function prepareChange(content: Content): Promise<void> {
-    await kind.prepare?.([content], userId)
+    await kind.prepare?.([content], ownerId)
     kind.check?.(content)
   }
 
   return {
     // The cast is safe: a rule has the fields of its content.
-    prepare: async () => kind.prepare?.(list() as unknown as readonly Content[], userId),
+    prepare: async () => kind.prepare?.(list() as unknown as readonly Content[], ownerId),
     list: () => list().map(kind.show),
     requireRule: (ruleId) => void find(ruleId),
     show,
@@ -103,7 +104,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
       return {
         ruleId: undefined,
         prepare: () => prepareChange(content),
-        decide: (ruleId) => [kind.created(userId, ruleId, content)],
+        decide: (ruleId) => [kind.created(owner, ruleId, content)],
         outcome: showIn,
       }
     },
@@ -117,7 +118,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
         prepare: () => prepareChange({ ...current, ...changes } as unknown as Content),
         decide() {
           find(ruleId, expected)
-          return isEmpty ? [] : [kind.updated(userId, ruleId, changes)]
+          return isEmpty ? [] : [kind.updated(owner, ruleId, changes)]
         },
         outcome: showIn,
       }
@@ -127,7 +128,7 @@ export function createRuleCommands<Rule extends RoutingRule | FirewallRule, Cont
         ruleId,
         decide() {
           find(ruleId, expected)
-          return [kind.deleted(userId, ruleId)]
+          return [kind.deleted(owner, ruleId)]
         },
         outcome: () => ({ type: 'removed' }),
       }
@@ -156,13 +157,24 @@ export function checkRevision(actual: number, expected: ExpectedRevisions): void
   )
 }
 
-/** The error for an unknown id and for the id of another user's rule. */
+/** The error for an unknown id and for the id of another owner's rule. */
 export function ruleNotFoundError(kind: RuleKindName): GatewayError {
   return new GatewayError('not_found', `The ${kind} rule was not found.`)
 }
 
+/** The current rules of all users, or of all policies. */
+export interface OwnedRules {
+  of(ownerId: number): RuleSet
+  owner(ownerId: number): RuleOwner
+  /** The stream of the rules' events, and its revision. */
+  stream(ownerId: number): string
+  revision(ownerId: number): number
+  /** Throws 404 if there is no such owner. */
+  requireOwner(ownerId: number): void
+}
+
 export interface RuleServices {
-  readonly rules: Rules
+  readonly rules: OwnedRules
   readonly ids: IdSource
   readonly writer: EventWriter
   readonly history: Pick<History, 'rulesOf' | 'eventsOfChange'>
@@ -172,7 +184,7 @@ export interface RuleServices {
 export async function executeRuleChanges(
   changes: readonly RuleChange[],
   services: RuleServices,
-  userId: number,
+  ownerId: number,
   author: Author,
 ): Promise<readonly RuleChangeResult[]> {
   const slice = createCooperativeYield()
@@ -181,25 +193,26 @@ export async function executeRuleChanges(
     if (slice.isDue()) await slice.yieldNow()
   }
   if (changes.length > 1) await slice.yieldNow()
-  return answerInTime(writeChanges(changes, services, userId, author))
+  return answerInTime(writeChanges(changes, services, ownerId, author))
 }
 
 async function writeChanges(
   changes: readonly RuleChange[],
   { rules, ids, writer }: RuleServices,
-  userId: number,
+  ownerId: number,
   author: Author,
 ): Promise<readonly RuleChangeResult[]> {
   const changesWithIds = await assignIds(changes, ids, author)
-  let before = rules.of(userId)
+  let before = rules.of(ownerId)
   let events: readonly RuleEvent[] = []
   function decide(): readonly RuleEvent[] {
-    before = rules.of(userId)
+    rules.requireOwner(ownerId)
+    before = rules.of(ownerId)
     events = changesWithIds.flatMap(({ change, ruleId }) => change.decide(ruleId))
     checkPatternSize(before, events)
     return events
   }
-  const command = { stream: rulesStream(userId), revision: () => rules.revision(userId), decide }
+  const command = { stream: rules.stream(ownerId), revision: () => rules.revision(ownerId), decide }
   const written = await writer.write(command, author)
   const after = written ? applyRuleEvents(before, events, written) : before
   return mapInSlices(changesWithIds, ({ change, ruleId }) => change.outcome(ruleId, after))

@@ -9,12 +9,13 @@ import {
   Type,
   type Warning,
 } from '../../core/contract/index.ts'
-import type { RestoreFields, RevertFields, RuleEvent } from '../../core/events/domain-events.ts'
+import type { RestoreFields, RevertFields, RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
 import { createLazyTypeGuard } from '../../core/util/json-schema.ts'
 import type { RuleKindName } from '../../projections/rules.ts'
 
 /** What differs between the endpoints of the two rule kinds. */
 export interface RuleApi {
+  /** Last part of the path of the rules, such as `routing-rules`. */
   readonly path: string
   /** Base name of the schemas and operations, such as `RoutingRule`. */
   readonly name: string
@@ -40,13 +41,13 @@ export interface RuleKind<Rule extends RoutingRule | FirewallRule, Content> {
   /** Parses the fields that are present. Throws a `GatewayError`. */
   parseChanges(body: JsonObject): Partial<Content>
   /** `restored` is given when a deleted rule is restored. */
-  created(userId: number, ruleId: number, content: Content, restored?: RestoreFields): RuleEvent
-  updated(userId: number, ruleId: number, changes: Partial<Content>, reverted?: RevertFields): RuleEvent
-  deleted(userId: number, ruleId: number): RuleEvent
+  created(owner: RuleOwner, ruleId: number, content: Content, restored?: RestoreFields): RuleEvent
+  updated(owner: RuleOwner, ruleId: number, changes: Partial<Content>, reverted?: RevertFields): RuleEvent
+  deleted(owner: RuleOwner, ruleId: number): RuleEvent
   /** The rule as the API shows it. */
   show(rule: Rule): JsonObject
   /** Prepares `show`, `lint` and `check`, which must not hold the event loop. */
-  prepare?(contents: readonly Content[], userId: number): Promise<void>
+  prepare?(contents: readonly Content[], ownerId: number): Promise<void>
   /** Throws a `GatewayError` for valid fields that make no usable rule together. */
   check?(content: Content): void
   /** Warnings about a valid rule, for its owner. */
@@ -95,6 +96,11 @@ export const priorityField = schemaField(
   'an integer from -1000 to 1000',
 )
 
+/** The owner of a rule as the API shows it. */
+export function showOwner({ user_id, policy_id }: RoutingRule | FirewallRule): JsonObject {
+  return policy_id === undefined ? { user_id } : { policy_id }
+}
+
 interface ParsedFields {
   readonly values: JsonObject
   /** The issues of each invalid field, by name. */
@@ -104,7 +110,7 @@ interface ParsedFields {
 }
 
 /** Fields that the server sets. They are ignored in bodies, because clients send back what they read. */
-const READ_ONLY_FIELDS = ['id', 'user_id', 'created_at', 'updated_at', 'pattern_error']
+const READ_ONLY_FIELDS = ['id', 'user_id', 'policy_id', 'created_at', 'updated_at', 'pattern_error']
 
 /** Parses the fields of a body. A field that does not exist is an issue: it may be a misspelled condition. */
 export function parseFields(fields: readonly RuleField[], body: JsonObject): ParsedFields {

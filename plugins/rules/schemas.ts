@@ -10,7 +10,8 @@ export function ruleSchema<Properties extends TProperties>(
   return Type.Object(
     {
       id: Count('Id of the rule.'),
-      user_id: Count('Id of the owner.'),
+      user_id: Type.Optional(Count('Id of the user who owns the rule.')),
+      policy_id: Type.Optional(Count('Id of the policy that owns the rule, in place of user_id.')),
       name: Type.String({ description: 'Name of the rule.' }),
       is_enabled: Type.Boolean({ description: 'Whether the rule is applied.' }),
       priority: Type.Integer({ description: 'Higher priorities are evaluated first.' }),
@@ -25,7 +26,7 @@ export function ruleSchema<Properties extends TProperties>(
 export const ruleId = Type.Integer({
   minimum: 1,
   format: 'int64',
-  description: 'Id of one of your rules.',
+  description: 'Id of a rule.',
   examples: [7],
 })
 

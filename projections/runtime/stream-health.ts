@@ -1,7 +1,7 @@
 import type { StreamAnomaly } from '../../core/contract/index.ts'
 import type { EventKind, SavedState } from './projection.ts'
 
-/** A stream of a user that cannot be read completely. */
+/** A stream that cannot be read completely. */
 export interface DamagedStream {
   readonly stream: string
   /** Completes the sentence "the stream …". */
@@ -9,8 +9,9 @@ export interface DamagedStream {
 }
 
 /**
- * The state of the streams of users and rules: which have gaps, were truncated or deleted, and which hold
- * events of other programs. See docs/decisions/event-log.md, "A damaged stream stops its user".
+ * The state of the streams of users, rules, groups and policies: which have gaps, were truncated or deleted,
+ * and which hold events of other programs. See docs/decisions/event-log.md, "A damaged stream stops its
+ * user".
  */
 export interface StreamHealth extends SavedState {
   /** Receives every event of a followed stream. Returns the stream's damage if this event shows it first. */
@@ -24,27 +25,49 @@ export interface StreamHealth extends SavedState {
   appendRevision(stream: string, revision: number): number
   /** Whether the stream holds events that only a newer version can apply. */
   holdsNewerEvents(stream: string): boolean
-  /** The damage of a user's streams; undefined if there is none. */
+  /** The damage of a user's streams, or of one that may concern any user; undefined if there is none. */
   damageOf(userId: number): DamagedStream | undefined
   damaged(): readonly DamagedStream[]
 }
 
+const CATEGORIES = ['user', 'rules', 'group', 'policy'] as const
+
+type Category = (typeof CATEGORIES)[number]
+
+function isCategory(name: string): name is Category {
+  return CATEGORIES.some((category) => category === name)
+}
+
+/** The stream of a user or their rules; other streams concern several users. */
 const STREAM_OF_USER = /^(user|rules)-([1-9]\d{0,15})$/
+const SHARED_STREAM = /^(group|policy)-[1-9]\d{0,15}$/
 
 export function createStreamHealth(): StreamHealth {
-  /** Newest revisions by user id. */
-  const revisions = { user: new Map<number, number>(), rules: new Map<number, number>() }
+  /** Newest revisions by category and id. */
+  const revisions: Readonly<Record<Category, Map<number, number>>> = {
+    user: new Map(),
+    rules: new Map(),
+    group: new Map(),
+    policy: new Map(),
+  }
   /** Newest revision of an event of another program, by stream. */
   const foreign = new Map<string, number>()
   const newer = new Set<string>()
   const damages = new Map<string, string>()
   const damagedUsers = new Map<number, string>()
+  /** A damaged stream that concerns several users. */
+  let damagedShared: string | undefined
+
+  function indexDamage(stream: string): void {
+    if (SHARED_STREAM.test(stream)) damagedShared = stream
+    else damagedUsers.set(Number(STREAM_OF_USER.exec(stream)?.[2]), stream)
+  }
 
   function markDamaged(stream: string, damage: string): DamagedStream | undefined {
-    const [, , userId] = STREAM_OF_USER.exec(stream) ?? []
-    if (userId === undefined || damages.get(stream) === damage) return undefined
+    const isKnown = STREAM_OF_USER.test(stream) || SHARED_STREAM.test(stream)
+    if (!isKnown || damages.get(stream) === damage) return undefined
     damages.set(stream, damage)
-    damagedUsers.set(Number(userId), stream)
+    indexDamage(stream)
     return { stream, damage }
   }
 
@@ -52,7 +75,8 @@ export function createStreamHealth(): StreamHealth {
     if (damages.get(stream) !== TRUNCATED) return
     damages.delete(stream)
     damagedUsers.clear()
-    for (const damaged of damages.keys()) damagedUsers.set(userIdOf(damaged), damaged)
+    damagedShared = undefined
+    for (const damaged of damages.keys()) indexDamage(damaged)
   }
 
   function receive(stream: string, revision: number, kind: EventKind): DamagedStream | undefined {
@@ -60,11 +84,11 @@ export function createStreamHealth(): StreamHealth {
     if (kind === 'newer') newer.add(stream)
     const dash = stream.indexOf('-')
     const category = stream.slice(0, dash)
-    const userId = Number(stream.slice(dash + 1))
-    if ((category !== 'user' && category !== 'rules') || !Number.isSafeInteger(userId)) return undefined
-    const last = revisions[category].get(userId) ?? -1
+    const id = Number(stream.slice(dash + 1))
+    if (!isCategory(category) || !Number.isSafeInteger(id)) return undefined
+    const last = revisions[category].get(id) ?? -1
     if (revision <= last) return undefined
-    revisions[category].set(userId, revision)
+    revisions[category].set(id, revision)
     return revision === last + 1 ? undefined : markDamaged(stream, GAP)
   }
 
@@ -83,14 +107,13 @@ export function createStreamHealth(): StreamHealth {
     },
     holdsNewerEvents: (stream) => newer.has(stream),
     damageOf(userId) {
-      const stream = damagedUsers.get(userId)
+      const stream = damagedUsers.get(userId) ?? damagedShared
       return stream === undefined ? undefined : { stream, damage: damages.get(stream) ?? GAP }
     },
     damaged: () => [...damages].map(([stream, damage]) => ({ stream, damage })),
     save: () =>
       serializeParts([
-        ['user', [...revisions.user]],
-        ['rules', [...revisions.rules]],
+        ...CATEGORIES.map((category) => [category, [...revisions[category]]] as const),
         ['foreign', [...foreign]],
         ['newer', [...newer]],
         ['damages', [...damages]],
@@ -99,7 +122,7 @@ export function createStreamHealth(): StreamHealth {
       for (const line of lines) {
         const [part, entries]: SavedPart = JSON.parse(line.toString())
         // The casts are safe: `save` wrote the entries of each part.
-        if (part === 'user' || part === 'rules')
+        if (isCategory(part))
           for (const [id, revision] of entries as [number, number][]) revisions[part].set(id, revision)
         else if (part === 'foreign')
           for (const [stream, revision] of entries as [string, number][]) foreign.set(stream, revision)
@@ -110,10 +133,7 @@ export function createStreamHealth(): StreamHealth {
   }
 }
 
-type SavedPart = readonly [
-  part: 'user' | 'rules' | 'foreign' | 'newer' | 'damages',
-  entries: readonly unknown[],
-]
+type SavedPart = readonly [part: Category | 'foreign' | 'newer' | 'damages', entries: readonly unknown[]]
 
 /** Entries on one line of a snapshot. */
 const LINE_ENTRIES = 1000
@@ -128,7 +148,3 @@ function* serializeParts(parts: readonly SavedPart[]): Generator<string> {
 const GAP = 'lacks events'
 const TRUNCATED = 'has metadata that hides events ($tb, $maxCount or $maxAge)'
 const DELETED = 'was deleted permanently'
-
-function userIdOf(stream: string): number {
-  return Number(STREAM_OF_USER.exec(stream)?.[2])
-}

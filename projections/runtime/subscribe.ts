@@ -50,7 +50,7 @@ export interface Subscription {
   skipped(): number
   /** Number of received events that are not of Signalbox, or malformed. */
   foreign(): number
-  /** Streams of users that cannot be read completely. */
+  /** Streams that cannot be read completely. */
   damaged(): readonly DamagedStream[]
   /** See `StreamHealth`. */
   appendRevision(stream: string, revision: number): number
@@ -138,7 +138,7 @@ export function subscribeProjections(
 
   function reportDamage(damaged: DamagedStream | undefined): void {
     if (damaged)
-      logger.error(damaged, 'stream of the event log damaged; the requests of its user are refused')
+      logger.error(damaged, 'stream of the event log damaged; the requests that depend on it are refused')
   }
 
   function notifyListeners(record: RecordedEvent): void {

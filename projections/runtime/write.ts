@@ -80,11 +80,20 @@ export function answerInTime<Result>(change: Promise<Result>): Promise<Result> {
   })
 }
 
+/** Throws 400 if an operator, or somebody with the same rights, gives no reason for a change. */
+function checkReason({ actor, reason }: Author): void {
+  if (reason !== undefined || actor.type === 'key' || actor.type === 'system') return
+  const place = actor.type === 'cli' ? 'with --reason' : 'in the header x-change-reason'
+  throw new GatewayError('reason_required', `Changes require a reason. Say why you make this one, ${place}.`)
+}
+
 export interface EventWriterOptions {
   /** Maximum time to wait until this node has applied events that are in the log. */
   readonly timeoutMs?: number
   /** Finds what a request with an `Idempotency-Key` has changed before. By default, nothing. */
   readonly findKnownRequest?: FindKnownRequest
+  /** Whether changes of operators, root and commands are refused without a reason. */
+  readonly requiresReason?: boolean
   /** Resolves when the other processes of this node have applied all events up to the position. */
   readonly broadcastPosition?: ((position: Position) => Promise<void>) | undefined
 }
@@ -185,7 +194,8 @@ export function createEventWriter(
 
   return {
     checkAvailable: subscription.checkAvailable,
-    write(command, author) {
+    async write(command, author) {
+      if (options.requiresReason) checkReason(author)
       const write = () => writeWithRetry(command, author)
       return command.revision === undefined ? write() : queues.run(command.stream, write)
     },

@@ -44,7 +44,8 @@ describe('audit endpoints', () => {
 
         expect(status).to.equal(200)
         const [first, second, third] = body.data
-        const common = { actor: user.keyId, kind, id: made.body.data.id }
+        const actor = { type: 'key', id: user.keyId, name: 'someone' }
+        const common = { actor, kind, id: made.body.data.id }
         expect(body.data).to.have.length(3)
         expect(first).to.deep.include({ ...common, event: 'created', revision: 1, before: null })
         expect(first.after).to.deep.equal(made.body.data)
@@ -256,7 +257,7 @@ describe('audit endpoints', () => {
       const [, plan, , revoked] = body.data
       expect(plan.before.plan).to.equal('free')
       expect(plan.after).to.deep.include({ id: user.id, plan: 'paid' })
-      expect(plan.actor).to.equal('admin')
+      expect(plan.actor).to.deep.equal({ type: 'root', id: 'root', name: 'root' })
       expect(revoked.id).to.equal(key.id)
       expect(revoked.before.revoked_at).to.equal(null)
       expect(revoked.after).to.have.all.keys('id', 'created_at', 'revoked_at')
@@ -285,7 +286,7 @@ describe('audit endpoints', () => {
       const all = await find('kind=routing')
       expect(all).to.have.length(4)
       expect(await find(`actor=${user.keyId}`)).to.deep.equal(all)
-      expect(await find('actor=admin')).to.have.length(2)
+      expect(await find('actor=root')).to.have.length(2)
       expect(await find('actor=nobody')).to.deep.equal([])
       const [newest, third, second] = all
       expect(await find(`since=${third.time}`)).to.deep.equal([newest, third])

@@ -6,6 +6,7 @@ import {
   stormUntilRefused,
   useRedisAndProvider,
   withProvider,
+  withProviderAndRedis,
 } from '../support/chat-storm.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { scrape } from '../support/metrics.ts'
@@ -134,12 +135,12 @@ describe('budgets', () => {
         kind,
         id,
         event,
-        actor,
+        (actor as { type: string }).type,
       ])
       expect(changes.slice(0, 3)).to.deep.equal([
-        ['user', owner.id, 'budget_removed', 'admin'],
-        ['key', owner.keyId, 'budget_set', 'admin'],
-        ['user', owner.id, 'budget_set', 'admin'],
+        ['user', owner.id, 'budget_removed', 'root'],
+        ['key', owner.keyId, 'budget_set', 'root'],
+        ['user', owner.id, 'budget_set', 'root'],
       ])
       expect(data[2].after.budget).to.deep.equal(BUDGET)
       expect(data[0].after).not.to.have.property('budget')
@@ -308,11 +309,12 @@ describe('budgets', () => {
   })
 })
 
-describe('budgets in Redis', () => {
+describe('budgets in Redis', function () {
+  this.timeout(60_000)
   const started = useRedisAndProvider()
 
   it('are exact over two gateways with 200 clients', async () => {
-    const environment = { ...withProvider(started.provider), REDIS_URL: started.redis.url }
+    const environment = await withProviderAndRedis(started.provider, started.redis)
     const first = await startGateway(environment)
     const { id, key } = await newUser(first)
     await setBudget(first, budgetOf.user(id), { limit_usd: 0.04 })

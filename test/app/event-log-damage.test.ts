@@ -6,6 +6,7 @@ import { type EventStore, startEventStore } from '../support/eventstore/server.t
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
 import { logged, readLog } from '../support/gateway-log.ts'
+import { firewallRule, newPolicy } from '../support/policies.ts'
 import { readTestTls } from '../support/tls.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -79,7 +80,7 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
   ] as const) {
     it(`refuses the requests of a user whose rules are ${name}, also after a restart and a scavenge`, async () => {
       server.store.setMetadata('rules-1', metadata)
-      await logged(gateway, 'stream of the event log damaged; the requests of its user are refused')
+      await logged(gateway, 'stream of the event log damaged; the requests that depend on it are refused')
 
       const damage = 'has metadata that hides events ($tb, $maxCount or $maxAge)'
       await expectRefused('rules-1', damage)
@@ -100,6 +101,15 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
     })
   }
 
+  it('refuses the requests of all users while a policy cannot be read completely', async () => {
+    const { id } = await newPolicy(gateway, { firewall: [firewallRule()] })
+    expect((await ask()).status).to.equal(200)
+    server.store.setMetadata(`policy-${id}`, { $tb: 2 })
+    await waitUntil(async () => (await ask()).status === 503)
+    server.store.setMetadata(`policy-${id}`, {})
+    await waitUntil(async () => (await ask()).status === 200)
+  })
+
   it('serves the user again when the metadata no longer hides events', async () => {
     server.store.setMetadata('rules-1', { $tb: 4 })
     await waitUntil(async () => (await ask()).status === 503)
@@ -114,7 +124,7 @@ describe('a gateway on an EventStoreDB that others have written to', () => {
 
   it('refuses the requests of a user whose rules were deleted, and can revoke the key', async () => {
     server.store.tombstone('rules-1', 'any')
-    await logged(gateway, 'stream of the event log damaged; the requests of its user are refused')
+    await logged(gateway, 'stream of the event log damaged; the requests that depend on it are refused')
 
     await expectRefused('rules-1', 'was deleted permanently')
     await expectVerifyFinds('Stream rules-1 was deleted permanently.')

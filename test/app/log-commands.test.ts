@@ -1,6 +1,7 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
+import { CLI_ACTOR } from '../../core/event-log/actor.ts'
 import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { routingRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
@@ -53,7 +54,7 @@ describe('commands on the event log', () => {
         revision: 0,
         data: { userId: 1, name: 'Ada', plan: 'paid' },
       })
-      expect(events[2].metadata).to.include({ actor: 'cli', schema: 1 })
+      expect(events[2].metadata).to.deep.include({ actor: CLI_ACTOR, schema: 1 })
       expect(stdout).not.to.contain(key)
     })
 

@@ -7,6 +7,7 @@ import { makeFolder } from '../support/folders.ts'
 import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { createJudge, type Described, type Loose, operationsOf } from '../support/openapi.ts'
 import { createSender, NEW_RULES } from '../support/openapi-sender.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
 describe('/openapi.json', () => {
@@ -14,7 +15,12 @@ describe('/openapi.json', () => {
   let document: Loose
 
   before(async () => {
-    gateway = await startGateway()
+    gateway = await startGateway({
+      ...(await withSettings(
+        `${UNLIMITED}limits: { auth_failures_per_minute: null }\nledger: { record_prompts: full }\n`,
+      )),
+      RECORD_KEY: '0'.repeat(64),
+    })
     document = (await gateway.call('GET', '/openapi.json', undefined, { authorization: '' })).body
   })
   after(() => gateway.stop())
@@ -127,7 +133,7 @@ describe('/openapi.json', () => {
       }
       for (const [name, example] of examples.length > 0 ? examples : [['', undefined] as const]) {
         const filled = `${await fill(described)}${query([])}`
-        const body = example && (await own(example))
+        const body = example && (await own(example, filled))
         note(`${filled} ${name}`, described, await send(described, filled, body))
         if (body === undefined) continue
         const fault = judgeBody(described, body)
@@ -140,7 +146,7 @@ describe('/openapi.json', () => {
         // The example of another response's item.
         if (parameter.name === 'after') parameter.example = firstItemOf(filledPath)
         const filled = `${filledPath}${query(inQuery ? [parameter] : [])}`
-        const body = examples[0] && (await own(examples[0][1]))
+        const body = examples[0] && (await own(examples[0][1], filled))
         // A key can be used for one request only.
         if (parameter.name === 'idempotency-key') parameter.example = filledPath
         const headers = inQuery ? {} : { [parameter.name]: parameter.example }
@@ -161,11 +167,14 @@ describe('/openapi.json', () => {
     }
     for (const described of operationsOf(document)) {
       const { operation, path, method } = described
-      const unknown = path.replace(/\{\w+\}/, '987654')
+      const unknown = path.replace(/\{\w+\}/g, '987654')
       const example = described.examples[0]?.[1]
       if (operation.security.length === 0) continue
       note(401, described, await send(described, unknown, example, { authorization: 'Bearer nobody' }))
-      if (path.includes('{')) note(404, described, await send(described, unknown, example))
+      const query = new URLSearchParams()
+      for (const parameter of described.parameters)
+        if (parameter.in === 'query' && parameter.required) query.set(parameter.name, parameter.example)
+      if (path.includes('{')) note(404, described, await send(described, `${unknown}?${query}`, example))
       if (example) note(400, described, await send(described, await fill(described), []))
       if (/^\/v1\/(routing-rules|firewall-rules|rules)/.test(path))
         note(403, described, await free.send(described, unknown, method === 'GET' ? undefined : example))

@@ -194,7 +194,8 @@ function followsTheContract(openLogPlace: () => Promise<LogPlace>): void {
       type: 'signalbox-feedback:Rated',
       data: { userId: 1, good: true },
     })
-    expect(first.metadata.actor).to.match(/^key_/)
+    expect(first.metadata.actor).to.include({ type: 'key', name: 'demo' })
+    expect(first.metadata.actor.id).to.match(/^key_/)
     expect(first.metadata.requestId).to.match(/^req_/)
   })
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import { toActor } from '../../core/event-log/actor.ts'
 import { openSqliteLog } from '../../core/event-log/sqlite/sqlite-log.ts'
 import { createMetadata, type DomainEvent } from '../../core/events/codec.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -21,10 +22,13 @@ export async function generateLog(directory: string, users: number, eventsPerUse
   let count = 0
   let nextId = 1
 
-  function write(stream: string, { type, data }: DomainEvent, actor: string): void {
+  function write(stream: string, { type, data }: DomainEvent, actorId: string): void {
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
-    const metadata = createMetadata({ actor, requestId: 'req_4kT0cBbkGm9WpN2vXyZ71AqQ' }, clock())
+    const metadata = createMetadata(
+      { actor: toActor(actorId), requestId: 'req_4kT0cBbkGm9WpN2vXyZ71AqQ' },
+      clock(),
+    )
     insert.run(stream, revision, type, JSON.stringify(data), JSON.stringify(metadata))
     count += 1
   }

@@ -10,26 +10,31 @@ import { makeFolder } from '../support/folders.ts'
 import { ledgerRecord, requestIdAt } from '../support/ledger-records.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'
+import { copyRecords } from './ledger-copies.ts'
 import { explainQueries } from './ledger-plans.ts'
 
 /**
  * Measures the request ledger on both engines with many records over 30 days: writing, size, the first page
  * of each filter with a time range, usage. Prints the plans of typical queries.
  *
- *   npx tsx test/bench/ledger.ts --records 1000000 --engine sqlite
+ *   npx tsx test/bench/ledger.ts --records 10000000 --copies 10 --engine sqlite
  */
 const { values } = parseArgs({
   options: {
     records: { type: 'string', default: '1000000' },
     engine: { type: 'string', default: 'sqlite' },
+    /** Writes the records of one part of the range, and copies them into the others. */
+    copies: { type: 'string', default: '1' },
     /** SQLite only: keeps the file, and uses it if it is there. */
     file: { type: 'string' },
   },
 })
 
-const COUNT = Number(values.records)
+const COPIES = Number(values.copies)
+const COUNT = Number(values.records) / COPIES
 const START = Date.UTC(2026, 2, 1)
 const RANGE_MS = 30 * DAY_MS
+const PERIOD_MS = RANGE_MS / COPIES
 const USERS = 1000
 
 const print = (...texts: readonly unknown[]) => process.stdout.write(`${texts.join(' ')}\n`)
@@ -61,7 +66,7 @@ function buildRecord(n: number, random: () => number): LedgerRecord {
   const rule = 1 + Math.floor(200 * random() ** 2)
   const isStream = random() < 0.4
   return ledgerRecord({
-    requestId: requestIdAt(START + Math.floor((n / COUNT) * RANGE_MS)),
+    requestId: requestIdAt(START + Math.floor((n / COUNT) * PERIOD_MS)),
     userId: user,
     keyId: `key_${String(user).padStart(22, 'k')}${random() < 0.2 ? 'b1' : 'a0'}`,
     endpoint: random() < 0.7 ? '/v1/chat/completions' : random() < 0.999 ? '/v1/responses' : '/route',
@@ -111,21 +116,19 @@ function buildRecord(n: number, random: () => number): LedgerRecord {
   })
 }
 
-async function fill(store: LedgerStore): Promise<void> {
-  const random = createChance(7)
+async function fill(store: LedgerStore, from: number, to: number): Promise<void> {
+  const random = createChance(from + 7)
   let writingMs = 0
   const startedAt = performance.now()
-  for (let n = 0; n < COUNT; n += 1000) {
-    const batch = Array.from({ length: Math.min(1000, COUNT - n) }, (_, index) =>
-      buildRecord(n + index, random),
-    )
+  for (let n = from; n < to; n += 1000) {
+    const batch = Array.from({ length: Math.min(1000, to - n) }, (_, index) => buildRecord(n + index, random))
     const batchAt = performance.now()
     await store.write(batch)
     writingMs += performance.now() - batchAt
     if (n % 500_000 === 0)
       print(`  ${n} records after ${Math.round((performance.now() - startedAt) / 1000)} s`)
   }
-  print(`writing: ${((writingMs * 1000) / COUNT).toFixed(1)} µs per record in the thread`)
+  print(`writing: ${((writingMs * 1000) / (to - from)).toFixed(1)} µs per record in the thread`)
 }
 
 const WEEK = { since: START + 10 * DAY_MS, until: START + 17 * DAY_MS }
@@ -165,6 +168,8 @@ const USAGE: readonly UsageQuery[] = [
   { ...month, groupBy: [] },
   { ...month, groupBy: ['user'] },
   { ...month, groupBy: ['rule'] },
+  { ...month, groupBy: ['key'] },
+  { ...month, groupBy: ['rule'], userId: 1 },
   { ...month, groupBy: ['day', 'model'], userId: 1 },
   { ...month, groupBy: ['day', 'key'], userId: 900 },
 ]
@@ -183,14 +188,21 @@ async function measure(run: () => Promise<unknown>): Promise<{ first: number; be
 function reportSize(location: LedgerLocation): void {
   if (location.engine !== 'sqlite') return
   const bytes = statSync(location.file).size
-  print(`size: ${Math.round(bytes / 1e6)} MB, ${Math.round(bytes / COUNT)} bytes per record`)
+  print(`size: ${Math.round(bytes / 1e6)} MB, ${Math.round(bytes / COUNT / COPIES)} bytes per record`)
 }
 
 async function run(location: LedgerLocation): Promise<void> {
   const isFilled =
     values.file !== undefined && (statSync(values.file, { throwIfNoEntry: false })?.size ?? 0) > 1e6
   const store = await openLedgerStore(location, 'log_bench')
-  if (!isFilled) await fill(store)
+  if (!isFilled) {
+    await fill(store, 0, COUNT)
+    if (COPIES > 1) {
+      await copyRecords(location, 'log_bench', { copies: COPIES, periodMs: PERIOD_MS })
+      // After all others, as in a ledger that is in use.
+      await fill(store, COUNT * COPIES, COUNT * COPIES + 10_000)
+    }
+  }
   reportSize(location)
   for (const filter of FILTERS) {
     const { first, best } = await measure(() => store.list({ filter: { ...WEEK, ...filter }, limit: 50 }))
@@ -205,6 +217,9 @@ async function run(location: LedgerLocation): Promise<void> {
   }
   const costs = await measure(() => store.sumCosts({ since: START + 1.5 * HOUR_MS, userId: 1 }))
   print(`costs of a user since the start: best ${costs.best.toFixed(1)} ms`)
+  const keyId = `key_${'1'.padStart(22, 'k')}a0`
+  const ofKey = await measure(() => store.sumCosts({ since: START + 1.5 * HOUR_MS, keyId }))
+  print(`costs of a key since the start: best ${ofKey.best.toFixed(1)} ms`)
   await store.close()
   await explainQueries(location, 'log_bench', WEEK, print)
 }

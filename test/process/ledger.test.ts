@@ -1,10 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { findLeaks, place } from '../support/leaks.ts'
 import { type RunningPostgres, requirePostgres } from '../support/postgres.ts'
 import { ROUNDS } from '../support/rounds.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { writeSettings } from '../support/settings-file.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -133,6 +136,34 @@ describe('a gateway with its ledger in PostgreSQL', () => {
     )
     await gateway.wrote('request ledger available again')
     await gateway.stop()
+  })
+
+  it('keeps the prompts of all workers there, and no text of them', async function () {
+    this.timeout(60_000)
+    const gateway = await startGatewayProcess({
+      ...(await withSettings(`${UNLIMITED}ledger: { record_prompts: full }\n`)),
+      ...{ LEDGER_URL: server.url, WORKERS: '2', RECORD_KEY: randomBytes(32).toString('hex') },
+    })
+    const text = 'Fourteen-magenta-otters-audit-the-observatory'
+    const [first] = await Promise.all(Array.from({ length: 10 }, () => askFor(gateway, text)))
+    const path = `/admin/requests/${first!.headers.get('x-request-id')}/prompt`
+    const { body } = await gateway.call('GET', path, undefined, AS_ADMIN)
+    expect(body.data.request.messages[0].content).to.equal(text)
+    const { rows } = await server.query(
+      "select table_schema from information_schema.tables where table_name = 'prompts'",
+    )
+    const stored = await Promise.all(
+      rows.map(({ table_schema }) => server.query(`select data from "${table_schema}".prompts`)),
+    )
+    const texts = stored.flatMap((result) => result.rows.map(({ data }) => data.toString('latin1')))
+    expect(texts).to.have.length(10)
+    expect(
+      findLeaks(
+        { text },
+        [...texts, gateway.stderr()].map((t) => place('row or log', t)),
+      ),
+    ).to.deep.equal([])
+    expect(await gateway.stop()).to.equal(0)
   })
 
   it('shares it with another gateway, and finds what any worker answered', async function () {

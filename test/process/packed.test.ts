@@ -17,7 +17,7 @@ const execute = promisify(execFile)
 const FOLDERS = ['config', 'core', 'plugins', 'projections', 'providers']
 
 const TYPED = `import { CONTRACT_VERSION, Counter, definePlugin, endpoint, GatewayError } from 'signalbox'
-import { StrictObject, Type, user, type Exchange, type PluginEvent } from 'signalbox'
+import { keyActor, StrictObject, Type, user, type Exchange, type PluginEvent } from 'signalbox'
 
 type Seen = { type: 'Seen'; data: { userId: number } }
 
@@ -41,7 +41,7 @@ export default definePlugin({
       },
       async admit({ account }) {
         if (account === undefined) return
-        await events.append('all', [{ type: 'Seen', data: { userId: account.userId } }], { actor: account.keyId })
+        await events.append('all', [{ type: 'Seen', data: { userId: account.userId } }], { actor: keyActor(account) })
       },
       async reply(exchange, next) {
         const reply = await next()
@@ -69,7 +69,7 @@ export default definePlugin({
           responses: { 200: { description: 'Typed.' } },
           handle({ params, body, account, author }) {
             const sum: number = params.id + (body.limit ?? 0) + account.userId
-            return { status: 200, body: { data: body.text.length + sum, by: author.actor } }
+            return { status: 200, body: { data: body.text.length + sum, by: author.actor.id } }
           },
         }),
       ],

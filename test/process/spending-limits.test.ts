@@ -1,6 +1,13 @@
 import { expect } from 'chai'
 import { ANSWER_USD, budgetOf, readBudget, setBudget } from '../support/budgets.ts'
-import { limitUser, playStorm, STORM_TOKENS, stormUntilRefused, withProvider } from '../support/chat-storm.ts'
+import {
+  limitUser,
+  playStorm,
+  STORM_TOKENS,
+  stormUntilRefused,
+  withProvider,
+  withProviderAndRedis,
+} from '../support/chat-storm.ts'
 import type { Answer } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { newUser } from '../support/new-user.ts'
@@ -58,7 +65,7 @@ describe('limits of two workers', function () {
     after(() => redis?.stop())
 
     it('are exact there', async () => {
-      const environment = { ...withProvider(provider), WORKERS: '2', REDIS_URL: redis.url }
+      const environment = { ...(await withProviderAndRedis(provider, redis)), WORKERS: '2' }
       const gateway = await startGatewayProcess(environment)
       await expectExact(gateway)
       await gateway.stop()

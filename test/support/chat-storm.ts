@@ -1,6 +1,7 @@
 import { type Answer, AS_ADMIN, type RunningGateway } from './gateway.ts'
 import { type RunningRedis, requireRedis } from './redis.ts'
 import { completionOf, type ScriptedProvider, startScriptedProvider } from './scripted-provider.ts'
+import { withSettings } from './settings.ts'
 
 /** The prompt of `askAsUser`, and the tokens that it and its answer have. */
 export const STORM_TOKENS = { prompt: 10, reply: 40, maxReply: 100 }
@@ -67,6 +68,15 @@ export const withProvider = (provider: ScriptedProvider) => ({
   OPENAI_BASE_URL: provider.url,
   OPENAI_API_KEY: 'a-provider-key',
 })
+
+/**
+ * The same, with Redis. A storm shows that limits are exact, not that Redis is quick: on a busy machine, its
+ * responses may take longer than `redis_timeout_ms` usually allows.
+ */
+export async function withProviderAndRedis(provider: ScriptedProvider, redis: RunningRedis) {
+  const settings = await withSettings('rate_limits: { redis_timeout_ms: 10000 }')
+  return { ...withProvider(provider), ...settings, REDIS_URL: redis.url }
+}
 
 /** Sets the limits of a user. */
 export function limitUser(gateway: RunningGateway, userId: number, limits: object): Promise<Answer> {

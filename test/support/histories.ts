@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../core/contract/index.ts'
+import { ROOT_ACTOR } from '../../core/event-log/actor.ts'
 import { createMetadata, type DomainEvent, encodeEvent } from '../../core/events/codec.ts'
 import { rulesStream, userStream } from '../../core/events/domain-events.ts'
 import { createClock } from '../../core/util/clock.ts'
@@ -14,7 +15,7 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
     const stream = streamOf(event)
     const revision = (revisions.get(stream) ?? -1) + 1
     revisions.set(stream, revision)
-    const metadata = createMetadata({ actor: 'admin' }, clock())
+    const metadata = createMetadata({ actor: ROOT_ACTOR }, clock())
     return { ...encodeEvent(event), stream, revision, position: index + 1, metadata }
   })
 }
@@ -22,7 +23,8 @@ export function recordAll(events: readonly DomainEvent[]): readonly RecordedEven
 function streamOf(event: DomainEvent): string {
   if (event.type === 'IdsReserved') return 'ids'
   if (event.type === 'LogCreated') return 'log'
-  if (!('userId' in event.data)) return 'budget'
+  if ('policyId' in event.data) return `policy-${event.data.policyId}`
+  if (!('userId' in event.data)) return 'groupId' in event.data ? `group-${event.data.groupId}` : 'budget'
   const { userId } = event.data
   return 'ruleId' in event.data ? rulesStream(userId) : userStream(userId)
 }
@@ -49,6 +51,30 @@ export function buildHistory(users: number, turns: number): readonly DomainEvent
     for (let userId = 1; userId <= users; userId++)
       events.push(...changeRules(userId, users + turn * users * 2, turn))
   }
+  const groupIds = [1_000_001, 1_000_002]
+  for (const groupId of groupIds) {
+    events.push({ type: 'GroupCreated', data: { groupId, name: `Gruppe ${groupId}`, description: null } })
+    events.push({ type: 'GroupUpdated', data: { groupId, changes: { description: 'für alle' } } })
+    for (let userId = 1; userId <= users; userId += 2)
+      events.push({ type: 'UserAddedToGroup', data: { userId, groupId } })
+    events.push({ type: 'UserRemovedFromGroup', data: { userId: 1, groupId } })
+  }
+  events.push({ type: 'GroupDeleted', data: { groupId: groupIds[1] as number } })
+  for (const policyId of [2_000_001, 2_000_002]) {
+    const appliesTo = policyId % 2 === 0 ? ({ everyone: true } as const) : { groups: groupIds, users: [1] }
+    const content = {
+      name: `Richtlinie ${policyId}`,
+      description: null,
+      isEnabled: true,
+      priority: 1,
+      appliesTo,
+    }
+    events.push({ type: 'PolicyCreated', data: { policyId, ...content } })
+    const rule = { name: 'Schutz', is_enabled: true, priority: 0, match_json: {}, action_json: {} }
+    events.push({ type: 'RoutingRuleCreated', data: { policyId, ruleId: policyId + 10, content: rule } })
+    events.push({ type: 'PolicyUpdated', data: { policyId, changes: { priority: 2 } } })
+  }
+  events.push({ type: 'PolicyDeleted', data: { policyId: 2_000_002 } })
   return events
 }
 

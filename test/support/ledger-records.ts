@@ -27,6 +27,7 @@ export function ledgerRecord(changes: Partial<LedgerRecord> & { readonly time?: 
     isStream: false,
     isCacheHit: false,
     isAborted: false,
+    prompt: null,
     ...fields,
   }
 }

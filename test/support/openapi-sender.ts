@@ -1,7 +1,8 @@
 import { setBudget } from './budgets.ts'
-import { ADMIN_KEY, type Answer, type RunningGateway } from './gateway.ts'
+import { ADMIN_KEY, type Answer, AS_ADMIN, type RunningGateway } from './gateway.ts'
 import { newUser } from './new-user.ts'
 import type { Described, Loose } from './openapi.ts'
+import { newOperator } from './operators.ts'
 
 const RULE = { name: 'A rule', is_enabled: true, priority: 0 }
 
@@ -15,39 +16,56 @@ export const NEW_RULES: Readonly<Record<string, object>> = {
 export async function createSender(gateway: RunningGateway, plan = 'paid') {
   const user = await newUser(gateway)
   const { key } = await user.issueKey()
-  const newRule = async (kind: string) =>
-    (await user.call('POST', `/v1/${kind}-rules`, NEW_RULES[kind])).body.data.id
+  /** `filled`: a path whose rules are those of the user, or of a policy. */
+  const newRule = async (kind: string, filled: string) => {
+    const [policy] = /^\/admin\/policies\/\d+/.exec(filled) ?? []
+    const headers: Record<string, string> = policy === undefined ? {} : AS_ADMIN
+    const path = `${policy ?? '/v1'}/${kind}-rules`
+    return (await user.call('POST', path, NEW_RULES[kind], headers)).body.data.id
+  }
+  const newPolicy = async () => {
+    const policy = { name: 'A policy', is_enabled: false, priority: 0, applies_to: { everyone: true } }
+    return (await gateway.call('POST', '/admin/policies', policy, AS_ADMIN)).body.data.id
+  }
+  const newGroup = async () =>
+    (await gateway.call('POST', '/admin/groups', { name: 'A group' }, AS_ADMIN)).body.data.id
   const newResponse = async () =>
     (await user.call('POST', '/v1/responses', { input: 'Hello', user: 'somebody' })).body
 
   /** An id of the user's own for a place where the document has one as an example. */
-  async function idFor(place: string): Promise<string | number> {
-    if (place.startsWith('/v1/routing-rules')) return newRule('routing')
-    if (place.startsWith('/v1/firewall-rules')) return newRule('firewall')
+  async function idFor(place: string, name: string, filled: string): Promise<string | number> {
+    if (name === 'policy_id' || place === '/admin/policies/{id}') return newPolicy()
+    if (name === 'user_id') return (await newUser(gateway)).id
+    if (place.includes('/routing-rules/{id}')) return newRule('routing', filled)
+    if (place.includes('/firewall-rules/{id}')) return newRule('firewall', filled)
     if (place.startsWith('/v1/responses')) return (await newResponse()).id
-    if (place.startsWith('/v1/requests')) return (await newResponse()).x_request_id
+    if (/^\/(v1|admin)\/requests/.test(place)) return (await newResponse()).x_request_id
     if (place.startsWith('/admin/keys')) return (await user.issueKey()).id
+    if (place.startsWith('/admin/operators')) return (await newOperator(gateway, 'auditor')).id
     if (place.startsWith('/admin/users')) return (await newUser(gateway)).id
+    if (place.startsWith('/admin/groups')) return newGroup()
     throw new Error(`no id is known for ${place}`)
   }
 
-  /** The path with an id that exists, and what it names. */
+  /** The path with ids that exist, and what it names. */
   async function fill({ method, path: place, parameters }: Described): Promise<string> {
-    const parameter = parameters.find((candidate) => candidate.in === 'path')
-    const id = place.startsWith('/v1/models') ? parameter?.example : parameter && (await idFor(place))
-    const filled = parameter ? place.replace(`{${parameter.name}}`, encodeURIComponent(id)) : place
+    let filled = place
+    for (const { name, example } of parameters.filter((parameter) => parameter.in === 'path')) {
+      const id = place.startsWith('/v1/models') ? example : await idFor(place, name, filled)
+      filled = filled.replace(`{${name}}`, encodeURIComponent(id))
+    }
     if (method === 'GET' && /^\/admin\/.*budget$/.test(filled))
       await setBudget(gateway, filled, { limit_usd: 10 })
     return filled
   }
 
   /** An example with ids that exist. */
-  async function own(example: Loose): Promise<Loose> {
+  async function own(example: Loose, filled: string): Promise<Loose> {
     if (example.previous_response_id !== undefined)
       return { ...example, previous_response_id: (await newResponse()).id }
     if (example.operations === undefined) return example
     const operations = example.operations.map(async (operation: Loose) =>
-      operation.id === undefined ? operation : { ...operation, id: await newRule(operation.kind) },
+      operation.id === undefined ? operation : { ...operation, id: await newRule(operation.kind, filled) },
     )
     return { ...example, operations: await Promise.all(operations) }
   }

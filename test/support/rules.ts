@@ -34,5 +34,5 @@ export function routingRule(more: Partial<RoutingRule> = {}): RoutingRule {
 export function ruleSet(firewall: readonly FirewallRule[], routing: readonly RoutingRule[] = []): RuleSet {
   const number = <Rule extends { id: number }>(rule: Rule, index: number): Rule =>
     rule.id === base.id ? { ...rule, id: index + 1 } : rule
-  return { userId: 1, position: 1, firewall: firewall.map(number), routing: routing.map(number) }
+  return { ownerId: 1, position: 1, firewall: firewall.map(number), routing: routing.map(number) }
 }

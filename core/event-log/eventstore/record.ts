@@ -1,6 +1,7 @@
 import type { Position as ServerPosition } from '@eventstore/db-client'
-import type { EventMetadata, Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
+import type { Position, RecordedEvent, StreamAnomaly } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
+import { isEventMetadata } from '../actor.ts'
 import { matchesStream } from '../streams.ts'
 
 /** The properties of the client's events that are used here. */
@@ -73,15 +74,4 @@ export function toPosition({ commit }: ServerPosition): Position {
  */
 export function toServerPosition(position: Position): ServerPosition | 'start' {
   return position === 0 ? 'start' : { commit: BigInt(position), prepare: BigInt(position) }
-}
-
-/** Other programs may share the server and use stream names such as `user-7`. */
-function isEventMetadata(value: unknown): value is EventMetadata {
-  return (
-    isJsonObject(value) &&
-    typeof value.actor === 'string' &&
-    typeof value.time === 'string' &&
-    !Number.isNaN(Date.parse(value.time)) &&
-    typeof value.schema === 'number'
-  )
 }

@@ -14,6 +14,8 @@ export interface LedgerDatabase {
   readonly engine: LedgerEngine
   /** Returns unused space to the file system, a few pages at a time. */
   vacuum(): void
+  /** Removes from the disk what was deleted. PostgreSQL does so when it vacuums the table. */
+  forgetDeleted(): void
 }
 
 /** How long a statement may take, on PostgreSQL, before its connection is given up. */
@@ -55,6 +57,8 @@ function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
     connection.pragma('auto_vacuum = INCREMENTAL')
     connection.pragma('journal_mode = WAL')
     connection.pragma('synchronous = FULL')
+    // Deleted prompts are overwritten.
+    connection.pragma('secure_delete = ON')
   }
   connection.pragma('cache_size = -8000')
   const statements = new Map<string, ReturnType<typeof connection.prepare>>()
@@ -75,6 +79,8 @@ function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
     db: new Kysely<LedgerTables>({ dialect: new SqliteDialect({ database: database as never }) }),
     engine: 'sqlite',
     vacuum: () => void connection.pragma(`incremental_vacuum(${VACUUM_PAGES})`),
+    // The write-ahead log may have older versions of the pages.
+    forgetDeleted: () => void connection.pragma('wal_checkpoint(TRUNCATE)'),
   }
 }
 
@@ -115,7 +121,12 @@ async function openPostgres(url: string, schema: string): Promise<LedgerDatabase
     await db.destroy().catch(() => undefined)
     throw error
   }
-  return { db: db.withSchema(schema), engine: 'postgres', vacuum: () => undefined }
+  return {
+    db: db.withSchema(schema),
+    engine: 'postgres',
+    vacuum: () => undefined,
+    forgetDeleted: () => undefined,
+  }
 }
 
 /** A user who may not create schemas can use one that is there. */

@@ -5,11 +5,11 @@ import { firstIdAt, timeOfRecordId, toRecordId } from './record-id.ts'
 import { decodeAttempts } from './rows.ts'
 import { FLAGS, type LedgerTables, type RequestRow } from './tables.ts'
 
-/** Returns the record of a request; undefined if there is none. */
-export async function findRecord(
+/** Returns the primary key of a request; undefined if it is not recorded. */
+export async function findRecordKey(
   db: Kysely<LedgerTables>,
   requestId: string,
-): Promise<StoredRecord | undefined> {
+): Promise<number | undefined> {
   const id = toRecordId(requestId)
   if (id === undefined) return undefined
   const first = firstIdAt(timeOfRecordId(id))
@@ -20,8 +20,17 @@ export async function findRecord(
     .where('id', '<', firstIdAt(timeOfRecordId(id) + 1))
     .where('request_id', '=', requestId)
     .executeTakeFirst()
-  if (found === undefined) return undefined
-  const [record] = await readRecords(db, [found.id])
+  return found?.id
+}
+
+/** Returns the record of a request; undefined if there is none. */
+export async function findRecord(
+  db: Kysely<LedgerTables>,
+  requestId: string,
+): Promise<StoredRecord | undefined> {
+  const id = await findRecordKey(db, requestId)
+  if (id === undefined) return undefined
+  const [record] = await readRecords(db, [id])
   return record
 }
 

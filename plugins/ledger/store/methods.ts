@@ -1,13 +1,16 @@
+import type { EncryptionKey } from '../../../core/util/encryption-keys.ts'
 import type { LedgerLocation } from './database.ts'
 import type {
   CostQuery,
   CostSum,
   RequestPage,
   RequestQuery,
+  StoredPrompt,
   StoredRecord,
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import type { LastUse } from './read-last-use.ts'
 import type { LedgerRetention } from './retention.ts'
 
 /** The methods of a ledger, which is in another thread or in another process. */
@@ -18,6 +21,9 @@ export type LedgerMethods = {
   ledgerList: { params: RequestQuery; result: RequestPage }
   ledgerUsage: { params: UsageQuery; result: { readonly groups: readonly UsageGroup[] } }
   ledgerCosts: { params: CostQuery; result: CostSum }
+  ledgerPrompt: { params: { readonly requestId: string }; result: { readonly prompt?: StoredPrompt } }
+  ledgerDeletePrompts: { params: { readonly userId: number }; result: { readonly deleted: number } }
+  ledgerLastUse: { params: { readonly userId: number }; result: { readonly keys: readonly LastUse[] } }
 }
 
 export interface LedgerWriteResult {
@@ -32,6 +38,9 @@ export const LEDGER_TIMEOUTS_MS: Readonly<Record<keyof LedgerMethods, number>> =
   ledgerList: 15_000,
   ledgerUsage: 30_000,
   ledgerCosts: 15_000,
+  ledgerPrompt: 5000,
+  ledgerDeletePrompts: 60_000,
+  ledgerLastUse: 5000,
 }
 
 /** A ledger as the rest of the program uses it. */
@@ -50,6 +59,8 @@ export interface LedgerOptions {
   /** The event log that the ledger belongs to. */
   readonly logId: string
   readonly retention: LedgerRetention
+  /** What prompts are encrypted with; empty if they are neither recorded nor read. */
+  readonly keys: readonly EncryptionKey[]
 }
 
 /** The methods of a thread, which serves any number of ledgers. */

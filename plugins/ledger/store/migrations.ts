@@ -37,7 +37,11 @@ async function runMigrations(
 
 /** Migrations by name, in order. One that was released never changes. */
 function listMigrations(engine: LedgerEngine): Record<string, Migration> {
-  return { '001-requests': { up: (db) => createTables(db, engine) } }
+  return {
+    '001-requests': { up: (db) => createTables(db, engine) },
+    '002-prompts': { up: (db) => createPrompts(db, engine) },
+    '003-usage-by-day': { up: (db) => createUsageByDay(db, engine) },
+  }
 }
 
 async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
@@ -143,18 +147,68 @@ async function createTables(db: Kysely<unknown>, engine: LedgerEngine): Promise<
     .addColumn('day', 'integer', (column) => column.notNull())
     .execute()
 
-  await createUsageTable('usage_hours', ['hour', 'user_id', 'key', 'target'])
+  await createUsageTable(db, engine, 'usage_hours', ['hour', 'user_id', 'key', 'target'])
   await db.schema.createIndex('usage_hours_by_user').on('usage_hours').columns(['user_id', 'hour']).execute()
-  await createUsageTable('usage_totals', ['hour', 'target'])
-  await createUsageTable('usage_rules', ['hour', 'kind', 'rule_id', 'user_id', 'key', 'target'])
+  await createUsageTable(db, engine, 'usage_totals', ['hour', 'target'])
+  await createUsageTable(db, engine, 'usage_rules', ['hour', 'kind', 'rule_id', 'user_id', 'key', 'target'])
+}
 
-  async function createUsageTable(name: string, key: readonly string[]): Promise<void> {
-    let table = db.schema.createTable(name)
-    for (const column of [...key, ...MEASURES])
-      table = table.addColumn(column, bigint, (definition) => definition.notNull())
-    await table
-      .addPrimaryKeyConstraint(`${name}_key`, key as never)
-      .modifyEnd(clustered)
+async function createUsageTable(
+  db: Kysely<unknown>,
+  engine: LedgerEngine,
+  name: string,
+  key: readonly string[],
+): Promise<void> {
+  let table = db.schema.createTable(name)
+  for (const column of [...key, ...MEASURES])
+    table = table.addColumn(column, engine === 'sqlite' ? 'integer' : 'bigint', (definition) =>
+      definition.notNull(),
+    )
+  await table
+    .addPrimaryKeyConstraint(`${name}_key`, key as never)
+    .modifyEnd(sql.raw(engine === 'sqlite' ? 'strict, without rowid' : ''))
+    .execute()
+}
+
+/** Sums up what was recorded before. */
+async function createUsageByDay(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
+  const tables = {
+    usage_hours: ['usage_days', 'user_id', 'key'],
+    usage_rules: ['usage_rule_days', 'kind', 'rule_id'],
+  }
+  for (const [source, [name = '', ...columns]] of Object.entries(tables)) {
+    const key = [...columns, 'target']
+    await createUsageTable(db, engine, name, ['day', ...key])
+    const day = sql<number>`hour / 24`
+    const sums = MEASURES.map((measure) => sql<number>`sum(${sql.ref(measure)})`.as(measure))
+    // Its type does not know these tables.
+    const rows = (db as Kysely<LedgerTables>)
+      .selectFrom(source as 'usage_hours')
+      .select([day.as('day'), ...(key as ['target']), ...sums])
+      .groupBy([day, ...(key as ['target'])])
+    await db
+      .insertInto(name as never)
+      .columns(['day', ...key, ...MEASURES] as never)
+      .expression(rows as never)
       .execute()
   }
+  for (const column of ['user_id', 'key'])
+    await db.schema.createIndex(`usage_days_by_${column}`).on('usage_days').columns([column, 'day']).execute()
+  await db.schema.createIndex('usage_rules_by_user').on('usage_rules').columns(['user_id', 'hour']).execute()
+}
+
+async function createPrompts(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
+  const isSqlite = engine === 'sqlite'
+  const bigint = isSqlite ? 'integer' : 'bigint'
+  await db.schema
+    .createTable('prompts')
+    .addColumn('id', bigint, (column) => column.primaryKey())
+    .addColumn('user_id', bigint, (column) => column.notNull())
+    .addColumn('mode', 'text', (column) => column.notNull())
+    .addColumn('omission', 'text')
+    .addColumn('key_id', 'text')
+    .addColumn('data', isSqlite ? 'blob' : 'bytea')
+    .modifyEnd(sql.raw(isSqlite ? 'strict' : ''))
+    .execute()
+  await db.schema.createIndex('prompts_by_user').on('prompts').columns(['user_id', 'id']).execute()
 }

@@ -1,4 +1,4 @@
-import type { LedgerRecord } from './record.ts'
+import type { LedgerRecord, PromptContent, PromptOmission } from './record.ts'
 
 /** Filters of requests. All that are set must hold. */
 export interface RequestFilter {
@@ -38,8 +38,20 @@ export interface RequestPage {
   readonly next?: number
 }
 
-export interface StoredRecord extends LedgerRecord {
+export interface StoredRecord extends Omit<LedgerRecord, 'prompt'> {
   readonly id: number
+}
+
+/** What is recorded of the prompt of a request. */
+export interface StoredPrompt {
+  readonly requestId: string
+  readonly userId: number
+  readonly mode: 'masked' | 'full'
+  readonly omission: PromptOmission | null
+  /** Null if it was omitted or cannot be decrypted. */
+  readonly content: PromptContent | null
+  /** Why it cannot be decrypted; completes "the prompt cannot be decrypted: …". */
+  readonly unreadable?: string
 }
 
 export const USAGE_DIMENSIONS = ['user', 'key', 'model', 'provider', 'rule', 'hour', 'day'] as const

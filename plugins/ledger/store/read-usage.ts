@@ -4,6 +4,7 @@ import type { CostQuery, CostSum, UsageDimension, UsageGroup, UsageQuery } from 
 import { firstIdAt } from './record-id.ts'
 import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
 import { HOUR_MS } from './units.ts'
+import { selectUsage } from './usage-source.ts'
 
 /** How a dimension is selected and grouped. */
 const EXPRESSIONS: Readonly<Record<UsageDimension, Readonly<Record<string, string>>>> = {
@@ -29,7 +30,7 @@ interface SummedRow extends UsageMeasures {
 
 /**
  * Returns the usage by group, sorted by its dimensions: whole hours, from tables that are kept up with each
- * batch. See docs/decisions/ledger.md, "Usage is summed up by hour when it is written".
+ * batch. See docs/decisions/ledger.md, "Usage is summed up by hour and by day when it is written".
  */
 export async function readUsage(
   db: Kysely<LedgerTables>,
@@ -38,18 +39,14 @@ export async function readUsage(
   const key = keyId === undefined ? undefined : await findLabel(db, keyId)
   if (keyId !== undefined && key === undefined) return []
   const isByCaller = userId !== undefined || keyId !== undefined || groupBy.some(isCaller)
-  const table = groupBy.includes('rule') ? 'usage_rules' : isByCaller ? 'usage_hours' : 'usage_totals'
-  // The tables differ in their keys only; the columns of a dimension are in the table that was chosen.
+  const isByRule = groupBy.includes('rule')
+  const needsHours = groupBy.includes('hour')
   let query = db
-    .selectFrom(`${table as 'usage_rules'} as usage`)
-    .where('usage.hour', '>=', since)
-    .where('usage.hour', '<', until)
+    .selectFrom(selectUsage(db, { since, until, userId, key, isByCaller, isByRule, needsHours }).as('usage'))
     .limit(limit)
     .select(MEASURES.map((name) => sql<number>`cast(sum(${sql.ref(`usage.${name}`)}) as bigint)`.as(name)))
-  if (userId !== undefined) query = query.where('usage.user_id', '=', userId)
-  if (key !== undefined) query = query.where('usage.key', '=', key)
   if (groupBy.includes('key')) query = query.leftJoin('labels as keys', 'keys.id', 'usage.key')
-  if (groupBy.includes('rule')) query = query.leftJoin('labels as kinds', 'kinds.id', 'usage.kind')
+  if (isByRule) query = query.leftJoin('labels as kinds', 'kinds.id', 'usage.kind')
   if (groupBy.includes('model') || groupBy.includes('provider'))
     query = query.leftJoin('targets', 'targets.id', 'usage.target')
   for (const dimension of groupBy) {
@@ -100,10 +97,9 @@ export async function sumCosts(
   if (keyId !== undefined && key === undefined) return { cost: 0, unknownCosts: 0 }
   const firstHour = Math.ceil(since / HOUR_MS)
   const isByCaller = userId !== undefined || keyId !== undefined
-  const table = isByCaller ? 'usage_hours' : 'usage_totals'
-  let hours = db
-    .selectFrom(`${table as 'usage_hours'} as usage`)
-    .where('usage.hour', '>=', firstHour)
+  const range = { since: firstHour, until: Number.MAX_SAFE_INTEGER }
+  const hours = db
+    .selectFrom(selectUsage(db, { ...range, userId, key, isByCaller }).as('usage'))
     .select([sumOf('usage.cost').as('cost'), sumOf('usage.unknown_costs').as('unknown')])
   let rest = db
     .selectFrom('requests')
@@ -115,14 +111,8 @@ export async function sumCosts(
         'unknown',
       ),
     ])
-  if (userId !== undefined) {
-    hours = hours.where('usage.user_id', '=', userId)
-    rest = rest.where('requests.user_id', '=', userId)
-  }
-  if (key !== undefined) {
-    hours = hours.where('usage.key', '=', key)
-    rest = rest.where('requests.key', '=', key)
-  }
+  if (userId !== undefined) rest = rest.where('requests.user_id', '=', userId)
+  if (key !== undefined) rest = rest.where('requests.key', '=', key)
   const sums = await Promise.all([hours.executeTakeFirstOrThrow(), rest.executeTakeFirstOrThrow()])
   return {
     cost: sums.reduce((sum, { cost }) => sum + cost, 0),

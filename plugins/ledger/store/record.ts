@@ -1,6 +1,6 @@
-import type { RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
+import type { ChatRequest, RuleTraceEntry, Warning } from '../../../core/contract/index.ts'
 
-/** One request as the ledger keeps it. It contains no text of the request or of its reply. */
+/** One request as the ledger keeps it. Only `prompt` contains text of the request; none is of its reply. */
 export interface LedgerRecord {
   /** `req_…`; encodes the time at which the request arrived. */
   readonly requestId: string
@@ -32,6 +32,41 @@ export interface LedgerRecord {
   readonly isStream: boolean
   readonly isCacheHit: boolean
   readonly isAborted: boolean
+  /**
+   * Null if prompts are not recorded. See docs/decisions/prompt-recording.md, "Prompts are written with their
+   * records".
+   */
+  readonly prompt: RecordedPrompt | null
+}
+
+/** What is recorded of a prompt: its content, or why there is none. */
+export type RecordedPrompt = {
+  /** `masked`: as the firewall left it; `full`: as it was received. */
+  readonly mode: 'masked' | 'full'
+  /** About the length of the content as JSON. */
+  readonly chars: number
+} & (
+  | { readonly content: PromptContent; readonly omission: null; readonly chars: number }
+  | { readonly content: null; readonly omission: PromptOmission; readonly chars: 0 }
+)
+
+/**
+ * `refused`: it was refused before all of its text was masked. `too_long`: it exceeds
+ * `ledger.max_prompt_chars`. `queue_full`: too many prompts waited for a ledger that was away. `no_key`: the
+ * process that writes has no `RECORD_KEY`.
+ */
+export type PromptOmission = 'refused' | 'too_long' | 'queue_full' | 'no_key'
+
+/**
+ * All that a decision depends on, so that rules can be evaluated again. See
+ * docs/decisions/prompt-recording.md, "The canonical request is recorded, not the body".
+ */
+export interface PromptContent {
+  readonly request: ChatRequest
+  readonly preferences: readonly string[]
+  readonly defaulted: readonly string[]
+  /** What the request had and the record does not. */
+  readonly leftOut: readonly ('media' | 'metadata')[]
 }
 
 /** An error as it was told to the caller. */
@@ -79,18 +114,18 @@ type RecordValues = ReturnType<typeof toValues>
 function toValues(record: LedgerRecord) {
   const { requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error } = record
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
-  const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted } = record
+  const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt } = record
   return [
     [requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error],
     [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost],
-    [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted],
+    [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt],
   ] as const
 }
 
 function fromValues([who, what, how]: RecordValues): LedgerRecord {
   const [requestId, userId, keyId, endpoint, requestedModel, mode, reason, status, error] = who
   const [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost] = what
-  const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted] = how
+  const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt] = how
   return {
     requestId,
     userId,
@@ -114,5 +149,6 @@ function fromValues([who, what, how]: RecordValues): LedgerRecord {
     isStream,
     isCacheHit,
     isAborted,
+    prompt,
   }
 }

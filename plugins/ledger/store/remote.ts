@@ -9,6 +9,9 @@ export function serveLedger(ledger: () => Ledger): RpcHandlers<LedgerMethods> {
     ledgerList: (params) => ledger().request('ledgerList', params),
     ledgerUsage: (params) => ledger().request('ledgerUsage', params),
     ledgerCosts: (params) => ledger().request('ledgerCosts', params),
+    ledgerPrompt: (params) => ledger().request('ledgerPrompt', params),
+    ledgerDeletePrompts: (params) => ledger().request('ledgerDeletePrompts', params),
+    ledgerLastUse: (params) => ledger().request('ledgerLastUse', params),
   }
 }
 

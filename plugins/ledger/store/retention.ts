@@ -1,11 +1,14 @@
 import type { Kysely } from 'kysely'
+import { sweepPrompts } from './prompts.ts'
 import { firstIdAt } from './record-id.ts'
 import type { LedgerTables } from './tables.ts'
-import { DAY_MS, HOUR_MS } from './units.ts'
+import { DAY_MS, HOURS_PER_DAY } from './units.ts'
 
 export interface LedgerRetention {
   /** Days that requests are kept. */
   readonly requestDays: number
+  /** Days that prompts are kept. */
+  readonly promptDays: number
   /** Days that usage by hour is kept. */
   readonly usageDays: number
 }
@@ -16,16 +19,17 @@ const SWEEP_ROWS = 500
 /** Deletes some of what is older than whole days of retention. Returns true if there may be more. */
 export async function sweepLedger(
   db: Kysely<LedgerTables>,
-  { requestDays, usageDays }: LedgerRetention,
+  { requestDays, promptDays, usageDays }: LedgerRetention,
   now: number,
 ): Promise<boolean> {
   const today = Math.floor(now / DAY_MS)
   const oldestId = firstIdAt((today - requestDays) * DAY_MS)
-  const oldestHour = (today - usageDays) * (DAY_MS / HOUR_MS)
+  const oldestPrompt = firstIdAt((today - Math.min(promptDays, requestDays)) * DAY_MS)
   return (
+    (await sweepPrompts(db, oldestPrompt)) ||
     (await sweepRequests(db, oldestId)) ||
     (await sweepErrors(db, today - requestDays - 1)) ||
-    (await sweepUsage(db, oldestHour))
+    (await sweepUsage(db, today - usageDays))
   )
 }
 
@@ -76,7 +80,8 @@ async function sweepErrors(db: Kysely<LedgerTables>, oldestDay: number): Promise
   return isFull(await db.deleteFrom('errors').where('id', 'in', old).executeTakeFirst())
 }
 
-async function sweepUsage(db: Kysely<LedgerTables>, oldestHour: number): Promise<boolean> {
+async function sweepUsage(db: Kysely<LedgerTables>, oldestDay: number): Promise<boolean> {
+  const oldestHour = oldestDay * HOURS_PER_DAY
   for (const table of ['usage_hours', 'usage_rules', 'usage_totals'] as const) {
     // Hours are first in the key. One hour at a time is few rows.
     const oldest = await db
@@ -90,6 +95,8 @@ async function sweepUsage(db: Kysely<LedgerTables>, oldestHour: number): Promise
     await db.deleteFrom(table).where('hour', '=', oldest.hour).execute()
     return true
   }
+  for (const table of ['usage_days', 'usage_rule_days'] as const)
+    await db.deleteFrom(table).where('day', '<', oldestDay).execute()
   return false
 }
 

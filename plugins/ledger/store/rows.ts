@@ -1,18 +1,25 @@
 import type { Dictionary } from './dictionary.ts'
 import { shorten } from './dictionary.ts'
+import type { PromptCipher } from './prompt-cipher.ts'
+import { toPromptRow } from './prompt-rows.ts'
 import type { LedgerRecord, RecordedAttempt } from './record.ts'
 import { timeOfRecordId, toRecordId } from './record-id.ts'
-import { FLAGS, type RequestRow, type RequestRuleRow, type UsageMeasures } from './tables.ts'
+import { FLAGS, type PromptRow, type RequestRow, type RequestRuleRow, type UsageMeasures } from './tables.ts'
 import { HOUR_MS } from './units.ts'
 
 /** The rows of one record. */
 export interface RecordRows {
   readonly request: RequestRow
   readonly rules: readonly RequestRuleRow[]
+  readonly prompt: PromptRow | undefined
 }
 
 /** Returns the row of a record. The dictionary knows its texts. */
-export function toRows(record: LedgerRecord, dictionary: Dictionary): RecordRows {
+export function toRows(
+  record: LedgerRecord,
+  dictionary: Dictionary,
+  cipher: PromptCipher | undefined,
+): RecordRows {
   const { requestId, provider, model, requestedModel, tokens, rules, warnings } = record
   const id = toRecordId(requestId)
   if (id === undefined) throw new Error(`"${requestId}" is not a request id`)
@@ -54,6 +61,7 @@ export function toRows(record: LedgerRecord, dictionary: Dictionary): RecordRows
         (requestedModel === null ? FLAGS.modelOmitted : 0),
     },
     rules: [...applied.values()],
+    prompt: toPromptRow(record, id, cipher),
   }
 }
 

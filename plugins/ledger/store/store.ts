@@ -2,15 +2,19 @@ import { type LedgerDatabase, type LedgerLocation, openLedgerDatabase } from './
 import { createDictionary } from './dictionary.ts'
 import { findRecord } from './find-records.ts'
 import { listRecords } from './list-records.ts'
+import type { PromptCipher } from './prompt-cipher.ts'
+import { deletePromptsOf, findPrompt } from './prompts.ts'
 import type {
   CostQuery,
   CostSum,
   RequestPage,
   RequestQuery,
+  StoredPrompt,
   StoredRecord,
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import { type LastUse, readLastUse } from './read-last-use.ts'
 import { readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
@@ -21,37 +25,55 @@ export interface LedgerStore {
   /** Resolves when the records are on disk. The same record may be written again. */
   write(records: readonly LedgerRecord[]): Promise<void>
   find(requestId: string): Promise<StoredRecord | undefined>
+  findPrompt(requestId: string): Promise<StoredPrompt | undefined>
+  /** Deletes the prompts of a user for good, and returns how many there were. Their records stay. */
+  deletePromptsOf(userId: number): Promise<number>
   list(query: RequestQuery): Promise<RequestPage>
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>
+  /** Returns the hour of the last request of each key of a user that was used. */
+  lastUse(userId: number): Promise<readonly LastUse[]>
   sumCosts(query: CostQuery): Promise<CostSum>
   /** Deletes some of what is too old. Returns true if there may be more. */
   sweep(retention: LedgerRetention, now: number): Promise<boolean>
   close(): Promise<void>
 }
 
-/** Opens the ledger of an event log. `isWriter`: false for a second connection that reads only. */
+/**
+ * Opens the ledger of an event log. `isWriter`: false for a second connection that reads only. Without
+ * `cipher`, prompts are neither written nor read.
+ */
 export async function openLedgerStore(
   location: LedgerLocation,
   logId: string,
-  options?: { readonly isWriter?: boolean },
+  { cipher, ...options }: { readonly isWriter?: boolean; readonly cipher?: PromptCipher | undefined } = {},
 ): Promise<LedgerStore> {
-  return createLedgerStore(await openLedgerDatabase(location, logId, options))
+  return createLedgerStore(await openLedgerDatabase(location, logId, options), cipher)
 }
 
-function createLedgerStore({ db, engine, vacuum }: LedgerDatabase): LedgerStore {
+function createLedgerStore(
+  { db, engine, vacuum, forgetDeleted }: LedgerDatabase,
+  cipher: PromptCipher | undefined,
+): LedgerStore {
   const dictionary = createDictionary(db)
   let writing: Promise<unknown> = Promise.resolve()
   return {
     write(records) {
       // One after the other, because the dictionary must not change while a batch is written.
-      const written = writing.then(() => writeRecords(db, dictionary, records))
+      const written = writing.then(() => writeRecords(db, dictionary, cipher, records))
       writing = written.catch(() => undefined)
       return written
     },
     find: (requestId) => findRecord(db, requestId),
+    findPrompt: (requestId) => findPrompt(db, cipher, requestId),
+    async deletePromptsOf(userId) {
+      const deleted = await deletePromptsOf(db, userId)
+      if (deleted > 0) forgetDeleted()
+      return deleted
+    },
     list: (query) => listRecords(db, engine, query),
     usage: (query) => readUsage(db, query),
     sumCosts: (query) => sumCosts(db, query),
+    lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {
       const hasMore = await sweepLedger(db, retention, now)
       vacuum()

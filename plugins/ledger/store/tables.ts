@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { PromptOmission } from './record.ts'
 
 export type LedgerEngine = 'sqlite' | 'postgres'
 
@@ -7,11 +8,14 @@ export interface LedgerTables {
   ledger: { log_id: string }
   requests: RequestRow
   request_rules: RequestRuleRow
+  prompts: PromptRow
   labels: LabelRow
   targets: TargetRow
   errors: ErrorRow
   usage_hours: UsageMeasures & { hour: number; user_id: number; key: number; target: number }
   usage_totals: UsageMeasures & { hour: number; target: number }
+  usage_days: UsageMeasures & { day: number; user_id: number; key: number; target: number }
+  usage_rule_days: UsageMeasures & { day: number; kind: number; rule_id: number; target: number }
   usage_rules: UsageMeasures & {
     hour: number
     kind: number
@@ -65,6 +69,18 @@ export interface RequestRuleRow {
   rule_id: number
   request: number
   action: number
+}
+
+/** See docs/decisions/prompt-recording.md, "Prompts have a table of their own". */
+export interface PromptRow {
+  /** That of the request. */
+  id: number
+  user_id: number
+  mode: 'masked' | 'full'
+  omission: PromptOmission | null
+  /** The key that `data` is encrypted with. */
+  key_id: string | null
+  data: Buffer | null
 }
 
 /** Texts of small sets, which are stored once. */

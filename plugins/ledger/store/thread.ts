@@ -93,7 +93,7 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
   return {
     async request<Method extends keyof LedgerMethods>(method: Method, call: LedgerMethods[Method]['params']) {
       if (isClosed) throw new Error('the ledger is closed')
-      const isRead = method !== 'ledgerWrite' && options.location.engine === 'sqlite'
+      const isRead = !WRITES.has(method) && options.location.engine === 'sqlite'
       const { thread, ledger } = open(isRead ? 'reader' : 'writer')
       // The cast is safe: the parameters are those of the method.
       const params = { ledger: await ledger, call } as LedgerThreadMethods[Method]['params']
@@ -111,5 +111,7 @@ export function createThreadLedger(options: LedgerOptions, logger: Logger): Ledg
     },
   }
 }
+
+const WRITES: ReadonlySet<keyof LedgerMethods> = new Set(['ledgerWrite', 'ledgerDeletePrompts'])
 
 const CLOSE_TIMEOUT_MS = 5000

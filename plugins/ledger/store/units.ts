@@ -1,2 +1,3 @@
 export const HOUR_MS = 3_600_000
-export const DAY_MS = 24 * HOUR_MS
+export const HOURS_PER_DAY = 24
+export const DAY_MS = HOURS_PER_DAY * HOUR_MS

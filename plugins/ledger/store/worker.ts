@@ -4,6 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import { createRpcPeer } from '../../../core/process/rpc.ts'
 import { ForeignLedgerError } from './database.ts'
 import type { LedgerOptions, LedgerThreadMethods, LedgerWriteResult, OpenedLedger } from './methods.ts'
+import { createPromptCipher } from './prompt-cipher.ts'
 import { decodeRecords, type LedgerRecord } from './record.ts'
 import { type LedgerStore, openLedgerStore } from './store.ts'
 
@@ -42,6 +43,14 @@ createRpcPeer<Record<never, never>, LedgerThreadMethods>(transport, {
   ledgerList: ({ ledger, call }) => storeOf(ledger).list(call),
   ledgerUsage: async ({ ledger, call }) => ({ groups: await storeOf(ledger).usage(call) }),
   ledgerCosts: ({ ledger, call }) => storeOf(ledger).sumCosts(call),
+  async ledgerPrompt({ ledger, call }) {
+    const prompt = await storeOf(ledger).findPrompt(call.requestId)
+    return prompt ? { prompt } : {}
+  },
+  ledgerDeletePrompts: async ({ ledger, call }) => ({
+    deleted: await storeOf(ledger).deletePromptsOf(call.userId),
+  }),
+  ledgerLastUse: async ({ ledger, call }) => ({ keys: await storeOf(ledger).lastUse(call.userId) }),
 })
 
 function storeOf(ledger: number): LedgerStore {
@@ -51,14 +60,15 @@ function storeOf(ledger: number): LedgerStore {
 }
 
 async function openLedger(options: LedgerOptions & { readonly isWriter: boolean }): Promise<OpenedLedger> {
-  const { location, logId, isWriter } = options
+  const { location, logId, isWriter, keys } = options
+  const cipher = createPromptCipher(keys)
   let setAside: string | undefined
   if (location.engine === 'sqlite' && isWriter) prepareFile(location.file)
-  const store = await openLedgerStore(location, logId, { isWriter }).catch((error: unknown) => {
+  const store = await openLedgerStore(location, logId, { isWriter, cipher }).catch((error: unknown) => {
     if (!(error instanceof ForeignLedgerError) || location.engine !== 'sqlite') throw error
     setAside = setFileAside(location.file, error.logId)
     prepareFile(location.file)
-    return openLedgerStore(location, logId)
+    return openLedgerStore(location, logId, { cipher })
   })
   lastLedger += 1
   ledgers.set(lastLedger, { store, timers: isWriter ? scheduleSweeps(store, options) : [] })

@@ -1,9 +1,11 @@
 import { CompiledQuery, type Kysely, sql, type Transaction } from 'kysely'
 import type { Dictionary } from './dictionary.ts'
+import type { PromptCipher } from './prompt-cipher.ts'
 import type { LedgerRecord } from './record.ts'
 import { nextRecordId } from './record-id.ts'
 import { hourOf, type RecordRows, toMeasures, toRows } from './rows.ts'
 import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
+import { HOURS_PER_DAY } from './units.ts'
 
 /**
  * Writes records and adds them to the usage, in one transaction. A record that is already there is skipped,
@@ -12,10 +14,13 @@ import { type LedgerTables, MEASURES, type UsageMeasures } from './tables.ts'
 export async function writeRecords(
   db: Kysely<LedgerTables>,
   dictionary: Dictionary,
+  cipher: PromptCipher | undefined,
   records: readonly LedgerRecord[],
 ): Promise<void> {
   await dictionary.add(records, Date.now())
-  let rows: readonly RecordRows[] = moveDuplicates(records.map((record) => toRows(record, dictionary)))
+  let rows: readonly RecordRows[] = moveDuplicates(
+    records.map((record) => toRows(record, dictionary, cipher)),
+  )
   for (let attempt = 1; rows.length > 0; attempt++) {
     try {
       await db.transaction().execute((transaction) => insertRows(transaction, rows))
@@ -68,7 +73,13 @@ function place(
     if (ownerOf(id) === request_id) return []
     taken.set(id, request_id)
     if (id === row.request.id) return [row]
-    return [{ request: { ...row.request, id }, rules: row.rules.map((rule) => ({ ...rule, request: id })) }]
+    return [
+      {
+        request: { ...row.request, id },
+        rules: row.rules.map((rule) => ({ ...rule, request: id })),
+        prompt: row.prompt && { ...row.prompt, id },
+      },
+    ]
   })
 }
 
@@ -93,23 +104,35 @@ async function insertRows(db: Transaction<LedgerTables>, rows: readonly RecordRo
     'request_rules',
     rows.flatMap(({ rules }) => rules),
   )
+  await insertAll(
+    db,
+    'prompts',
+    rows.flatMap(({ prompt }) => prompt ?? []),
+  )
   const [hours, totals, byRule] = [new UsageSums(), new UsageSums(), new UsageSums()]
+  const [days, ruleDays] = [new UsageSums(), new UsageSums()]
   for (const { request, rules } of rows) {
     const { user_id, key } = request
     const [hour, target, measures] = [hourOf(request), request.target ?? 0, toMeasures(request)]
+    const day = Math.floor(hour / HOURS_PER_DAY)
     hours.add({ hour, user_id, key, target }, measures)
+    days.add({ day, user_id, key, target }, measures)
     totals.add({ hour, target }, measures)
     // A rule with several actions counts once.
     const ruleKeys = new Map(rules.map(({ kind, rule_id }) => [`${kind} ${rule_id}`, { kind, rule_id }]))
-    for (const { kind, rule_id } of ruleKeys.values())
+    for (const { kind, rule_id } of ruleKeys.values()) {
       byRule.add({ hour, kind, rule_id, user_id, key, target }, measures)
+      ruleDays.add({ day, kind, rule_id, target }, measures)
+    }
   }
   await addUsage(db, 'usage_hours', hours)
   await addUsage(db, 'usage_totals', totals)
   await addUsage(db, 'usage_rules', byRule)
+  await addUsage(db, 'usage_days', days)
+  await addUsage(db, 'usage_rule_days', ruleDays)
 }
 
-type UsageTable = 'usage_hours' | 'usage_totals' | 'usage_rules'
+type UsageTable = 'usage_hours' | 'usage_totals' | 'usage_rules' | 'usage_days' | 'usage_rule_days'
 type UsageKey = Readonly<Record<string, number>>
 type UsageRow = UsageKey & UsageMeasures
 
@@ -148,7 +171,7 @@ async function addUsage(db: Transaction<LedgerTables>, table: UsageTable, usage:
   await insertAll(db, table, usage.rows(), columns)
 }
 
-type Row = Readonly<Record<string, number | string | null>>
+type Row = Readonly<Record<string, number | string | Buffer | null>>
 
 /** The statements of a database by table and number of rows: compiling one takes longer than running it. */
 const statements = new WeakMap<object, Map<string, string>>()

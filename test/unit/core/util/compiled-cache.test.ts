@@ -19,7 +19,7 @@ const RULE: FirewallRule = {
 }
 
 const setOf = (userId: number, ...firewall: readonly FirewallRule[]): RuleSet => {
-  return { userId, position: 0, routing: [], firewall }
+  return { ownerId: userId, position: 0, routing: [], firewall }
 }
 
 /** A cache that only wraps rule sets. `compiledFor` lists the user of each compilation. */
@@ -27,7 +27,7 @@ function createCache(options = { cached_rules: 1000 }) {
   const compiledFor: number[] = []
   const lookups: boolean[] = []
   const compile = async (rules: RuleSet) => {
-    compiledFor.push(rules.userId)
+    compiledFor.push(rules.ownerId)
     return { rules }
   }
   const count = ({ firewall }: RuleSet) => firewall.length

@@ -40,7 +40,7 @@ describe('toAuditEntries', () => {
     expect(second).to.deep.equal({
       position: 20,
       time: minute(2),
-      actor: 'key_a',
+      actor: { type: 'key', id: 'key_a', name: 'key_a' },
       request_id: 'req_2',
       kind: 'routing',
       id: 5,
@@ -87,8 +87,8 @@ describe('toAuditEntries', () => {
       after: { id: 'key_a', created_at: minute(2), revoked_at: minute(4) },
     })
     expect(entries[4]).to.deep.include({
-      before: { ...user, plan: 'paid' },
-      after: { ...user, plan: 'free' },
+      before: { ...user, groups: [], plan: 'paid' },
+      after: { ...user, groups: [], plan: 'free' },
     })
     expect(JSON.stringify(entries)).not.to.contain('ffff')
   })
@@ -115,7 +115,7 @@ describe('toAuditEntries', () => {
 
   it('knows every type of event about users and rules', () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
-    const isOther = /^(IdsReserved|LogCreated|OverallBudget.*)$/
+    const isOther = /^(IdsReserved|LogCreated|OverallBudget.*|Operator.*)$/
     const types = EVENT_TYPES.filter((type) => !isOther.test(type))
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
     for (const [index, { kind }] of toAuditEntries(pastEvents(...(events as never[])), kinds).entries()) {

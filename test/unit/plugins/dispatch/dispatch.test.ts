@@ -33,7 +33,7 @@ const REPLY: Reply = { type: 'whole', event: new ReplyEvent([]) }
 async function send(route: Route, outcomes: readonly unknown[], signal = new AbortController().signal) {
   const called: string[] = []
   // The cast is safe: `dispatchExchange` uses only these fields.
-  const exchange = { attempts: [], client: presenceOf(signal) } as unknown as ReplyingExchange
+  const exchange = { account: {}, attempts: [], client: presenceOf(signal) } as unknown as ReplyingExchange
   const remaining = [...outcomes]
   const callProvider = async (_: ReplyingExchange, { provider, model }: Target) => {
     called.push(`${provider}:${model}`)

@@ -1,9 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { expect } from 'chai'
 import type { RuleTraceEntry } from '../../../../core/contract/index.ts'
+import { parseEncryptionKeys } from '../../../../core/util/encryption-keys.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
-import type { RequestFilter } from '../../../../plugins/ledger/store/queries.ts'
+import { createPromptCipher } from '../../../../plugins/ledger/store/prompt-cipher.ts'
+import type { RequestFilter, UsageQuery } from '../../../../plugins/ledger/store/queries.ts'
 import type { LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
 import { type LedgerStore, openLedgerStore } from '../../../../plugins/ledger/store/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../../plugins/ledger/store/units.ts'
@@ -15,6 +19,24 @@ const NOON = Date.UTC(2026, 2, 10, 12)
 
 describe('the ledger on SQLite', () => {
   behavesAsLedger(async () => ({ engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') }))
+
+  it('sums up by day what an earlier version recorded', async () => {
+    const file = path.join(await makeFolder(), 'ledger.db')
+    const location = { engine: 'sqlite', file } as const
+    const earlier = await openLedgerStore(location, 'log_a')
+    await earlier.write([0, 1, 30].map((hours) => ledgerRecord({ time: NOON + hours * HOUR_MS })))
+    await earlier.close()
+    const database = new Database(file)
+    database.exec('drop index usage_rules_by_user')
+    for (const table of ['usage_days', 'usage_rule_days']) database.exec(`drop table ${table}`)
+    database.exec("delete from kysely_migration where name = '003-usage-by-day'")
+    database.close()
+    const later = await openLedgerStore(location, 'log_a')
+    await later.write([ledgerRecord({ time: NOON })])
+    const days = await later.usage({ groupBy: ['day', 'user'], since: 0, until: 1e6, limit: 10 })
+    expect(days.map(({ requests }) => requests)).to.deep.equal([3, 1])
+    await later.close()
+  })
 
   it('refuses a file that belongs to another event log', async () => {
     const location = { engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') } as const
@@ -77,7 +99,8 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
 
   beforeEach(async () => {
     lastLog += 1
-    store = await openLedgerStore(await locate(), `log_${lastLog}`)
+    const cipher = createPromptCipher(parseEncryptionKeys(randomBytes(32).toString('base64')))
+    store = await openLedgerStore(await locate(), `log_${lastLog}`, { cipher })
   })
 
   afterEach(() => store?.close())
@@ -125,7 +148,8 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     await store.write([plain, rich, refused])
     for (const record of [plain, rich, refused]) {
       const { id, ...found } = (await store.find(record.requestId))!
-      expect(found).to.deep.equal(record)
+      const { prompt, ...fields } = record
+      expect(found).to.deep.equal(fields)
       expect(id).to.be.a('number')
     }
   })
@@ -334,7 +358,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     })
     const kept = ledgerRecord({ time: NOON + 12 * HOUR_MS, rules: [firewallRule(1)] })
     await store.write([...Array.from({ length: 700 }, () => ledgerRecord({ time: NOON })), old, kept])
-    const retention = { requestDays: 90, usageDays: 400 }
+    const retention = { requestDays: 90, promptDays: 30, usageDays: 400 }
     const sweepAll = async (now: number, left = 20): Promise<void> => {
       if (left === 0) throw new Error('the sweep does not end')
       if (await store.sweep(retention, now)) await sweepAll(now, left - 1)
@@ -351,6 +375,93 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     expect((await store.usage({ ...all, groupBy: ['rule'] }))[0]?.requests).to.equal(1)
   })
 
+  it('sums up ranges that begin and end within a day, by caller and by rule', async () => {
+    const records = Array.from({ length: 60 }, (_, n) =>
+      ledgerRecord({
+        time: NOON + n * 1.5 * HOUR_MS,
+        userId: 1 + (n % 2),
+        keyId: `key_${n % 3}`,
+        rules: n % 4 === 0 ? [firewallRule(7)] : [],
+      }),
+    )
+    await store.write(records.slice(0, 30))
+    await store.write(records.slice(30))
+    const first = NOON / HOUR_MS
+    for (const [from, to] of [
+      [0, 90],
+      [5, 7],
+      [5, 30],
+      [12, 60],
+      [12, 36],
+      [17, 90],
+    ] as const) {
+      const range = { since: first + from, until: first + to, limit: 100 }
+      const inRange = (n: number) => Math.floor(n * 1.5) >= from && Math.floor(n * 1.5) < to
+      const count = (passes: (n: number) => boolean) =>
+        records.filter((_, n) => inRange(n) && passes(n)).length
+      const sum = async (query: Partial<UsageQuery>) =>
+        (await store.usage({ groupBy: [], ...range, ...query })).map(({ requests }) => requests)
+      const title = `${from} to ${to}`
+      const nonZero = (...counts: readonly number[]) => counts.filter((value) => value > 0)
+      expect(await sum({ groupBy: ['user'] }), title).to.deep.equal(
+        nonZero(...[0, 1].map((user) => count((n) => n % 2 === user))),
+      )
+      expect(await sum({ groupBy: ['key'], userId: 1 }), title).to.deep.equal(
+        nonZero(...[0, 1, 2].map((key) => count((n) => n % 2 === 0 && n % 3 === key))),
+      )
+      expect(await sum({ keyId: 'key_2' }), title).to.deep.equal(nonZero(count((n) => n % 3 === 2)))
+      expect(await sum({ groupBy: ['rule'] }), title).to.deep.equal(nonZero(count((n) => n % 4 === 0)))
+      expect(await sum({ groupBy: ['rule', 'user'] }), title).to.deep.equal(
+        nonZero(count((n) => n % 4 === 0)),
+      )
+      const byHour = await sum({ groupBy: ['hour', 'user'] })
+      expect(
+        byHour.reduce((all, requests) => all + requests, 0),
+        title,
+      ).to.equal(count(() => true))
+    }
+    const since = NOON + 6.2 * HOUR_MS
+    const expected = records.filter((_, n) => n * 1.5 >= 6.2 && n % 3 === 1).length * 1_250_000
+    expect((await store.sumCosts({ since, keyId: 'key_1' })).cost).to.equal(expected)
+  })
+
+  it('keeps prompts for a shorter time than requests, and deletes those of a user', async () => {
+    const at = (day: number, userId: number) =>
+      ledgerRecord({ time: NOON + day * DAY_MS, userId, prompt: recordedPrompt(`of user ${userId}`) })
+    const [old, young, other] = [at(0, 1), at(10, 1), at(10, 2)]
+    const many = Array.from({ length: 250 }, () => at(10, 3))
+    const none = ledgerRecord({ time: NOON })
+    await store.write([old, young, other, ...many, none])
+    const contentOf = async ({ requestId }: LedgerRecord) => (await store.findPrompt(requestId))?.content
+    expect(await store.findPrompt(old.requestId)).to.deep.equal({
+      ...{ requestId: old.requestId, userId: 1, mode: 'full', omission: null },
+      content: recordedPrompt('of user 1').content,
+    })
+    expect(await store.findPrompt(none.requestId)).to.equal(undefined)
+    const retention = { requestDays: 90, promptDays: 30, usageDays: 400 }
+    while (await store.sweep(retention, NOON + 31 * DAY_MS));
+    expect(await contentOf(old)).to.equal(undefined)
+    expect(await store.find(old.requestId)).to.include({ userId: 1 })
+    expect((await contentOf(young))?.preferences).to.deep.equal(['of user 1'])
+    expect(await store.deletePromptsOf(3)).to.equal(250)
+    expect(await store.deletePromptsOf(3)).to.equal(0)
+    expect(await store.find(many[0]!.requestId)).to.include({ userId: 3 })
+    expect((await contentOf(other))?.preferences).to.deep.equal(['of user 2'])
+  })
+
+  it('keeps the prompts of two requests of one id apart', async () => {
+    const time = requestIdAt(NOON, 'aaaaaaaaaaaaaaaaa')
+    const [one, other] = ['a', 'b'].map((letter) =>
+      ledgerRecord({
+        requestId: time.slice(0, 15) + letter + time.slice(16),
+        prompt: recordedPrompt(letter),
+      }),
+    )
+    await store.write([one!, other!])
+    expect((await store.findPrompt(one!.requestId))?.content?.preferences).to.deep.equal(['a'])
+    expect((await store.findPrompt(other!.requestId))?.content?.preferences).to.deep.equal(['b'])
+  })
+
   it('writes nothing of a batch that fails', async () => {
     const bad = ledgerRecord({ status: 1.5 })
     const good = ledgerRecord()
@@ -360,6 +471,11 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
     await store.write([good])
     expect((await store.sumCosts({ since: 0 })).cost).to.equal(good.cost)
   })
+}
+
+function recordedPrompt(name: string) {
+  const content = { request: { messages: [] }, preferences: [name], defaulted: [], leftOut: [] } as const
+  return { mode: 'full', content, omission: null, chars: 10 } as const
 }
 
 function firewallRule(id: number, action = 'block'): RuleTraceEntry {

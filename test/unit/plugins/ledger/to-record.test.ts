@@ -17,6 +17,7 @@ function outcome(changes: Partial<RequestOutcome>, exchange?: Partial<EndedExcha
     isAborted: false,
     startedAt: 100,
     endedAt: 250.4,
+    prompt: null,
     exchange: exchange && ({ ...base, ...exchange } as EndedExchange),
     ...changes,
   }

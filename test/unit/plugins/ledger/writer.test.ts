@@ -6,6 +6,8 @@ import { decodeRecords } from '../../../../plugins/ledger/store/record.ts'
 import { LedgerWriter } from '../../../../plugins/ledger/writer.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 
+const PROMPT = { request: { messages: [] }, preferences: [], defaulted: [], leftOut: [] }
+
 describe('the ledger writer', () => {
   let metrics: Registry
   let writes: { records: number; end(rejected?: number): void; fail(): void }[]
@@ -41,6 +43,24 @@ describe('the ledger writer', () => {
   }
 
   const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+  it('writes a million characters of prompts at once, and drops those beyond 16 millions that wait', async () => {
+    const prompt = { mode: 'full', omission: null, content: PROMPT, chars: 300_000 } as const
+    for (let n = 0; n < 4; n++) writer.add(ledgerRecord({ prompt }))
+    expect(sizes()).to.deep.equal([3])
+    writes[0]!.fail()
+    await settle()
+    for (let n = 0; n < 60; n++) writer.add(ledgerRecord({ prompt }))
+    const outcome = async (name: string) => metricValue(`signalbox_ledger_prompts_total{outcome="${name}"}`)
+    expect([await outcome('recorded'), await outcome('queue_full')]).to.deep.equal([53, 11])
+    const closed = writer.close()
+    for (let write = 1; write < writes.length; write++) {
+      writes[write]!.end()
+      await settle()
+    }
+    await closed
+    expect(sizes().slice(1)).to.deep.equal([...Array(17).fill(3), 13])
+  })
 
   it('writes 1,000 records at once, and what arrives meanwhile with the next batch', async () => {
     add(999)

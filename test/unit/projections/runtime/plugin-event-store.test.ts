@@ -5,6 +5,7 @@ import {
   type EventLog,
   EventLogUnavailableError,
 } from '../../../../core/contract/index.ts'
+import { SYSTEM_ACTOR, toActor } from '../../../../core/event-log/actor.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
 import { createClock } from '../../../../core/util/clock.ts'
 import { createAccounts } from '../../../../projections/accounts.ts'
@@ -15,7 +16,7 @@ import { createEventWriter } from '../../../../projections/runtime/write.ts'
 import { eventAt } from '../../../support/event-log-suite.ts'
 import { makeFolder } from '../../../support/folders.ts'
 
-const author = { actor: 'key_1', requestId: 'req_1' }
+const author = { actor: toActor('key_1'), requestId: 'req_1' }
 
 /** Records every name that was seen, with its subject. */
 const names: EventDeclaration = {
@@ -89,7 +90,7 @@ describe('the events of a plugin', () => {
   it('are read with their metadata', async () => {
     const { storeOf } = await openNode({ a: names })
     const appended = await storeOf('a').append('u1', [seen('Ada')], author)
-    await storeOf('a').append('u2', [seen('Bob')], { actor: 'system' })
+    await storeOf('a').append('u2', [seen('Bob')], { actor: SYSTEM_ACTOR })
 
     const [event, ...rest] = await collect(storeOf('a').read('u1'))
     expect(rest).to.deep.equal([])

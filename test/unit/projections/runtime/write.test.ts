@@ -5,6 +5,7 @@ import {
   EventLogUnavailableError,
   WrongExpectedRevisionError,
 } from '../../../../core/contract/index.ts'
+import { ROOT_ACTOR } from '../../../../core/event-log/actor.ts'
 import { openSqliteLog } from '../../../../core/event-log/sqlite/sqlite-log.ts'
 import { createClock } from '../../../../core/util/clock.ts'
 import { createAccounts } from '../../../../projections/accounts.ts'
@@ -13,7 +14,7 @@ import { createEventWriter, type EventWriter } from '../../../../projections/run
 import { makeFolder } from '../../../support/folders.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
-const author = { actor: 'admin' }
+const author = { actor: ROOT_ACTOR }
 const TIMEOUT_MS = 50
 
 describe('createEventWriter', () => {

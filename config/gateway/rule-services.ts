@@ -1,0 +1,60 @@
+import { rulesStream } from '../../core/events/domain-events.ts'
+import { policyStream } from '../../core/events/policy-events.ts'
+import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
+import type { RuleHistoryServices } from '../../plugins/audit/services.ts'
+import { createPolicyScope, policyNotFoundError } from '../../plugins/policies/policy-scope.ts'
+import type { RuleCommandSet } from '../../plugins/rules/batch.ts'
+import { createRuleCommands, type OwnedRules } from '../../plugins/rules/rule-commands.ts'
+import { OWN_RULES, type RuleScope } from '../../plugins/rules/rule-scope.ts'
+import { createHistory, readStreams } from '../../projections/history.ts'
+import type { State } from './state.ts'
+
+type RuleState = Pick<State, 'log' | 'subscription' | 'rules' | 'policies' | 'ids' | 'writer'>
+
+/** What the endpoints for rules depend on: for users' own rules, and for those of policies. */
+export function createRuleServices(
+  state: RuleState,
+  kinds: RuleKinds,
+): { readonly own: RuleHistoryServices; readonly ofPolicies: RuleHistoryServices } {
+  const { log, subscription, rules, policies, ids, writer } = state
+
+  function createServices(
+    scope: RuleScope,
+    owned: OwnedRules,
+    history: RuleHistoryServices['history'],
+  ): RuleHistoryServices {
+    const current = (ownerId: number) => () => owned.of(ownerId)
+    const commands: RuleCommandSet = {
+      routing: (id, past) => createRuleCommands(kinds.routing, past ?? current(id), owned.owner(id)),
+      firewall: (id, past) => createRuleCommands(kinds.firewall, past ?? current(id), owned.owner(id)),
+    }
+    return { scope, rules: owned, ids, writer, history, subscription, kinds, commands }
+  }
+
+  const ofUsers: OwnedRules = {
+    of: (userId) => rules.of(userId),
+    owner: (userId) => ({ userId }),
+    stream: rulesStream,
+    revision: (userId) => rules.revision(userId),
+    requireOwner: () => undefined,
+  }
+  const ofPolicies: OwnedRules = {
+    of: (policyId) => policies.rulesOf(policyId),
+    owner: (policyId) => ({ policyId }),
+    stream: policyStream,
+    revision: (policyId) => policies.revision(policyId),
+    requireOwner(policyId) {
+      if (policies.policy(policyId) === undefined) throw policyNotFoundError(String(policyId))
+    },
+  }
+  const readPolicyEvents = (eventLog: typeof log, policyId: number) =>
+    readStreams(eventLog, [policyStream(policyId)])
+  return {
+    own: createServices(OWN_RULES, ofUsers, createHistory(log, subscription)),
+    ofPolicies: createServices(
+      createPolicyScope(policies),
+      ofPolicies,
+      createHistory(log, subscription, Date.now, readPolicyEvents),
+    ),
+  }
+}

@@ -1,0 +1,104 @@
+import {
+  type Author,
+  data,
+  type Endpoint,
+  endpoint,
+  GatewayError,
+  operator,
+} from '../../core/contract/index.ts'
+import { userId } from '../auth/schemas.ts'
+import type { LedgerReader } from './reader.ts'
+import { DeletedPrompts, RecordedPromptSchema, requestId } from './schemas.ts'
+import type { StoredPrompt } from './store/queries.ts'
+
+/** Called with each access to recorded prompts, before it is answered. If it rejects, the access fails. */
+export type ReportPromptAccess = (
+  access:
+    | { readonly type: 'read'; readonly requestId: string; readonly userId: number }
+    | { readonly type: 'deleted'; readonly userId: number; readonly prompts: number },
+  author: Author,
+) => Promise<void> | void
+
+export interface PromptServices {
+  readonly reader: LedgerReader
+  readonly report: ReportPromptAccess
+  readonly isKnownUser: (userId: number) => boolean
+}
+
+/**
+ * Creates the endpoints for operators that read and delete recorded prompts. See
+ * docs/decisions/prompt-recording.md, "Callers cannot read recorded prompts".
+ */
+export function createPromptEndpoints(services: PromptServices): readonly Endpoint[] {
+  const { reader, report, isKnownUser } = services
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/admin/requests/{id}/prompt',
+      access: operator('auditor'),
+      operationId: 'readPrompt',
+      summary: 'Returns the recorded prompt of a request.',
+      tags: ['admin'],
+      params: { id: requestId },
+      responses: { 200: { description: 'What is recorded.', body: data(RecordedPromptSchema) } },
+      errors: ['not_found', 'prompt_unreadable', 'ledger_unavailable'],
+      async handle({ params: { id }, author }) {
+        const prompt = await reader.findPrompt(id)
+        if (prompt === undefined) {
+          const message = `No prompt is recorded for request ${id}, or it has expired.`
+          throw new GatewayError('not_found', message)
+        }
+        if (prompt.unreadable !== undefined) throw createUnreadableError(prompt, prompt.unreadable)
+        await report({ type: 'read', requestId: id, userId: prompt.userId }, author)
+        return { status: 200, body: { data: showPrompt(prompt) } }
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/admin/users/{id}/prompts',
+      access: operator('admin'),
+      operationId: 'deletePrompts',
+      summary: 'Deletes the recorded prompts of a user for good.',
+      description: 'The records of the requests stay. Also for a user who does not exist any more.',
+      tags: ['admin'],
+      params: { id: userId },
+      responses: { 200: { description: 'They are deleted.', body: data(DeletedPrompts) } },
+      errors: ['ledger_unavailable'],
+      async handle({ params: { id }, author }) {
+        const deleted = await reader.deletePromptsOf(id)
+        if (deleted === 0 && !isKnownUser(id))
+          throw new GatewayError('not_found', `User ${id} was not found, and no prompts of this user.`)
+        await report({ type: 'deleted', userId: id, prompts: deleted }, author)
+        return { status: 200, body: { data: { user_id: id, deleted } } }
+      },
+    }),
+  ]
+}
+
+export const PROMPT_ERROR_CODES = {
+  prompt_unreadable: {
+    status: 500,
+    type: 'api_error',
+    description: 'A recorded prompt cannot be decrypted with RECORD_KEY; the message says why.',
+  },
+} as const
+
+function createUnreadableError({ requestId }: StoredPrompt, reason: string): GatewayError {
+  const { status, type } = PROMPT_ERROR_CODES.prompt_unreadable
+  const advice = 'Add the key that it was recorded with to RECORD_KEY, and restart the gateway.'
+  const message = `The prompt of request ${requestId} cannot be decrypted: ${reason}. ${advice}`
+  return new GatewayError({ code: 'prompt_unreadable', status, type, message })
+}
+
+function showPrompt({ requestId, userId, mode, omission, content }: StoredPrompt) {
+  return {
+    x_request_id: requestId,
+    user_id: userId,
+    recorded: mode,
+    omission,
+    request: content?.request ?? null,
+    preferences: content?.preferences ?? [],
+    defaulted: content?.defaulted ?? [],
+    left_out: content?.leftOut ?? [],
+  }
+}

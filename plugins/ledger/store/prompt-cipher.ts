@@ -1,0 +1,61 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { type EncryptionKey, fingerprintOf } from '../../../core/util/encryption-keys.ts'
+
+/** What a ciphertext belongs to. It cannot be decrypted as that of another request or user. */
+export interface PromptOwner {
+  readonly requestId: string
+  readonly userId: number
+}
+
+export interface EncryptedText {
+  readonly keyId: string
+  /** Nonce, authentication tag and ciphertext. */
+  readonly data: Buffer
+}
+
+export interface PromptCipher {
+  encrypt(text: string, owner: PromptOwner): EncryptedText
+  /** Throws a `PromptKeyError` if no key decrypts it. */
+  decrypt(encrypted: EncryptedText, owner: PromptOwner): string
+}
+
+/** A recorded prompt cannot be decrypted. The message completes "the prompt cannot be decrypted: …". */
+export class PromptKeyError extends Error {}
+
+const ALGORITHM = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Encrypts with the first key, and decrypts with all. Undefined without keys. */
+export function createPromptCipher(keys: readonly EncryptionKey[]): PromptCipher | undefined {
+  const [current] = keys
+  if (current === undefined) return undefined
+  const byId = new Map(keys.map(({ key }) => [fingerprintOf(key), key]))
+  for (const { id, key } of keys) byId.set(id, key)
+  return {
+    encrypt(text, owner) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(toAad(owner))
+      const encrypted = [cipher.update(text, 'utf8'), cipher.final()]
+      return { keyId: current.id, data: Buffer.concat([nonce, cipher.getAuthTag(), ...encrypted]) }
+    },
+    decrypt({ keyId, data }, owner) {
+      const key = byId.get(keyId)
+      if (key === undefined) throw new PromptKeyError(`RECORD_KEY does not have the key "${keyId}"`)
+      try {
+        const decipher = createDecipheriv(ALGORITHM, key, data.subarray(0, NONCE_BYTES), {
+          authTagLength: TAG_BYTES,
+        })
+        decipher.setAAD(toAad(owner)).setAuthTag(data.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+        const start = decipher.update(data.subarray(NONCE_BYTES + TAG_BYTES))
+        return Buffer.concat([start, decipher.final()]).toString('utf8')
+      } catch {
+        throw new PromptKeyError(`the key "${keyId}" is another one by now, or the record was changed`)
+      }
+    },
+  }
+}
+
+function toAad({ requestId, userId }: PromptOwner): Buffer {
+  return Buffer.from(`signalbox prompt\n${requestId}\n${userId}`)
+}

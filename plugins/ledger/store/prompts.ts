@@ -1,0 +1,48 @@
+import type { Kysely, SelectQueryBuilder } from 'kysely'
+import { findRecordKey } from './find-records.ts'
+import type { PromptCipher } from './prompt-cipher.ts'
+import { decryptPrompt } from './prompt-rows.ts'
+import type { StoredPrompt } from './queries.ts'
+import type { LedgerTables } from './tables.ts'
+
+/** Rows deleted at once; a row may have megabytes. Bounds how long a batch waits. */
+const DELETED_ROWS = 100
+
+/** Returns what is recorded of a prompt; undefined if there is nothing. */
+export async function findPrompt(
+  db: Kysely<LedgerTables>,
+  cipher: PromptCipher | undefined,
+  requestId: string,
+): Promise<StoredPrompt | undefined> {
+  const id = await findRecordKey(db, requestId)
+  if (id === undefined) return undefined
+  const row = await db.selectFrom('prompts').selectAll().where('id', '=', id).executeTakeFirst()
+  if (row === undefined) return undefined
+  const { user_id: userId, mode, omission } = row
+  return { requestId, userId, mode, omission, ...decryptPrompt(row, cipher, requestId) }
+}
+
+/** Deletes the prompts of a user, and returns how many there were. */
+export async function deletePromptsOf(db: Kysely<LedgerTables>, userId: number): Promise<number> {
+  for (let deleted = 0; ; ) {
+    const ids = db.selectFrom('prompts').select('id').where('user_id', '=', userId).limit(DELETED_ROWS)
+    const rows = await deleteRows(db, ids)
+    deleted += rows
+    if (rows < DELETED_ROWS) return deleted
+    // Batches are written in between.
+    await new Promise(setImmediate)
+  }
+}
+
+/** Deletes some of the prompts before an id. Returns true if there may be more. */
+export async function sweepPrompts(db: Kysely<LedgerTables>, beforeId: number): Promise<boolean> {
+  const old = db.selectFrom('prompts').select('id').where('id', '<', beforeId).limit(DELETED_ROWS)
+  return (await deleteRows(db, old)) === DELETED_ROWS
+}
+
+type IdSelection = SelectQueryBuilder<LedgerTables, 'prompts', { id: number }>
+
+async function deleteRows(db: Kysely<LedgerTables>, ids: IdSelection): Promise<number> {
+  const { numDeletedRows } = await db.deleteFrom('prompts').where('id', 'in', ids).executeTakeFirstOrThrow()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,149 @@
+import { type Author, GatewayError } from '../../core/contract/index.ts'
+import { userStream } from '../../core/events/domain-events.ts'
+import { type GroupContent, type GroupEvent, groupStream } from '../../core/events/policy-events.ts'
+import type { ExpectedRevisions } from '../../core/http/conditional.ts'
+import type { AppliedChange } from '../../core/http/idempotency.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import { evolveGroup, type Group, type Groups } from '../../projections/groups.ts'
+import type { History } from '../../projections/history.ts'
+import type { IdSource } from '../../projections/ids.ts'
+import type { Policies } from '../../projections/policies.ts'
+import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+
+export interface GroupServices {
+  readonly accounts: Pick<Accounts, 'user'>
+  readonly groups: Groups
+  readonly policies: Pick<Policies, 'policies'>
+  readonly ids: IdSource
+  readonly writer: EventWriter
+  readonly history: Pick<History, 'eventsOfChange'>
+}
+
+/** Changes to groups. Each resolves when all processes of this node apply it, and returns its own result. */
+export interface GroupCommands {
+  /** Throws 404. */
+  requireGroup(id: number): Group
+  createGroup(content: GroupContent, author: Author): Promise<Group>
+  /** Returns the group that a request with an `Idempotency-Key` created before, as it was then. */
+  createdGroup(change: AppliedChange): Promise<Group>
+  /** Throws 404, and 412 unless the group has one of the expected revisions. */
+  changeGroup(
+    id: number,
+    changes: Partial<GroupContent>,
+    expected: ExpectedRevisions,
+    author: Author,
+  ): Promise<Group>
+  /** Throws 409 if a policy applies to the group: it would no longer apply to its users. */
+  deleteGroup(id: number, expected: ExpectedRevisions, author: Author): Promise<void>
+  /** Adds a user to a group, or removes them. Does nothing if that is so already. */
+  setMember(groupId: number, userId: number, isMember: boolean, author: Author): Promise<void>
+}
+
+export function createGroupCommands(services: GroupServices): GroupCommands {
+  const { accounts, groups, ids, writer, history } = services
+
+  function requireGroup(id: number): Group {
+    const group = groups.group(id)
+    if (group === undefined) throw groupNotFoundError(String(id))
+    return group
+  }
+
+  function requireRevision(id: number, expected: ExpectedRevisions): Group {
+    const group = requireGroup(id)
+    if (expected === 'any' || expected.includes(group.revision)) return group
+    const message =
+      `The group has changed: its revision is now ${group.revision}. ` +
+      'Read it again before you repeat the change.'
+    throw new GatewayError('revision_mismatch', message)
+  }
+
+  function requireUnused(id: number): void {
+    const policy = services.policies
+      .policies()
+      .find(({ appliesTo }) => !('everyone' in appliesTo) && appliesTo.groups.includes(id))
+    if (policy === undefined) return
+    const message =
+      `Policy ${policy.id} ("${policy.name}") applies to group ${id}. ` +
+      'Change or delete the policy before you delete the group.'
+    throw new GatewayError('conflict', message)
+  }
+
+  /** Writes the event that `decide` returns for the current group, if any. Returns the group after it. */
+  async function writeGroupEvent(
+    id: number,
+    decide: () => GroupEvent | undefined,
+    author: Author,
+  ): Promise<Group | undefined> {
+    let before: Group | undefined
+    let event: GroupEvent | undefined
+    const command = {
+      stream: groupStream(id),
+      revision: () => (groups.group(id)?.revision ?? 0) - 1,
+      decide() {
+        before = groups.group(id)
+        event = decide()
+        return event === undefined ? [] : [event]
+      },
+    }
+    const written = await answerInTime(writer.write(command, author))
+    if (written === undefined || event === undefined) return before
+    const { revision, position, time } = written
+    return evolveGroup(before, event, { revision, position, metadata: { time } })
+  }
+
+  return {
+    requireGroup,
+    async createGroup(content, author) {
+      const groupId = await ids.reserve(1, author)
+      const decide = () => ({ type: 'GroupCreated', data: { groupId, ...content } }) as const
+      return (await writeGroupEvent(groupId, decide, author)) ?? requireGroup(groupId)
+    },
+    async createdGroup(change) {
+      const [first] = await history.eventsOfChange(change)
+      const created = first?.event?.type === 'GroupCreated' ? first.event : undefined
+      const group = created && first && evolveGroup(undefined, created, first.record)
+      if (group !== undefined) return group
+      throw new Error(`the events of stream ${change.stream} cannot be decoded`)
+    },
+    async changeGroup(id, changes, expected, author) {
+      const decide = () => {
+        const group = requireRevision(id, expected)
+        const { name = group.name, description = group.description } = changes
+        if (name === group.name && description === group.description) return undefined
+        return { type: 'GroupUpdated', data: { groupId: id, changes } } as const
+      }
+      return (await writeGroupEvent(id, decide, author)) ?? requireGroup(id)
+    },
+    async deleteGroup(id, expected, author) {
+      const decide = () => {
+        requireRevision(id, expected)
+        requireUnused(id)
+        return { type: 'GroupDeleted', data: { groupId: id } } as const
+      }
+      await writeGroupEvent(id, decide, author)
+    },
+    async setMember(groupId, userId, isMember, author) {
+      const requireUser = () => {
+        const user = accounts.user(userId)
+        if (user === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
+        return user
+      }
+      writer.checkAvailable()
+      const type = isMember ? 'UserAddedToGroup' : 'UserRemovedFromGroup'
+      const command = {
+        stream: userStream(requireUser().id),
+        revision: () => requireUser().revision,
+        decide() {
+          requireGroup(groupId)
+          if (groups.groupsOf(userId).includes(groupId) === isMember) return []
+          return [{ type, data: { userId, groupId } } as const]
+        },
+      }
+      await answerInTime(writer.write(command, author))
+    },
+  }
+}
+
+export function groupNotFoundError(id: string): GatewayError {
+  return new GatewayError('not_found', `Group ${id} was not found.`)
+}

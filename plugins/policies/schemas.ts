@@ -1,0 +1,156 @@
+import { Nullable, type Static, StrictObject, Type } from '../../core/contract/index.ts'
+import { Count, NextCursor, Timestamp } from '../../core/http/schemas.ts'
+
+const nameOf = (what: string) =>
+  Type.String({ minLength: 1, maxLength: 128, description: `Name of the ${what}.` })
+const descriptionOf = (what: string) =>
+  Nullable(Type.String({ maxLength: 1000 }), { description: `What the ${what} is for.` })
+
+const name = nameOf('group')
+const description = descriptionOf('group')
+
+/** The body of `POST /admin/groups`. */
+export const GroupInput = StrictObject(
+  { name, description: Type.Optional(description) },
+  { $id: 'GroupInput', description: 'A new group.' },
+)
+
+/** The body of `PATCH /admin/groups/{id}`. */
+export const GroupChange = StrictObject(
+  { name: Type.Optional(name), description: Type.Optional(description) },
+  { $id: 'GroupChange', description: 'The fields to change.', minProperties: 1 },
+)
+
+export const GroupSchema = Type.Object(
+  {
+    id: Count('Id of the group.'),
+    name,
+    description,
+    created_at: Timestamp('When the group was created.'),
+    updated_at: Timestamp('When its name or description was last changed.'),
+  },
+  { $id: 'Group', description: 'A group of users.' },
+)
+
+export const GroupPage = Type.Object(
+  { data: Type.Array(GroupSchema, { description: 'The groups, sorted by id.' }), next_cursor: NextCursor },
+  { $id: 'GroupPage', description: 'A page of groups.' },
+)
+
+const GroupMember = Type.Object(
+  { id: Count('Id of the user.'), name: Type.String({ description: 'Name of the user.' }) },
+  { $id: 'GroupMember', description: 'A user in a group.' },
+)
+
+export const GroupMemberPage = Type.Object(
+  { data: Type.Array(GroupMember, { description: 'The users, sorted by id.' }), next_cursor: NextCursor },
+  { $id: 'GroupMemberPage', description: 'A page of the users in a group.' },
+)
+
+export const groupId = Type.Integer({
+  minimum: 1,
+  format: 'int64',
+  description: 'Id of a group.',
+  examples: [12],
+})
+
+/** The revision of a group, as a response header. */
+export const groupEtag = { etag: Type.String({ description: 'Revision of the group, such as "3".' }) }
+
+const ids = (what: string, maxItems: number) =>
+  Type.Array(Type.Integer({ minimum: 1, format: 'int64' }), {
+    maxItems,
+    uniqueItems: true,
+    description: `Ids of ${what}.`,
+  })
+
+const Everyone = StrictObject(
+  { everyone: Type.Literal(true, { description: 'Always true.' }) },
+  { $id: 'PolicyScopeEveryone', description: 'All users.' },
+)
+
+const GroupsAndUsers = {
+  groups: ids('groups, whose users the policy applies to', 1000),
+  users: ids('users that the policy applies to', 10_000),
+}
+
+const policyFields = {
+  name: nameOf('policy'),
+  description: Type.Optional(descriptionOf('policy')),
+  is_enabled: Type.Boolean({ description: 'Whether the rules of the policy are applied.' }),
+  priority: Type.Integer({
+    minimum: -1000,
+    maximum: 1000,
+    description: 'Policies with a higher priority are evaluated first; of equal ones, the older one.',
+  }),
+  applies_to: Type.Union(
+    [
+      Everyone,
+      StrictObject(
+        { groups: Type.Optional(GroupsAndUsers.groups), users: Type.Optional(GroupsAndUsers.users) },
+        { $id: 'PolicyScopeInput', minProperties: 1, description: 'Some users.' },
+      ),
+    ],
+    { description: 'The users that the policy applies to.' },
+  ),
+}
+
+/** The body of `POST /admin/policies`. */
+export const PolicyInput = StrictObject(policyFields, { $id: 'PolicyInput', description: 'A new policy.' })
+
+/** The body of `PATCH /admin/policies/{id}`. */
+export const PolicyChange = StrictObject(
+  {
+    name: Type.Optional(policyFields.name),
+    description: policyFields.description,
+    is_enabled: Type.Optional(policyFields.is_enabled),
+    priority: Type.Optional(policyFields.priority),
+    applies_to: Type.Optional(policyFields.applies_to),
+  },
+  { $id: 'PolicyChange', description: 'The fields to change.', minProperties: 1 },
+)
+
+export type PolicyFields = Static<typeof PolicyChange>
+
+export const PolicySchema = Type.Object(
+  {
+    id: Count('Id of the policy.'),
+    name: policyFields.name,
+    description: descriptionOf('policy'),
+    is_enabled: policyFields.is_enabled,
+    priority: policyFields.priority,
+    applies_to: Type.Union(
+      [
+        Type.Object(
+          { everyone: Everyone.properties.everyone },
+          { $id: 'EveryoneScope', description: 'All users.' },
+        ),
+        Type.Object(GroupsAndUsers, { $id: 'PolicyScope', description: 'Some users.' }),
+      ],
+      { description: 'The users that the policy applies to.' },
+    ),
+    created_at: Timestamp('When the policy was created.'),
+    updated_at: Timestamp('When its settings were last changed.'),
+  },
+  { $id: 'Policy', description: 'A named set of rules above those of users.' },
+)
+
+export const policyId = Type.Integer({
+  minimum: 1,
+  format: 'int64',
+  description: 'Id of a policy.',
+  examples: [15],
+})
+
+/** The revision of a policy, as a response header. */
+export const policyEtag = { etag: Type.String({ description: 'Revision of the policy, such as "3".' }) }
+
+/** The condition of a change, as a request header. */
+export const ifMatchOf = (what: string) => ({
+  'If-Match': Type.Optional(
+    Type.String({
+      description: `The ETag of the ${what}, a list of ETags, or *. If the ${what} has changed since: 412.`,
+      examples: ['"1"'],
+    }),
+  ),
+})

@@ -1,0 +1,119 @@
+import type { Account, EventLog, Position, RuleSet } from '../core/contract/index.ts'
+import { isRuleEvent } from '../core/events/codec.ts'
+import { groupStream, policyStream } from '../core/events/policy-events.ts'
+import type { CallerSnapshot } from '../core/pipeline/inference.ts'
+import type { AsOf } from '../core/util/as-of.ts'
+import { createAccounts, type User } from './accounts.ts'
+import { createGroups } from './groups.ts'
+import { checkNotInFuture, eventsUpTo, type PastEvent, readStreams, readUserEvents } from './history.ts'
+import { createPolicies, type Policies } from './policies.ts'
+import type { Projections } from './projections.ts'
+import type { Subscription } from './runtime/subscribe.ts'
+import { emptyUserRules, evolveUserRules, type UserRules } from './user-rules.ts'
+
+/**
+ * Returns a function that snapshots the caller's current account, policies and rules together. The caller was
+ * authenticated before the body arrived, and the plan may have changed in the meantime. See
+ * docs/decisions/rules.md, "Account and rules are captured together, once the body has been read".
+ */
+export function createCallerSnapshots({ accounts, rules, groups, policies }: CallerState) {
+  return (account: Account): CallerSnapshot => {
+    const { userId } = account
+    const user = accounts.user(userId)
+    return {
+      account: user ? { ...account, plan: user.plan, position: user.position } : account,
+      policies: policies.ruleSetsFor(userId, groups.groupsOf(userId)),
+      policyPosition: policyPositionOf(userId, { groups, policies }),
+      rules: rules.of(userId),
+    }
+  }
+}
+
+type CallerState = Pick<Projections, 'accounts' | 'rules' | 'groups' | 'policies'>
+
+/**
+ * The position from which on the same policies apply to the user, with the same rules. Changes of the user's
+ * groups are events of the user, except for the deletion of a group.
+ */
+function policyPositionOf(
+  userId: number,
+  { groups, policies }: Pick<Projections, 'groups' | 'policies'>,
+): Position {
+  const position = policies.position()
+  return position === 0 ? 0 : Math.max(position, groups.deletedAt(userId))
+}
+
+/** What decided about a user's requests at a point in time. The caller may modify `rules`. */
+export interface CallerAt extends Pick<CallerSnapshot, 'policies' | 'policyPosition'> {
+  /** Undefined before the user was created. */
+  readonly user: User | undefined
+  readonly rules: UserRules
+}
+
+/** Folds events with the same functions as the live projections. */
+function foldCaller(userId: number, events: readonly PastEvent[]): CallerAt {
+  const [accounts, groups, policies] = [createAccounts(), createGroups(), createPolicies()]
+  const rules = emptyUserRules()
+  for (const { event, record } of events) {
+    if (event === undefined) continue
+    if (isRuleEvent(event) && 'userId' in event.data) evolveUserRules(rules, event, record)
+    for (const projection of [accounts, groups, policies]) projection.apply(event, record)
+  }
+  return {
+    user: accounts.user(userId),
+    rules,
+    policies: policies.ruleSetsFor(userId, groups.groupsOf(userId)),
+    policyPosition: policyPositionOf(userId, { groups, policies }),
+  }
+}
+
+/** How long a position is waited for before it counts as one in the future. */
+const CATCH_UP_MS = 500
+
+export type ReadCallerAt = (userId: number, asOf: AsOf | undefined) => Promise<CallerAt>
+
+/**
+ * Returns a function that reads a user, their rules, groups and policies as they were together, by default as
+ * they are now. It throws 400 if `asOf` is in the future. See docs/decisions/policies.md, "The past is one
+ * prefix of all streams that decide".
+ */
+export function createCallerHistory(
+  log: Pick<EventLog, 'read' | 'poll'>,
+  subscription: Pick<Subscription, 'position' | 'until'>,
+  live: Pick<Policies, 'allIds' | 'rulesOf'>,
+  now: () => number = Date.now,
+): ReadCallerAt {
+  /** Policies are known up to the position of this node, which another node may be ahead of. */
+  async function catchUp(position: Position): Promise<void> {
+    if (position <= subscription.position()) return
+    log.poll?.()
+    await subscription.until(() => subscription.position() >= position, CATCH_UP_MS).catch(() => undefined)
+  }
+
+  async function readEvents(userId: number): Promise<readonly PastEvent[]> {
+    const own = await readUserEvents(log, userId)
+    const groupIds = new Set(
+      own.flatMap(({ event }) => (event?.type === 'UserAddedToGroup' ? event.data.groupId : [])),
+    )
+    const shared = await readStreams(log, [
+      ...live.allIds().map(policyStream),
+      ...[...groupIds].map(groupStream),
+    ])
+    return [...own, ...shared].sort((a, b) => a.record.position - b.record.position)
+  }
+
+  /** Replaces past rules that are still in force, because those are compiled already. */
+  function useCurrent(past: RuleSet): RuleSet {
+    const current = live.rulesOf(past.ownerId)
+    const isSame = current.position === past.position && current.origin?.name === past.origin?.name
+    return isSame ? current : { ...past, transient: true }
+  }
+
+  return async (userId, asOf) => {
+    if (asOf?.type === 'position') await catchUp(asOf.position)
+    const all = await readEvents(userId)
+    if (asOf !== undefined) checkNotInFuture(asOf, subscription.position(), now(), all)
+    const { policies, ...caller } = foldCaller(userId, asOf === undefined ? all : eventsUpTo(all, asOf))
+    return { ...caller, policies: policies.map(useCurrent) }
+  }
+}

@@ -1,0 +1,167 @@
+import type { Position } from '../core/contract/index.ts'
+import type { DomainEvent } from '../core/events/codec.ts'
+import type { GroupContent, GroupEvent } from '../core/events/policy-events.ts'
+import type { SavedProjection } from './runtime/projection.ts'
+import type { EventEntry } from './user-rules.ts'
+
+/** A group of users. `revision` counts the group's events from 1; it is the group's ETag. */
+export interface Group extends GroupContent {
+  readonly id: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly revision: number
+}
+
+/** All groups and their members, in memory. */
+export interface Groups extends SavedProjection {
+  group(id: number): Group | undefined
+  /** Sorted by id. */
+  groups(): readonly Group[]
+  /** Ids of the user's groups, ascending. Users of the same groups share the list. */
+  groupsOf(userId: number): readonly number[]
+  /** Ids of the users in a group, ascending. Takes a look at every user who is in a group. */
+  members(groupId: number): readonly number[]
+  /** Position at which a group that the user was in was last deleted; 0 if none was since they joined one. */
+  deletedAt(userId: number): Position
+}
+
+/**
+ * The groups that some users have in common. Changes when one of them is deleted. See
+ * docs/decisions/policies.md, "Users of the same groups share one list".
+ */
+interface Combination {
+  ids: readonly number[]
+  /** Position of the last deletion; 0 if there was none. */
+  deletedAt: Position
+}
+
+const NONE: Combination = { ids: [], deletedAt: 0 }
+
+export function createGroups(): Groups {
+  const groups = new Map<number, Group>()
+  const combinations = new Map<string, Combination>()
+  /** Includes combinations that have become equal to another one. */
+  const all = new Set<Combination>()
+  const combinationOf = new Map<number, Combination>()
+
+  function combine(ids: readonly number[], deletedAt: Position): Combination {
+    const key = keyOf({ ids, deletedAt })
+    const known = combinations.get(key)
+    if (known !== undefined) return known
+    const created = { ids, deletedAt }
+    combinations.set(key, created)
+    all.add(created)
+    return created
+  }
+
+  function setGroups(userId: number, ids: readonly number[], deletedAt = 0): void {
+    if (ids.length === 0 && deletedAt === 0) combinationOf.delete(userId)
+    else combinationOf.set(userId, combine(ids, deletedAt))
+  }
+
+  function removeGroup(id: number, position: Position): void {
+    groups.delete(id)
+    combinations.clear()
+    for (const combination of all) {
+      if (combination.ids.includes(id)) {
+        combination.ids = combination.ids.filter((other) => other !== id)
+        combination.deletedAt = position
+      }
+      combinations.set(keyOf(combination), combination)
+    }
+  }
+
+  return {
+    name: 'groups',
+    apply(event, record) {
+      if (event.type === 'UserAddedToGroup' || event.type === 'UserRemovedFromGroup') {
+        const { userId, groupId } = event.data
+        const others = (combinationOf.get(userId) ?? NONE).ids.filter((id) => id !== groupId)
+        // Another node may have deleted the group before it applied the deletion.
+        const isAdded = event.type === 'UserAddedToGroup' && groups.has(groupId)
+        setGroups(userId, isAdded ? [...others, groupId].sort((a, b) => a - b) : others)
+        return
+      }
+      if (!isGroupEvent(event)) return
+      const { groupId } = event.data
+      const group = evolveGroup(groups.get(groupId), event, record)
+      if (group === undefined) removeGroup(groupId, record.position)
+      else groups.set(groupId, group)
+    },
+    group: (id) => groups.get(id),
+    groups: () => [...groups.values()].sort((a, b) => a.id - b.id),
+    groupsOf: (userId) => (combinationOf.get(userId) ?? NONE).ids,
+    members(groupId) {
+      const userIds: number[] = []
+      for (const [userId, { ids }] of combinationOf) if (ids.includes(groupId)) userIds.push(userId)
+      return userIds.sort((a, b) => a - b)
+    },
+    deletedAt: (userId) => (combinationOf.get(userId) ?? NONE).deletedAt,
+    save() {
+      const copies = new Map([...all].map((combination) => [combination, { ...combination }]))
+      return serializeGroups([...groups.values()], new Map(combinationOf), copies)
+    },
+    load(lines) {
+      for (const line of lines) {
+        const [part, content]: SavedPart = JSON.parse(line.toString())
+        if (part === 'group') groups.set(content.id, content)
+        else for (const [userId, ids, deletedAt] of content) setGroups(userId, ids, deletedAt)
+      }
+    },
+  }
+}
+
+function keyOf({ ids, deletedAt }: Combination): string {
+  return `${ids.join()}@${deletedAt}`
+}
+
+function isGroupEvent(event: DomainEvent): event is GroupEvent {
+  return event.type === 'GroupCreated' || event.type === 'GroupUpdated' || event.type === 'GroupDeleted'
+}
+
+/** Returns the group after the event; undefined if it is deleted, or was never created. */
+export function evolveGroup(
+  group: Group | undefined,
+  event: GroupEvent,
+  record: EventEntry,
+): Group | undefined {
+  const { time } = record.metadata
+  const revision = record.revision + 1
+  switch (event.type) {
+    case 'GroupCreated': {
+      const { groupId, name, description } = event.data
+      return { id: groupId, name, description, createdAt: time, updatedAt: time, revision }
+    }
+    case 'GroupUpdated':
+      return group && { ...group, ...event.data.changes, updatedAt: time, revision }
+    case 'GroupDeleted':
+      return undefined
+    default:
+      return event satisfies never
+  }
+}
+
+type SavedPart = readonly ['group', Group] | readonly ['members', readonly SavedMember[]]
+
+type SavedMember = readonly [userId: number, groupIds: readonly number[], deletedAt: Position]
+
+/** Users on one line of a snapshot. */
+const LINE_USERS = 1000
+
+function* serializeGroups(
+  groups: readonly Group[],
+  combinationOf: ReadonlyMap<number, Combination>,
+  copies: ReadonlyMap<Combination, Combination>,
+): Generator<string> {
+  const toLine = (part: SavedPart) => JSON.stringify(part)
+  for (const group of groups) yield toLine(['group', group])
+  let users: SavedMember[] = []
+  for (const [userId, combination] of combinationOf) {
+    const { ids, deletedAt } = copies.get(combination) ?? combination
+    users.push([userId, ids, deletedAt])
+    if (users.length < LINE_USERS) continue
+    yield toLine(['members', users])
+    users = []
+  }
+  if (users.length > 0) yield toLine(['members', users])
+}
