@@ -208,6 +208,26 @@ describe("Anthropic's official client", function () {
     expect(sandbox.requests.at(-1)?.body).to.include({ model: 'claude-next-20270101' })
   })
 
+  it('cannot pass the limits of its key', async () => {
+    const { id } = await newUser(gateway)
+    const keyFor = async (limits: object) => {
+      const { status, body } = await gateway.call('POST', `/admin/users/${id}/keys`, limits, AS_ADMIN)
+      expect(status, JSON.stringify(body)).to.equal(201)
+      return connect({ apiKey: body.data.key })
+    }
+    const narrow = await keyFor({ models: ['gpt-4o'] })
+    expect((await narrow.messages.create(ask('Hi'))).type).to.equal('message')
+    const before = sandbox.requests.length
+    const other = await failure(narrow.messages.create(ask('Hi', { model: 'claude-next-20270101' })))
+    expect(other).to.be.instanceOf(Anthropic.PermissionDeniedError)
+    expect(other.error.error).to.include({ type: 'permission_error', code: 'model_not_allowed' })
+    const chatOnly = await keyFor({ endpoints: ['/v1/chat/completions'] })
+    expect(await failure(chatOnly.messages.create(ask('Hi')))).to.include({ status: 403 })
+    const { model, messages } = ask('Hi')
+    expect(await failure(chatOnly.messages.countTokens({ model, messages }))).to.include({ status: 403 })
+    expect(sandbox.requests.length).to.equal(before)
+  })
+
   it('gets a model of Anthropic by automatic choice if it wants a tool of Anthropic', async () => {
     const tools = [{ type: 'web_search_20250305', name: 'web_search', input_schema: { type: 'object' } }]
     for (const [more, provider] of [
