@@ -27,13 +27,19 @@ export function copyUserRules(rules: UserRules): UserRules {
   return { ...rules, routing: new Map(rules.routing), firewall: new Map(rules.firewall) }
 }
 
+/** Returns rules that can be modified, without the revision of their stream. */
+export function toUserRules({ position, routing, firewall }: RuleSet): UserRules {
+  return { ...emptyUserRules(), position, routing: byId(routing), firewall: byId(firewall) }
+}
+
 /** Returns the rules after events that were appended together. */
 export function applyRuleEvents(
-  { position: _, routing, firewall, ...owner }: RuleSet,
+  ruleSet: RuleSet,
   events: readonly RuleEvent[],
   { revision, position, time }: { revision: number; position: Position; time: string },
 ): RuleSet {
-  const rules = { ...emptyUserRules(), routing: byId(routing), firewall: byId(firewall) }
+  const { position: _position, routing: _routing, firewall: _firewall, ...owner } = ruleSet
+  const rules = toUserRules(ruleSet)
   for (const event of events) evolveUserRules(rules, event, { revision, position, metadata: { time } })
   return { ...toRuleSet(owner.ownerId, rules), ...owner }
 }

@@ -61,6 +61,7 @@ export function createBuiltInPlugins(
   }
   const ruleServices = createRuleServices(state, kinds)
   const { commands: ruleCommands } = ruleServices.own
+  const readCallerAt = createCallerHistory(log, subscription, policies)
   const snapshotCaller = createCallerSnapshots(state)
   const breakers = createCircuitBreakers(settings.breaker)
   const latency = createLatencyTracker()
@@ -134,10 +135,21 @@ export function createBuiltInPlugins(
     createAudit({
       ...ruleServices.own,
       accounts,
-      readCallerAt: createCallerHistory(log, subscription, policies),
+      policies,
+      policyCommands: ruleServices.ofPolicies.commands,
+      readCallerAt,
       snapshotCaller,
     }),
-    createPolicies({ accounts, groups, policies, ids, writer, ruleServices: ruleServices.ofPolicies }),
+    createPolicies({
+      accounts,
+      groups,
+      policies,
+      ids,
+      writer,
+      readCallerAt,
+      snapshotCaller,
+      ruleServices: ruleServices.ofPolicies,
+    }),
     createMetrics({
       live: subscription,
       health: breakers,

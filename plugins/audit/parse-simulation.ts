@@ -4,6 +4,7 @@ import { createLazyParser } from '../../core/util/json-schema.ts'
 import {
   type Draft,
   type DraftsByKind,
+  type PolicyDraftSchema,
   type SIMULATED_ENDPOINTS,
   SimulationFields,
 } from './simulation-schemas.ts'
@@ -16,6 +17,8 @@ export type RuleDraft = Static<typeof Draft>
 
 export type RuleDrafts = Static<typeof DraftsByKind>
 
+export type PolicyDraft = Static<typeof PolicyDraftSchema>
+
 const parseFields = createLazyParser(SimulationFields)
 
 /** A parsed body of `POST /v1/simulate`. */
@@ -26,6 +29,7 @@ export interface Simulation {
   /** Undefined for the current rules and plan. */
   readonly asOf: AsOf | undefined
   readonly drafts: RuleDrafts
+  readonly policyDrafts: readonly PolicyDraft[]
 }
 
 /**
@@ -35,12 +39,26 @@ export interface Simulation {
  */
 export function parseSimulation(body: JsonObject): Simulation {
   const { endpoint, as_of, rules = {}, ...request } = parseFields(body)
+  return toSimulation(request, { endpoint, as_of, drafts: rules, policyDrafts: [] })
+}
+
+/** Throws 400 if `as_of` is invalid. */
+export function toSimulation(
+  request: JsonObject,
+  { endpoint, as_of, drafts, policyDrafts }: SimulationTerms,
+): Simulation {
   return {
     endpoint: endpoint ?? detectEndpoint(request),
     request,
     asOf: as_of === undefined ? undefined : parseAsOf(as_of, 'as_of'),
-    drafts: rules,
+    drafts,
+    policyDrafts,
   }
+}
+
+interface SimulationTerms extends Pick<Simulation, 'drafts' | 'policyDrafts'> {
+  readonly endpoint: SimulatedEndpoint | undefined
+  readonly as_of: string | number | undefined
 }
 
 /** Detects the endpoint by a field that only one of them has. */

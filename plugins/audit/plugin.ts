@@ -1,7 +1,7 @@
 import type { Plugin } from '../../core/contract/index.ts'
 import { createAuditEndpoint, createDiffEndpoint, createHistoryEndpoints } from './endpoints.ts'
 import type { AuditServices } from './services.ts'
-import { createSimulationEndpoint } from './simulation.ts'
+import { createAdminSimulationEndpoint, createSimulationEndpoint } from './simulation.ts'
 
 /**
  * Gives users access to their event history: audit, diff, revert and simulate (docs/api.md, "History and
@@ -18,6 +18,7 @@ export function createAudit(services: AuditServices): Plugin {
         createAuditEndpoint(services),
         createDiffEndpoint(services),
         createSimulationEndpoint(services, host),
+        createAdminSimulationEndpoint(services, host),
       ],
     }),
   }

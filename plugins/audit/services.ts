@@ -3,6 +3,7 @@ import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { ReadCallerAt } from '../../projections/callers.ts'
 import type { History } from '../../projections/history.ts'
+import type { Policies } from '../../projections/policies.ts'
 import type { Subscription } from '../../projections/runtime/subscribe.ts'
 import type { RuleCommandSet } from '../rules/batch.ts'
 import type { RuleServices } from '../rules/rule-commands.ts'
@@ -20,7 +21,9 @@ export interface RuleHistoryServices extends RuleServices {
 
 /** The services that the audit plugin depends on. */
 export interface AuditServices extends RuleHistoryServices {
-  readonly accounts: Pick<Accounts, 'ownerOfKey'>
+  readonly accounts: Pick<Accounts, 'ownerOfKey' | 'user'>
+  readonly policies: Pick<Policies, 'policy' | 'policies' | 'rulesOf'>
+  readonly policyCommands: RuleCommandSet
   readonly readCallerAt: ReadCallerAt
   /** The caller's account and rules as they apply to a request now. */
   snapshotCaller(account: Account): CallerSnapshot

@@ -4,7 +4,13 @@ import { messagesRequestSchema } from '../../core/dialects/messages/request-sche
 import { responsesRequestSchema } from '../../core/dialects/responses/request-schema.ts'
 import { routeRequestSchema } from '../../core/dialects/route/request-schema.ts'
 import { OpenObject } from '../../core/dialects/schema-types.ts'
-import { AnyFields, Count, RuleTraceEntrySchema, WarningSchema } from '../../core/http/schemas.ts'
+import {
+  AnyFields,
+  Count,
+  RuleOriginSchema,
+  RuleTraceEntrySchema,
+  WarningSchema,
+} from '../../core/http/schemas.ts'
 import { RecordedErrorSchema } from '../ledger/schemas.ts'
 
 export const Draft = OpenObject(
@@ -31,8 +37,16 @@ export const DraftsByKind = StrictObject(
   { description: 'Rules that are applied as if they were stored.' },
 )
 
-/** The fields of `POST /v1/simulate` besides those of the request. */
-export const SimulationFields = OpenObject({
+/** Drafts of rules of an existing policy, which is then applied whatever its settings are. */
+export const PolicyDraftSchema = StrictObject(
+  {
+    policy_id: Type.Integer({ minimum: 1, format: 'int64', description: 'Id of the policy.' }),
+    ...DraftsByKind.properties,
+  },
+  { $id: 'PolicyDraft', description: 'Rules of a policy that are applied as if they were stored.' },
+)
+
+const simulationFields = {
   endpoint: Type.Optional(
     StringEnum(SIMULATED_ENDPOINTS, {
       description: 'The endpoint of the simulated request; by default derived from its fields.',
@@ -43,8 +57,31 @@ export const SimulationFields = OpenObject({
       description: 'Simulates with the rules as of a log position or an ISO 8601 time with a time zone.',
     }),
   ),
-  rules: Type.Optional(DraftsByKind),
-})
+}
+
+/** The fields of `POST /v1/simulate` besides those of the request. */
+export const SimulationFields = OpenObject({ ...simulationFields, rules: Type.Optional(DraftsByKind) })
+
+/** The body of `POST /admin/simulate`. */
+export const AdminSimulationRequest = StrictObject(
+  {
+    user_id: Type.Integer({ minimum: 1, format: 'int64', description: 'Id of the user.' }),
+    request: Type.Unsafe<JsonObject>({ type: 'object', description: 'The body of the simulated endpoint.' }),
+    ...simulationFields,
+    drafts: Type.Optional(
+      StrictObject(
+        {
+          ...DraftsByKind.properties,
+          policies: Type.Optional(
+            Type.Array(PolicyDraftSchema, { maxItems: 100, description: 'Drafts of rules of policies.' }),
+          ),
+        },
+        { $id: 'SimulationDrafts', description: 'Rules that are applied as if they were stored.' },
+      ),
+    ),
+  },
+  { $id: 'AdminSimulationRequest', description: 'An inference request of a user to simulate.' },
+)
 
 function simulationOf({ properties, required }: JsonObject, name: string) {
   return Type.Unsafe<JsonObject>({
@@ -86,6 +123,11 @@ export const simulationExamples = {
   drafts: { input: 'Send the contract', endpoint: 'responses', rules: { firewall: [draft] } },
 }
 
+/** Complete bodies of `POST /admin/simulate` by name. */
+export const adminSimulationExamples = {
+  now: { user_id: 1, request: { model: 'auto:cost', messages } },
+}
+
 const nullableText = (description: string) => Nullable(Type.String(), { description })
 
 export const SimulationSchema = Type.Object(
@@ -96,6 +138,7 @@ export const SimulationSchema = Type.Object(
         {
           rule_id: Type.Integer({ description: 'Id of the rule.' }),
           name: Type.String({ description: 'Name of the rule.' }),
+          origin: Type.Optional(RuleOriginSchema),
         },
         { $id: 'BlockingRule', description: 'A firewall rule that blocks a request.' },
       ),

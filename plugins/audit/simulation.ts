@@ -1,51 +1,51 @@
 import {
   type Account,
   data,
+  type EndpointResponse,
   type EventLog,
   type Exchange,
   endpoint,
-  type FirewallRule,
   GatewayError,
   type Host,
   type JsonObject,
+  operator,
   type Route,
-  type RoutingRule,
   type RuleSet,
   user,
 } from '../../core/contract/index.ts'
 import { chatDialect } from '../../core/dialects/chat/dialect.ts'
 import { messagesDialect } from '../../core/dialects/messages/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
-import type { RuleEvent } from '../../core/events/domain-events.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
-import { createUnsentExchange } from '../../core/pipeline/unsent-exchange.ts'
-import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
-import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
-import { evolveUserRules, type UserRules } from '../../projections/user-rules.ts'
 import { createResponsesParser } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
-import type { RuleCommandSet } from '../rules/batch.ts'
-import { checkPatternSize } from '../rules/pattern-size.ts'
-import { prefixErrors } from '../rules/rule-commands.ts'
+import { addDrafts } from './drafts.ts'
 import {
+  type PolicyDraft,
   parseSimulation,
-  type RuleDraft,
-  type RuleDrafts,
   type SimulatedEndpoint,
   type Simulation,
+  toSimulation,
 } from './parse-simulation.ts'
 import type { AuditServices } from './services.ts'
 import { showSimulatedError } from './simulated-error.ts'
-import { SimulationRequest, SimulationSchema, simulationExamples } from './simulation-schemas.ts'
+import {
+  AdminSimulationRequest,
+  adminSimulationExamples,
+  SimulationRequest,
+  SimulationSchema,
+  simulationExamples,
+} from './simulation-schemas.ts'
 
 /**
  * `POST /v1/simulate`: shows how a request would be handled. Uses the code that decides about real requests,
  * and sends nothing to a provider.
  */
 export function createSimulationEndpoint(services: AuditServices, host: Host) {
-  const parsers = createRequestParsers(host.log, services.accounts)
+  const simulate = createSimulator(services, host)
   return endpoint({
     method: 'POST',
     path: '/v1/simulate',
@@ -58,16 +58,58 @@ export function createSimulationEndpoint(services: AuditServices, host: Host) {
     parseBody: parseSimulation,
     examples: simulationExamples,
     responses: { 200: { description: 'What would happen.', body: data(SimulationSchema) } },
-    errors: ['missing_parameter', 'unsupported_parameter', 'invalid_rule', 'not_found', 'validation_error'],
+    errors: SIMULATION_ERRORS,
+    handle: (call) => simulate(call, call.body),
+  })
+}
+
+/**
+ * `POST /admin/simulate`: shows how a request of any user would be handled, also with drafts of rules of
+ * policies.
+ */
+export function createAdminSimulationEndpoint(services: AuditServices, host: Host) {
+  const simulate = createSimulator(services, host)
+  return endpoint({
+    method: 'POST',
+    path: '/admin/simulate',
+    access: operator('auditor'),
+    operationId: 'simulateForUser',
+    summary: 'Simulates an inference request of a user without calling a model.',
+    tags: ['policies'],
+    body: AdminSimulationRequest,
+    examples: adminSimulationExamples,
+    responses: { 200: { description: 'What would happen.', body: data(SimulationSchema) } },
+    errors: SIMULATION_ERRORS,
     async handle(call) {
-      const { account, body: simulation } = call
-      const caller = await snapshotSimulatedCaller(simulation, account, services)
-      const parser = parsers[simulation.endpoint]
-      const exchange = await createUnsentExchange(parser, simulation.request, call, caller)
-      const error = await decideExchange(exchange, host)
-      return { status: 200, body: { data: showDecision(exchange, error) } }
+      const { user_id: userId, request, endpoint, as_of, drafts = {} } = call.body
+      const user = services.accounts.user(userId)
+      if (user === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
+      const { name, plan, position } = user
+      const { policies = [], ...own } = drafts
+      const simulation = toSimulation(request, { endpoint, as_of, drafts: own, policyDrafts: policies })
+      const account = { userId, name, plan, keyId: '', position }
+      return simulate({ ...call, account }, simulation)
     },
   })
+}
+
+const SIMULATION_ERRORS = [
+  'missing_parameter',
+  'unsupported_parameter',
+  'invalid_rule',
+  'not_found',
+  'validation_error',
+] as const
+
+function createSimulator(services: AuditServices, host: Host) {
+  const parsers = createRequestParsers(host.log, services.accounts)
+  return async (call: ExchangeCall, simulation: Simulation): Promise<EndpointResponse> => {
+    const caller = await snapshotSimulatedCaller(simulation, call.account, services)
+    const parser = parsers[simulation.endpoint]
+    const exchange = await createUnsentExchange(parser, simulation.request, call, caller)
+    const error = await decideExchange(exchange, host)
+    return { status: 200, body: { data: showDecision(exchange, error) } }
+  }
 }
 
 /**
@@ -97,77 +139,44 @@ function createRequestParsers(
  * rules.
  */
 async function snapshotSimulatedCaller(
-  { asOf, drafts }: Simulation,
+  { asOf, drafts, policyDrafts }: Simulation,
   account: Account,
-  { readCallerAt, commands, snapshotCaller }: AuditServices,
+  services: AuditServices,
 ): Promise<CallerSnapshot> {
+  const { readCallerAt, commands, snapshotCaller } = services
   const hasDrafts = Object.values(drafts).some((list) => list.length > 0)
-  if (asOf === undefined && !hasDrafts) return snapshotCaller(account)
+  if (asOf === undefined && !hasDrafts && policyDrafts.length === 0) return snapshotCaller(account)
   const { userId } = account
   const { user, rules, policies, policyPosition } = await readCallerAt(userId, asOf)
+  const stored = toPastRuleSet(userId, rules)
   return {
-    policies,
-    policyPosition,
     // Before the user existed there was no plan: the current one shows what the drafts would do.
     account: { ...account, plan: user?.plan ?? account.plan, position: user?.position ?? 0 },
-    rules: hasDrafts ? await addDrafts(userId, rules, drafts, commands) : toPastRuleSet(userId, rules),
+    policies: await addPolicyDrafts(policies, policyDrafts, services),
+    policyPosition,
+    rules: hasDrafts ? await addDrafts(stored, drafts, commands, 'rules') : stored,
   }
 }
 
-/**
- * Higher than every real id, so that new drafts sort after all rules of the same priority, as new rules do.
- */
-const FIRST_DRAFT_ID = 2 ** 52
-
-/** Arbitrary: no decision depends on the time of a rule. */
-const DRAFT_TIME = new Date(0).toISOString()
-
-/**
- * Adds drafts to a user's rules by validating them and applying the events that they would cause. A draft
- * with an id changes the stored rule with that id. A draft without an id is a new rule; in the result, new
- * rules have the ids -1, -2, … in the order of the drafts. See docs/decisions/rules.md, "Drafts are added to
- * the stored rules".
- */
-async function addDrafts(
-  userId: number,
-  userRules: UserRules,
-  drafts: RuleDrafts,
-  commandSet: RuleCommandSet,
-): Promise<RuleSet> {
-  let nextId = FIRST_DRAFT_ID
-  const { revision, position } = userRules
-  const record = { revision, position, metadata: { time: DRAFT_TIME } }
-  const stored = toPastRuleSet(userId, userRules)
-  const pendingEvents: RuleEvent[] = []
-  const slice = createCooperativeYield()
-
-  function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft): void {
-    const currentRules = () => toPastRuleSet(userId, userRules)
-    const commands = commandSet[kind](userId, currentRules)
-    const change = id === undefined ? commands.create(body) : commands.update(id, body, 'any')
-    const events = change.decide(change.ruleId ?? nextId++)
-    pendingEvents.push(...events)
-    for (const event of events) evolveUserRules(userRules, event, record)
+/** Adds drafts to the rules of policies, which then apply to the request whatever their settings are. */
+async function addPolicyDrafts(
+  ruleSets: readonly RuleSet[],
+  drafts: readonly PolicyDraft[],
+  { policies, policyCommands }: AuditServices,
+): Promise<readonly RuleSet[]> {
+  let drafted = ruleSets
+  for (const [index, { policy_id: id, ...rules }] of drafts.entries()) {
+    const policy = policies.policy(id)
+    const path = `drafts.policies[${index}]`
+    if (policy === undefined) throw new GatewayError('not_found', `${path}: policy ${id} was not found.`)
+    const stored = drafted.find(({ ownerId }) => ownerId === id) ?? policies.rulesOf(id)
+    const changed = await addDrafts(stored, rules, policyCommands, path)
+    const order = new Map(policies.policies().map((known, place) => [known.id, place]))
+    drafted = [...drafted.filter(({ ownerId }) => ownerId !== id), changed].sort(
+      (a, b) => (order.get(a.ownerId) ?? 0) - (order.get(b.ownerId) ?? 0),
+    )
   }
-
-  // Reading a body with many drafts takes a good part of a slice.
-  await slice.yieldNow()
-  for (const kind of RULE_KINDS) {
-    for (const [index, draft] of (drafts[kind] ?? []).entries()) {
-      prefixErrors(`rules.${kind}[${index}]`, () => addDraft(kind, draft))
-      if (slice.isDue()) await slice.yieldNow()
-    }
-  }
-  await slice.yieldNow()
-  checkPatternSize(stored, pendingEvents)
-  const rules = toPastRuleSet(userId, userRules)
-  // The patterns of drafts are compiled like those of stored rules.
-  for (const kind of RULE_KINDS) await commandSet[kind](userId, () => rules).prepare()
-  return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
-}
-
-function renumberDraft<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {
-  return rule.id < FIRST_DRAFT_ID ? rule : { ...rule, id: FIRST_DRAFT_ID - rule.id - 1 }
+  return drafted
 }
 
 /** Formats the decision with the fields of real responses and request records. */
@@ -186,7 +195,9 @@ function showDecision(exchange: Exchange, error: GatewayError | undefined): Json
 
 function findBlockingRule({ trace }: Exchange): JsonObject | null {
   const entry = trace.find(({ kind, action }) => kind === 'firewall' && action === 'block')
-  return entry === undefined ? null : { rule_id: entry.rule_id, name: entry.name }
+  if (entry === undefined) return null
+  const { rule_id, name, origin } = entry
+  return { rule_id, name, ...(origin && { origin }) }
 }
 
 function showRoute(route: Route | undefined): JsonObject {

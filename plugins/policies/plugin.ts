@@ -4,12 +4,15 @@ import type { RuleHistoryServices } from '../audit/services.ts'
 import { createBatchEndpoint } from '../rules/batch-endpoint.ts'
 import { createRuleEndpoints } from '../rules/endpoints.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
+import { createEffectiveRuleEndpoints, type EffectiveRuleServices } from './effective-rules.ts'
 import type { GroupServices } from './group-commands.ts'
 import { createGroupEndpoints } from './group-endpoints.ts'
 import type { PolicyServices } from './policy-commands.ts'
 import { createPolicyEndpoints } from './policy-endpoints.ts'
 
-interface PoliciesServices extends Omit<GroupServices & PolicyServices, 'history'> {
+interface PoliciesServices
+  extends Omit<GroupServices & PolicyServices, 'history'>,
+    Pick<EffectiveRuleServices, 'readCallerAt' | 'snapshotCaller'> {
   readonly ruleServices: RuleHistoryServices
 }
 
@@ -24,6 +27,7 @@ export function createPolicies({ ruleServices, ...others }: PoliciesServices): P
         ...createGroupEndpoints(services),
         ...createPolicyEndpoints(services),
         ...createPolicyRuleEndpoints(ruleServices),
+        ...createEffectiveRuleEndpoints({ ...others, kinds: ruleServices.kinds }),
       ],
     }),
   }

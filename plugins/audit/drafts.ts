@@ -1,0 +1,69 @@
+import type { FirewallRule, RoutingRule, RuleSet } from '../../core/contract/index.ts'
+import type { RuleEvent } from '../../core/events/domain-events.ts'
+import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
+import { toPastRuleSet } from '../../projections/history.ts'
+import { RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
+import { evolveUserRules, toUserRules } from '../../projections/user-rules.ts'
+import type { RuleCommandSet } from '../rules/batch.ts'
+import { checkPatternSize } from '../rules/pattern-size.ts'
+import { prefixErrors } from '../rules/rule-commands.ts'
+import type { RuleDraft, RuleDrafts } from './parse-simulation.ts'
+
+/**
+ * Higher than every real id, so that new drafts sort after all rules of the same priority, as new rules do.
+ */
+const FIRST_DRAFT_ID = 2 ** 52
+
+/** Arbitrary: no decision depends on the time of a rule. */
+const DRAFT_TIME = new Date(0).toISOString()
+
+/**
+ * Adds drafts to the rules of an owner by validating them and applying the events that they would cause. A
+ * draft with an id changes the stored rule with that id. A draft without an id is a new rule; in the result,
+ * new rules have the ids -1, -2, … in the order of the drafts. See docs/decisions/rules.md, "Drafts are added
+ * to the stored rules".
+ */
+export async function addDrafts(
+  stored: RuleSet,
+  drafts: RuleDrafts,
+  commandSet: RuleCommandSet,
+  path: string,
+): Promise<RuleSet> {
+  let nextId = FIRST_DRAFT_ID
+  const { ownerId, origin, position } = stored
+  const draftedRules = toUserRules(stored)
+  const record = { revision: -1, position, metadata: { time: DRAFT_TIME } }
+  const draftedSet = (): RuleSet => ({
+    ...toPastRuleSet(ownerId, draftedRules),
+    ...(origin && { origin }),
+  })
+  const pendingEvents: RuleEvent[] = []
+  const slice = createCooperativeYield()
+
+  function addDraft(kind: RuleKindName, { id, ...body }: RuleDraft): void {
+    const commands = commandSet[kind](ownerId, draftedSet)
+    const change = id === undefined ? commands.create(body) : commands.update(id, body, 'any')
+    const events = change.decide(change.ruleId ?? nextId++)
+    pendingEvents.push(...events)
+    for (const event of events) evolveUserRules(draftedRules, event, record)
+  }
+
+  // Reading a body with many drafts takes a good part of a slice.
+  await slice.yieldNow()
+  for (const kind of RULE_KINDS) {
+    for (const [index, draft] of (drafts[kind] ?? []).entries()) {
+      prefixErrors(`${path}.${kind}[${index}]`, () => addDraft(kind, draft))
+      if (slice.isDue()) await slice.yieldNow()
+    }
+  }
+  await slice.yieldNow()
+  checkPatternSize(stored, pendingEvents)
+  const rules = draftedSet()
+  // The patterns of drafts are compiled like those of stored rules.
+  for (const kind of RULE_KINDS) await commandSet[kind](ownerId, () => rules).prepare()
+  return { ...rules, routing: rules.routing.map(renumberDraft), firewall: rules.firewall.map(renumberDraft) }
+}
+
+function renumberDraft<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {
+  return rule.id < FIRST_DRAFT_ID ? rule : { ...rule, id: FIRST_DRAFT_ID - rule.id - 1 }
+}

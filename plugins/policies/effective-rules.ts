@@ -1,0 +1,152 @@
+import {
+  type Account,
+  data,
+  type Endpoint,
+  type EndpointResponse,
+  endpoint,
+  type FirewallRule,
+  GatewayError,
+  type JsonObject,
+  operator,
+  type Plan,
+  type RoutingRule,
+  type RuleSet,
+  Type,
+  user,
+} from '../../core/contract/index.ts'
+import { Count, RuleOriginSchema } from '../../core/http/schemas.ts'
+import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import { parseAsOf } from '../../core/util/as-of.ts'
+import type { Accounts } from '../../projections/accounts.ts'
+import type { ReadCallerAt } from '../../projections/callers.ts'
+import { toPastRuleSet } from '../../projections/history.ts'
+import { emptyRuleSet } from '../../projections/rules.ts'
+import type { RuleKinds } from '../audit/diff-rules.ts'
+import { userId } from '../auth/schemas.ts'
+import type { RuleKind } from '../rules/rule-kind.ts'
+import { asOfQuery } from '../rules/schemas.ts'
+
+export interface EffectiveRuleServices {
+  readonly accounts: Pick<Accounts, 'user'>
+  readonly kinds: RuleKinds
+  readonly readCallerAt: ReadCallerAt
+  snapshotCaller(account: Account): CallerSnapshot
+}
+
+/**
+ * Creates the endpoints that list all rules that apply to the requests of a user, those of policies first.
+ */
+export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): readonly Endpoint[] {
+  const { kinds } = services
+  const schema = effectiveRulesSchema(kinds)
+  const responses = { 200: { description: 'The rules, in evaluation order.', body: data(schema) } }
+
+  async function respond(userId: number, asOf: string | undefined): Promise<EndpointResponse> {
+    const { plan, policies, rules, position } = await readState(userId, asOf, services)
+    // As the plugin `plan` does for requests.
+    const sets = plan === 'free' ? policies : [...policies, rules]
+    const routing = await showRules(sets, kinds.routing)
+    const firewall = await showRules(sets, kinds.firewall)
+    return { status: 200, body: { data: { rules_position: position, routing, firewall } } }
+  }
+
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/rules/effective',
+      access: user(),
+      operationId: 'listEffectiveRules',
+      summary: 'Lists all rules that apply to your requests, those of policies included.',
+      tags: ['rules'],
+      query: asOfQuery,
+      responses,
+      handle: ({ account, query }) => respond(account.userId, query.as_of),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/admin/users/{id}/effective-rules',
+      access: operator('auditor'),
+      operationId: 'listEffectiveRulesOfUser',
+      summary: 'Lists all rules that apply to the requests of a user, those of policies included.',
+      tags: ['policies'],
+      params: { id: userId },
+      query: asOfQuery,
+      responses,
+      notFound: (id) => new GatewayError('not_found', `User ${id} was not found.`),
+      handle: ({ params, query }) => respond(params.id, query.as_of),
+    }),
+  ]
+}
+
+interface EffectiveState {
+  readonly plan: Plan
+  readonly policies: readonly RuleSet[]
+  readonly rules: RuleSet
+  readonly position: number
+}
+
+async function readState(
+  userId: number,
+  asOf: string | undefined,
+  { accounts, readCallerAt, snapshotCaller }: EffectiveRuleServices,
+): Promise<EffectiveState> {
+  const known = accounts.user(userId)
+  if (known === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
+  if (asOf === undefined) {
+    const { name, plan, position } = known
+    const caller = { userId, name, plan, keyId: '', position }
+    const { account, policies, policyPosition, rules } = snapshotCaller(caller)
+    const newest = Math.max(account.position, rules.position, policyPosition)
+    return { plan: account.plan, policies, rules, position: newest }
+  }
+  const past = await readCallerAt(userId, parseAsOf(asOf, 'as_of'))
+  // Nothing applied to the user before they existed.
+  if (past.user === undefined)
+    return { plan: known.plan, policies: [], rules: emptyRuleSet(userId), position: 0 }
+  const { user, policies, policyPosition } = past
+  const rules = toPastRuleSet(userId, past.rules)
+  const position = Math.max(user.position, rules.position, policyPosition)
+  return { plan: user.plan, policies, rules, position }
+}
+
+async function showRules<Rule extends RoutingRule | FirewallRule, Content>(
+  sets: readonly RuleSet[],
+  kind: RuleKind<Rule, Content>,
+): Promise<readonly JsonObject[]> {
+  const shown: JsonObject[] = []
+  for (const { ownerId, origin = { type: 'user', id: ownerId }, ...set } of sets) {
+    // The casts are safe: a set holds the rules of a kind under its name, with the fields of their content.
+    const rules = set[kind.name].filter((rule) => rule.is_enabled) as unknown as readonly Rule[]
+    await kind.prepare?.(rules as unknown as readonly Content[], ownerId)
+    for (const rule of rules) shown.push({ ...kind.show(rule), origin })
+  }
+  return shown
+}
+
+function effectiveRulesSchema({ routing, firewall }: RuleKinds) {
+  const origin = Type.Union(
+    [
+      RuleOriginSchema,
+      Type.Object(
+        { type: Type.Literal('user', { description: 'Always user.' }), id: Count('Id of the user.') },
+        { $id: 'OwnRuleOrigin', description: 'The user whose own rule it is.' },
+      ),
+    ],
+    { description: 'The policy or the user that the rule belongs to.' },
+  )
+  const list = (kind: string, schema: RuleKinds['routing']['api']['schema']) =>
+    Type.Array(
+      Type.Object({ ...schema.properties, origin }, { $id: `Effective${kind}Rule`, description: 'A rule.' }),
+      {
+        description: 'The enabled rules, in evaluation order.',
+      },
+    )
+  return Type.Object(
+    {
+      rules_position: Count('Log position of the newest event that the rules depend on.'),
+      routing: list('Routing', routing.api.schema),
+      firewall: list('Firewall', firewall.api.schema),
+    },
+    { $id: 'EffectiveRules', description: 'All rules that apply to the requests of a user.' },
+  )
+}

@@ -1,0 +1,129 @@
+import { expect } from 'chai'
+import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
+import { newUser, type TestUser } from '../support/new-user.ts'
+import { asAdmin, firewallRule, newPolicy, routingRule } from '../support/policies.ts'
+
+const messages = [{ role: 'user', content: 'a secret' }]
+
+describe('rules that apply to a user', () => {
+  let gateway: RunningGateway
+  let user: TestUser
+  let policy: Awaited<ReturnType<typeof newPolicy>>
+  before(async () => {
+    gateway = await startGateway()
+  })
+  beforeEach(async () => {
+    user = await newUser(gateway)
+    policy = await newPolicy(gateway, {
+      name: 'Guard',
+      applies_to: { users: [user.id] },
+      firewall: [
+        firewallRule({ name: 'low', pattern: 'nothing' }),
+        firewallRule({ name: 'high', priority: 9 }),
+      ],
+      routing: [routingRule({ set_mode: 'cost' }), routingRule({ set_mode: 'cost' }, { is_enabled: false })],
+    })
+  })
+  afterEach(() => policy.remove())
+  after(() => gateway.stop())
+
+  const admin = (method: string, path: string, body?: unknown) => asAdmin(gateway, method, path, body)
+  const expectError = ({ status, headers, body }: Answer, expected: [number, string]) => {
+    expect([status, headers.get('x-error-code')], JSON.stringify(body)).to.deep.equal(expected)
+  }
+  const simulate = async (body: object) =>
+    (await admin('POST', '/admin/simulate', { user_id: user.id, request: { messages }, ...body })).body.data
+
+  it('are listed in evaluation order with their origin, for the user and for operators', async () => {
+    const own = (await user.call('POST', '/v1/firewall-rules', firewallRule({ priority: 1000 }))).body.data
+    const { data } = (await user.call('GET', '/v1/rules/effective')).body
+    const origin = { type: 'policy', id: policy.id, name: 'Guard' }
+    expect(data.firewall.map(({ name, origin }: Record<string, unknown>) => [name, origin])).to.deep.equal([
+      ['high', origin],
+      ['low', origin],
+      [own.name, { type: 'user', id: user.id }],
+    ])
+    expect(data.firewall.at(-1)).to.deep.include(own)
+    expect(data.routing).to.have.length(1)
+    expect(data.routing[0]).to.deep.include({ policy_id: policy.id, origin })
+    const asOperator = await admin('GET', `/admin/users/${user.id}/effective-rules`)
+    expect(asOperator.body).to.deep.equal({ data })
+    expect((await user.call('GET', '/v1/firewall-rules')).body.data).to.deep.equal([own])
+
+    await user.setPlan('free')
+    const free = (await user.call('GET', '/v1/rules/effective')).body.data
+    expect(free.firewall).to.deep.equal(data.firewall.slice(0, 2))
+  })
+
+  it('are listed as of a position, with the policies and the groups of then', async () => {
+    const group = (await admin('POST', '/admin/groups', { name: 'G' })).body.data
+    await admin('PUT', `/admin/groups/${group.id}/members/${user.id}`)
+    const other = await newPolicy(gateway, {
+      name: 'Group',
+      priority: 5,
+      applies_to: { groups: [group.id] },
+      firewall: [firewallRule({ name: 'of group' })],
+    })
+    const before = (await user.call('GET', '/v1/rules/effective')).body.data
+    expect(before.firewall[0].name).to.equal('of group')
+    await admin('PATCH', policy.path, { is_enabled: false })
+    await admin('DELETE', `/admin/groups/${group.id}/members/${user.id}`)
+    await other.remove()
+    await admin('DELETE', `/admin/groups/${group.id}`)
+    expect((await user.call('GET', '/v1/rules/effective')).body.data.firewall).to.deep.equal([])
+
+    const path = `/admin/users/${user.id}/effective-rules?as_of=${before.rules_position}`
+    expect((await admin('GET', path)).body.data).to.deep.equal(before)
+    const own = await user.call('GET', `/v1/rules/effective?as_of=${before.rules_position}`)
+    expect(own.body.data).to.deep.equal(before)
+    expectError(await admin('GET', '/admin/users/999999/effective-rules'), [404, 'not_found'])
+    const unborn = await admin('GET', `/admin/users/${user.id}/effective-rules?as_of=1`)
+    expect(unborn.body.data).to.deep.equal({ rules_position: 0, routing: [], firewall: [] })
+    expectError(await user.call('GET', '/v1/rules/effective?as_of=987654321'), [400, 'invalid_value'])
+  })
+
+  it('decide simulations by operators and by users, now and as of a position', async () => {
+    const origin = { type: 'policy', id: policy.id, name: 'Guard' }
+    const blocked = await simulate({})
+    expect(blocked).to.deep.include({
+      outcome: 'refused',
+      blocked_by: { rule_id: policy.ruleIds[1], name: 'high', origin },
+    })
+    expect((await user.call('POST', '/v1/simulate', { messages })).body.data).to.deep.equal(blocked)
+    await policy.remove()
+    expect((await simulate({})).outcome).to.equal('allowed')
+    expect(await simulate({ as_of: blocked.rules_position })).to.deep.equal(blocked)
+    expect(await simulate({ as_of: String(blocked.rules_position), endpoint: 'chat' })).to.deep.equal(blocked)
+  })
+
+  it('decide simulations together with drafts for the user and for policies', async () => {
+    const request = { messages: [{ role: 'user', content: 'a tulip' }] }
+    const draft = firewallRule({ name: 'Draft', pattern: 'tulip' })
+    expect((await simulate({ request })).outcome).to.equal('allowed')
+    const own = await simulate({ request, drafts: { firewall: [draft] } })
+    expect(own.blocked_by).to.deep.equal({ rule_id: -1, name: 'Draft' })
+
+    await admin('PATCH', policy.path, { is_enabled: false })
+    const drafts = { policies: [{ policy_id: policy.id, firewall: [draft] }] }
+    const drafted = await simulate({ request, drafts })
+    const origin = { type: 'policy', id: policy.id, name: 'Guard' }
+    expect(drafted.blocked_by).to.deep.equal({ rule_id: -1, name: 'Draft', origin })
+    expect(drafted.routing_mode).to.equal(null)
+    const changed = { id: policy.ruleIds[0], pattern: 'tulip' }
+    const withChange = await simulate({
+      request,
+      drafts: { policies: [{ policy_id: policy.id, firewall: [changed] }] },
+    })
+    expect(withChange.blocked_by).to.include({ rule_id: policy.ruleIds[0], name: 'low' })
+    expect((await simulate({ request })).outcome).to.equal('allowed')
+
+    const post = (body: object) => admin('POST', '/admin/simulate', { user_id: user.id, request, ...body })
+    expectError(await post({ user_id: 999999 }), [404, 'not_found'])
+    expectError(await post({ drafts: { policies: [{ policy_id: 999999 }] } }), [404, 'not_found'])
+    expectError(await post({ draft: {} }), [400, 'invalid_value'])
+    const invalid = { policies: [{ policy_id: policy.id, firewall: [{ ...draft, action: 'eat' }] }] }
+    const refused = await post({ drafts: invalid })
+    expectError(refused, [400, 'invalid_rule'])
+    expect(refused.body.error.message).to.contain('drafts.policies[0].firewall[0]')
+  })
+})
