@@ -57,8 +57,9 @@ async function planPolicy(
   const current = policy && builder.state.policies.rulesOf(policy.id)
   const rules = await planRules(path, entry, current, builder)
   if (content === undefined) return
-  const { isEnabled, appliesTo, ...others } = content
-  const shown = { ...others, is_enabled: isEnabled, applies_to: showScope(appliesTo, entry) }
+  const { name, description, isEnabled, priority, appliesTo } = content
+  const applies_to = showScope(appliesTo, entry)
+  const shown = { name, description, is_enabled: isEnabled, priority, applies_to }
   const before = policy ? { ...showPolicy(policy) } : {}
   const { id: _, ...fields } = diffFields(before, { ...before, ...shown })
   const isChanged = Object.keys(fields).length > 0
