@@ -82,6 +82,7 @@ export function createGroups(): Groups {
         setGroups(userId, isAdded ? [...others, groupId].sort((a, b) => a - b) : others)
         return
       }
+      if (event.type === 'UserDeleted') setGroups(event.data.userId, [])
       if (!isGroupEvent(event)) return
       const { groupId } = event.data
       const group = evolveGroup(groups.get(groupId), event, record)

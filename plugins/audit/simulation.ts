@@ -83,8 +83,9 @@ export function createAdminSimulationEndpoint(services: AuditServices, host: Hos
     async handle(call) {
       const { user_id: userId, request, endpoint, as_of, drafts = {} } = call.body
       const user = services.accounts.user(userId)
-      if (user === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
-      const { name, plan, position } = user
+      // A deleted user has a past.
+      if (user === undefined && as_of === undefined) throw userNotFoundError(userId)
+      const { name, plan, position } = user ?? { name: '', plan: 'free', position: 0 }
       const { policies = [], ...own } = drafts
       const simulation = toSimulation(request, { endpoint, as_of, drafts: own, policyDrafts: policies })
       const account = { userId, name, plan, keyId: '', position }
@@ -143,6 +144,10 @@ async function decideExchange(
   }
 }
 
+function userNotFoundError(userId: number): GatewayError {
+  return new GatewayError('not_found', `User ${userId} was not found.`)
+}
+
 function createRequestParsers(
   log: Pick<EventLog, 'read'>,
   accounts: Pick<Accounts, 'ownerOfKey'>,
@@ -165,6 +170,7 @@ async function snapshotSimulatedCaller(
   if (asOf === undefined && !hasDrafts && policyDrafts.length === 0) return snapshotCaller(account)
   const { userId } = account
   const { user, rules, policies, policyPosition } = await readCallerAt(userId, asOf)
+  if (user === undefined && services.accounts.user(userId) === undefined) throw userNotFoundError(userId)
   const stored = toPastRuleSet(userId, rules)
   return {
     // Before the user existed there was no plan: the current one shows what the drafts would do.

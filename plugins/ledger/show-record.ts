@@ -16,7 +16,7 @@ export function showRecord(record: StoredRecord): JsonObject {
     endpoint: record.endpoint,
     outcome: error === null ? 'answered' : 'failed',
     status: record.status,
-    ...(error !== null && { error: showError(error) }),
+    ...(error !== null && { error: showError(error, record) }),
     requested_model: record.requestedModel,
     routing_mode: record.mode,
     routing_reason: record.reason,
@@ -40,13 +40,18 @@ function timeOf({ id }: StoredRecord): string {
   return new Date(timeOfRecordId(id)).toISOString()
 }
 
-function showError({ code, status, message, param, ruleId }: RecordedError): JsonObject {
+function showError(
+  { code, status, message, param, ruleId }: RecordedError,
+  { rules }: Pick<StoredRecord, 'rules'>,
+): JsonObject {
+  // The policy of the rule is in the trace.
+  const origin = rules.find(({ rule_id }) => rule_id === ruleId)?.origin
   return {
     code,
     http_status: status,
     ...(message !== undefined && { message }),
     ...(param !== undefined && { param }),
-    ...(ruleId !== undefined && { meta: { rule_id: ruleId } }),
+    ...(ruleId !== undefined && { meta: { rule_id: ruleId, ...(origin && { origin }) } }),
   }
 }
 

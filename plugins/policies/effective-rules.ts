@@ -72,7 +72,7 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
       params: { id: userId },
       query: asOfQuery,
       responses,
-      notFound: (id) => new GatewayError('not_found', `User ${id} was not found.`),
+      notFound: userNotFoundError,
       handle: ({ params, query }) => respond(params.id, query.as_of),
     }),
   ]
@@ -91,8 +91,8 @@ async function readState(
   { accounts, readCallerAt, snapshotCaller }: EffectiveRuleServices,
 ): Promise<EffectiveState> {
   const known = accounts.user(userId)
-  if (known === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
   if (asOf === undefined) {
+    if (known === undefined) throw userNotFoundError(String(userId))
     const { name, plan, position } = known
     const caller = { userId, name, plan, keyId: '', position }
     const { account, policies, policyPosition, rules } = snapshotCaller(caller)
@@ -100,9 +100,11 @@ async function readState(
     return { plan: account.plan, policies, rules, position: newest }
   }
   const past = await readCallerAt(userId, parseAsOf(asOf, 'as_of'))
-  // Nothing applied to the user before they existed.
-  if (past.user === undefined)
+  if (past.user === undefined) {
+    if (known === undefined) throw userNotFoundError(String(userId))
+    // Nothing applied to the user before they existed.
     return { plan: known.plan, policies: [], rules: emptyRuleSet(userId), position: 0 }
+  }
   const { user, policies, policyPosition } = past
   const rules = toPastRuleSet(userId, past.rules)
   const position = Math.max(user.position, rules.position, policyPosition)
@@ -149,4 +151,8 @@ function effectiveRulesSchema({ routing, firewall }: RuleKinds) {
     },
     { $id: 'EffectiveRules', description: 'All rules that apply to the requests of a user.' },
   )
+}
+
+function userNotFoundError(id: string): GatewayError {
+  return new GatewayError('not_found', `User ${id} was not found.`)
 }

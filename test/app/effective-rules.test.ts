@@ -96,6 +96,19 @@ describe('rules that apply to a user', () => {
     expect(await simulate({ as_of: String(blocked.rules_position), endpoint: 'chat' })).to.deep.equal(blocked)
   })
 
+  it('are known of deleted users, as of a position', async () => {
+    const before = (await user.call('GET', '/v1/rules/effective')).body.data
+    const decided = await simulate({})
+    await admin('DELETE', `/admin/users/${user.id}`)
+    const path = `/admin/users/${user.id}/effective-rules`
+    expectError(await admin('GET', path), [404, 'not_found'])
+    expect((await admin('GET', `${path}?as_of=${before.rules_position}`)).body.data).to.deep.equal(before)
+    expect(await simulate({ as_of: decided.rules_position })).to.deep.equal(decided)
+    expectError(await admin('GET', `/admin/users/999999/effective-rules?as_of=1`), [404, 'not_found'])
+    const unknown = { user_id: 999999, request: { messages }, as_of: 1 }
+    expectError(await admin('POST', '/admin/simulate', unknown), [404, 'not_found'])
+  })
+
   it('decide simulations together with drafts for the user and for policies', async () => {
     const request = { messages: [{ role: 'user', content: 'a tulip' }] }
     const draft = firewallRule({ name: 'Draft', pattern: 'tulip' })

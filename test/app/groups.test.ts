@@ -77,6 +77,14 @@ describe('groups', () => {
     expect(await groupsOf(ben.id)).to.deep.equal([])
   })
 
+  it('lose a member who is deleted', async () => {
+    const ada = await newUser(gateway)
+    const { id } = await create()
+    await admin('PUT', `/admin/groups/${id}/members/${ada.id}`)
+    await admin('DELETE', `/admin/users/${ada.id}`)
+    expect(await membersOf(id)).to.deep.equal([])
+  })
+
   it('are in the audit of their members', async () => {
     const ada = await newUser(gateway)
     const { id } = await create()

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { DECIDABLE, decisionIn, lastText } from '../support/decisions.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { createRandom, type Random } from '../support/random.ts'
@@ -8,26 +9,6 @@ import { writeSettings } from '../support/settings-file.ts'
 
 const SEED = Number(process.env.SIMULATE_SEED ?? 20261120)
 const STEPS = 12
-
-/** A negligible latency weight, so that model choices do not depend on the duration of earlier calls. */
-const SETTINGS = `
-rate_limits: { requests_per_minute: { free: null, paid: null } }
-modes:
-  balance: { cost: 40, quality: 60, latency: 0.000001 }
-  cost: { cost: 90, quality: 10, latency: 0.000001 }
-  quality: { cost: 10, quality: 90, latency: 0.000001 }
-  latency: { cost: 30, quality: 70, latency: 0.000001 }
-# Not equal to gpt-6.1-sol in cost and quality: of equal models, the measured latency decides.
-models:
-  - id: gemini-4-argon
-    provider: gemini
-    context: 1048576
-    max_output: 65536
-    price: { input: 2, output: 10 }
-    quality: 94
-    latency_ms: 6000
-    capabilities: { tools: true, images: true, json: schema }
-`
 
 /** A real request and the decision about it. */
 interface PastRequest {
@@ -41,7 +22,7 @@ describe(`simulating past requests (${ROUNDS.simulatedHistories} histories, seed
   let gateway: RunningGateway
 
   before(async () => {
-    gateway = await startGateway({ CONFIG: await writeSettings(SETTINGS), LOG_LEVEL: 'silent' })
+    gateway = await startGateway({ CONFIG: await writeSettings(DECIDABLE), LOG_LEVEL: 'silent' })
   })
   after(() => gateway.stop())
 
@@ -130,26 +111,6 @@ describe(`simulating past requests (${ROUNDS.simulatedHistories} histories, seed
     return { ...decisionIn(record), position: data.rules_position, sent: lastText(data.request) }
   }
 })
-
-/** The text that the sandbox repeats in its reply, which shows what was sent to it. */
-// biome-ignore lint/suspicious/noExplicitAny: requests of all endpoints
-function lastText(request: any): string | null {
-  const { content } = request?.messages.at(-1) ?? { content: null }
-  return Array.isArray(content) ? content[0].text : content
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: both request records and simulations
-function decisionIn(record: any): object {
-  const { routing_mode, routing_reason, rule_trace, warnings, error = null, provider, model } = record
-  return {
-    routing_mode,
-    routing_reason,
-    rule_trace,
-    warnings,
-    error,
-    target: error ? null : { provider, model },
-  }
-}
 
 function send(user: TestUser, endpoint: string, body: object) {
   if (endpoint === 'route') return user.route(body)

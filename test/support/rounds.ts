@@ -37,6 +37,8 @@ export const ROUNDS = {
   inventedClients: choose(100, 600),
   /** Random histories of rules that are simulated. */
   simulatedHistories: Number(process.env.SIMULATE_HISTORIES ?? choose(30, 300)),
+  /** Random histories of policies, groups, users and plans, whose decisions are decided again. */
+  policyHistories: Number(process.env.POLICY_HISTORIES ?? choose(200, 2000)),
   /** Characters of prose around a text that a rule must find. */
   padding: choose([0, 1e4, 1e5], [0, 1e4, 1e5, 1e6, 19e6]),
   /** Requests of all kinds whose costs are added up. */
