@@ -174,6 +174,21 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'rules test',
+    operands: ['CASES'],
+    summary: 'Check what happens to requests, without a gateway and without calling a model.',
+    details:
+      'CASES is a file of requests with expected outcomes. Prints those that are not as expected, and exits ' +
+      'with 1 if there are any.',
+    options: {
+      rules: { value: 'FILE', summary: 'A file of rules; default: the rules of the event log.' },
+    },
+    async run(args) {
+      const { testRules } = await import('./test-rules.ts')
+      return testRules(args)
+    },
+  },
+  {
     name: 'log export',
     summary: 'Write all events to stdout, each as a line of JSON.',
     options: {

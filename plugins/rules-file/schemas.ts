@@ -5,7 +5,7 @@ import { PolicyInput } from '../policies/schemas.ts'
 const id = (what: string) =>
   Type.Integer({ minimum: 1, format: 'int64', description: `Id of an existing ${what}.` })
 
-const reference = (what: string) =>
+export const reference = (what: string) =>
   Type.Union([Type.Integer({ minimum: 1, format: 'int64' }), Type.String({ minLength: 1, maxLength: 128 })], {
     description: `A ${what}, by id or by name. The name must be unique.`,
   })
