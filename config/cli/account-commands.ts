@@ -1,20 +1,6 @@
-import { type Author, isPlan, type Plan } from '../../core/contract/index.ts'
-import { CLI_ACTOR } from '../../core/event-log/actor.ts'
-import { MAX_REASON_LENGTH } from '../../core/http/change-reason.ts'
-import { createLogger } from '../../core/process/logger.ts'
-import { openState, type State } from '../gateway/state.ts'
-import type { Environment } from '../settings/environment.ts'
-import { readSettings } from '../settings/settings.ts'
+import { isPlan, type Plan } from '../../core/contract/index.ts'
 import { type CommandArgs, UsageError } from './command.ts'
-
-/** Recorded with the events of commands. Throws a `UsageError` for an invalid reason. */
-function authorOf({ options }: CommandArgs): Author {
-  const text = options.get('reason')
-  const reason = text?.trim()
-  if (reason === undefined) return { actor: CLI_ACTOR }
-  if (reason.length > 0 && reason.length <= MAX_REASON_LENGTH) return { actor: CLI_ACTOR, reason }
-  throw new UsageError(`REASON must have 1 to ${MAX_REASON_LENGTH} characters.`)
-}
+import { authorOf, withState } from './command-state.ts'
 
 export function addUser(args: CommandArgs): Promise<void> {
   const { options, environment, print } = args
@@ -65,16 +51,6 @@ export function revokeKey(args: CommandArgs): Promise<void> {
     await accountCommands.revokeKey(keyId, author)
     print(JSON.stringify({ id: keyId, revoked: true }))
   })
-}
-
-async function withState(environment: Environment, run: (state: State) => Promise<void>): Promise<void> {
-  const settings = readSettings(environment)
-  const state = await openState(settings, createLogger(settings.log_level))
-  try {
-    await run(state)
-  } finally {
-    await state.close()
-  }
 }
 
 function parseUserId(text = ''): number {

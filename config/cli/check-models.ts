@@ -2,6 +2,7 @@ import { createCatalog } from '../../providers/shared/catalog.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { type CommandArgs, DifferencesError } from './command.ts'
 import { type ListedPrices, listCatalogPrices, type PriceName, readPriceList } from './price-list.ts'
+import { formatColumns } from './table.ts'
 
 /** A line of the comparison. */
 interface Difference {
@@ -100,14 +101,7 @@ const HEADINGS = ['CHANGE', 'PROVIDER', 'MODEL', 'PRICE', 'HERE', 'THERE', '']
 /** One line for each difference, in columns. */
 function formatTable(differences: readonly Difference[]): readonly string[] {
   if (differences.length === 0) return []
-  const rows = [HEADINGS, ...differences.map(toCells)]
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
+  return formatColumns([HEADINGS, ...differences.map(toCells)])
 }
 
 function toCells({ change, provider, model, price, here, there }: Difference): readonly string[] {

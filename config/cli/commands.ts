@@ -5,6 +5,12 @@ const USER = 'USER is the id of the user, as shown by "signalbox users list".'
 /** The option of commands that change something. */
 const REASON = { reason: { value: 'REASON', summary: 'Why, for the audit trail.' } }
 
+/** The options of commands that work on the rules of a gateway. */
+const TARGET = {
+  url: { value: 'URL', summary: 'Address of a gateway; default: SIGNALBOX_URL, or the settings.' },
+  'key-file': { value: 'FILE', summary: 'File with the key of an operator; default: SIGNALBOX_KEY.' },
+}
+
 /** All commands, in the order of the help. The code of a command is imported when it runs. */
 export const COMMANDS: readonly Command[] = [
   {
@@ -120,6 +126,66 @@ export const COMMANDS: readonly Command[] = [
     async run(args) {
       const { printPresets } = await import('./print-presets.ts')
       return printPresets(args)
+    },
+  },
+  {
+    name: 'rules export',
+    summary: 'Write policies, groups, rules of users and budgets as YAML to stdout.',
+    options: {
+      only: { value: 'SECTIONS', summary: 'Some of groups,policies,users,budgets.' },
+      names: { summary: 'Name everything in place of its id, for another gateway.' },
+      ...TARGET,
+    },
+    async run(args) {
+      const { exportRules } = await import('./rules-commands.ts')
+      return exportRules(args)
+    },
+  },
+  {
+    name: 'rules plan',
+    operands: ['FILE'],
+    summary: 'Show what applying a file of rules would change.',
+    details: 'Exits with 0 if there is nothing to do, 2 if there are changes, and 1 on failure.',
+    options: {
+      format: { value: 'FORMAT', summary: 'text or json; default: text.' },
+      ...TARGET,
+    },
+    async run(args) {
+      const { planRules } = await import('./rules-commands.ts')
+      return planRules(args)
+    },
+  },
+  {
+    name: 'rules apply',
+    operands: ['FILE'],
+    summary: 'Change policies, groups, rules of users and budgets to those of a file.',
+    details:
+      'Makes one append for each policy, group and user. Leaves alone what the file does not name. After a ' +
+      'failure, applying the file again finishes.',
+    options: {
+      plan: { value: 'FILE', summary: 'Only if the changes are those of this plan, in JSON.' },
+      position: { value: 'POSITION', summary: 'Only if the event log has no newer event.' },
+      ...REASON,
+      ...TARGET,
+    },
+    async run(args) {
+      const { applyRules } = await import('./rules-commands.ts')
+      return applyRules(args)
+    },
+  },
+  {
+    name: 'rules test',
+    operands: ['CASES'],
+    summary: 'Check what happens to requests, without a gateway and without calling a model.',
+    details:
+      'CASES is a file of requests with expected outcomes. Prints those that are not as expected, and exits ' +
+      'with 1 if there are any.',
+    options: {
+      rules: { value: 'FILE', summary: 'A file of rules; default: the rules of the event log.' },
+    },
+    async run(args) {
+      const { testRules } = await import('./test-rules.ts')
+      return testRules(args)
     },
   },
   {

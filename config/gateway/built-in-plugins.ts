@@ -31,6 +31,7 @@ import { createRouting } from '../../plugins/routing/plugin.ts'
 import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
+import { createRulesFileEndpoints } from '../../plugins/rules-file/endpoints.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
 import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
@@ -134,7 +135,7 @@ export function createBuiltInPlugins(
     createCache(),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
-    createRules(kinds, ruleCommands, ruleServices.own),
+    createRules(kinds, ruleCommands, ruleServices.own, createRulesFileEndpoints({ ...state, kinds })),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
     createMessages(snapshotCaller),
     createModels(routingCatalog),

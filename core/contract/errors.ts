@@ -81,7 +81,7 @@ export const ERROR_CODES = {
   validation_error: define(
     422,
     'validation_error',
-    'Fields of a routing rule are invalid; all of them are listed under errors.',
+    'Fields of a routing rule, or of rules as a file, are invalid; all of them are listed under errors.',
   ),
   headers_too_large: invalid(431, 'The headers are too large or too many.'),
   rate_limit_exceeded: define(

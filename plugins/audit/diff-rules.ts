@@ -10,7 +10,7 @@ export interface RuleKinds {
 }
 
 /** Fields that the server sets. They do not affect what a rule does and are not compared. */
-const SERVER_FIELDS = ['id', 'user_id', 'created_at', 'updated_at', 'revision']
+const SERVER_FIELDS = ['id', 'user_id', 'policy_id', 'created_at', 'updated_at', 'revision']
 
 /**
  * Lists the rules that were added, changed (with each changed field) and removed between two states, by kind.
@@ -40,7 +40,13 @@ function diffKind<Rule extends RoutingRule | FirewallRule, Content>(
   }
 }
 
-function diffFields(from: JsonObject, to: JsonObject): JsonObject {
+interface FieldDifference {
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** The fields that differ, with their values. */
+export function diffFields(from: JsonObject, to: JsonObject): Readonly<Record<string, FieldDifference>> {
   const fields = Object.keys({ ...from, ...to }).filter((field) => !SERVER_FIELDS.includes(field))
   const changed = fields.filter((field) => !isDeepStrictEqual(from[field], to[field]))
   return Object.fromEntries(changed.map((field) => [field, { from: from[field], to: to[field] }]))

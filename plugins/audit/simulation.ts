@@ -103,13 +103,27 @@ const SIMULATION_ERRORS = [
 ] as const
 
 function createSimulator(services: AuditServices, host: Host) {
-  const parsers = createRequestParsers(host.log, services.accounts)
+  const decide = createRequestDecider(host, services.accounts)
   return async (call: ExchangeCall, simulation: Simulation): Promise<EndpointResponse> => {
     const caller = await snapshotSimulatedCaller(simulation, call.account, services)
-    const parser = parsers[simulation.endpoint]
-    const exchange = await createUnsentExchange(parser, simulation.request, call, caller)
+    return { status: 200, body: { data: await decide(simulation, call, caller) } }
+  }
+}
+
+/** Returns a function that decides about a request as for a caller, and shows the decision. */
+export function createRequestDecider(
+  host: Pick<Host, 'log' | 'decide'>,
+  accounts: Pick<Accounts, 'ownerOfKey'>,
+) {
+  const parsers = createRequestParsers(host.log, accounts)
+  return async (
+    { endpoint, request }: Pick<Simulation, 'endpoint' | 'request'>,
+    call: ExchangeCall,
+    caller: CallerSnapshot,
+  ): Promise<JsonObject> => {
+    const exchange = await createUnsentExchange(parsers[endpoint], request, call, caller)
     const error = await decideExchange(exchange, host)
-    return { status: 200, body: { data: showDecision(exchange, error) } }
+    return showDecision(exchange, error)
   }
 }
 
@@ -117,7 +131,10 @@ function createSimulator(services: AuditServices, host: Host) {
  * Resolves with the error that would refuse the request, undefined if it would be allowed. See
  * docs/decisions/rules.md, "Simulations run the plugins' own decide".
  */
-async function decideExchange(exchange: Exchange, host: Host): Promise<GatewayError | undefined> {
+async function decideExchange(
+  exchange: Exchange,
+  host: Pick<Host, 'decide'>,
+): Promise<GatewayError | undefined> {
   try {
     await host.decide(exchange)
     return undefined

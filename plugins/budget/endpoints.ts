@@ -166,7 +166,8 @@ function createAdminEndpoints(
   ]
 }
 
-function parseBudget(body: Static<typeof BudgetInput>): Budget {
+/** The budget in a valid body. */
+export function parseBudget(body: Static<typeof BudgetInput>): Budget {
   const { limit_usd, period, warn_ratio, on_exceed } = body
   const warning = warn_ratio === undefined ? {} : { warnRatio: warn_ratio }
   return { limitUsd: limit_usd, period, ...warning, onExceed: on_exceed }

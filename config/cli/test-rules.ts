@@ -1,0 +1,79 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { CLI_ACTOR } from '../../core/event-log/actor.ts'
+import { createMemoryLog } from '../../core/event-log/memory.ts'
+import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
+import { createLogger } from '../../core/process/logger.ts'
+import { applyFile } from '../../plugins/rules-file/apply.ts'
+import { RuleCasesSchema } from '../../plugins/rules-file/case-schemas.ts'
+import { type CaseResult, runCases } from '../../plugins/rules-file/run-cases.ts'
+import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
+import { seedState } from '../../plugins/rules-file/seed-state.ts'
+import { openOfflineGateway } from '../gateway/offline-gateway.ts'
+import { openLongRunningState, openState, type State } from '../gateway/state.ts'
+import { readSettings, type Settings } from '../settings/settings.ts'
+import type { CommandArgs } from './command.ts'
+import { describeFileIssues, readDocument } from './read-document.ts'
+import { formatColumns } from './table.ts'
+
+/**
+ * `rules test`: decides about requests with the rules of a file, or of the event log of the settings. Prints
+ * what is not as expected, and then throws an error.
+ */
+export async function testRules({ operands, options, environment, print }: CommandArgs): Promise<void> {
+  const { value } = readDocument(operands[0] ?? '', RuleCasesSchema)
+  const rulesFile = options.get('rules')
+  const document = rulesFile === undefined ? undefined : readDocument(rulesFile, RulesFileSchema)
+  const settings = readSettings(environment)
+  const logger = createLogger(settings.log_level)
+  const state = await (document ? openEmptyState(settings, logger) : openState(settings, logger))
+  try {
+    const gateway = await openOfflineGateway(settings, state, logger)
+    const services = { ...state, ...gateway }
+    try {
+      if (document) await applyToEmptyState(document.value, services)
+      report(await runCases(value.cases, services), print)
+    } catch (error) {
+      throw document ? describeFileIssues(error, document) : error
+    } finally {
+      await gateway.close()
+    }
+  } finally {
+    await state.close()
+  }
+}
+
+/** Opens a state on an event log in memory. Nothing is read from the data folder, or written to it. */
+function openEmptyState(settings: Settings, logger: Logger): Promise<State> {
+  const data_dir = join(tmpdir(), `signalbox-rules-test-${process.pid}`)
+  return openLongRunningState({ ...settings, data_dir, audit: { require_reason: false } }, logger, {
+    signal: new AbortController().signal,
+    openLog: async () => createMemoryLog({ expiringStreams: EXPIRING_STREAMS }),
+    decorateLog: (log) => log,
+    takesSnapshots: false,
+    broadcastPosition: undefined,
+  })
+}
+
+/** Budgets decide about requests that are sent, and are not tested. */
+async function applyToEmptyState(
+  { budgets: _, ...file }: RulesFile,
+  services: Parameters<typeof applyFile>[2],
+): Promise<void> {
+  const author = { actor: CLI_ACTOR }
+  await seedState(file, services.writer, author)
+  await applyFile(file, {}, services, author)
+}
+
+function report(results: readonly CaseResult[], print: CommandArgs['print']): void {
+  const failed = results.filter(({ mismatches }) => mismatches.length > 0)
+  const rows = failed.flatMap(({ name, mismatches }) =>
+    mismatches.map(({ field, expected, got }) => [name, field, expected, got]),
+  )
+  if (rows.length > 0)
+    for (const line of formatColumns([['CASE', 'FIELD', 'EXPECTED', 'GOT'], ...rows])) print(line)
+  const count = results.length === 1 ? '1 case' : `${results.length} cases`
+  if (failed.length > 0) throw new Error(`${failed.length} of ${count} failed.`)
+  print(`${count} passed.`)
+}

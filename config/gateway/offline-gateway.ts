@@ -1,0 +1,94 @@
+import type { Logger } from 'pino'
+import { Registry } from 'prom-client'
+import type { Exchange, Plugin } from '../../core/contract/index.ts'
+import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
+import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
+import { setUpPlugins } from '../../core/pipeline/set-up.ts'
+import { retryWhileUnavailable } from '../../core/process/retry.ts'
+import { createMemorySharedState } from '../../core/shared-state/memory.ts'
+import type { RuleKinds } from '../../plugins/audit/diff-rules.ts'
+import { createAuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
+import { createFirewallRuleKind } from '../../plugins/firewall/rule-kind.ts'
+import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
+import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
+import { ADAPTERS } from '../../providers/adapters.ts'
+import type { Settings } from '../settings/settings.ts'
+import { createBuiltInPlugins } from './built-in-plugins.ts'
+import { openProviders } from './providers.ts'
+import type { State } from './state.ts'
+
+/** The plugins of a gateway that does not serve: commands parse rules and decide about requests with them. */
+export interface OfflineGateway {
+  readonly kinds: RuleKinds
+  /** Runs the phase `decide` of all plugins. Throws the error that would refuse the request. */
+  decide(exchange: Exchange): Promise<void>
+  close(): Promise<void>
+}
+
+/** Nothing is sent to the sandbox, which stands in when no provider is configured. */
+const NO_SANDBOX = 'http://127.0.0.1:0'
+
+/** Sets up the listed plugins on a state. Plugin packages are resolved from the working directory. */
+export async function openOfflineGateway(
+  settings: Settings,
+  state: State,
+  logger: Logger,
+): Promise<OfflineGateway> {
+  const { log, subscription, writer } = state
+  const operators = createOperatorRegistry()
+  const adapters = createAdapterRegistry(ADAPTERS)
+  const sharedState = createMemorySharedState()
+  const providers = await openProviders(settings, NO_SANDBOX)
+  const closing = new AbortController()
+  const authFailures = createAuthFailureLimiter({
+    limit: settings.limits.auth_failures_per_minute,
+    counters: sharedState.counters('auth-failures'),
+    resolveAddress: () => '',
+    recordOutcome: () => undefined,
+    logger,
+  })
+  const ledger = {
+    async request(): Promise<never> {
+      throw new Error('the request ledger is not open')
+    },
+  }
+  const plugins = createBuiltInPlugins(
+    settings,
+    state,
+    ledger,
+    providers,
+    operators,
+    authFailures,
+    sharedState,
+    undefined,
+  )
+  const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)
+  const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), {
+    log,
+    logger,
+    operators,
+    adapters,
+    metrics: new Registry(),
+    sharedState,
+    costOf: providers.costOf,
+    hasOperators: false,
+    openEvents: (list: readonly Plugin[]) =>
+      openPluginEventStores(list, { log, subscription, writer, logger, retry }),
+  })
+  providers.connect(adapters.adapters)
+  return {
+    kinds: {
+      routing: createRoutingRuleKind(operators),
+      firewall: createFirewallRuleKind(settings.firewall.evaluate_responses),
+    },
+    async decide(exchange) {
+      for (const { parts } of pipeline.steps) await parts.decide?.(exchange)
+    },
+    async close() {
+      closing.abort()
+      await pipeline.close()
+      await providers.close()
+      await sharedState.close()
+    },
+  }
+}

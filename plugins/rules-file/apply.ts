@@ -1,0 +1,148 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Author, GatewayError } from '../../core/contract/index.ts'
+import { OVERALL_BUDGET_STREAM, rulesStream, userStream } from '../../core/events/domain-events.ts'
+import { groupStream, policyStream } from '../../core/events/policy-events.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import type { IdSource } from '../../projections/ids.ts'
+import type { Subscription } from '../../projections/runtime/subscribe.ts'
+import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import { planRulesFile } from './plan.ts'
+import {
+  type PlannedChange,
+  type RulesFileState,
+  type RulesPlan,
+  type StreamOwner,
+  type StreamWrite,
+  streamRevision,
+  type ToId,
+} from './planned.ts'
+import type { RulesFile } from './schemas.ts'
+
+export interface RulesFileServices extends RulesFileState {
+  readonly ids: Pick<IdSource, 'reserve'>
+  readonly writer: EventWriter
+  readonly subscription: Pick<Subscription, 'position'>
+}
+
+/** What must still be so when a file is applied. */
+export interface ApplyTerms {
+  /** The event log must have no event after this position. */
+  readonly position?: number
+  /** The file must still lead to these changes. */
+  readonly changes?: readonly PlannedChange[]
+}
+
+/** An append that was made. */
+export interface AppliedWrite {
+  readonly stream: string
+  readonly title: string
+}
+
+export interface AppliedPlan {
+  readonly plan: RulesPlan
+  readonly applied: readonly AppliedWrite[]
+}
+
+/** Compares a file with the current state of this process. */
+export function planFile(file: RulesFile, services: RulesFileServices): Promise<RulesPlan> {
+  services.writer.checkAvailable()
+  return planRulesFile(file, services, services.subscription.position())
+}
+
+/**
+ * Makes the changes that a file leads to, in one append for each stream. Throws 409 before the first one if
+ * the terms are not met. An error after the first one says what was done and what was not.
+ */
+export async function applyFile(
+  file: RulesFile,
+  terms: ApplyTerms,
+  services: RulesFileServices,
+  author: Author,
+  check: (plan: RulesPlan) => void = () => undefined,
+): Promise<AppliedPlan> {
+  const plan = await planFile(file, services)
+  checkTerms(plan, terms)
+  check(plan)
+  const first = plan.newIds === 0 ? 0 : await services.ids.reserve(plan.newIds, author)
+  const toId: ToId = (id) => (typeof id === 'number' ? id : first + id.newIndex)
+  const applied: AppliedWrite[] = []
+  for (const [index, write] of plan.writes.entries()) {
+    try {
+      await answerInTime(appendWrite(write, toId, services, author))
+    } catch (error) {
+      throw describePartialChange(error, applied, plan.writes.slice(index))
+    }
+    applied.push({ stream: streamOf(write.owner, toId), title: write.title })
+  }
+  return { plan, applied }
+}
+
+function checkTerms({ position, changes }: RulesPlan, terms: ApplyTerms): void {
+  if (terms.position !== undefined && terms.position !== position) {
+    const message =
+      `The event log is at position ${position}; the plan was made at ${terms.position}. ` +
+      'Nothing was changed. Plan again, and check the changes.'
+    throw new GatewayError('conflict', message)
+  }
+  // Plans travel as JSON.
+  const current: unknown = JSON.parse(JSON.stringify(changes))
+  if (terms.changes !== undefined && !isDeepStrictEqual(terms.changes, current)) {
+    const message =
+      'The file would no longer make the changes of the plan: the file, or what it is about, was changed ' +
+      'since. Nothing was changed. Plan again, and check the changes.'
+    throw new GatewayError('conflict', message)
+  }
+}
+
+async function appendWrite(
+  { owner, title, revision, events }: StreamWrite,
+  toId: ToId,
+  { writer, ...state }: RulesFileServices,
+  author: Author,
+): Promise<void> {
+  const current = () => streamRevision(toExistingOwner(owner, toId), state)
+  const decide = () => {
+    if (current() === revision) return events.flatMap((event) => event(toId))
+    throw new GatewayError('conflict', `Something else changed the ${title} meanwhile.`)
+  }
+  await writer.write({ stream: streamOf(owner, toId), revision: current, decide }, author)
+}
+
+function toExistingOwner(owner: StreamOwner, toId: ToId): StreamOwner {
+  return owner.type === 'budget' ? owner : { ...owner, id: toId(owner.id) }
+}
+
+function streamOf(owner: StreamOwner, toId: ToId): string {
+  switch (owner.type) {
+    case 'group':
+      return groupStream(toId(owner.id))
+    case 'policy':
+      return policyStream(toId(owner.id))
+    case 'user':
+      return userStream(toId(owner.id))
+    case 'rules':
+      return rulesStream(toId(owner.id))
+    case 'budget':
+      return OVERALL_BUDGET_STREAM
+    default:
+      return owner satisfies never
+  }
+}
+
+/** Returns the error with what was done before it. Errors of the first append stay as they are. */
+function describePartialChange(
+  error: unknown,
+  applied: readonly AppliedWrite[],
+  others: readonly StreamWrite[],
+): unknown {
+  if (applied.length === 0) return error
+  const message =
+    `${errorMessage(error)} Applied before: ${listTitles(applied)}. Not applied: ${listTitles(others)}. ` +
+    'Apply the file again to finish.'
+  if (GatewayError.isInstance(error)) return error.withMessage(message)
+  return new GatewayError('event_log_unavailable', message, { cause: error })
+}
+
+function listTitles(writes: readonly { readonly title: string }[]): string {
+  return writes.map(({ title }) => title).join(', ')
+}

@@ -1,0 +1,127 @@
+import { GatewayError, type JsonObject, type RuleSet } from '../../core/contract/index.ts'
+import { showBudget } from '../auth/show-account.ts'
+import type { RulesFileState } from './planned.ts'
+import { References } from './references.ts'
+import { type Reference, type RulesFile, SECTIONS, type Section } from './schemas.ts'
+
+export interface ExportOptions {
+  /** Default: all. */
+  readonly sections?: readonly Section[]
+  /** Refers to everything by name in place of its id, for another gateway. */
+  readonly names?: boolean
+}
+
+/**
+ * Returns what there is as a file that changes nothing. With `names`, throws 409 for names that are not
+ * unique.
+ */
+export function exportRulesFile(state: RulesFileState, options: ExportOptions = {}): RulesFile {
+  const { sections = SECTIONS, names = false } = options
+  const { accounts, groups, policies, rules } = state
+  const show = createShow(state, names)
+
+  const writers = {
+    groups: () =>
+      groups.groups().map(({ id, name, description }) => ({
+        ...show.entry('group', { id, name }, groups.groups()),
+        ...(description !== null && { description }),
+        members: groups.members(id).map(show.user),
+      })),
+    policies: () =>
+      policies.policies().map(({ id, name, description, isEnabled, priority, appliesTo }) => ({
+        ...show.entry('policy', { id, name }, policies.policies()),
+        ...(description !== null && { description }),
+        is_enabled: isEnabled,
+        priority,
+        applies_to:
+          'everyone' in appliesTo
+            ? appliesTo
+            : {
+                ...(appliesTo.groups.length > 0 && { groups: appliesTo.groups.map(show.group) }),
+                ...(appliesTo.users.length > 0 && { users: appliesTo.users.map(show.user) }),
+              },
+        ...show.rules(`policy "${name}"`, policies.rulesOf(id)),
+      })),
+    users: () =>
+      accounts.users().flatMap(({ id, name }) => {
+        const shown = show.rules(`user "${name}"`, rules.of(id))
+        return Object.keys(shown).length > 0 ? [{ user: show.user(id), ...shown }] : []
+      }),
+    budgets: () => exportBudgets(state, show.user),
+  }
+  return Object.fromEntries(SECTIONS.filter((name) => sections.includes(name)).map((n) => [n, writers[n]()]))
+}
+
+function exportBudgets({ accounts, overallBudget }: RulesFileState, showUser: (id: number) => Reference) {
+  const overall = overallBudget.current()
+  const users = accounts
+    .users()
+    .flatMap(({ id, budget }) => (budget ? [{ user: showUser(id), budget: showBudget(budget) }] : []))
+  const keys = accounts.users().flatMap((user) =>
+    user.keys.flatMap(({ id, budget, revokedAt }) => {
+      return budget && revokedAt === null ? [{ key: id, budget: showBudget(budget) }] : []
+    }),
+  )
+  return {
+    ...(overall && { overall: showBudget(overall) }),
+    ...(users.length > 0 && { users }),
+    ...(keys.length > 0 && { keys }),
+  }
+}
+
+function createShow(state: RulesFileState, byName: boolean) {
+  const references = new References(state)
+
+  /** The name, which must lead back to the id. */
+  function showName(what: string, id: number, name: string, found: unknown): Reference {
+    if (found === id) return name
+    throw notUniqueError(`Several ${what}s have the name "${name}".`)
+  }
+
+  function showRules<Rule extends { readonly id: number; readonly name: string }>(
+    owner: string,
+    list: readonly Rule[],
+    fields: readonly { readonly name: string }[],
+  ): readonly JsonObject[] {
+    const names = new Set(list.map(({ name }) => name))
+    if (byName && names.size < list.length)
+      throw notUniqueError(`Several rules of ${owner} have the same name.`)
+    return list.map((rule) => {
+      const values: JsonObject = { ...rule }
+      const shown = fields.map(({ name }) => [name, values[name]]).filter(([, value]) => value !== null)
+      return { ...(!byName && { id: rule.id }), ...Object.fromEntries(shown) }
+    })
+  }
+
+  return {
+    entry<Entry extends { readonly id: number; readonly name: string }>(
+      what: string,
+      { id, name }: Entry,
+      all: readonly { readonly name: string }[],
+    ) {
+      if (!byName) return { id, name }
+      if (all.filter((other) => other.name === name).length > 1)
+        throw notUniqueError(`Several entries of the kind ${what} have the name "${name}".`)
+      return { name }
+    },
+    user: (id: number): Reference => {
+      const name = references.userName(id)
+      return byName ? showName('user', id, name, references.findUser(name)) : id
+    },
+    group: (id: number): Reference => {
+      const name = state.groups.group(id)?.name ?? ''
+      return byName ? showName('group', id, name, references.findGroup(name)) : id
+    },
+    rules(owner: string, { firewall, routing }: RuleSet) {
+      const { kinds } = state
+      return {
+        ...(firewall.length > 0 && { firewall_rules: showRules(owner, firewall, kinds.firewall.fields) }),
+        ...(routing.length > 0 && { routing_rules: showRules(owner, routing, kinds.routing.fields) }),
+      }
+    },
+  }
+}
+
+function notUniqueError(what: string): GatewayError {
+  return new GatewayError('conflict', `${what} Rename one, or export with ids.`)
+}

@@ -1,0 +1,83 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Budget } from '../../core/events/domain-events.ts'
+import { diffFields } from '../audit/diff-rules.ts'
+import { showBudget } from '../auth/show-account.ts'
+import { parseBudget } from '../budget/endpoints.ts'
+import type { PlanBuilder } from './plan-builder.ts'
+import type { PlannedChange } from './planned.ts'
+import type { BudgetEntries } from './schemas.ts'
+
+type BudgetEntry = BudgetEntries['overall']
+
+/** Plans the budgets that are listed. */
+export function planBudgets(entries: BudgetEntries, builder: PlanBuilder): void {
+  const { issues, references, state } = builder
+  const seen = new Set<number | string>()
+  const isListedTwice = (path: string, id: number | string) => {
+    if (seen.has(id)) issues.add(path, 'The budget is listed twice.')
+    return seen.has(id) || !seen.add(id)
+  }
+  if (entries.overall !== undefined) {
+    const name = 'everything together'
+    const change = compareBudgets(null, name, state.overallBudget.current(), entries.overall, builder)
+    const { overall } = entries
+    if (change)
+      builder.write({ type: 'budget' }, `budget of ${name}`, () =>
+        overall === null
+          ? [{ type: 'OverallBudgetRemoved', data: {} }]
+          : [{ type: 'OverallBudgetSet', data: { budget: parseBudget(overall) } }],
+      )
+  }
+  for (const [index, { user, budget }] of (entries.users ?? []).entries()) {
+    const path = `budgets.users[${index}]`
+    const userId = references.findUser(user)
+    if (typeof userId === 'string') issues.add(`${path}.user`, userId)
+    else if (!isListedTwice(path, userId)) {
+      const name = `user "${references.userName(userId)}"`
+      if (compareBudgets(userId, name, state.accounts.user(userId)?.budget, budget, builder))
+        writeUserBudget(userId, budget, {}, builder)
+    }
+  }
+  for (const [index, { key, budget }] of (entries.keys ?? []).entries()) {
+    const path = `budgets.keys[${index}]`
+    const owner = state.accounts.ownerOfKey(key)
+    if (owner === undefined) issues.add(`${path}.key`, 'There is no API key with this id.')
+    else if (!isListedTwice(path, key)) {
+      const current = owner.keys.find(({ id }) => id === key)?.budget
+      if (compareBudgets(key, `key ${key} of user "${owner.name}"`, current, budget, builder))
+        writeUserBudget(owner.id, budget, { keyId: key }, builder)
+    }
+  }
+}
+
+/** Returns the change, which is then part of the plan; undefined if there is none. */
+function compareBudgets(
+  id: PlannedChange['id'],
+  name: string,
+  current: Budget | undefined,
+  entry: BudgetEntry,
+  { changes }: PlanBuilder,
+): PlannedChange | undefined {
+  const wanted = entry ? parseBudget(entry) : undefined
+  if (isDeepStrictEqual(current, wanted)) return undefined
+  const fields = diffFields(current ? showBudget(current) : {}, wanted ? showBudget(wanted) : {})
+  const action = current === undefined ? 'add' : wanted === undefined ? 'remove' : 'change'
+  const change = { action, type: 'budget', id, name, fields } as const
+  changes.push(change)
+  return change
+}
+
+function writeUserBudget(
+  userId: number,
+  entry: BudgetEntry,
+  key: { readonly keyId?: string },
+  builder: PlanBuilder,
+): void {
+  const title = `user "${builder.references.userName(userId)}"`
+  const data = { userId, ...key }
+  builder.write({ type: 'user', id: userId }, title, () =>
+    entry
+      ? [{ type: 'BudgetSet', data: { ...data, budget: parseBudget(entry) } }]
+      : [{ type: 'BudgetRemoved', data }],
+  )
+}

@@ -1,0 +1,153 @@
+import type { FirewallRule, JsonObject, RoutingRule, RuleSet } from '../../core/contract/index.ts'
+import type { RuleEvent, RuleOwner } from '../../core/events/domain-events.ts'
+import { emptyRuleSet, RULE_KINDS, type RuleKindName } from '../../projections/rules.ts'
+import { diffFields } from '../audit/diff-rules.ts'
+import { checkPatternSize } from '../rules/pattern-size.ts'
+import type { RuleKind } from '../rules/rule-kind.ts'
+import type { PlanBuilder } from './plan-builder.ts'
+import { pickChanged } from './plan-groups.ts'
+import type { PlannedId, RuleListChanges, ToId } from './planned.ts'
+import type { UserEntry } from './schemas.ts'
+
+type RuleEntries = Pick<UserEntry, 'firewall_rules' | 'routing_rules'>
+
+/** What turns the rules of an owner into those of the file. */
+export interface PlannedRules {
+  readonly changes: { readonly firewall_rules?: RuleListChanges; readonly routing_rules?: RuleListChanges }
+  readonly events: (toId: ToId, owner: RuleOwner) => readonly RuleEvent[]
+}
+
+/** Plans the rules of users. */
+export async function planUsers(entries: readonly UserEntry[], builder: PlanBuilder): Promise<void> {
+  const { issues, references, state } = builder
+  const seen = new Set<number>()
+  for (const [index, entry] of entries.entries()) {
+    const path = `users[${index}]`
+    const userId = references.findUser(entry.user)
+    if (typeof userId === 'string') {
+      issues.add(`${path}.user`, userId)
+      continue
+    }
+    if (seen.has(userId)) issues.add(path, 'The user is listed twice.')
+    seen.add(userId)
+    const { changes, events } = await planRules(path, entry, state.rules.of(userId), builder)
+    if (Object.keys(changes).length === 0) continue
+    const name = references.userName(userId)
+    builder.write({ type: 'rules', id: userId }, `rules of user "${name}"`, (toId) =>
+      events(toId, { userId }),
+    )
+    builder.changes.push({ action: 'change', type: 'user', id: userId, name, ...changes })
+  }
+}
+
+/** Compares rules of a user or a policy with those of the file. `current` is undefined for a new policy. */
+export async function planRules(
+  path: string,
+  entries: RuleEntries,
+  current: RuleSet | undefined,
+  builder: PlanBuilder,
+): Promise<PlannedRules> {
+  const rules = current ?? emptyRuleSet(0)
+  const { routing, firewall } = builder.state.kinds
+  const lists = {
+    firewall: await planRuleList(path, entries.firewall_rules ?? [], rules, firewall, builder),
+    routing: await planRuleList(path, entries.routing_rules ?? [], rules, routing, builder),
+  }
+  const events = (toId: ToId, owner: RuleOwner) =>
+    RULE_KINDS.flatMap((kind) => lists[kind].events.flatMap((event) => event(toId, owner)))
+  const toDraftId: ToId = (id) => (typeof id === 'number' ? id : Number.MAX_SAFE_INTEGER - id.newIndex)
+  await builder.issues.collect(path, () =>
+    checkPatternSize(rules, events(toDraftId, { userId: rules.ownerId })),
+  )
+  const changesOf = (kind: RuleKindName) => {
+    const { added, changed, removed } = lists[kind].changes
+    if (added.length + changed.length + removed.length === 0) return {}
+    return { [`${kind}_rules`]: lists[kind].changes }
+  }
+  return { changes: { ...changesOf('firewall'), ...changesOf('routing') }, events }
+}
+
+type PlannedEvent = (toId: ToId, owner: RuleOwner) => readonly RuleEvent[]
+
+async function planRuleList<Rule extends RoutingRule | FirewallRule, Content extends object>(
+  ownerPath: string,
+  entries: readonly JsonObject[],
+  rules: RuleSet,
+  kind: RuleKind<Rule, Content>,
+  builder: PlanBuilder,
+): Promise<{ readonly changes: RuleListChanges; readonly events: readonly PlannedEvent[] }> {
+  // The cast is safe: a rule set holds the rules of a kind under the kind's name.
+  const current = rules[kind.name] as unknown as readonly Rule[]
+  const pathOf = (index: number) => `${ownerPath}.${kind.name}_rules[${index}]`
+  const matches = matchRules(entries, current, (index, issue) => builder.issues.add(pathOf(index), issue))
+  const [added, changed]: [JsonObject[], RuleListChanges['changed'][number][]] = [[], []]
+  const events: PlannedEvent[] = []
+
+  for (const [index, { id: _, ...body }] of entries.entries()) {
+    const rule = matches.get(index)
+    const content = await builder.issues.collect<Content>(pathOf(index), () => kind.parseNew(body))
+    if (content === undefined) continue
+    const values: JsonObject = { ...(content as object) }
+    const fields = diffFields(contentOf(rule, kind), values)
+    if (rule !== undefined && Object.keys(fields).length === 0) continue
+    await builder.issues.collect(pathOf(index), async () => {
+      await kind.prepare?.([content], rules.ownerId)
+      kind.check?.(content)
+    })
+    // The cast is safe: warnings are about the content.
+    for (const warning of kind.lint(content as unknown as Rule))
+      builder.warnings.push({ path: pathOf(index), ...warning })
+    if (rule === undefined) {
+      const id: PlannedId = builder.newId()
+      added.push(values)
+      events.push((toId, owner) => [kind.created(owner, toId(id), content)])
+    } else {
+      changed.push({ id: rule.id, name: rule.name, changes: fields })
+      events.push((_, owner) => [kind.updated(owner, rule.id, pickChanged(content, fields))])
+    }
+  }
+  const kept = new Set([...matches.values()].map(({ id }) => id))
+  const removed = current.filter(({ id }) => !kept.has(id))
+  for (const { id } of removed) events.push((_, owner) => [kind.deleted(owner, id)])
+  return { changes: { added, changed, removed: removed.map((rule) => ({ ...kind.show(rule) })) }, events }
+}
+
+/** The fields that the owner sets; none for a new rule. */
+function contentOf<Rule extends RoutingRule | FirewallRule>(
+  rule: Rule | undefined,
+  { fields }: Pick<RuleKind<Rule, never>, 'fields'>,
+): JsonObject {
+  const values: JsonObject = { ...rule }
+  return rule ? Object.fromEntries(fields.map(({ name }) => [name, values[name]])) : {}
+}
+
+/**
+ * Finds the rule that each entry is about: by its id, or by its name among the rules that no entry names by
+ * id. An entry without a match is a new rule.
+ */
+function matchRules<Rule extends RoutingRule | FirewallRule>(
+  entries: readonly JsonObject[],
+  rules: readonly Rule[],
+  addIssue: (index: number, issue: string) => void,
+): ReadonlyMap<number, Rule> {
+  const matches = new Map<number, Rule>()
+  const byId = new Map(rules.map((rule) => [rule.id, rule]))
+  for (const [index, { id }] of entries.entries()) {
+    if (id === undefined) continue
+    const rule = byId.get(Number(id))
+    if (rule !== undefined) matches.set(index, rule)
+    else if (rules.some((known) => known.id === id)) addIssue(index, `Rule ${id} is listed twice.`)
+    else addIssue(index, `Rule ${id} is not a rule of this owner. Leave out the id to create a rule.`)
+    byId.delete(Number(id))
+  }
+  const names = new Set<unknown>()
+  for (const [index, { id, name }] of entries.entries()) {
+    if (id !== undefined) continue
+    if (names.has(name)) addIssue(index, `Two rules have the name "${name}". Rename one, or add the ids.`)
+    names.add(name)
+    const [rule, another] = [...byId.values()].filter((known) => known.name === name)
+    if (another !== undefined) addIssue(index, `Several rules have the name "${name}". Add the ids.`)
+    else if (rule !== undefined) matches.set(index, rule)
+  }
+  return matches
+}

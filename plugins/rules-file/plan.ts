@@ -1,0 +1,25 @@
+import type { Position } from '../../core/contract/index.ts'
+import { planBudgets } from './plan-budgets.ts'
+import { PlanBuilder } from './plan-builder.ts'
+import { planGroups } from './plan-groups.ts'
+import { planPolicies } from './plan-policies.ts'
+import { planUsers } from './plan-rules.ts'
+import type { RulesFileState, RulesPlan } from './planned.ts'
+import type { RulesFile } from './schemas.ts'
+
+/**
+ * Compares a file with what there is. Changes nothing. Throws 422 with all issues if the file is not valid.
+ */
+export async function planRulesFile(
+  file: RulesFile,
+  state: RulesFileState,
+  position: Position,
+): Promise<RulesPlan> {
+  const builder = new PlanBuilder(state)
+  planGroups(file.groups ?? [], builder)
+  await planPolicies(file.policies ?? [], builder)
+  await planUsers(file.users ?? [], builder)
+  planBudgets(file.budgets ?? {}, builder)
+  builder.issues.throwIfAny()
+  return builder.build(position)
+}

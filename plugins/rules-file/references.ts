@@ -1,0 +1,95 @@
+import type { PlannedId, RulesFileState } from './planned.ts'
+import type { Reference } from './schemas.ts'
+
+/** Finds users and groups by id or by name. Groups that the file adds are found by name, too. */
+export class References {
+  readonly #state: RulesFileState
+  #usersByName: ReadonlyMap<string, readonly number[]> | undefined
+  readonly #addedGroups = new Map<string, PlannedId>()
+  readonly #renamedGroups = new Map<number, string | undefined>()
+
+  constructor(state: RulesFileState) {
+    this.#state = state
+  }
+
+  addGroup(name: string, id: PlannedId): void {
+    this.#addedGroups.set(name, id)
+  }
+
+  /** The group has this name after the change; undefined if it is removed. */
+  renameGroup(id: number, name: string | undefined): void {
+    this.#renamedGroups.set(id, name)
+  }
+
+  /** Returns the id, or the issue as a sentence. */
+  findUser(reference: Reference): number | string {
+    const { accounts } = this.#state
+    if (typeof reference === 'number')
+      return accounts.user(reference) ? reference : `User ${reference} was not found.`
+    this.#usersByName ??= groupByName(accounts.users())
+    return theOnly('user', reference, this.#usersByName.get(reference) ?? [])
+  }
+
+  /** As `findUser`, for the groups as they are after the change. */
+  findGroup(reference: Reference): PlannedId | string {
+    const { groups } = this.#state
+    if (typeof reference === 'number') {
+      const isKnown = groups.group(reference) && this.#nameAfter(reference) !== undefined
+      return isKnown ? reference : `Group ${reference} was not found, or is removed by the file.`
+    }
+    const existing = groups.groups().filter(({ id }) => this.#nameAfter(id) === reference)
+    const added = this.#addedGroups.get(reference)
+    return theOnly('group', reference, [...existing.map(({ id }) => id), ...(added ? [added] : [])])
+  }
+
+  userName(id: number): string {
+    return this.#state.accounts.user(id)?.name ?? ''
+  }
+
+  #nameAfter(groupId: number): string | undefined {
+    if (this.#renamedGroups.has(groupId)) return this.#renamedGroups.get(groupId)
+    return this.#state.groups.group(groupId)?.name
+  }
+}
+
+function groupByName(
+  entries: readonly { readonly id: number; readonly name: string }[],
+): ReadonlyMap<string, readonly number[]> {
+  const byName = new Map<string, number[]>()
+  for (const { id, name } of entries) byName.set(name, [...(byName.get(name) ?? []), id])
+  return byName
+}
+
+function theOnly<Id extends PlannedId>(what: string, name: string, ids: readonly Id[]): Id | string {
+  const [id, another] = ids
+  if (id === undefined) return `There is no ${what} with the name "${name}".`
+  return another === undefined ? id : `Several ${what}s have the name "${name}". Use the id.`
+}
+
+/** An entry of a section: what it is about, and whether it is to be there. */
+interface NamedEntry {
+  readonly id?: number
+  readonly name?: string
+  readonly absent?: true
+}
+
+/**
+ * Finds what an entry is about: by its id, or by its name, which must be unique then. Returns undefined for
+ * something new, or the issue as a sentence.
+ */
+export function matchEntry<Known extends { readonly id: number; readonly name: string }>(
+  what: string,
+  { id, name, absent, ...others }: NamedEntry,
+  known: readonly Known[],
+): Known | undefined | string {
+  if (id === undefined && name === undefined) return `The name of the ${what} is required.`
+  if (absent && Object.keys(others).length > 0)
+    return `With absent: true, only the id or the name of the ${what} may be given.`
+  if (id !== undefined) {
+    const found = known.find((one) => one.id === id)
+    if (found === undefined && absent) return undefined
+    return found ?? `There is no ${what} with the id ${id}. Leave out the id to create one.`
+  }
+  const [found, another] = known.filter((one) => one.name === name)
+  return another === undefined ? found : `Several ${what}s have the name "${name}". Add the id.`
+}
