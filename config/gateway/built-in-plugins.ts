@@ -45,18 +45,25 @@ import type { Providers } from './providers.ts'
 import { createRuleServices } from './rule-services.ts'
 import type { State } from './state.ts'
 
+/** What built-in plugins depend on. */
+export interface BuiltInServices {
+  readonly state: State
+  readonly ledger: Pick<Ledger, 'request'>
+  readonly providers: Pick<Providers, 'byId' | 'known' | 'catalog'>
+  readonly operators: OperatorRegistry
+  readonly authFailures: AuthFailureLimiter
+  readonly accessLog: Pick<AccessLog, 'reportPrompts'>
+  readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
+  /** Undefined in a single process. */
+  readonly cluster?: ClusterPeer | undefined
+}
+
 /** Creates all built-in plugins by name, whether the settings list them or not. */
 export function createBuiltInPlugins(
   settings: Settings,
-  state: State,
-  ledger: Pick<Ledger, 'request'>,
-  providers: Pick<Providers, 'byId' | 'known' | 'catalog'>,
-  operators: OperatorRegistry,
-  authFailures: AuthFailureLimiter,
-  accessLog: AccessLog,
-  sharedState: Pick<SharedState, 'counters' | 'reservations'>,
-  cluster: ClusterPeer | undefined,
+  services: BuiltInServices,
 ): ReadonlyMap<string, Plugin> {
+  const { state, ledger, providers, operators, authFailures, accessLog, sharedState, cluster } = services
   const { log, subscription, accounts, rules, groups, policies, ids, writer } = state
   const { evaluate_responses: evaluatesResponses } = settings.firewall
   const kinds: RuleKinds = {
@@ -182,23 +189,13 @@ export function createBuiltInPlugins(
  * be used: there is no state behind them, so their `setup` fails.
  */
 export function declareBuiltInPlugins(settings: Settings): ReadonlyMap<string, Plugin> {
-  const providers = {
-    byId: new Map(),
-    known: new Set<string>(),
-    catalog: createCatalog([]),
-  }
-  const [state, ledger] = [{} as State, {} as Ledger]
-  const [authFailures, accessLog] = [{} as AuthFailureLimiter, {} as AccessLog]
-  const sharedState = createMemorySharedState()
-  return createBuiltInPlugins(
-    settings,
-    state,
-    ledger,
-    providers,
-    createOperatorRegistry(),
-    authFailures,
-    accessLog,
-    sharedState,
-    undefined,
-  )
+  return createBuiltInPlugins(settings, {
+    state: {} as State,
+    ledger: {} as Ledger,
+    providers: { byId: new Map(), known: new Set<string>(), catalog: createCatalog([]) },
+    operators: createOperatorRegistry(),
+    authFailures: {} as AuthFailureLimiter,
+    accessLog: {} as AccessLog,
+    sharedState: createMemorySharedState(),
+  })
 }

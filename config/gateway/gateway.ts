@@ -112,8 +112,7 @@ export async function startGateway(
     opened.push(accessLog)
     const ledger = await openLedger(settings, state.logId, peer, logger)
     opened.push(ledger)
-    const plugins = createBuiltInPlugins(
-      settings,
+    const plugins = createBuiltInPlugins(settings, {
       state,
       ledger,
       providers,
@@ -121,8 +120,8 @@ export async function startGateway(
       authFailures,
       accessLog,
       sharedState,
-      peer,
-    )
+      cluster: peer,
+    })
     const authenticateOperator =
       settings.admin_key || state.operators.list().length > 0
         ? requireOperator({

@@ -47,21 +47,18 @@ export async function openOfflineGateway(
     recordOutcome: () => undefined,
     logger,
   })
-  const ledger = {
-    async request(): Promise<never> {
-      throw new Error('the request ledger is not open')
-    },
+  const failClosed = async (): Promise<never> => {
+    throw new Error('the request ledger is not open')
   }
-  const plugins = createBuiltInPlugins(
-    settings,
+  const plugins = createBuiltInPlugins(settings, {
     state,
-    ledger,
+    ledger: { request: failClosed },
     providers,
     operators,
     authFailures,
+    accessLog: { reportPrompts: failClosed },
     sharedState,
-    undefined,
-  )
+  })
   const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)
   const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), {
     log,
