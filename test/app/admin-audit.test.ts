@@ -167,7 +167,7 @@ describe('GET /admin/audit', () => {
       await first.call('GET', '/admin/users', undefined, { authorization: 'Bearer wrong' })
       await auditor.call('POST', '/admin/users', {})
     }
-    for (let n = 0; n < 30; n++) (await newOperator(first, 'auditor')).call('POST', '/admin/users', {})
+    for (let n = 0; n < 30; n++) await (await newOperator(first, 'auditor')).call('POST', '/admin/users', {})
     await first.stop()
     const second = await startGateway({}, { dataDir })
     const { body } = await second.call('GET', '/admin/audit?kind=access&limit=500', undefined, AS_ADMIN)
