@@ -163,7 +163,8 @@ describe('the packed package', () => {
     const known = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
       /^docs\/(decisions\/)?[\w-]+\.md$/,
-      /^config\/(default\.yaml|models\.yaml|(rules-(file|cases)\.)?schema\.json|(deploy|plugin-template)\/.+)$/,
+      /^config\/rules-(file|cases)\.schema\.json$/,
+      /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
       /^dist\/core\/util\/validators\/\w+\.cjs$/,
     ]
