@@ -45,6 +45,8 @@ export interface EvaluationOptions {
   createRun(textLength: number): PatternRun
   /** Whether a request is refused if the pattern of a blocking or masking rule does not finish. */
   readonly onTimeout: 'refuse' | 'allow'
+  /** The texts of a request that several rule sets inspect, so that they are collected once. */
+  readonly shared?: { request?: ChatRequest; texts?: readonly string[] } | undefined
 }
 
 /**
@@ -58,7 +60,7 @@ export function evaluateFirewall(
 ): MaybePromise<FirewallOutcome> {
   if (firewall.rules.length === 0) return unchangedOutcome(request)
   const { unmatched } = firewall
-  return chain(requestTexts(request, unmatched.has), (texts) => {
+  return chain(collectTexts(firewall, request, options), (texts) => {
     let length = 0
     for (const text of texts) length += text.length
     const run = options.createRun(length)
@@ -71,6 +73,21 @@ export function evaluateFirewall(
         return applyMatches(firewall, request, candidates.indexes)
       return new FirewallEvaluation(firewall, request, texts, run, options.onTimeout).evaluate(candidates)
     })
+  })
+}
+
+/** Texts that a firewall is known not to match are left out, so another one cannot use the same list. */
+function collectTexts(
+  { unmatched }: CompiledFirewall,
+  request: ChatRequest,
+  { shared }: EvaluationOptions,
+): MaybePromise<readonly string[]> {
+  if (shared === undefined || !unmatched.isEmpty) return requestTexts(request, unmatched.has)
+  if (shared.request === request && shared.texts !== undefined) return shared.texts
+  return chain(requestTexts(request), (texts): MaybePromise<readonly string[]> => {
+    shared.request = request
+    shared.texts = texts
+    return texts
   })
 }
 

@@ -77,24 +77,32 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
         if (unfinished.length > 0) logUnfinished(exchange, unfinished)
         if (refusal !== undefined) throw toRefusalError(refusal)
       }
-      const toEvaluation = ({ account, client }: Exchange): EvaluationOptions => ({
+      const toEvaluation = ({ account, client, policies }: Exchange): EvaluationOptions => ({
         onTimeout,
+        shared: policies.length > 0 ? {} : undefined,
         createRun: (textLength) =>
           new PatternRun({ owner: account.userId, client, cpuLimitMs: scaleCpuLimit(cpuMs, textLength) }),
       })
 
-      function applyRules(exchange: Exchange, rules: RuleSet): MaybePromise<void> {
+      function applyRules(
+        exchange: Exchange,
+        rules: RuleSet,
+        evaluation: EvaluationOptions,
+      ): MaybePromise<void> {
         return chain(getCompiled(rules), ({ prompt, response }) => {
           if (response !== undefined)
             responseFirewalls.set(exchange, [...(responseFirewalls.get(exchange) ?? []), response])
-          return chain(evaluateFirewall(prompt, exchange.request, toEvaluation(exchange)), (outcome) =>
+          return chain(evaluateFirewall(prompt, exchange.request, evaluation), (outcome) =>
             apply(outcome, exchange),
           )
         })
       }
 
       return {
-        decide: (exchange) => forEachRuleSet(exchange, (rules) => applyRules(exchange, rules)),
+        decide(exchange) {
+          const evaluation = toEvaluation(exchange)
+          return forEachRuleSet(exchange, (rules) => applyRules(exchange, rules, evaluation))
+        },
         ...(evaluatesResponses && {
           inspect(exchange) {
             const firewalls = responseFirewalls.get(exchange)

@@ -24,8 +24,12 @@ export class UnmatchedTexts {
   private older = new Set<string>()
   private characters = 0
 
+  get isEmpty(): boolean {
+    return this.recent.size === 0 && this.older.size === 0
+  }
+
   readonly has = (text: string): boolean => {
-    if (this.recent.size === 0 && this.older.size === 0) return false
+    if (this.isEmpty) return false
     return this.recent.has(text) || this.older.has(text)
   }
 

@@ -10,6 +10,8 @@ export interface RuleDecision {
   readonly trace: RuleTraceEntry[]
   /** Names of the actions that a rule has applied. */
   readonly appliedActions: Set<string>
+  /** Collected for the first rule set that needs them. */
+  texts?: readonly string[]
 }
 
 /** The decision before any rule is evaluated. */
@@ -28,7 +30,10 @@ export function evaluateRouting(
   decision: RuleDecision = startDecision(input),
 ): MaybePromise<RuleDecision> {
   return chain(
-    compiled.findCandidates(() => userTexts(input.request), run),
+    compiled.findCandidates(() => {
+      decision.texts ??= userTexts(input.request)
+      return decision.texts
+    }, run),
     (candidates): MaybePromise<RuleDecision> => {
       const overruled = findOverruled(decision.appliedActions)
       for (const candidate of candidates) {
