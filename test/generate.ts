@@ -1,6 +1,11 @@
 /** Writes the files that are generated from the source: `npm run generate`. */
 import { writeFileSync } from 'node:fs'
 import { SettingsSchema } from '../config/settings/schema.ts'
+import { buildCasesEditorSchema, buildEditorSchema } from '../plugins/rules-file/editor-schema.ts'
 import { ROOT } from './support/root.ts'
 
-writeFileSync(new URL('config/schema.json', ROOT), JSON.stringify(SettingsSchema))
+const write = (file: string, schema: object) => writeFileSync(new URL(file, ROOT), JSON.stringify(schema))
+
+write('config/schema.json', SettingsSchema)
+write('config/rules-file.schema.json', buildEditorSchema())
+write('config/rules-cases.schema.json', buildCasesEditorSchema())

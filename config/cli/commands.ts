@@ -178,8 +178,8 @@ export const COMMANDS: readonly Command[] = [
     operands: ['CASES'],
     summary: 'Check what happens to requests, without a gateway and without calling a model.',
     details:
-      'CASES is a file of requests with expected outcomes. Prints those that are not as expected, and exits ' +
-      'with 1 if there are any.',
+      'CASES is a file of requests with expected outcomes. Prints what is not as expected, and exits ' +
+      'with 1 if there is anything.',
     options: {
       rules: { value: 'FILE', summary: 'A file of rules; default: the rules of the event log.' },
     },

@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { EventLogUnavailableError } from '../../core/contract/index.ts'
+import { createMemoryLog } from '../../core/event-log/memory.ts'
+import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
@@ -190,6 +193,37 @@ describe('rules as a file', () => {
     expect((await apply(file, { position: again.position })).status).to.equal(409)
     // Nothing that the file is about has changed.
     expect((await apply(file, { changes: again.changes })).status).to.equal(200)
+  })
+
+  it('says what was done and what was not when it fails in the middle, and finishes when it is repeated', async () => {
+    let isAway = true
+    const open = async () => {
+      const log = createMemoryLog({ expiringStreams: EXPIRING_STREAMS })
+      const { append } = log
+      log.append = async (stream, ...rest) => {
+        if (isAway && stream.startsWith('policy-')) throw new EventLogUnavailableError('it is away')
+        return append.call(log, stream, ...rest)
+      }
+      return log
+    }
+    const failing = await startGateway({}, { log: open })
+    const file = {
+      groups: [{ name: 'G' }],
+      policies: [
+        { ...POLICY, applies_to: { groups: ['G'] } },
+        { ...POLICY, name: 'Another' },
+      ],
+    }
+    const first = await asAdmin(failing, 'POST', `${PATH}/apply`, { file })
+    expect([first.status, first.headers.get('x-error-code')]).to.deep.equal([503, 'event_log_unavailable'])
+    expect(first.body.error.message).to.contain(
+      'Applied before: group "G". Not applied: policy "No secrets", policy "Another". Apply the file again',
+    )
+    isAway = false
+    const { body } = await asAdmin(failing, 'POST', `${PATH}/apply`, { file })
+    const applied = body.data.applied.map(({ title }: { title: string }) => title)
+    expect(applied).to.deep.equal(['policy "No secrets"', 'policy "Another"'])
+    await failing.stop()
   })
 
   it('is applied by editors, but for budgets, and read by auditors', async () => {

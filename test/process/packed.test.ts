@@ -154,6 +154,7 @@ describe('the packed package', () => {
       'docs/plugins.md',
       'config/default.yaml',
       'config/models.yaml',
+      'config/rules-file.schema.json',
       'config/schema.json',
       'config/plugin-template/index.js',
       'dist/config/main.js',
@@ -162,6 +163,7 @@ describe('the packed package', () => {
     const known = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/,
       /^docs\/(decisions\/)?[\w-]+\.md$/,
+      /^config\/rules-(file|cases)\.schema\.json$/,
       /^config\/(default\.yaml|models\.yaml|schema\.json|(deploy|plugin-template)\/.+)$/,
       new RegExp(`^dist/(${FOLDERS.join('|')})/.+\\.(js|d\\.ts)$`),
       /^dist\/core\/util\/validators\/\w+\.cjs$/,
