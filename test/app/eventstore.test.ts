@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
 import { firewallRuleBody } from '../support/bodies.ts'
@@ -15,6 +16,7 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
   let server: EventStore
   let environment: Record<string, string>
   let gateway: RunningGateway
+  let keyOfOtherNode: string
 
   before(async () => {
     file = path.join(await makeFolder(), 'events.db')
@@ -110,6 +112,7 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
     expect((await ask(started, 'known-word')).status).to.equal(403)
     await started.wrote('event log unavailable; retrying')
     await started.stop()
+    keyOfOtherNode = (await runCommand(['log', 'key'], { ...environment, DATA_DIR: started.dataDir })).stdout
     await becomes('following')
   })
 
@@ -125,7 +128,12 @@ describe('a gateway on EventStoreDB, when the server is unavailable', () => {
     expect(await sortedPatterns(second)).to.deep.equal(await sortedPatterns(gateway))
     expect((await ask(second, 'came-after')).status).to.equal(403)
     await second.stop()
-    const { code, stdout } = await runCommand(['log', 'verify'], { ...environment, DATA_DIR: dataDir })
+    const verify = () => runCommand(['log', 'verify'], { ...environment, DATA_DIR: dataDir })
+    const unknown = await verify()
+    expect(unknown.code).to.equal(1)
+    expect(unknown.stderr).to.contain(`was signed with an unknown key: ${keyOfOtherNode.trim()}. If it is`)
+    await writeFile(path.join(dataDir, 'keys', 'other-node.pub'), keyOfOtherNode)
+    const { code, stdout } = await verify()
     expect(stdout.match(/matches the events/g)).to.have.length(2)
     expect(code).to.equal(0)
   })
