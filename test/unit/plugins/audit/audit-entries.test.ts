@@ -115,7 +115,8 @@ describe('toAuditEntries', () => {
 
   it('knows every type of event about users and rules', () => {
     const data = { userId: 1, ruleId: 5, keyId: 'key_a' }
-    const isOther = /^(IdsReserved|LogCreated|CheckpointSigned|OverallBudget.*|Operator.*|DataRead|PromptsDeleted)$/
+    const isOther =
+      /^(IdsReserved|LogCreated|CheckpointSigned|OverallBudget.*|Operator.*|DataRead|PromptsDeleted)$/
     const types = EVENT_TYPES.filter((type) => !isOther.test(type))
     const events = types.map((type) => ({ type, data: type.includes('Rule') ? data : { userId: 1 } }))
     for (const [index, { kind }] of toAuditEntries(pastEvents(...(events as never[])), kinds).entries()) {
