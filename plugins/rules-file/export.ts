@@ -47,16 +47,24 @@ export function exportRulesFile(state: RulesFileState, options: ExportOptions = 
         const shown = show.rules(`user "${name}"`, rules.of(id))
         return Object.keys(shown).length > 0 ? [{ user: show.user(id), ...shown }] : []
       }),
-    budgets: () => exportBudgets(state, show.user),
+    budgets: () => exportBudgets(state, show),
   }
   return Object.fromEntries(SECTIONS.filter((name) => sections.includes(name)).map((n) => [n, writers[n]()]))
 }
 
-function exportBudgets({ accounts, overallBudget }: RulesFileState, showUser: (id: number) => Reference) {
+interface ShowReferences {
+  user(id: number): Reference
+  group(id: number): Reference
+}
+
+function exportBudgets({ accounts, groups: known, overallBudget }: RulesFileState, show: ShowReferences) {
   const overall = overallBudget.current()
   const users = accounts
     .users()
-    .flatMap(({ id, budget }) => (budget ? [{ user: showUser(id), budget: showBudget(budget) }] : []))
+    .flatMap(({ id, budget }) => (budget ? [{ user: show.user(id), budget: showBudget(budget) }] : []))
+  const groups = known
+    .groups()
+    .flatMap(({ id, budget }) => (budget ? [{ group: show.group(id), budget: showBudget(budget) }] : []))
   const keys = accounts.users().flatMap((user) =>
     user.keys.flatMap(({ id, budget, revokedAt }) => {
       return budget && revokedAt === null ? [{ key: id, budget: showBudget(budget) }] : []
@@ -65,6 +73,7 @@ function exportBudgets({ accounts, overallBudget }: RulesFileState, showUser: (i
   return {
     ...(overall && { overall: showBudget(overall) }),
     ...(users.length > 0 && { users }),
+    ...(groups.length > 0 && { groups }),
     ...(keys.length > 0 && { keys }),
   }
 }

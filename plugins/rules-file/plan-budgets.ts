@@ -4,7 +4,7 @@ import { diffFields } from '../audit/diff-rules.ts'
 import { showBudget } from '../auth/show-account.ts'
 import { parseBudget } from '../budget/endpoints.ts'
 import type { PlanBuilder } from './plan-builder.ts'
-import type { PlannedChange } from './planned.ts'
+import type { PlannedChange, PlannedId } from './planned.ts'
 import type { BudgetEntries } from './schemas.ts'
 
 type BudgetEntry = BudgetEntries['overall']
@@ -12,10 +12,10 @@ type BudgetEntry = BudgetEntries['overall']
 /** Plans the budgets that are listed. */
 export function planBudgets(entries: BudgetEntries, builder: PlanBuilder): void {
   const { issues, references, state } = builder
-  const seen = new Set<number | string>()
-  const isListedTwice = (path: string, id: number | string) => {
-    if (seen.has(id)) issues.add(path, 'The budget is listed twice.')
-    return seen.has(id) || !seen.add(id)
+  const seen = new Set<string>()
+  const isListedTwice = (path: string, owner: string) => {
+    if (seen.has(owner)) issues.add(path, 'The budget is listed twice.')
+    return seen.has(owner) || !seen.add(owner)
   }
   if (entries.overall !== undefined) {
     const name = 'everything together'
@@ -32,22 +32,43 @@ export function planBudgets(entries: BudgetEntries, builder: PlanBuilder): void 
     const path = `budgets.users[${index}]`
     const userId = references.findUser(user)
     if (typeof userId === 'string') issues.add(`${path}.user`, userId)
-    else if (!isListedTwice(path, userId)) {
+    else if (!isListedTwice(path, `user ${userId}`)) {
       const name = `user "${references.userName(userId)}"`
       if (compareBudgets(userId, name, state.accounts.user(userId)?.budget, budget, builder))
         writeUserBudget(userId, budget, {}, builder)
     }
   }
+  for (const [index, { group, budget }] of (entries.groups ?? []).entries()) {
+    const path = `budgets.groups[${index}]`
+    const groupId = references.findGroup(group)
+    if (typeof groupId === 'string') issues.add(`${path}.group`, groupId)
+    else if (!isListedTwice(path, `group ${JSON.stringify(groupId)}`))
+      planGroupBudget(groupId, budget, builder)
+  }
   for (const [index, { key, budget }] of (entries.keys ?? []).entries()) {
     const path = `budgets.keys[${index}]`
     const owner = state.accounts.ownerOfKey(key)
     if (owner === undefined) issues.add(`${path}.key`, 'There is no API key with this id.')
-    else if (!isListedTwice(path, key)) {
+    else if (!isListedTwice(path, `key ${key}`)) {
       const current = owner.keys.find(({ id }) => id === key)?.budget
       if (compareBudgets(key, `key ${key} of user "${owner.name}"`, current, budget, builder))
         writeUserBudget(owner.id, budget, { keyId: key }, builder)
     }
   }
+}
+
+/** The group may be one that the file adds. */
+function planGroupBudget(groupId: PlannedId, entry: BudgetEntry, builder: PlanBuilder): void {
+  const { references, state } = builder
+  const id = typeof groupId === 'number' ? groupId : null
+  const title = `group "${references.groupName(groupId)}"`
+  const current = id === null ? undefined : state.groups.group(id)?.budget
+  if (!compareBudgets(id, title, current, entry, builder)) return
+  builder.write({ type: 'group', id: groupId }, title, (toId) =>
+    entry
+      ? [{ type: 'GroupBudgetSet', data: { groupId: toId(groupId), budget: parseBudget(entry) } }]
+      : [{ type: 'GroupBudgetRemoved', data: { groupId: toId(groupId) } }],
+  )
 }
 
 /** Returns the change, which is then part of the plan; undefined if there is none. */

@@ -46,6 +46,11 @@ export class References {
     return this.#state.accounts.user(id)?.name ?? ''
   }
 
+  groupName(id: PlannedId): string {
+    if (typeof id === 'number') return this.#nameAfter(id) ?? ''
+    return [...this.#addedGroups].find(([, added]) => added === id)?.[0] ?? ''
+  }
+
   #nameAfter(groupId: number): string | undefined {
     if (this.#renamedGroups.has(groupId)) return this.#renamedGroups.get(groupId)
     return this.#state.groups.group(groupId)?.name

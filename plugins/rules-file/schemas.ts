@@ -98,6 +98,15 @@ const BudgetEntries = StrictObject(
         { description: 'Budgets of users.' },
       ),
     ),
+    groups: Type.Optional(
+      Type.Array(
+        StrictObject(
+          { group: reference('group'), budget },
+          { $id: 'GroupBudgetEntry', description: 'A budget of the users of a group together.' },
+        ),
+        { description: 'Budgets of groups.' },
+      ),
+    ),
     keys: Type.Optional(
       Type.Array(
         StrictObject(

@@ -48,6 +48,7 @@ describe('rules as a file', () => {
       budgets: {
         overall: { limit_usd: 100, period: 'month', on_exceed: 'refuse' },
         users: [{ user: user.id, budget: { limit_usd: 5, period: 'day', on_exceed: 'downgrade' } }],
+        groups: [{ group: 'Support', budget: { limit_usd: 9, period: 'week', on_exceed: 'refuse' } }],
         keys: [{ key: user.keyId, budget: { limit_usd: 1, period: 'day', on_exceed: 'refuse' } }],
       },
     }
@@ -67,6 +68,16 @@ describe('rules as a file', () => {
     ])
     const key = await admin('GET', `/admin/keys/${user.keyId}/budget`)
     expect(key.body.data.limit_usd).to.equal(1)
+    const [group] = (await admin('GET', '/admin/groups')).body.data
+    expect((await admin('GET', `/admin/groups/${group.id}/budget`)).body.data.limit_usd).to.equal(9)
+    const raised = { limit_usd: 10, period: 'week', on_exceed: 'refuse' }
+    const { changes } = await plan({ budgets: { groups: [{ group: group.id, budget: raised }] } })
+    expect(changes).to.deep.equal([
+      {
+        ...{ action: 'change', type: 'budget', id: group.id, name: 'group "Support"' },
+        fields: { limit_usd: { from: 9, to: 10 } },
+      },
+    ])
     const audit = await user.call('GET', '/v1/audit')
     const reasons = audit.body.data.filter(({ reason }: { reason?: string }) => reason === 'first')
     expect(reasons.length).to.be.at.least(3)
@@ -78,7 +89,10 @@ describe('rules as a file', () => {
       groups: [{ name: 'Support', description: 'All', members: [user.id] }],
       policies: [{ ...POLICY, applies_to: { groups: ['Support'], users: [user.id] } }],
       users: [{ user: 'someone', routing_rules: [routingRule({ set_mode: 'cost' })] }],
-      budgets: { overall: { limit_usd: 100, period: 'month', warn_ratio: 0.5, on_exceed: 'refuse' } },
+      budgets: {
+        overall: { limit_usd: 100, period: 'month', warn_ratio: 0.5, on_exceed: 'refuse' },
+        groups: [{ group: 'Support', budget: { limit_usd: 9, period: 'week', on_exceed: 'refuse' } }],
+      },
     })
     for (const query of ['', '?names=true']) {
       const file = await exported(query)
