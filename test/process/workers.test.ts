@@ -106,6 +106,54 @@ describe('several workers', function () {
     for (const connection of each) connection.close()
   })
 
+  it('apply policies and memberships to the next request, whichever worker received the change', async () => {
+    const each = [...(await connectToEach(gateway, 3)).values()]
+    const admin = async (n: number, method: string, path: string, body?: object) =>
+      (await each[n]!.call(method, path, body, AS_ADMIN)).body.data
+    const { id: group } = await admin(0, 'POST', '/admin/groups', { name: 'Support' })
+    const { id: policy } = await admin(1, 'POST', '/admin/policies', {
+      ...{ name: 'Guard', is_enabled: true, priority: 0 },
+      applies_to: { groups: [group] },
+    })
+    const rule = firewallRuleBody({ name: 'Never', pattern: 'never-said', action: 'block' })
+    await admin(2, 'POST', `/admin/policies/${policy}/firewall-rules`, rule)
+    const ask = async () => {
+      const calls = each.map((connection) =>
+        connection.call('POST', '/v1/chat/completions', chatBody('never-said')),
+      )
+      return (await Promise.all(calls)).map(({ status }) => status)
+    }
+    for (let n = 0; n < 3; n++) {
+      expect(await ask()).to.deep.equal([200, 200, 200])
+      await admin(n, 'PUT', `/admin/groups/${group}/members/1`)
+      expect(await ask()).to.deep.equal([403, 403, 403])
+      await admin((n + 1) % 3, 'PATCH', `/admin/policies/${policy}`, { is_enabled: false })
+      expect(await ask()).to.deep.equal([200, 200, 200])
+      await admin((n + 2) % 3, 'PATCH', `/admin/policies/${policy}`, { is_enabled: true })
+      expect(await ask()).to.deep.equal([403, 403, 403])
+      await admin(n, 'DELETE', `/admin/groups/${group}/members/1`)
+    }
+    for (const connection of each) connection.close()
+  })
+
+  it('refuse the key of a removed operator, and of one with another role, from the next request on', async () => {
+    const each = [...(await connectToEach(gateway, 3)).values()]
+    const created = await each[0]!.call('POST', '/admin/operators', { name: 'Eve', role: 'admin' }, AS_ADMIN)
+    const { id, key } = created.body.data
+    const bearer = { authorization: `Bearer ${key}` }
+    const ask = async () => {
+      const calls = each.map((connection) => connection.call('GET', '/admin/users', undefined, bearer))
+      return (await Promise.all(calls)).map(({ status }) => status)
+    }
+    expect(await ask()).to.deep.equal([200, 200, 200])
+    await each[1]!.call('PATCH', `/admin/operators/${id}`, { role: 'auditor' }, AS_ADMIN)
+    const create = await each[2]!.call('POST', '/admin/users', { name: 'x', plan: 'free' }, bearer)
+    expect(create.status).to.equal(403)
+    await each[2]!.call('DELETE', `/admin/operators/${id}`, undefined, AS_ADMIN)
+    expect(await ask()).to.deep.equal([401, 401, 401])
+    for (const connection of each) connection.close()
+  })
+
   it('return the records of requests to other workers, to their owner only', async () => {
     const each = [...(await connectToEach(gateway, 3)).values()]
     const { body } = await each[0]!.call('POST', '/v1/chat/completions', chatBody('Hello'))
