@@ -9,6 +9,7 @@ import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import { createEntityStream } from './entity-stream.ts'
 
 export interface GroupServices {
   readonly accounts: Pick<Accounts, 'user'>
@@ -40,22 +41,20 @@ export interface GroupCommands {
 }
 
 export function createGroupCommands(services: GroupServices): GroupCommands {
-  const { accounts, groups, ids, writer, history } = services
+  const { accounts, groups, ids, writer } = services
 
-  function requireGroup(id: number): Group {
-    const group = groups.group(id)
-    if (group === undefined) throw groupNotFoundError(String(id))
-    return group
-  }
-
-  function requireRevision(id: number, expected: ExpectedRevisions): Group {
-    const group = requireGroup(id)
-    if (expected === 'any' || expected.includes(group.revision)) return group
-    const message =
-      `The group has changed: its revision is now ${group.revision}. ` +
-      'Read it again before you repeat the change.'
-    throw new GatewayError('revision_mismatch', message)
-  }
+  const stream = createEntityStream<Group, GroupEvent>(
+    {
+      name: 'group',
+      find: (id) => groups.group(id),
+      stream: groupStream,
+      // Revisions of groups count from 1, those of streams from 0.
+      streamRevision: (id) => (groups.group(id)?.revision ?? 0) - 1,
+      evolve: evolveGroup,
+      notFound: groupNotFoundError,
+    },
+    services,
+  )
 
   function requireUnused(id: number): void {
     const policy = services.policies
@@ -68,59 +67,30 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
     throw new GatewayError('conflict', message)
   }
 
-  /** Writes the event that `decide` returns for the current group, if any. Returns the group after it. */
-  async function writeGroupEvent(
-    id: number,
-    decide: () => GroupEvent | undefined,
-    author: Author,
-  ): Promise<Group | undefined> {
-    let before: Group | undefined
-    let event: GroupEvent | undefined
-    const command = {
-      stream: groupStream(id),
-      revision: () => (groups.group(id)?.revision ?? 0) - 1,
-      decide() {
-        before = groups.group(id)
-        event = decide()
-        return event === undefined ? [] : [event]
-      },
-    }
-    const written = await answerInTime(writer.write(command, author))
-    if (written === undefined || event === undefined) return before
-    const { revision, position, time } = written
-    return evolveGroup(before, event, { revision, position, metadata: { time } })
-  }
-
   return {
-    requireGroup,
+    requireGroup: stream.require,
     async createGroup(content, author) {
       const groupId = await ids.reserve(1, author)
       const decide = () => ({ type: 'GroupCreated', data: { groupId, ...content } }) as const
-      return (await writeGroupEvent(groupId, decide, author)) ?? requireGroup(groupId)
+      return (await stream.write(groupId, decide, author)) ?? stream.require(groupId)
     },
-    async createdGroup(change) {
-      const [first] = await history.eventsOfChange(change)
-      const created = first?.event?.type === 'GroupCreated' ? first.event : undefined
-      const group = created && first && evolveGroup(undefined, created, first.record)
-      if (group !== undefined) return group
-      throw new Error(`the events of stream ${change.stream} cannot be decoded`)
-    },
+    createdGroup: (change) => stream.created(change, 'GroupCreated'),
     async changeGroup(id, changes, expected, author) {
       const decide = () => {
-        const group = requireRevision(id, expected)
+        const group = stream.requireRevision(id, expected)
         const { name = group.name, description = group.description } = changes
         if (name === group.name && description === group.description) return undefined
         return { type: 'GroupUpdated', data: { groupId: id, changes } } as const
       }
-      return (await writeGroupEvent(id, decide, author)) ?? requireGroup(id)
+      return (await stream.write(id, decide, author)) ?? stream.require(id)
     },
     async deleteGroup(id, expected, author) {
       const decide = () => {
-        requireRevision(id, expected)
+        stream.requireRevision(id, expected)
         requireUnused(id)
         return { type: 'GroupDeleted', data: { groupId: id } } as const
       }
-      await writeGroupEvent(id, decide, author)
+      await stream.write(id, decide, author)
     },
     async setMember(groupId, userId, isMember, author) {
       const requireUser = () => {
@@ -134,7 +104,7 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
         stream: userStream(requireUser().id),
         revision: () => requireUser().revision,
         decide() {
-          requireGroup(groupId)
+          stream.require(groupId)
           if (groups.groupsOf(userId).includes(groupId) === isMember) return []
           return [{ type, data: { userId, groupId } } as const]
         },

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Author, GatewayError } from '../../core/contract/index.ts'
+import type { Author } from '../../core/contract/index.ts'
 import {
   type PolicyContent,
   type PolicyEvent,
@@ -14,7 +14,8 @@ import type { Groups } from '../../projections/groups.ts'
 import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import { evolvePolicy, type Policies, type Policy } from '../../projections/policies.ts'
-import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import type { EventWriter } from '../../projections/runtime/write.ts'
+import { createEntityStream } from './entity-stream.ts'
 import { policyNotFoundError } from './policy-scope.ts'
 
 export interface PolicyServices {
@@ -45,76 +46,44 @@ export interface PolicyCommands {
 }
 
 export function createPolicyCommands(services: PolicyServices): PolicyCommands {
-  const { policies, ids, writer, history } = services
+  const { policies, ids } = services
 
-  function requirePolicy(id: number): Policy {
-    const policy = policies.policy(id)
-    if (policy === undefined) throw policyNotFoundError(String(id))
-    return policy
-  }
-
-  function requireRevision(id: number, expected: ExpectedRevisions): Policy {
-    const policy = requirePolicy(id)
-    if (expected === 'any' || expected.includes(policy.revision)) return policy
-    const message =
-      `The policy has changed: its revision is now ${policy.revision}. ` +
-      'Read it again before you repeat the change.'
-    throw new GatewayError('revision_mismatch', message)
-  }
-
-  /** Writes the event that `decide` returns for the current policy, if any. Returns the policy after it. */
-  async function writePolicyEvent(
-    id: number,
-    decide: () => PolicyEvent | undefined,
-    author: Author,
-  ): Promise<Policy | undefined> {
-    let before: Policy | undefined
-    let event: PolicyEvent | undefined
-    const command = {
-      stream: policyStream(id),
-      revision: () => policies.revision(id),
-      decide() {
-        before = policies.policy(id)
-        event = decide()
-        return event === undefined ? [] : [event]
-      },
-    }
-    const written = await answerInTime(writer.write(command, author))
-    if (written === undefined || event === undefined) return before
-    const { revision, position, time } = written
-    return evolvePolicy(before, event, { revision, position, metadata: { time } })
-  }
+  const stream = createEntityStream<Policy, PolicyEvent>(
+    {
+      name: 'policy',
+      find: (id) => policies.policy(id),
+      stream: policyStream,
+      streamRevision: (id) => policies.revision(id),
+      evolve: evolvePolicy,
+      notFound: policyNotFoundError,
+    },
+    services,
+  )
 
   return {
-    requirePolicy,
+    requirePolicy: stream.require,
     async createPolicy(content, author) {
       requireMembers(content.appliesTo, services)
       const policyId = await ids.reserve(1, author)
       const decide = () => ({ type: 'PolicyCreated', data: { policyId, ...content } }) as const
-      return (await writePolicyEvent(policyId, decide, author)) ?? requirePolicy(policyId)
+      return (await stream.write(policyId, decide, author)) ?? stream.require(policyId)
     },
-    async createdPolicy(change) {
-      const [first] = await history.eventsOfChange(change)
-      const created = first?.event?.type === 'PolicyCreated' ? first.event : undefined
-      const policy = created && first && evolvePolicy(undefined, created, first.record)
-      if (policy !== undefined) return policy
-      throw new Error(`the events of stream ${change.stream} cannot be decoded`)
-    },
+    createdPolicy: (change) => stream.created(change, 'PolicyCreated'),
     async changePolicy(id, changes, expected, author) {
       const decide = () => {
-        const policy = requireRevision(id, expected)
+        const policy = stream.requireRevision(id, expected)
         if (changes.appliesTo !== undefined) requireMembers(changes.appliesTo, services)
         if (isDeepStrictEqual({ ...policy, ...changes }, policy)) return undefined
         return { type: 'PolicyUpdated', data: { policyId: id, changes } } as const
       }
-      return (await writePolicyEvent(id, decide, author)) ?? requirePolicy(id)
+      return (await stream.write(id, decide, author)) ?? stream.require(id)
     },
     async deletePolicy(id, expected, author) {
       const decide = () => {
-        requireRevision(id, expected)
+        stream.requireRevision(id, expected)
         return { type: 'PolicyDeleted', data: { policyId: id } } as const
       }
-      await writePolicyEvent(id, decide, author)
+      await stream.write(id, decide, author)
     },
   }
 }
