@@ -140,7 +140,8 @@ export function createTreeVerifier(verification: TreeVerification): TreeVerifier
       if (count === 0) return ['No checkpoint was signed yet, so changed events cannot be found.']
       const { size = 0 } = proven ?? {}
       const range = `${size} of ${tree.size} events, up to position ${positionOfSize(size)}`
-      const proof = `${count} checkpoints; the newest that matches covers ${range}.`
+      const checkpoints = count === 1 ? '1 checkpoint' : `${count} checkpoints`
+      const proof = `${checkpoints}; the newest that matches covers ${range}.`
       const isExtended = saved !== undefined && findSavedIssue(saved) === undefined
       return isExtended ? [proof, `The log extends the saved checkpoint over ${saved.size} events.`] : [proof]
     },

@@ -130,7 +130,7 @@ describe('checkpoints', () => {
     }
     expect(verifier.issues()).to.deep.equal([])
     expect(verifier.facts()).to.deep.equal([
-      '1 checkpoints; the newest that matches covers 1 of 4 events, up to position 1.',
+      '1 checkpoint; the newest that matches covers 1 of 4 events, up to position 1.',
     ])
   })
 })
