@@ -19,6 +19,8 @@ export interface Groups extends SavedProjection {
   group(id: number): Group | undefined
   /** Sorted by id. */
   groups(): readonly Group[]
+  /** Revision of the group's stream; -1 if there is no such group. */
+  revision(id: number): number
   /** Ids of the user's groups, ascending. Users of the same groups share the list. */
   groupsOf(userId: number): readonly number[]
   /** Ids of the users in a group, ascending. Takes a look at every user who is in a group. */
@@ -93,6 +95,8 @@ export function createGroups(): Groups {
     },
     group: (id) => groups.get(id),
     groups: () => [...groups.values()].sort((a, b) => a.id - b.id),
+    // Revisions of groups count from 1, those of streams from 0.
+    revision: (id) => (groups.get(id)?.revision ?? 0) - 1,
     groupsOf: (userId) => (combinationOf.get(userId) ?? NONE).ids,
     members(groupId) {
       const userIds: number[] = []

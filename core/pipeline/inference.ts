@@ -48,6 +48,16 @@ export interface CallerSnapshot {
   readonly rules: RuleSet
 }
 
+/** The log position from which on the same rules apply to the caller, as `Exchange.rulesPosition`. */
+export function rulesPositionOf({ account, rules, policyPosition }: Positions): Position {
+  return Math.max(rules.position, account.position, policyPosition)
+}
+
+type Positions = Pick<CallerSnapshot, 'policyPosition'> & {
+  readonly account: Pick<Account, 'position'>
+  readonly rules: Pick<RuleSet, 'position'>
+}
+
 /**
  * Composes the middleware of one inference endpoint: the way of a request from its headers to its response.
  * In each phase the plugins run in the order in which they are listed. The middleware is composed once, here:
@@ -127,7 +137,7 @@ export function createExchange(
     startedAt: ctx.startedAt,
     policies,
     rules,
-    rulesPosition: Math.max(rules.position, account.position, policyPosition),
+    rulesPosition: rulesPositionOf({ account, rules, policyPosition }),
     request,
     received: request,
     metadata: isJsonObject(request.metadata) ? request.metadata : undefined,

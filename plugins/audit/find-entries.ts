@@ -4,6 +4,7 @@ import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { type AsOf, parseAsOf } from '../../core/util/as-of.ts'
 import type { AuditEntry } from './audit-entries.ts'
 import { AUDIT_PAGE, type auditQuery } from './schemas.ts'
+import { showRecord } from './show-record.ts'
 
 /** The filters and the page of `GET /v1/audit`. */
 interface AuditQuery {
@@ -72,13 +73,8 @@ export function compareToAsOf({ position, metadata }: RecordedEvent, asOf: AsOf)
 
 /** Formats an entry as `/v1/audit` and the history endpoints return it. */
 export function showAuditEntry(entry: AuditEntry): JsonObject {
-  const { position, metadata } = entry.record
   return {
-    position,
-    time: metadata.time,
-    actor: toActor(metadata.actor),
-    request_id: metadata.requestId ?? null,
-    ...(metadata.reason !== undefined && { reason: metadata.reason }),
+    ...showRecord(entry.record),
     kind: entry.kind,
     id: entry.id,
     revision: entry.revision,

@@ -1,5 +1,4 @@
 import type { JsonObject, RecordedEvent } from '../../core/contract/index.ts'
-import { toActor } from '../../core/event-log/actor.ts'
 import { type DomainEvent, decodeEvent } from '../../core/events/codec.ts'
 import {
   AUDIT_SUBJECTS,
@@ -9,6 +8,7 @@ import {
   subjectIdOf,
   subjectOf,
 } from './audit-entries.ts'
+import { showRecord } from './show-record.ts'
 
 /** The kinds of entries in the audit trail of everything. */
 export const LOG_ENTRY_KINDS = [
@@ -70,14 +70,10 @@ export function toLogEntry(record: RecordedEvent): LogEntry | undefined {
 
 /** An entry as answers and exports show it: with the content of the event, without hashes of keys. */
 export function showLogEntry({ record, kind, event, id }: LogEntry): JsonObject {
-  const { position, metadata, data } = record
+  const { data } = record
   const { hash: _, ...content } = data
   return {
-    position,
-    time: metadata.time,
-    actor: toActor(metadata.actor),
-    request_id: metadata.requestId ?? null,
-    ...(metadata.reason !== undefined && { reason: metadata.reason }),
+    ...showRecord(record),
     kind,
     id,
     event,

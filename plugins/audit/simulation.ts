@@ -20,6 +20,7 @@ import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inferenc
 import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
+import { userNotFoundError } from '../auth/require-user.ts'
 import { createResponsesParser } from '../responses/dialect.ts'
 import { findResponse } from '../responses/store.ts'
 import { addDrafts } from './drafts.ts'
@@ -144,10 +145,6 @@ async function decideExchange(
   }
 }
 
-function userNotFoundError(userId: number): GatewayError {
-  return new GatewayError('not_found', `User ${userId} was not found.`)
-}
-
 function createRequestParsers(
   log: Pick<EventLog, 'read'>,
   accounts: Pick<Accounts, 'ownerOfKey'>,
@@ -188,13 +185,13 @@ async function addPolicyDrafts(
   { policies, policyCommands }: AuditServices,
 ): Promise<readonly RuleSet[]> {
   let drafted = ruleSets
+  const order = new Map(policies.policies().map((known, place) => [known.id, place]))
   for (const [index, { policy_id: id, ...rules }] of drafts.entries()) {
     const policy = policies.policy(id)
     const path = `drafts.policies[${index}]`
     if (policy === undefined) throw new GatewayError('not_found', `${path}: policy ${id} was not found.`)
     const stored = drafted.find(({ ownerId }) => ownerId === id) ?? policies.rulesOf(id)
     const changed = await addDrafts(stored, rules, policyCommands, path)
-    const order = new Map(policies.policies().map((known, place) => [known.id, place]))
     drafted = [...drafted.filter(({ ownerId }) => ownerId !== id), changed].sort(
       (a, b) => (order.get(a.ownerId) ?? 0) - (order.get(b.ownerId) ?? 0),
     )

@@ -1,11 +1,4 @@
-import {
-  type Author,
-  type EventLog,
-  GatewayError,
-  type Plan,
-  type Position,
-  type UserLimits,
-} from '../../core/contract/index.ts'
+import type { Author, EventLog, Plan, Position, UserLimits } from '../../core/contract/index.ts'
 import type { DomainEvent } from '../../core/events/codec.ts'
 import { userStream } from '../../core/events/domain-events.ts'
 import type { AppliedChange } from '../../core/http/idempotency.ts'
@@ -14,6 +7,7 @@ import { readChange, readUserAt } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { createKeyCommands, type KeyCommands, revoked } from './key-commands.ts'
+import { requireUser } from './require-user.ts'
 
 /**
  * Without `name` and `plan`, they stay unchanged. Limits that are missing are those of the plan, except in a
@@ -51,12 +45,6 @@ export function createAccountCommands(
   writer: EventWriter,
   log: Pick<EventLog, 'read'>,
 ): AccountCommands {
-  function requireUser(userId: number): User {
-    const user = accounts.user(userId)
-    if (user === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
-    return user
-  }
-
   async function writeUserEvents(
     userId: number,
     decide: () => readonly DomainEvent[],
@@ -73,7 +61,7 @@ export function createAccountCommands(
 
   /** The user right after the event at `position`: another request may have changed the user again. */
   async function userAfter(userId: number, position?: Position): Promise<User> {
-    const user = requireUser(userId)
+    const user = requireUser(accounts, userId)
     if (position === undefined || user.position <= position) return user
     return (await readUserAt(log, userId, position)) ?? user
   }
@@ -93,7 +81,7 @@ export function createAccountCommands(
       return userId === undefined ? undefined : createUserWithId(userId, name, plan, author)
     },
     async changeUser(userId, change, author) {
-      return writeUserEvents(userId, () => decideUserChange(requireUser(userId), change), author)
+      return writeUserEvents(userId, () => decideUserChange(requireUser(accounts, userId), change), author)
     },
     async createdUser(change) {
       const { event, position } = await readFirstEvent(change)
@@ -101,7 +89,7 @@ export function createAccountCommands(
     },
     async deleteUser(userId, author) {
       const decide = (): readonly DomainEvent[] => {
-        const active = requireUser(userId).keys.filter(({ revokedAt }) => revokedAt === null)
+        const active = requireUser(accounts, userId).keys.filter(({ revokedAt }) => revokedAt === null)
         // Versions that do not know the deletion know that the keys are revoked.
         const revocations = active.map(({ id: keyId }) => revoked(userId, keyId))
         return [...revocations, { type: 'UserDeleted', data: { userId } }]

@@ -1,11 +1,4 @@
-import {
-  type Endpoint,
-  endpoint,
-  GatewayError,
-  type JsonObject,
-  operator,
-  Type,
-} from '../../core/contract/index.ts'
+import { type Endpoint, endpoint, type JsonObject, operator, Type } from '../../core/contract/index.ts'
 import { decodeCursor, encodeCursor } from '../../core/http/cursor.ts'
 import { repeatable } from '../../core/http/idempotency.ts'
 import { NextCursor, pageQuery, Success } from '../../core/http/schemas.ts'
@@ -13,6 +6,7 @@ import type { Accounts, User } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Rules } from '../../projections/rules.ts'
 import type { AccountCommands } from './account-commands.ts'
+import { requireUser, userNotFoundError } from './require-user.ts'
 import { UserChange, UserInput, UserResult, UserSchema, userId, WRITE_ERRORS } from './schemas.ts'
 import { showKey, showUser } from './show-account.ts'
 import { listSuspendedRules } from './suspended-rules.ts'
@@ -32,12 +26,6 @@ export function createAdminEndpoints(
     ...showUser(user, groups.groupsOf(user.id)),
     keys: user.keys.map(showKey),
   })
-
-  function requireUser(id: number): User {
-    const user = accounts.user(id)
-    if (user === undefined) throw userNotFoundError(String(id))
-    return user
-  }
 
   return [
     endpoint({
@@ -99,7 +87,7 @@ export function createAdminEndpoints(
       params: { id: userId },
       responses: { 200: { description: 'The user.', body: UserResult } },
       notFound: userNotFoundError,
-      handle: ({ params }) => ({ status: 200, body: { data: toUserBody(requireUser(params.id)) } }),
+      handle: ({ params }) => ({ status: 200, body: { data: toUserBody(requireUser(accounts, params.id)) } }),
     }),
     endpoint({
       ...common,
@@ -124,7 +112,7 @@ export function createAdminEndpoints(
       notFound: userNotFoundError,
       async handle({ params, body, author }) {
         const { name, plan, requests_per_minute, tokens_per_minute, max_concurrent } = body
-        const before = requireUser(params.id)
+        const before = requireUser(accounts, params.id)
         const change = {
           ...(name !== undefined && { name }),
           ...(plan !== undefined && { plan }),
@@ -149,13 +137,9 @@ export function createAdminEndpoints(
       errors: WRITE_ERRORS,
       notFound: userNotFoundError,
       async handle({ params, author }) {
-        await commands.deleteUser(requireUser(params.id).id, author)
+        await commands.deleteUser(requireUser(accounts, params.id).id, author)
         return { status: 200, body: { success: true } }
       },
     }),
   ]
-}
-
-export function userNotFoundError(id: string): GatewayError {
-  return new GatewayError('not_found', `User ${id} was not found.`)
 }

@@ -8,6 +8,7 @@ import type { Accounts, Key, User } from '../../projections/accounts.ts'
 import { readChange } from '../../projections/history.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
 import { hashApiKey } from './authenticate.ts'
+import { requireUser } from './require-user.ts'
 
 /** Name and restrictions of a new key. */
 export interface NewKey extends KeyTerms {
@@ -51,19 +52,14 @@ export function createKeyCommands(
   writer: EventWriter,
   log: Pick<EventLog, 'read'>,
 ): KeyCommands {
-  function requireUser(userId: number): User {
-    const user = accounts.user(userId)
-    if (user === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
-    return user
-  }
-
   function requireOwner(keyId: string): User {
     const owner = accounts.ownerOfKey(keyId)
     if (owner === undefined) throw new GatewayError('not_found', `Key ${keyId} was not found.`)
     return owner
   }
 
-  const findKey = (userId: number, keyId: string) => requireUser(userId).keys.find(({ id }) => id === keyId)
+  const findKey = (userId: number, keyId: string) =>
+    requireUser(accounts, userId).keys.find(({ id }) => id === keyId)
 
   async function write(userId: number, decide: () => readonly DomainEvent[], author: Author): Promise<void> {
     const revision = () => accounts.user(userId)?.revision ?? -1
@@ -74,7 +70,7 @@ export function createKeyCommands(
     async issueKey(userId, author, key = {}, secret = newApiKey()) {
       const keyId = newKeyId()
       const decide = () => {
-        requireUser(userId)
+        requireUser(accounts, userId)
         return [issued({ userId, keyId, hash: hashApiKey(secret) }, key)]
       }
       await write(userId, decide, author)

@@ -12,9 +12,9 @@ import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { Success, WarningSchema } from '../../core/http/schemas.ts'
 import { parseTime } from '../../core/util/as-of.ts'
 import type { Accounts } from '../../projections/accounts.ts'
-import { userNotFoundError } from './admin-endpoints.ts'
 import { deriveRepeatedKey } from './derive-key.ts'
 import type { KeyCommands, NewKey } from './key-commands.ts'
+import { requireUser, userNotFoundError } from './require-user.ts'
 import { IssuedKey, KeyInput, KeyRotation, keyId, UsedKeySchema, userId, WRITE_ERRORS } from './schemas.ts'
 import { showKey } from './show-account.ts'
 
@@ -44,12 +44,6 @@ const created = { 201: { description: 'The new key.', body: data(IssuedKey) } }
 /** Creates the `/admin` endpoints for keys. */
 export function createKeyEndpoints(services: KeyEndpointServices): readonly Endpoint[] {
   const { accounts, commands } = services
-
-  function requireUser(id: number) {
-    const user = accounts.user(id)
-    if (user === undefined) throw userNotFoundError(String(id))
-    return user
-  }
 
   function parseKey({ name, expires_at, models, endpoints }: Static<typeof KeyInput>): NewKey {
     const unknown = models?.find((model) => !services.isKnownModel(model))
@@ -83,7 +77,7 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
       responses: { 200: { description: 'All keys of the user.', body: KeyList } },
       notFound: userNotFoundError,
       async handle({ params }) {
-        const { id, keys } = requireUser(params.id)
+        const { id, keys } = requireUser(accounts, params.id)
         const uses = await services.lastUse(id).catch(() => undefined)
         const shown = keys.map((key) => {
           const usedAt = uses?.get(key.id)
@@ -115,14 +109,14 @@ export function createKeyEndpoints(services: KeyEndpointServices): readonly Endp
         errors: WRITE_ERRORS,
         notFound: userNotFoundError,
         async handle({ params, body = {}, author, headers }) {
-          const { id } = requireUser(params.id)
+          const { id } = requireUser(accounts, params.id)
           const key = parseKey(body)
           const secret = author.idempotency && (await deriveRepeatedKey('tr', headers, String(id)))
           return { status: 201, body: { data: await commands.issueKey(id, author, key, secret) } }
         },
       }),
       async ({ params, headers }, change) => {
-        const { id } = requireUser((params as { id: number }).id)
+        const { id } = requireUser(accounts, (params as { id: number }).id)
         const issued = await commands.issuedKey(change, await deriveRepeatedKey('tr', headers, String(id)))
         return { status: 201, body: { data: issued } }
       },

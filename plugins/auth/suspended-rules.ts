@@ -1,4 +1,5 @@
 import type { Plan, RuleSet, Warning } from '../../core/contract/index.ts'
+import { includesOwnRules } from '../plan/own-rules.ts'
 
 /** More rules are counted, not named. */
 const MAX_NAMED_RULES = 100
@@ -12,7 +13,7 @@ export function listSuspendedRules(
   after: Plan,
   { firewall, routing }: Pick<RuleSet, 'firewall' | 'routing'>,
 ): readonly Warning[] {
-  if (before !== 'paid' || after !== 'free') return []
+  if (!includesOwnRules(before) || includesOwnRules(after)) return []
   const names = [
     ...firewall.filter(({ is_enabled }) => is_enabled).map((rule) => describe('Firewall', rule)),
     ...routing.filter(({ is_enabled }) => is_enabled).map((rule) => describe('Routing', rule)),

@@ -7,11 +7,12 @@ import type { Accounts } from '../../projections/accounts.ts'
 import type { Group, Groups } from '../../projections/groups.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import { groupNotFoundError } from '../policies/group-commands.ts'
 import type { BudgetTarget } from './owned-budget.ts'
 
 export interface BudgetServices {
   readonly accounts: Pick<Accounts, 'user' | 'ownerOfKey' | 'budgetOfKey'>
-  readonly groups: Pick<Groups, 'group' | 'groupsOf'>
+  readonly groups: Pick<Groups, 'group' | 'groupsOf' | 'revision'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'revision'>
   readonly writer: EventWriter
 }
@@ -40,7 +41,7 @@ export function createBudgetCommands(services: BudgetServices): BudgetCommands {
   function requireGroup(id: number): Group {
     const group = groups.group(id)
     if (group !== undefined) return group
-    throw new GatewayError('not_found', `Group ${id} was not found.`)
+    throw groupNotFoundError(id)
   }
 
   function find(target: BudgetTarget): Budget | undefined {
@@ -69,8 +70,7 @@ export function createBudgetCommands(services: BudgetServices): BudgetCommands {
     if (target.type === 'all') return { stream: OVERALL_BUDGET_STREAM, revision: overallBudget.revision }
     if (target.type === 'group') {
       const { id } = requireGroup(target.groupId)
-      // Revisions of groups count from 1, those of streams from 0.
-      return { stream: groupStream(id), revision: () => (groups.group(id)?.revision ?? 0) - 1 }
+      return { stream: groupStream(id), revision: () => groups.revision(id) }
     }
     return {
       stream: userStream(findOwner(target).user.id),

@@ -1,5 +1,6 @@
 import type { Exchange, Plugin } from '../../core/contract/index.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
+import { includesOwnRules } from './own-rules.ts'
 
 /** Suspends the stored rules of users whose plan includes none. */
 export function createPlan(): Plugin {
@@ -8,7 +9,7 @@ export function createPlan(): Plugin {
     after: ['auth'],
     setup: () => ({
       decide(exchange) {
-        if (exchange.account.plan === 'free') suspendRules(exchange)
+        if (!includesOwnRules(exchange.account.plan)) suspendRules(exchange)
       },
     }),
   }

@@ -5,7 +5,6 @@ import {
   type EndpointResponse,
   endpoint,
   type FirewallRule,
-  GatewayError,
   type JsonObject,
   operator,
   type Plan,
@@ -15,14 +14,16 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { Count, RuleOriginSchema } from '../../core/http/schemas.ts'
-import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import { type CallerSnapshot, rulesPositionOf } from '../../core/pipeline/inference.ts'
 import { parseAsOf } from '../../core/util/as-of.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { ReadCallerAt } from '../../projections/callers.ts'
 import { toPastRuleSet } from '../../projections/history.ts'
 import { emptyRuleSet } from '../../projections/rules.ts'
 import type { RuleKinds } from '../audit/diff-rules.ts'
+import { requireUser, userNotFoundError } from '../auth/require-user.ts'
 import { userId } from '../auth/schemas.ts'
+import { includesOwnRules } from '../plan/own-rules.ts'
 import type { RuleKind } from '../rules/rule-kind.ts'
 import { asOfQuery } from '../rules/schemas.ts'
 
@@ -43,8 +44,7 @@ export function createEffectiveRuleEndpoints(services: EffectiveRuleServices): r
 
   async function respond(userId: number, asOf: string | undefined): Promise<EndpointResponse> {
     const { plan, policies, rules, position } = await readState(userId, asOf, services)
-    // As the plugin `plan` does for requests.
-    const sets = plan === 'free' ? policies : [...policies, rules]
+    const sets = includesOwnRules(plan) ? [...policies, rules] : policies
     const routing = await showRules(sets, kinds.routing)
     const firewall = await showRules(sets, kinds.firewall)
     return { status: 200, body: { data: { rules_position: position, routing, firewall } } }
@@ -90,25 +90,22 @@ async function readState(
   asOf: string | undefined,
   { accounts, readCallerAt, snapshotCaller }: EffectiveRuleServices,
 ): Promise<EffectiveState> {
-  const known = accounts.user(userId)
   if (asOf === undefined) {
-    if (known === undefined) throw userNotFoundError(String(userId))
-    const { name, plan, position } = known
-    const caller = { userId, name, plan, keyId: '', position }
-    const { account, policies, policyPosition, rules } = snapshotCaller(caller)
-    const newest = Math.max(account.position, rules.position, policyPosition)
-    return { plan: account.plan, policies, rules, position: newest }
+    const { name, plan, position } = requireUser(accounts, userId)
+    const caller = snapshotCaller({ userId, name, plan, keyId: '', position })
+    const { account, policies, rules } = caller
+    return { plan: account.plan, policies, rules, position: rulesPositionOf(caller) }
   }
   const past = await readCallerAt(userId, parseAsOf(asOf, 'as_of'))
   if (past.user === undefined) {
-    if (known === undefined) throw userNotFoundError(String(userId))
     // Nothing applied to the user before they existed.
-    return { plan: known.plan, policies: [], rules: emptyRuleSet(userId), position: 0 }
+    const { plan } = requireUser(accounts, userId)
+    return { plan, policies: [], rules: emptyRuleSet(userId), position: 0 }
   }
-  const { user, policies, policyPosition } = past
+  const { user: account, policies, policyPosition } = past
   const rules = toPastRuleSet(userId, past.rules)
-  const position = Math.max(user.position, rules.position, policyPosition)
-  return { plan: user.plan, policies, rules, position }
+  const position = rulesPositionOf({ account, rules, policyPosition })
+  return { plan: account.plan, policies, rules, position }
 }
 
 async function showRules<Rule extends RoutingRule | FirewallRule, Content>(
@@ -151,8 +148,4 @@ function effectiveRulesSchema({ routing, firewall }: RuleKinds) {
     },
     { $id: 'EffectiveRules', description: 'All rules that apply to the requests of a user.' },
   )
-}
-
-function userNotFoundError(id: string): GatewayError {
-  return new GatewayError('not_found', `User ${id} was not found.`)
 }

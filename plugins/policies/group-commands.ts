@@ -9,6 +9,7 @@ import type { History } from '../../projections/history.ts'
 import type { IdSource } from '../../projections/ids.ts'
 import type { Policies } from '../../projections/policies.ts'
 import { answerInTime, type EventWriter } from '../../projections/runtime/write.ts'
+import { requireUser } from '../auth/require-user.ts'
 import { createEntityStream } from './entity-stream.ts'
 
 export interface GroupServices {
@@ -48,8 +49,7 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
       name: 'group',
       find: (id) => groups.group(id),
       stream: groupStream,
-      // Revisions of groups count from 1, those of streams from 0.
-      streamRevision: (id) => (groups.group(id)?.revision ?? 0) - 1,
+      streamRevision: (id) => groups.revision(id),
       evolve: evolveGroup,
       notFound: groupNotFoundError,
     },
@@ -93,16 +93,12 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
       await stream.write(id, decide, author)
     },
     async setMember(groupId, userId, isMember, author) {
-      const requireUser = () => {
-        const user = accounts.user(userId)
-        if (user === undefined) throw new GatewayError('not_found', `User ${userId} was not found.`)
-        return user
-      }
+      const member = () => requireUser(accounts, userId)
       writer.checkAvailable()
       const type = isMember ? 'UserAddedToGroup' : 'UserRemovedFromGroup'
       const command = {
-        stream: userStream(requireUser().id),
-        revision: () => requireUser().revision,
+        stream: userStream(member().id),
+        revision: () => member().revision,
         decide() {
           stream.require(groupId)
           if (groups.groupsOf(userId).includes(groupId) === isMember) return []
@@ -114,6 +110,7 @@ export function createGroupCommands(services: GroupServices): GroupCommands {
   }
 }
 
-export function groupNotFoundError(id: string): GatewayError {
+/** The 404 for a group. `id` may also be a text in a path that is no id. */
+export function groupNotFoundError(id: number | string): GatewayError {
   return new GatewayError('not_found', `Group ${id} was not found.`)
 }

@@ -1,6 +1,7 @@
-import { GatewayError, operator } from '../../core/contract/index.ts'
+import { operator } from '../../core/contract/index.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Rules } from '../../projections/rules.ts'
+import { userNotFoundError } from '../auth/require-user.ts'
 import { userId } from '../auth/schemas.ts'
 import type { RuleScope } from '../rules/rule-scope.ts'
 
@@ -20,7 +21,7 @@ export function createUserRulesScope(
       // The cast is safe: the paths of all endpoints have this parameter.
       const { user_id: id } = params as { readonly user_id: number }
       if (accounts.user(id) !== undefined || (isPast && rules.revision(id) >= 0)) return id
-      throw new GatewayError('not_found', `User ${id} was not found.`)
+      throw userNotFoundError(id)
     },
   }
 }

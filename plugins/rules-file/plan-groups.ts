@@ -3,25 +3,15 @@ import type { Group } from '../../projections/groups.ts'
 import { diffFields } from '../audit/diff-rules.ts'
 import type { PlanBuilder } from './plan-builder.ts'
 import type { PlannedChange, PlannedId, UserName } from './planned.ts'
-import { matchEntry } from './references.ts'
+import { matchEntries } from './references.ts'
 import type { GroupEntry } from './schemas.ts'
 
 /** Plans the groups: their settings, and their members where these are given. */
 export function planGroups(entries: readonly GroupEntry[], builder: PlanBuilder): void {
   const { issues, state, references } = builder
   const known = state.groups.groups()
-  const seen = new Set<number | string>()
   const planned: (() => void)[] = []
-  for (const [index, entry] of entries.entries()) {
-    const path = `groups[${index}]`
-    const group = matchEntry('group', entry, known)
-    if (typeof group === 'string') {
-      issues.add(path, group)
-      continue
-    }
-    const key = group?.id ?? entry.name ?? ''
-    if (seen.has(key)) issues.add(path, 'The group is listed twice.')
-    seen.add(key)
+  for (const { path, entry, found: group } of matchEntries('group', 'groups', entries, known, issues)) {
     if (entry.absent) {
       if (group) references.renameGroup(group.id, undefined)
       if (group) planned.push(() => planRemoval(group, builder))

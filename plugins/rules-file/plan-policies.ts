@@ -6,35 +6,29 @@ import type { PlanBuilder } from './plan-builder.ts'
 import { pickChanged } from './plan-groups.ts'
 import { planRules } from './plan-rules.ts'
 import type { PlannedId, ToId } from './planned.ts'
-import { matchEntry } from './references.ts'
+import { matchEntries } from './references.ts'
 import type { PolicyEntry } from './schemas.ts'
 
 /** Plans the policies with their rules, and checks that no policy applies to a group that is removed. */
 export async function planPolicies(entries: readonly PolicyEntry[], builder: PlanBuilder): Promise<void> {
   const { issues, state } = builder
   const known = state.policies.policies()
-  const seen = new Set<number | string>()
-  for (const [index, entry] of entries.entries()) {
-    const path = `policies[${index}]`
-    const policy = matchEntry('policy', entry, known)
-    if (typeof policy === 'string') {
-      issues.add(path, policy)
-      continue
-    }
-    const key = policy?.id ?? entry.name ?? ''
-    if (seen.has(key)) issues.add(path, 'The policy is listed twice.')
-    seen.add(key)
+  const listed = new Set<Policy>()
+  for (const { path, entry, found: policy } of matchEntries('policy', 'policies', entries, known, issues)) {
+    if (policy) listed.add(policy)
     if (!entry.absent) await planPolicy(path, entry, policy, builder)
     else if (policy) planRemoval(policy, builder)
   }
   // Policies of the file refer to groups that are there afterwards.
-  for (const { id, name, appliesTo } of known)
-    if (!seen.has(id) && !('everyone' in appliesTo))
+  for (const policy of known) {
+    const { id, name, appliesTo } = policy
+    if (!listed.has(policy) && !('everyone' in appliesTo))
       for (const groupId of appliesTo.groups) {
         const group = builder.references.findGroup(groupId)
         if (typeof group !== 'string') continue
         issues.add('groups', `Group ${groupId} cannot be removed: policy ${id} ("${name}") applies to it.`)
       }
+  }
 }
 
 /** The content of a policy whose groups may be new. */

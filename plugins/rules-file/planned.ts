@@ -10,7 +10,7 @@ import type { RuleKinds } from '../audit/diff-rules.ts'
 /** What a file is compared with. */
 export interface RulesFileState {
   readonly accounts: Pick<Accounts, 'user' | 'users' | 'ownerOfKey'>
-  readonly groups: Pick<Groups, 'group' | 'groups' | 'groupsOf' | 'members'>
+  readonly groups: Pick<Groups, 'group' | 'groups' | 'groupsOf' | 'members' | 'revision'>
   readonly policies: Pick<Policies, 'policy' | 'policies' | 'rulesOf' | 'revision'>
   readonly rules: Pick<Rules, 'of' | 'revision'>
   readonly overallBudget: Pick<OverallBudget, 'current' | 'revision'>
@@ -91,7 +91,7 @@ export function streamRevision(owner: StreamOwner, state: RulesFileState): numbe
   if (owner.type === 'budget') return state.overallBudget.revision()
   const { type, id } = owner
   if (typeof id !== 'number') return -1
-  if (type === 'group') return (state.groups.group(id)?.revision ?? 0) - 1
+  if (type === 'group') return state.groups.revision(id)
   if (type === 'policy') return state.policies.revision(id)
   return type === 'rules' ? state.rules.revision(id) : (state.accounts.user(id)?.revision ?? -1)
 }

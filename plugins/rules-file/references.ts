@@ -1,3 +1,4 @@
+import type { FileIssues } from './issues.ts'
 import type { PlannedId, RulesFileState } from './planned.ts'
 import type { Reference } from './schemas.ts'
 
@@ -78,11 +79,44 @@ interface NamedEntry {
   readonly absent?: true
 }
 
+/** An entry, and what it is about: undefined for something new. */
+interface MatchedEntry<Entry, Known> {
+  readonly path: string
+  readonly entry: Entry
+  readonly found: Known | undefined
+}
+
+/** Yields the entries of a section. Adds an issue for those that are about nothing, or about the same. */
+export function* matchEntries<
+  Entry extends NamedEntry,
+  Known extends { readonly id: number; readonly name: string },
+>(
+  what: 'group' | 'policy',
+  section: string,
+  entries: readonly Entry[],
+  known: readonly Known[],
+  issues: FileIssues,
+): Generator<MatchedEntry<Entry, Known>> {
+  const seen = new Set<number | string>()
+  for (const [index, entry] of entries.entries()) {
+    const path = `${section}[${index}]`
+    const found = matchEntry(what, entry, known)
+    if (typeof found === 'string') {
+      issues.add(path, found)
+      continue
+    }
+    const key = found?.id ?? entry.name ?? ''
+    if (seen.has(key)) issues.add(path, `The ${what} is listed twice.`)
+    seen.add(key)
+    yield { path, entry, found }
+  }
+}
+
 /**
  * Finds what an entry is about: by its id, or by its name, which must be unique then. Returns undefined for
  * something new, or the issue as a sentence.
  */
-export function matchEntry<Known extends { readonly id: number; readonly name: string }>(
+function matchEntry<Known extends { readonly id: number; readonly name: string }>(
   what: string,
   { id, name, absent, ...others }: NamedEntry,
   known: readonly Known[],

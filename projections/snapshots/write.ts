@@ -1,8 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
-import { syncFolder } from '../../core/util/sync-folder.ts'
+import { replaceFile } from '../../core/util/replace-file.ts'
 import { snapshotName } from './folder.ts'
 import { type Snapshot, snapshotLines } from './format.ts'
 
@@ -16,28 +16,9 @@ const SLICE_MS = 2
  * path. See docs/decisions/event-log.md, "A snapshot is consistent although writing it takes seconds".
  */
 export async function writeSnapshot(folder: string, snapshot: Snapshot): Promise<string> {
-  await mkdir(folder, { recursive: true })
   const path = join(folder, snapshotName(snapshot.header.position, snapshot.header.shape))
-  const unfinished = `${path}.${randomUUID()}.tmp`
-  try {
-    await writeSynced(unfinished, (file) => writeLines(file, snapshot))
-    await rename(unfinished, path)
-  } catch (error) {
-    await rm(unfinished, { force: true })
-    throw error
-  }
-  await syncFolder(folder)
+  await replaceFile(path, (file) => writeLines(file, snapshot))
   return path
-}
-
-async function writeSynced(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
-  const file = await open(path, 'wx', 0o600)
-  try {
-    await write(file)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
 }
 
 async function writeLines(file: FileHandle, snapshot: Snapshot): Promise<void> {

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EventLogUnavailableError } from '../../contract/event-log.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import { parseJson } from '../../util/json.ts'
+import { replaceFile } from '../../util/replace-file.ts'
 
 export const HISTORY_FILE = 'events.db'
 export const EXPIRING_FILE = 'responses.db'
@@ -31,12 +30,7 @@ export function readFolderIdentity(directory: string): FolderIdentity | undefine
 
 /** Writes which log the folder belongs to. */
 export async function writeFolderIdentity(directory: string, identity: FolderIdentity): Promise<void> {
-  const file = join(directory, ID_FILE)
-  // Several processes may do this at once.
-  const unfinished = `${file}.${randomUUID()}.tmp`
-  await mkdir(directory, { recursive: true })
-  await writeFile(unfinished, `${JSON.stringify(identity)}\n`, { mode: 0o600 })
-  await rename(unfinished, file)
+  await replaceFile(join(directory, ID_FILE), (file) => file.writeFile(`${JSON.stringify(identity)}\n`))
 }
 
 /** The files in the folder that tell that it held a log before, besides `events.db`. */

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
-import path from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { isJsonObject, type Position } from '../../../core/contract/index.ts'
 import { parseJson } from '../../../core/util/json.ts'
+import { replaceFile } from '../../../core/util/replace-file.ts'
 
 /** How far the entries of an event log were exported. */
 export interface PositionFile {
@@ -24,17 +23,9 @@ export function createPositionFile(file: string, logId: string, target: string):
       if (!isJsonObject(saved) || saved.log !== logId || saved.target !== target) return 0
       return Number.isSafeInteger(saved.position) ? Number(saved.position) : 0
     },
-    async write(position) {
-      await mkdir(path.dirname(file), { recursive: true })
-      const unfinished = `${file}.${randomUUID()}.tmp`
-      const handle = await open(unfinished, 'wx', 0o600)
-      try {
-        await handle.writeFile(`${JSON.stringify({ log: logId, target, position })}\n`)
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
-      await rename(unfinished, file)
+    write(position) {
+      const text = `${JSON.stringify({ log: logId, target, position })}\n`
+      return replaceFile(file, (handle) => handle.writeFile(text))
     },
   }
 }
