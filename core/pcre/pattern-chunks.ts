@@ -1,15 +1,15 @@
 import { setImmediate } from 'node:timers/promises'
-import { lazy } from '../util/lazy.ts'
-import { type Automaton, buildAutomaton, encodeTexts, searchTexts } from './automaton.ts'
-import { createLiteralFilter } from './literal-filter.ts'
+import { type Automaton, buildAutomaton, searchTexts } from './automaton.ts'
+import type { SearchedTexts } from './searched-texts.ts'
+import { type HashedLiterals, hashLiterals, type TextIndex } from './text-index.ts'
 
 /** A pattern of a set, in RE2 syntax with inline flags. */
 export interface SetPattern {
   readonly source: string
   /** See `estimateRe2CompileCost`. */
   readonly compileCost: number
-  /** See `findRequiredLiteral`. */
-  readonly literal?: string | undefined
+  /** Every match contains one of these; see `findRequiredLiteral`. Undefined if that is not known. */
+  readonly literals?: readonly string[] | undefined
 }
 
 /**
@@ -20,31 +20,30 @@ export type FoundPatterns = readonly number[] | undefined
 
 /** The automata of a set of patterns, of which a search runs only those that may find something. */
 interface PatternChunks {
-  /** Finds out which automata may find something. `length` is that of all texts. */
-  select(texts: readonly string[], length: number): SelectedChunks
+  /** Finds out which automata may find something. */
+  select(texts: SearchedTexts): SelectedChunks
 }
 
 interface SelectedChunks {
   /** The number of patterns that have to be searched for. */
   readonly patternCount: number
   /** Returns the indexes of patterns that match any of the texts, in no order. */
-  search(): FoundPatterns
+  search(texts: readonly Buffer[]): FoundPatterns
 }
 
 interface Chunk {
   readonly automaton: Automaton
   /** The indexes of its patterns in the set. */
   readonly indexes: readonly number[]
+  /** Every match contains one of these; undefined if there are patterns without a literal. */
+  readonly literals: HashedLiterals | undefined
 }
 
 /** A chunk compiles in 3 to 5 ms. Larger sets have several automata, built in turns of their own. */
 const MAX_CHUNK = { patterns: 350, compileCost: 8_000 }
 
-/** Searching this many automata takes about as long as looking for literals. */
-const MAX_UNFILTERED_CHUNKS = 2
-
-/** In longer texts, a text that nearly has many literals could hold the event loop. */
-const MAX_FILTERED_LENGTH = 100_000
+/** Searching up to two automata in a shorter text takes less time than looking for literals. */
+const MIN_INDEXED = { chunks: 3, length: 512 }
 
 /** Builds one automaton per chunk; resolves with undefined if one of them cannot be built. */
 export async function buildChunks(patterns: readonly SetPattern[]): Promise<PatternChunks | undefined> {
@@ -54,22 +53,32 @@ export async function buildChunks(patterns: readonly SetPattern[]): Promise<Patt
     await setImmediate()
     const automaton = buildAutomaton(indexes.map((index) => patterns[index]?.source ?? ''))
     if (automaton === undefined) return undefined
-    chunks.push({ automaton, indexes })
+    const literals = literalsOf(indexes.map((index) => patterns[index]))
+    chunks.push({ automaton, indexes, literals })
   }
   await setImmediate()
-  const filter = chunks.length > MAX_UNFILTERED_CHUNKS ? await buildFilter(chunks, patterns) : undefined
+  const hasLiterals = chunks.some(({ literals }) => literals !== undefined)
   return {
-    select(texts, length) {
-      const encoded = lazy(() => encodeTexts(texts))
-      const isFiltered = filter !== undefined && length <= MAX_FILTERED_LENGTH
-      const isMarked = isFiltered ? filter.mark(encoded()) : undefined
-      const selected = isMarked ? chunks.filter((_, number) => isMarked[number] === 1) : chunks
+    select(texts) {
+      const isLong = chunks.length >= MIN_INDEXED.chunks || texts.length >= MIN_INDEXED.length
+      const index = hasLiterals && isLong ? texts.index() : undefined
+      const selected = index === undefined ? chunks : chunks.filter((chunk) => mayMatch(chunk, index))
       return {
         patternCount: selected.reduce((sum, { indexes }) => sum + indexes.length, 0),
-        search: () => searchChunks(selected, encoded()),
+        search: (encoded) => searchChunks(selected, encoded),
       }
     },
   }
+}
+
+/** Undefined if a pattern has no literal. */
+function literalsOf(patterns: readonly (SetPattern | undefined)[]): HashedLiterals | undefined {
+  const lists = patterns.map((pattern) => pattern?.literals).filter((list) => list !== undefined)
+  return lists.length === patterns.length ? hashLiterals(lists.flat()) : undefined
+}
+
+function mayMatch({ literals }: Chunk, index: TextIndex): boolean {
+  return literals === undefined || index.mayContainAny(literals)
 }
 
 function searchChunks(chunks: readonly Chunk[], texts: readonly Buffer[]): FoundPatterns {
@@ -109,30 +118,8 @@ function groupPatterns(patterns: readonly SetPattern[]): readonly (readonly numb
     }
     return chunks
   }
-  const whole = chunksOf(all)
-  if (whole.length <= MAX_UNFILTERED_CHUNKS) return whole
   return [
-    ...chunksOf(all.filter((index) => patterns[index]?.literal === undefined)),
-    ...chunksOf(all.filter((index) => patterns[index]?.literal !== undefined)),
+    ...chunksOf(all.filter((index) => patterns[index]?.literals === undefined)),
+    ...chunksOf(all.filter((index) => patterns[index]?.literals !== undefined)),
   ]
-}
-
-/** Tells which chunks have to be searched: all whose patterns' literals occur, or that lack a literal. */
-async function buildFilter(chunks: readonly Chunk[], patterns: readonly SetPattern[]) {
-  const literals: [string, number][] = []
-  const isAlways = new Uint8Array(chunks.length)
-  for (const [number, { indexes }] of chunks.entries())
-    for (const index of indexes) {
-      const literal = patterns[index]?.literal
-      if (literal === undefined) isAlways[number] = 1
-      else literals.push([literal, number])
-    }
-  const filter = await createLiteralFilter(literals)
-  return {
-    mark(texts: readonly Buffer[]): Uint8Array {
-      const isMarked = isAlways.slice()
-      for (const text of texts) filter.mark(text, isMarked)
-      return isMarked
-    },
-  }
 }

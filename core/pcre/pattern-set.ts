@@ -2,10 +2,12 @@ import RE2 from 're2'
 import { currentThreadId, readThreadCpuMs } from '../process/thread-cpu.ts'
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
-import { isJoinable, joinTexts } from './automaton.ts'
+import { isJoinable } from './automaton.ts'
 import { packTexts } from './packed-texts.ts'
 import { buildChunks, type FoundPatterns, type SetPattern } from './pattern-chunks.ts'
 import type { PatternRun } from './pattern-run.ts'
+import { toRequiredLiteral } from './required-literal.ts'
+import { prepareTexts } from './searched-texts.ts'
 
 /** Patterns that are searched together, in one automaton per chunk. */
 interface PatternSet {
@@ -67,22 +69,19 @@ export async function compilePatternSet(patterns: readonly SetPattern[]): Promis
 
   return {
     find(texts, run) {
-      let length = 0
-      for (const text of texts) length += text.length
+      const prepared = prepareTexts(texts)
+      const { length } = prepared
       if (!isLocal || length > MAX_LOCAL_TEXT_LENGTH) return searchInWorker(sources, texts, run)
       if (chunks === undefined) return undefined
-      const joined = canJoin ? joinTexts(texts) : texts
-      if (joined !== texts) {
-        const { patternCount, search } = chunks.select(joined, length)
-        const work = patternCount * length
-        if (isExpensive(work)) return searchInWorker(sources, texts, run)
-        if (measured(work, search)?.length === 0) return NONE
-      }
-      if (texts.length > MAX_LOCAL_TEXTS) return searchInWorker(sources, texts, run)
-      const { patternCount, search } = chunks.select(texts, length)
+      const { patternCount, search } = chunks.select(prepared)
+      if (patternCount === 0) return NONE
       const work = patternCount * length
       if (isExpensive(work)) return searchInWorker(sources, texts, run)
-      return sortUnique(measured(work, search))
+      // Most requests match nothing, and many short texts are searched faster as one.
+      if (canJoin && prepared.isJoined && measured(work, () => search(prepared.joined()))?.length === 0)
+        return NONE
+      if (texts.length > MAX_LOCAL_TEXTS || isExpensive(work)) return searchInWorker(sources, texts, run)
+      return sortUnique(measured(work, () => search(prepared.separate())))
     },
   }
 }
@@ -128,7 +127,9 @@ function isAscending(indexes: readonly number[]): boolean {
  */
 export function buildLiteralPattern(literals: readonly string[]): SetPattern {
   const source = `(?i:${literals.map(escapeLiteral).join('|')})`
-  return { source, compileCost: literals.reduce((sum, literal) => sum + literal.length, 0) }
+  const compileCost = literals.reduce((sum, literal) => sum + literal.length, 0)
+  const required = literals.map(toRequiredLiteral).filter((literal) => literal !== undefined)
+  return { source, compileCost, literals: required.length === literals.length ? required : undefined }
 }
 
 /** Compiles a regular expression that matches any of the literals, ignoring case. */

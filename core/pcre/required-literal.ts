@@ -6,6 +6,8 @@ const MAX_LITERAL_LENGTH = 24
 /** A shorter one occurs in nearly every text. */
 export const MIN_LITERAL_LENGTH = 4
 
+const ASCII = /^\p{ASCII}*$/u
+
 /** The only characters outside of ASCII whose case variants are in ASCII. */
 const FOLDED: ReadonlyMap<number, number> = new Map([
   [0x212a, 0x6b],
@@ -20,7 +22,16 @@ export function findRequiredLiteral(root: Node): string | undefined {
   const runs: string[] = ['']
   collectRuns(root, runs)
   const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '')
-  return longest.length < MIN_LITERAL_LENGTH ? undefined : longest.slice(-MAX_LITERAL_LENGTH)
+  return cutLiteral(longest)
+}
+
+/** Returns what every text with the literal, in any case, contains, as `findRequiredLiteral` does. */
+export function toRequiredLiteral(literal: string): string | undefined {
+  return ASCII.test(literal) ? cutLiteral(literal.toLowerCase()) : undefined
+}
+
+function cutLiteral(literal: string): string | undefined {
+  return literal.length < MIN_LITERAL_LENGTH ? undefined : literal.slice(-MAX_LITERAL_LENGTH)
 }
 
 /** Appends to the last run what the node surely adds to it, or begins a new run. */

@@ -93,7 +93,7 @@ function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
   return {
     source: pattern?.re2SetSource ?? '',
     compileCost: pattern?.compileCost ?? 0,
-    literal: pattern?.literal,
+    literals: pattern?.literal === undefined ? undefined : [pattern.literal],
   }
 }
 

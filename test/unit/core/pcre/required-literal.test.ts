@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { SetPattern } from '../../../../core/pcre/pattern-chunks.ts'
-import { compilePatternSet } from '../../../../core/pcre/pattern-set.ts'
+import { buildLiteralPattern, compileLiterals, compilePatternSet } from '../../../../core/pcre/pattern-set.ts'
 import { compiled, patternRun } from '../../../support/pattern-run.ts'
 import { createRandom } from '../../../support/random.ts'
 
@@ -36,7 +36,11 @@ describe('a set of many patterns', () => {
       patterns.map((text): SetPattern => {
         const { re2SetSource = '', literal } = compiled(text)
         // So that three patterns make a chunk.
-        return { source: re2SetSource, compileCost: 2600, literal }
+        return {
+          source: re2SetSource,
+          compileCost: 2600,
+          literals: literal === undefined ? undefined : [literal],
+        }
       }),
     )
 
@@ -71,6 +75,44 @@ describe('a set of many patterns', () => {
       }
     }
     expect(matches).to.be.above(1000)
+  })
+
+  it('finds lists of literals in short and long texts, one or several', async () => {
+    const { pick } = createRandom(21)
+    const lists = ['kiss', 'Ask for MORE', 'ſecret', 'abc', 'straße', 'x'.repeat(40)].map((word) => [
+      word,
+      'Zebra',
+    ])
+    const set = await compilePatternSet(lists.map(buildLiteralPattern))
+    const known = lists.map(compileLiterals)
+    const parts = [
+      'KISS',
+      '\u212aiss',
+      'Secret',
+      'ABC',
+      'a',
+      'b',
+      'c',
+      'STRASSE',
+      'STRAẞE',
+      'zEBRa',
+      'zebr',
+      'ask f',
+    ]
+    const fillers = [
+      '',
+      'lorem ipsum '.repeat(60),
+      'x'.repeat(39),
+      'é '.repeat(300),
+      'ask for more'.repeat(60),
+    ]
+    for (let n = 0; n < 500; n++) {
+      const texts = Array.from({ length: pick([1, 2, 9]) }, () => pick(fillers) + pick(parts) + pick(parts))
+      const expected = known.flatMap((regex, index) =>
+        texts.some((text) => regex.test(text)) ? [index] : [],
+      )
+      expect(await set.find(texts, patternRun()), JSON.stringify(texts)).to.deep.equal(expected)
+    }
   })
 
   it('finds a literal among many with the same end, at the beginning and the end of a text', async () => {
