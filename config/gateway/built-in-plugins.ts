@@ -32,6 +32,7 @@ import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
 import { createRulesFileEndpoints } from '../../plugins/rules-file/endpoints.ts'
+import { createTracing } from '../../plugins/tracing/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
 import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
@@ -140,6 +141,7 @@ export function createBuiltInPlugins(
       },
     }),
     createCache(),
+    createTracing(readVersion),
     createDispatch({ providers: providers.byId, circuitBreakers: breakers, latency }),
     createDecorate(chooseForm),
     createRules(kinds, ruleCommands, ruleServices.own, createRulesFileEndpoints({ ...state, kinds })),

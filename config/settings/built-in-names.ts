@@ -20,4 +20,9 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
 ]
 
 /** All plugins that are part of the gateway. */
-export const BUILT_IN_NAMES: readonly string[] = [...DEFAULT_PLUGIN_NAMES, 'guardrail-webhook', 'cache']
+export const BUILT_IN_NAMES: readonly string[] = [
+  ...DEFAULT_PLUGIN_NAMES,
+  'guardrail-webhook',
+  'cache',
+  'tracing',
+]

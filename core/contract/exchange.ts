@@ -14,6 +14,8 @@ import type { Mode, RuleOrigin, RuleSet } from './rules.ts'
 export interface Exchange {
   /** `req_…`; also the `x-request-id` header. */
   readonly id: string
+  /** The W3C trace id; undefined if the request is not traced. */
+  readonly traceId?: string | undefined
   /** Path of the inference endpoint, such as `/v1/chat/completions`; undefined if the request is not sent. */
   readonly endpoint?: string | undefined
   readonly account: Account
@@ -70,6 +72,8 @@ export interface ReplyingExchange extends Exchange {
   readonly attempts: Attempt[]
   /** Set by `cache`, if it applies to the request: whether a stored reply answers it. */
   cache?: 'hit' | 'miss'
+  /** Returns headers for a call to a provider that is about to be sent. Set by `tracing`. */
+  headersOfCall?(target: Target): Readonly<Record<string, string>>
   /** For headers of the response. */
   readonly res: DefaultHeaders
 }

@@ -39,6 +39,8 @@ export interface GatewayFields {
   errorStyle?: ErrorStyle
   /** Set by the `auth` plugin. */
   account: Account
+  /** The W3C trace id, set by the `tracing` plugin: 32 hexadecimal digits. */
+  traceId?: string
   /** Set on inference endpoints once the body is read. */
   exchange: EndedExchange
   /** The error that was answered. */
@@ -51,10 +53,11 @@ export type GatewayMiddleware = (ctx: GatewayContext, next: Next) => void | Prom
 
 /** A request before its body is read; for the phase `admit`. */
 export interface Admission
-  extends Pick<
-    GatewayContext,
-    'requestId' | 'startedAt' | 'client' | 'endpoint' | 'access' | 'method' | 'path' | 'headers' | 'req'
-  > {
+  extends Pick<GatewayContext, 'method' | 'path' | 'headers' | 'req'>,
+    Pick<
+      GatewayFields,
+      'requestId' | 'startedAt' | 'client' | 'endpoint' | 'isInference' | 'access' | 'traceId'
+    > {
   /** Set by `auth`; undefined before. */
   account?: Account
   /** For headers of the response. */
@@ -71,7 +74,7 @@ export function requireAccount({ account }: Pick<Admission, 'account'>): Account
 /** A request whose body is read, for parsers. */
 export type RequestContext = Pick<
   GatewayContext,
-  'requestId' | 'startedAt' | 'client' | 'headers' | 'state' | 'account' | 'endpoint'
+  'requestId' | 'startedAt' | 'client' | 'headers' | 'state' | 'account' | 'endpoint' | 'traceId'
 >
 
 /** A client format: parses requests to the canonical form, and formats replies and errors. */
@@ -104,6 +107,8 @@ export type InferenceDescription = Pick<
 export interface EndedRequest {
   /** `req_…`. */
   readonly id: string
+  /** Set by `tracing`. */
+  readonly traceId: string | undefined
   readonly method: string
   /** As the caller sent it: unbounded, so not for metric labels. */
   readonly path: string

@@ -142,7 +142,7 @@ export function handleErrors(
       const error = toGatewayError(thrown)
       ctx.error = error
       if (error.status >= 500 && !isLoggedElsewhere(thrown))
-        logger.error({ err: thrown, requestId: ctx.requestId }, error.message)
+        logger.error({ err: thrown, requestId: ctx.requestId, traceId: ctx.traceId }, error.message)
       for (const [name, value] of Object.entries(error.details.headers ?? {})) ctx.set(name, value)
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
@@ -247,6 +247,9 @@ const DISCONNECT_CODES = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'ERR_ST
 export function logResponseErrors(app: Koa, logger: Logger): void {
   app.on('error', (err: Error & { code?: string }, ctx?: Partial<GatewayContext>) => {
     if (ctx?.client?.isAborted || DISCONNECT_CODES.has(err.code ?? '')) return
-    logger.error({ err, requestId: ctx?.requestId }, 'response failed after it had started')
+    logger.error(
+      { err, requestId: ctx?.requestId, traceId: ctx?.traceId },
+      'response failed after it had started',
+    )
   })
 }

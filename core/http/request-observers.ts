@@ -20,7 +20,7 @@ function notifyAll(observers: readonly RequestObserver[], request: EndedRequest,
     try {
       observe(request)
     } catch (err) {
-      logger.error({ err, requestId: request.id }, 'request observer failed')
+      logger.error({ err, requestId: request.id, traceId: request.traceId }, 'request observer failed')
     }
   }
 }
@@ -30,6 +30,7 @@ function toEndedRequest(ctx: GatewayContext): EndedRequest {
   const { account, exchange }: Partial<Pick<GatewayContext, 'account' | 'exchange'>> = ctx
   return {
     id: ctx.requestId,
+    traceId: ctx.traceId,
     method: ctx.method,
     path: ctx.path,
     endpoint: ctx.endpoint,
@@ -53,6 +54,7 @@ export function logRequests(logger: Logger): RequestObserver {
 
 function toLogFields({
   id,
+  traceId,
   method,
   path,
   isAborted,
@@ -64,6 +66,7 @@ function toLogFields({
 }: EndedRequest) {
   return {
     requestId: id,
+    ...(traceId !== undefined && { traceId }),
     method,
     path: redactApiKeys(path),
     status: isAborted ? 'client_disconnected' : status,

@@ -129,6 +129,7 @@ export function createExchange(
 ): MaybePromise<EndedExchange> {
   return chain(parser.parseRequest(body, ctx), (request) => ({
     id: ctx.requestId,
+    traceId: ctx.traceId,
     endpoint: ctx.endpoint,
     account,
     client: ctx.client,

@@ -61,11 +61,14 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
       )
       const responseFirewalls = new WeakMap<Exchange, readonly ResponseFirewall[]>()
 
-      function logUnfinished({ id: requestId, account }: Exchange, rules: readonly FirewallRule[]): void {
+      function logUnfinished(
+        { id: requestId, traceId, account }: Exchange,
+        rules: readonly FirewallRule[],
+      ): void {
         countUnfinished(rules.length)
         const ids = rules.map(({ id }) => id)
         logger.warn(
-          { requestId, user: account.userId, rules: ids },
+          { requestId, traceId, user: account.userId, rules: ids },
           'firewall patterns exceeded their time limit',
         )
       }

@@ -72,10 +72,10 @@ export function createLedgerPlugin(services: LedgerServices): Plugin {
 
       /** The record of a request whose response is about to be sent. */
       function toRecord(exchange: EndedExchange, status: number, error?: unknown): LedgerRecord {
-        const { id, account, endpoint = '', startedAt, client } = exchange
+        const { id, traceId, account, endpoint = '', startedAt, client } = exchange
         const ends = { startedAt, endedAt: performance.now(), isAborted: client.isAborted }
         const more = { groups: groups.groupsOf(account.userId), prompt: promptOf(exchange) }
-        return toLedgerRecord({ id, account, endpoint, status, error, ...ends, exchange, ...more })
+        return toLedgerRecord({ id, traceId, account, endpoint, status, error, ...ends, exchange, ...more })
       }
 
       function observe(request: EndedRequest): void {

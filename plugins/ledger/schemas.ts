@@ -97,6 +97,7 @@ export const RequestRecordSchema = Type.Object(
     stream: Type.Boolean({ description: 'Whether a stream was requested.' }),
     cache_hit: Type.Boolean({ description: 'Whether the cache replied.' }),
     aborted: Type.Boolean({ description: 'Whether the client disconnected before the response ended.' }),
+    trace_id: nullableText('The W3C trace id; null if the plugin tracing is not listed.'),
   },
   { $id: 'RequestRecord', description: 'What happened to a request. Contains no text of it.' },
 )

@@ -35,6 +35,7 @@ export function showRecord(record: StoredRecord): JsonObject {
     stream: record.isStream,
     cache_hit: record.isCacheHit,
     aborted: record.isAborted,
+    trace_id: record.traceId,
   }
 }
 
@@ -124,6 +125,7 @@ const CSV_COLUMNS: readonly (readonly [name: string, read: (record: StoredRecord
   ['stream', ({ isStream }) => isStream],
   ['cache_hit', ({ isCacheHit }) => isCacheHit],
   ['aborted', ({ isAborted }) => isAborted],
+  ['trace_id', ({ traceId }) => traceId],
 ]
 
 function describeRule({ kind, rule_id, action, outcome }: StoredRecord['rules'][number]): string {

@@ -13,6 +13,7 @@ import type { LedgerRecord, RecordedError, RecordedPrompt, RecordedTokens } from
 /** The response of a request, as far as it is known. */
 export interface RequestOutcome {
   readonly id: string
+  readonly traceId: string | undefined
   readonly account: Account
   readonly groups: readonly number[]
   readonly endpoint: string
@@ -64,6 +65,7 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     isStream,
     isCacheHit: exchange?.cache === 'hit',
     isAborted,
+    traceId: outcome.traceId ?? null,
     prompt,
   }
 }

@@ -50,17 +50,26 @@ export interface ProviderClient {
   /**
    * Sends a request. Resolves with a whole reply, or with a stream once its first events have arrived: every
    * failure before that rejects, so that another target can be tried. Rejects with a `GatewayError`, or with
-   * the client's reason if it disconnected. With `mayQueue`, comments of the provider keep a stream waiting
-   * for its first event beyond `first_byte_ms`, for up to ten minutes.
+   * the client's reason if it disconnected.
    */
   send(
     request: ChatRequest,
     target: Target,
     client: ClientConnection,
-    mayQueue?: boolean,
+    options?: SendOptions,
   ): Promise<SentRequest>
   /** Accepts no more requests, and resolves when those in flight have ended. */
   close(): Promise<void>
+}
+
+export interface SendOptions {
+  /**
+   * Comments of the provider keep a stream waiting for its first event beyond `first_byte_ms`, for up to ten
+   * minutes.
+   */
+  readonly mayQueue?: boolean | undefined
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 export interface SentRequest {
@@ -96,7 +105,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     request: ChatRequest,
     target: Target,
     client: ClientConnection,
-    mayQueue = false,
+    { mayQueue = false, headers: further }: SendOptions = {},
   ): Promise<SentRequest> {
     const plain = adapter.readsAnthropicContent ? { request, omitted: [] } : toPlainRequest(request)
     const { path, headers, body, omitted } = adapter.buildRequest(plain.request, target)
@@ -108,7 +117,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
         method: 'POST',
         path: addQuery(basePath + path, query),
         // A spread of two objects takes 0.5 µs longer.
-        headers: Object.assign({}, headers, authHeaders),
+        headers: Object.assign({}, further, headers, authHeaders),
         body,
       })
       const reply = request.stream

@@ -28,6 +28,7 @@ export function ledgerRecord(changes: Partial<LedgerRecord> & { readonly time?: 
     isStream: false,
     isCacheHit: false,
     isAborted: false,
+    traceId: null,
     prompt: null,
     ...fields,
   }

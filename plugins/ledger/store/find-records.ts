@@ -113,6 +113,7 @@ function toRecord(row: JoinedRow): StoredRecord {
     isStream: (flags & FLAGS.stream) !== 0,
     isCacheHit: (flags & FLAGS.cacheHit) !== 0,
     isAborted: (flags & FLAGS.aborted) !== 0,
+    traceId: row.trace_id,
   }
 }
 

@@ -41,6 +41,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
     '001-requests': { up: (db) => createTables(db, engine) },
     '002-prompts': { up: (db) => createPrompts(db, engine) },
     '003-groups-and-days': { up: (db) => addGroupsAndDays(db, engine) },
+    '004-trace-id': { up: (db) => db.schema.alterTable('requests').addColumn('trace_id', 'text').execute() },
   }
 }
 

@@ -34,6 +34,8 @@ export interface LedgerRecord {
   readonly isStream: boolean
   readonly isCacheHit: boolean
   readonly isAborted: boolean
+  /** The W3C trace id; null if the request was not traced. */
+  readonly traceId: string | null
   /**
    * Null if prompts are not recorded. See docs/decisions/prompt-recording.md, "Prompts are written with their
    * records".
@@ -116,18 +118,18 @@ type RecordValues = ReturnType<typeof toValues>
 function toValues(record: LedgerRecord) {
   const { requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = record
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
-  const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt } = record
+  const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
   return [
     [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error],
     [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost],
-    [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt],
+    [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId],
   ] as const
 }
 
 function fromValues([who, what, how]: RecordValues): LedgerRecord {
   const [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error] = who
   const [provider, model, attempts, rules, rulesPosition, warnings, tokens, cost] = what
-  const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt] = how
+  const [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId] = how
   return {
     requestId,
     userId,
@@ -153,5 +155,6 @@ function fromValues([who, what, how]: RecordValues): LedgerRecord {
     isCacheHit,
     isAborted,
     prompt,
+    traceId,
   }
 }

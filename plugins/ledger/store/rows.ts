@@ -60,6 +60,7 @@ export function toRows(
         (record.isCacheHit ? FLAGS.cacheHit : 0) +
         (record.isAborted ? FLAGS.aborted : 0) +
         (requestedModel === null ? FLAGS.modelOmitted : 0),
+      trace_id: record.traceId,
     },
     rules: [...applied.values()],
     prompt: toPromptRow(record, id, cipher),

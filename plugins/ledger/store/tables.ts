@@ -80,6 +80,7 @@ export interface RequestRow {
   first_token: number | null
   /** A sum of `FLAGS`. */
   flags: number
+  trace_id: string | null
 }
 
 export const FLAGS = { stream: 1, cacheHit: 2, aborted: 4, modelOmitted: 8 } as const

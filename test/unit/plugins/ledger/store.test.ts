@@ -31,7 +31,8 @@ describe('the ledger on SQLite', () => {
       database.exec(`drop table ${table}`)
     for (const index of ['usage_rules_by_user', 'requests_by_group_set']) database.exec(`drop index ${index}`)
     database.exec('alter table requests drop column group_set')
-    database.exec("delete from kysely_migration where name = '003-groups-and-days'")
+    database.exec('alter table requests drop column trace_id')
+    database.exec("delete from kysely_migration where name >= '003'")
     database.close()
     const later = await openLedgerStore(location, 'log_a')
     await later.write([ledgerRecord({ time: NOON })])
@@ -134,6 +135,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>): void {
       isStream: true,
       isCacheHit: true,
       isAborted: true,
+      traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
     })
     const refused = ledgerRecord({
       requestedModel: null,

@@ -10,6 +10,7 @@ function outcome(changes: Partial<RequestOutcome>, exchange?: Partial<EndedExcha
   const base = { attempts: [], trace: [], warnings: [], rulesPosition: 1, request: { messages: [] } }
   return {
     id: newRequestId(),
+    traceId: undefined,
     account,
     endpoint: '/v1/chat/completions',
     status: 200,
