@@ -8,7 +8,10 @@ export function checkToolChoice({ tools, tool_choice: choice }: Pick<ChatRequest
   if (choice == null || choice === 'auto' || choice === 'none') return
   if (tools == null || tools.length === 0)
     throw toolChoiceError('missing_parameter', 'tool_choice requires tools. Add tools, or omit it.')
-  if (typeof choice === 'string') return
+  // `any` is Mistral's word for required.
+  if (choice === 'required' || choice === 'any') return
+  if (typeof choice === 'string')
+    throw toolChoiceError('invalid_value', 'tool_choice must be "auto", "none", "required" or name a tool.')
   const names = new Set(tools.map(nameOfTool))
   const missing = chosenNames(choice).find((name) => !names.has(name))
   if (missing === undefined) return
