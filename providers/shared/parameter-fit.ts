@@ -28,7 +28,7 @@ const MAX_KEPT = 1000
 export function createParameterFit(
   findProvider: (id: string) => Provider | undefined,
 ): (request: ChatRequest) => (model: Model) => ParameterFit {
-  const kept = new LRUCache<string, WeakMap<Model, ParameterFit>>({ max: MAX_KEPT })
+  const kept = new LRUCache<string, Map<Model, ParameterFit>>({ max: MAX_KEPT })
 
   function measure(request: ChatRequest, entry: Model): ParameterFit {
     const provider = findProvider(entry.provider)
@@ -48,8 +48,11 @@ export function createParameterFit(
   function fitParameters(reduced: ChatRequest | undefined): (model: Model) => ParameterFit {
     if (reduced === undefined) return () => PERFECT_FIT
     const key = JSON.stringify(reduced)
-    const fits = kept.get(key) ?? new WeakMap<Model, ParameterFit>()
-    kept.set(key, fits)
+    let fits = kept.get(key)
+    if (fits === undefined) {
+      fits = new Map()
+      kept.set(key, fits)
+    }
     return (model) => {
       let fit = fits.get(model)
       if (fit === undefined) {

@@ -41,13 +41,22 @@ function reduceField(field: string, value: unknown, request: ChatRequest): unkno
       return reduceFormat(asObject(value))
     case 'stop':
       return reduceStop(value)
-    case 'seed':
-      return 1
+    // Rounded up: providers limit the first three from above, and `top_p` to two decimals.
+    case 'temperature':
+    case 'presence_penalty':
+    case 'frequency_penalty':
+      return roundUp(value, 10)
+    case 'top_p':
+      return roundUp(value, 100)
     case 'logit_bias':
       return { 1: 1 }
     default:
       return reduceUnknown(value)
   }
+}
+
+function roundUp(value: unknown, steps: number): unknown {
+  return typeof value === 'number' ? Math.ceil(value * steps) / steps : value
 }
 
 /** One tool of each kind, with the name that the reduced choice has. */
@@ -90,10 +99,23 @@ function reduceStop(value: unknown): unknown {
   return [...new Set(list.map((each) => (String(each).trim() === '' ? '' : 'x')))]
 }
 
-const MAX_UNKNOWN_CHARS = 100
+const MAX_WORD_CHARS = 20
 
+/** Keeps what may be one of a few values, so that no field makes every request a different one. */
 function reduceUnknown(value: unknown): unknown {
-  if (typeof value === 'string') return value.slice(0, MAX_UNKNOWN_CHARS)
-  if (typeof value !== 'object' || value === null) return value
-  return JSON.stringify(value).length <= MAX_UNKNOWN_CHARS ? value : {}
+  switch (typeof value) {
+    case 'string':
+      return value.length <= MAX_WORD_CHARS ? value : ''
+    case 'number':
+      return 1
+    case 'object':
+      if (value === null || Array.isArray(value)) return value === null ? null : []
+      return Object.fromEntries(
+        Object.entries(value).flatMap(([name, field]) =>
+          typeof field === 'object' ? [] : [[name, reduceUnknown(field)]],
+        ),
+      )
+    default:
+      return value
+  }
 }
