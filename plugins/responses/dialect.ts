@@ -68,6 +68,7 @@ export function createResponsesDialect(
 
 const PARAMETER_NAMES = {
   max_tokens: 'max_output_tokens',
+  messages: 'input',
   reasoning_effort: 'reasoning.effort',
   response_format: 'text.format',
   verbosity: 'text.verbosity',

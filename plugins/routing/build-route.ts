@@ -159,10 +159,7 @@ function findCandidates(
     throw modelNotAllowedError(`${place} is one that this key may use.`, caller)
   }
   const candidates = offered.filter((model) => missing(model) === undefined)
-  if (candidates.length === 0) {
-    const names = offered.map(missing).map((name = '') => parameterNames?.[name] ?? name)
-    throw unsupportedByAllError(names)
-  }
+  if (candidates.length === 0) throw unsupportedByAllError(offered.map(missing), parameterNames)
   return { candidates, requirements, fitOf }
 }
 

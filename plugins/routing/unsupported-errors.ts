@@ -34,10 +34,19 @@ function settingSentence(setting: string, value: unknown): string {
 }
 
 /** The error for a request that no model supports. `missing` is what each model lacks. */
-export function unsupportedByAllError(missing: readonly (string | undefined)[]): GatewayError {
-  const names = [...new Set(missing)].map((name) => (name === 'context' ? 'a context of this length' : name))
-  const [only] = names.length === 1 && names[0] !== undefined ? missing : []
-  return new GatewayError('unsupported_parameter', `No available model supports: ${names.join(', ')}.`, {
-    ...(only !== undefined && only !== 'context' && only !== 'images' && { param: only }),
-  })
+export function unsupportedByAllError(
+  missing: readonly (string | undefined)[],
+  parameterNames: Readonly<Record<string, string>> = {},
+): GatewayError {
+  const names = [...new Set(missing)].map((name = '') => parameterNames[name] ?? name)
+  const [only] = names
+  const message = `No available model supports: ${names.map((name) => PHRASES[name] ?? name).join(', ')}.`
+  const isParam = names.length === 1 && only !== undefined && only !== 'context' && only !== 'images'
+  return new GatewayError('unsupported_parameter', message, isParam ? { param: only } : {})
+}
+
+const PHRASES: Readonly<Record<string, string>> = {
+  context: 'a context of this length',
+  messages: 'the content of messages',
+  input: 'the content of input',
 }

@@ -41,7 +41,8 @@ export function createParameterFit(
     } catch (error) {
       // An adapter of a plugin that fails here fails again, and is reported, when the request is sent.
       if (!GatewayError.isInstance(error)) return PERFECT_FIT
-      return { deviations: 0, refused: error.details.param ?? error.code }
+      const { param = error.code } = error.details
+      return { deviations: 0, refused: param.startsWith('messages') ? 'messages' : param }
     }
   }
 

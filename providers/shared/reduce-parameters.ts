@@ -2,22 +2,23 @@ import type { ChatRequest } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
 import { asObject } from './fields.ts'
 import { isDefaultValue, UNRELATED_FIELDS } from './omitted-fields.ts'
-
-const MESSAGES: ChatRequest['messages'] = [{ role: 'user', content: 'JSON' }]
+import { ORDINARY_MESSAGES, reduceMessages } from './reduce-messages.ts'
 
 /**
  * Reduces a request to what decides which models honour its parameters: texts, schemas and numbers that do
- * not matter are replaced, so that many requests are reduced to the same one. Undefined if there are none.
+ * not matter are replaced, so that many requests are reduced to the same one. Undefined if there are
+ * none, and the messages hold nothing but texts and images.
  */
 export function reduceParameters(request: ChatRequest): ChatRequest | undefined {
-  let reduced: Record<string, unknown> | undefined
+  const messages = reduceMessages(request.messages)
+  let reduced: Record<string, unknown> | undefined = messages === ORDINARY_MESSAGES ? undefined : { messages }
   for (const field in request) {
     if (IGNORED_FIELDS.has(field)) continue
     const value = request[field]
     // Not every model can do without reasoning.
     if (isDefaultValue(field, value) && value !== 'none') continue
     if (field === 'tool_choice' && value === 'none') continue
-    reduced ??= { messages: MESSAGES }
+    reduced ??= { messages }
     reduced[field] = reduceField(field, value, request)
   }
   // The cast is safe: fields keep their types.

@@ -253,6 +253,44 @@ describe('an automatic choice, by what the request asks for', () => {
     })
   }
 
+  const audio = { type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } }
+  const pdf = { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } }
+  const text = { type: 'text', text: 'What is this?' }
+
+  for (const [title, content, providers] of [
+    ['audio', [text, audio], ['openai', 'gemini', 'mistral']],
+    ['a PDF', [text, pdf], ['openai', 'anthropic', 'gemini', 'mistral', 'deepseek']],
+    ['no text at all', '', ['openai', 'mistral', 'deepseek']],
+  ] as const) {
+    it(`sends ${title} to a provider that accepts it`, async () => {
+      for (const mode of MODES) {
+        const { provider } = await ask({ messages: [{ role: 'user', content }] }, mode)
+        expect(providers).to.include(provider)
+      }
+    })
+  }
+
+  it('is a 400 that names the content if no provider accepts it', async () => {
+    for (const [path, body, param] of [
+      ['/v1/chat/completions', { messages: [{ role: 'user', content: [audio] }] }, 'messages'],
+      ['/v1/messages', { max_tokens: 9, messages: [{ role: 'user', content: ' ' }] }, 'messages'],
+      ['/v1/responses', { input: ' ' }, 'input'],
+    ] as const) {
+      const answer = await onlyAnthropic.call('POST', path, { model: 'auto', ...body })
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(400)
+      expect(answer.body.error.message).to.equal(`No available model supports: the content of ${param}.`)
+      expect(answer.body.error.param ?? 'messages').to.equal(param)
+    }
+  })
+
+  it('keeps the requested model when a rule sets its provider', async () => {
+    const rule = { name: 'r', is_enabled: true, priority: 0, match_json: { task: 'keep' } }
+    await gateway.call('POST', '/v1/routing-rules', { ...rule, action_json: { set_provider: 'openai' } })
+    const { provider, answer } = await ask({ metadata: { task: 'keep' } }, 'gpt-4o')
+    expect([provider, answer.body.model]).to.deep.equal(['openai', 'gpt-4o'])
+    expect((await ask({ metadata: { task: 'keep' } }, 'claude-haiku-4-5')).provider).to.equal('openai')
+  })
+
   it('never chooses a model that refuses the request, such as one for tools of another type', async () => {
     const custom = { type: 'custom', custom: { name: 'patch' } }
     for (const mode of MODES) expect((await ask({ tools: [custom] }, mode)).provider).to.equal('openai')

@@ -173,14 +173,20 @@ describe('parameters that no provider can be sent', () => {
   }
 
   for (const content of ['', ' ', [{ type: 'text', text: '' }]]) {
-    it(`refuses ${JSON.stringify(content)} as the only content for Claude, without a call`, async () => {
-      const body = { model: 'claude-haiku-4-5', max_tokens: 10, messages: [{ role: 'user', content }] }
-      for (const path of ['/v1/chat/completions', '/v1/messages']) {
+    it(`refuses ${JSON.stringify(content)} as the only content for Claude and Gemini, without a call`, async () => {
+      for (const [path, model, provider] of [
+        ['/v1/chat/completions', 'claude-haiku-4-5', 'anthropic'],
+        ['/v1/messages', 'claude-haiku-4-5', 'anthropic'],
+        ['/v1/chat/completions', 'gemini-3.6-flash', 'gemini'],
+      ] as const) {
+        // Gemini accepts white space.
+        if (provider === 'gemini' && content === ' ') continue
+        const body = { model, max_tokens: 10, messages: [{ role: 'user', content }] }
         const before = sandbox.requests.length
         const answer = await post(path, body)
         expect(answer.status, JSON.stringify(answer.body)).to.equal(400)
         expect(answer.body.error.param).to.equal('messages')
-        expect(answer.body.error.message).to.contain('anthropic')
+        expect(answer.body.error.message).to.contain(provider)
         expect(sandbox.requests.length).to.equal(before)
       }
     })
