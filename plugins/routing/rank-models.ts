@@ -40,7 +40,7 @@ export function rankModels(
 
 /**
  * Puts models that lose least of the request first, and keeps the order of others. `bestCount` is the number
- * of these.
+ * of these. See docs/decisions/routing.md, "A model that cannot honour every parameter is better than none".
  */
 export function sortByFit(
   ranked: readonly RankedModel[],

@@ -23,7 +23,8 @@ const MAX_KEPT = 1000
 /**
  * Returns a function that tells how well models fit the parameters of a request. The adapters themselves tell
  * it: each builds a request with the same parameters and a short message. Results are kept by the parameters,
- * so that most requests cost one look-up per model.
+ * so that most requests cost one look-up per model. See docs/decisions/routing.md, "The adapters say which
+ * models honour a request".
  */
 export function createParameterFit(
   findProvider: (id: string) => Provider | undefined,
