@@ -2,6 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { SettingsSchema } from '../config/settings/schema.ts'
 import { buildCasesEditorSchema, buildEditorSchema } from '../plugins/rules-file/editor-schema.ts'
+import { writeGenerated } from './support/generated-text.ts'
+import { writeParameterMatrix } from './support/parameter-matrix.ts'
 import { ROOT } from './support/root.ts'
 
 const write = (file: string, schema: object) => writeFileSync(new URL(file, ROOT), JSON.stringify(schema))
@@ -9,3 +11,4 @@ const write = (file: string, schema: object) => writeFileSync(new URL(file, ROOT
 write('config/schema.json', SettingsSchema)
 write('config/rules-file.schema.json', buildEditorSchema())
 write('config/rules-cases.schema.json', buildCasesEditorSchema())
+writeGenerated('docs/clients.md', 'parameters', writeParameterMatrix())

@@ -38,6 +38,7 @@ import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { createLatencyTracker } from '../../providers/shared/latency.ts'
+import { createParameterFit } from '../../providers/shared/parameter-fit.ts'
 import { metricsAddress } from '../settings/metrics-address.ts'
 import type { Settings } from '../settings/settings.ts'
 import { readVersion } from '../settings/shipped-files.ts'
@@ -82,6 +83,7 @@ export function createBuiltInPlugins(
     weights: settings.modes,
     latencyOf: latency.estimateMs,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
+    fitParameters: createParameterFit((provider) => providers.byId.get(provider)),
     readsAnthropicContent: (provider) => providers.byId.get(provider)?.readsAnthropicContent === true,
     isUsable: breakers.isUsable,
   }

@@ -1,6 +1,7 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
 import { AuditSettings } from './audit-schema.ts'
+import { CAPABILITY_PRESETS } from './capability-presets.ts'
 import { LedgerSettings } from './ledger-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
@@ -120,6 +121,11 @@ export const SettingsSchema = Type.Object(
       description:
         'The plugins that every request passes through, in running order: built-in names, npm packages, ' +
         'or paths relative to the working directory. Or the changes to the shipped list.',
+    }),
+    capabilities: StringEnum(CAPABILITY_PRESETS, {
+      description:
+        'Shipped capabilities of the providers: default, as their APIs are, or interface, the narrower ' +
+        'table of the published interface. Rows under providers override them.',
     }),
     providers: Type.Record(Type.String(), ProviderRow, {
       minProperties: 1,

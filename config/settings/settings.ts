@@ -4,6 +4,7 @@ import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ProviderAuth } from '../../providers/shared/client.ts'
+import { buildPresetSettings } from './capability-presets.ts'
 import { findSettingsIssues } from './check-settings.ts'
 import { replaceDeprecatedSettings } from './deprecated-settings.ts'
 import {
@@ -64,7 +65,7 @@ export function readSettings(processEnvironment: Environment): Settings {
   const shipped = toMap(readYaml(shippedFile('config/default.yaml'), issues), 'default.yaml', issues)
   const ownAsWritten = ownFile ? toMap(readYaml(ownFile, issues), ownFile, issues) : {}
   const { settings: own, warnings } = replaceDeprecatedSettings(ownAsWritten, issues)
-  const merged = mergeSettings(shipped, own)
+  const merged = mergeSettings(mergeSettings(shipped, buildPresetSettings(own.capabilities)), own)
   const secrets = readSecretFiles(processEnvironment, listSecretVariables(merged.providers))
   const { environment } = secrets
   const { settings, issues: environmentIssues } = applyEnvironment(merged, environment)

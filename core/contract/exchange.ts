@@ -52,6 +52,8 @@ export interface Exchange {
   readonly preferences: readonly string[]
   /** Request fields that the endpoint filled in. Omitting them for a target needs no warning. */
   readonly defaulted: readonly string[]
+  /** The caller's names of request fields whose names in the canonical form are others. */
+  readonly parameterNames?: Readonly<Record<string, string>>
   /** Added to `signalbox.warnings` and `metadata.warnings` of the response. */
   readonly warnings: Warning[]
   /** Added to `signalbox.rule_trace` of the response, if the caller wants it. */
@@ -105,6 +107,11 @@ export interface Route {
   readonly targets: readonly [Target, ...Target[]]
   /** The request or a rule chose the target: it is retried once, and there is no failover. */
   readonly isFixed: boolean
+  /**
+   * How many of the first targets honour the parameters of the request best. The others are tried only after
+   * these. Default: all.
+   */
+  readonly bestTargets?: number
   /** Returns every model that could have served the request, for cost comparison. */
   candidates(): readonly Model[]
   /**

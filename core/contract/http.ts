@@ -85,6 +85,8 @@ export interface Dialect {
   parsePreferences?(body: JsonObject): readonly string[]
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
+  /** The caller's names of request fields whose names in the canonical form are others. */
+  readonly parameterNames?: Readonly<Record<string, string>>
   /** Returns the response body of a complete reply, as an object or as its JSON text. */
   writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /**

@@ -20,6 +20,17 @@ export interface ProviderRequest {
   readonly body: string
   /** Request fields that the target does not support and that were left out. The caller gets a warning. */
   readonly omitted: readonly string[]
+  /** Request fields that were sent with another value. The caller gets a warning with both values. */
+  readonly changed?: readonly ParameterChange[]
+}
+
+/** A request field whose value the target does not support, and what it was sent as. */
+export interface ParameterChange {
+  readonly param: string
+  readonly from: unknown
+  readonly to: unknown
+  /** Why, as the end of a sentence. Default: the target does not support the original value. */
+  readonly reason?: string
 }
 
 /** One SSE record. `event` is empty if the record has no event name. */

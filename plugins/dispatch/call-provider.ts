@@ -10,6 +10,7 @@ import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { Provider } from '../../providers/shared/client.ts'
 import type { LatencyTracker } from '../../providers/shared/latency.ts'
+import { addParameterWarnings } from './parameter-warnings.ts'
 
 /** Sends the request of an exchange to a target. Rejects with a `GatewayError`. */
 export type CallProvider = (exchange: ReplyingExchange, target: Target) => Promise<Reply>
@@ -35,13 +36,7 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     const repliedAt = performance.now()
 
     exchange.target = target
-    for (const param of [...omitted, ...sent.omitted]) {
-      if (exchange.defaulted.includes(param)) continue
-      exchange.warnings.push({
-        code: 'parameter',
-        message: `${param} was omitted because ${target.model} does not support it.`,
-      })
-    }
+    addParameterWarnings(exchange, target, { omitted: [...omitted, ...sent.omitted], changed: sent.changed })
     if (sent.reply.type === 'stream') {
       latency.recordFirstEvent(target, repliedAt - sentAt)
       const ended: EndedExchange = exchange

@@ -9,13 +9,17 @@ const MAX_ATTEMPTS = 3
 const MAX_FIXED_ATTEMPTS = 2
 
 /**
- * Returns the next target to try; undefined when there are no more attempts. Targets of providers that have
- * not been tried come first.
+ * Returns the next target to try; undefined when there are no more attempts. Targets that honour the
+ * parameters of the request best come first, and among these, those of providers that have not been tried.
  */
-export function nextTarget({ isFixed, targets }: Route, tried: readonly Target[]): Target | undefined {
+export function nextTarget(
+  { isFixed, targets, bestTargets }: Route,
+  tried: readonly Target[],
+): Target | undefined {
   if (isFixed) return tried.length < MAX_FIXED_ATTEMPTS ? targets[0] : undefined
   if (tried.length === MAX_ATTEMPTS) return undefined
-  const untried = targets.filter((target) => !tried.includes(target))
+  const best = targets.slice(0, bestTargets).filter((target) => !tried.includes(target))
+  const untried = best.length > 0 ? best : targets.filter((target) => !tried.includes(target))
   return untried.find(({ provider }) => !tried.some((target) => target.provider === provider)) ?? untried[0]
 }
 

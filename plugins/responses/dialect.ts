@@ -60,14 +60,26 @@ export function createResponsesDialect(
       const call = requireCall(ctx)
       return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
     },
+    parameterNames: PARAMETER_NAMES,
     errorStyle: 'openai',
     description: responsesDescription,
   }
 }
 
+const PARAMETER_NAMES = {
+  max_tokens: 'max_output_tokens',
+  messages: 'input',
+  reasoning_effort: 'reasoning.effort',
+  response_format: 'text.format',
+  verbosity: 'text.verbosity',
+}
+
 /** Creates a parser for requests that are not sent. */
-export function createResponsesParser(find: ResponseStore['find']): Pick<Dialect, 'parseRequest'> {
+export function createResponsesParser(
+  find: ResponseStore['find'],
+): Pick<Dialect, 'parseRequest' | 'parameterNames'> {
   return {
+    parameterNames: PARAMETER_NAMES,
     parseRequest: (body, { account }) =>
       chain(
         parseResponsesCall(body, (responseKey) => find(responseKey, account.userId)),

@@ -1,6 +1,7 @@
 import {
   type Account,
   type ChatRequest,
+  type Exchange,
   GatewayError,
   type Mode,
   type Model,
@@ -8,13 +9,17 @@ import {
   type Target,
 } from '../../core/contract/index.ts'
 import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
-import { rankModels } from './rank-models.ts'
-import { findMissingCapability, requirementsOf } from './requirements.ts'
+import type { Capabilities } from '../../providers/shared/catalog.ts'
+import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
+import { rankModels, sortByFit } from './rank-models.ts'
+import { findMissingCapability, formatTypeOf, type Requirements, requirementsOf } from './requirements.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
+import { unsupportedByAllError, unsupportedByModelError } from './unsupported-errors.ts'
 
 /**
  * Builds a route to one model that the request or a rule names. Throws 403 if the key may not use it, 503 if
- * its provider is not configured, and 400 if the model does not support the requested `response_format`.
+ * its provider is not configured, and 400 if the model does not support the requested format of the reply, or
+ * cannot be forced to call a tool as requested.
  */
 export function buildFixedRoute(
   target: Target,
@@ -22,18 +27,12 @@ export function buildFixedRoute(
   reason: string,
   request: ChatRequest,
   routingCatalog: RoutingCatalog,
-  caller: Pick<Account, 'models'> = {},
+  caller: FixedRouteCaller = {},
 ): Route {
   checkModelAllowed(caller, target)
   const capabilities = routingCatalog.capabilitiesOf(target.provider)
   if (capabilities === undefined) throw notConfiguredError(target.provider)
-  if (
-    request.response_format &&
-    findMissingCapability(target.entry, capabilities, requirementsOf(request)) === 'response_format'
-  ) {
-    const message = `${target.model} does not support this response_format. Use another model or omit it.`
-    throw new GatewayError('unsupported_parameter', message, { param: 'response_format' })
-  }
+  checkFixedModel(target, request, capabilities, caller)
   return {
     mode,
     targets: [target],
@@ -44,8 +43,24 @@ export function buildFixedRoute(
   }
 }
 
+/** `parameterNames`: see `Exchange`. */
+type FixedRouteCaller = Pick<Account, 'models'> & Pick<Exchange, 'parameterNames'>
+
+function checkFixedModel(
+  target: Target,
+  request: ChatRequest,
+  capabilities: Capabilities,
+  { parameterNames }: FixedRouteCaller,
+): void {
+  const type = formatTypeOf(request)
+  if (type === undefined && request.tool_choice == null) return
+  const missing = findMissingCapability(target.entry, capabilities, requirementsOf(request))
+  if (missing !== 'response_format' && missing !== 'tool_choice') return
+  throw unsupportedByModelError(missing, parameterNames?.[missing] ?? missing, type, target, capabilities)
+}
+
 /** `userId`: circuits may be open for one user alone. `models`: what the key is restricted to. */
-interface AutomaticChoice extends Pick<Account, 'userId' | 'models'> {
+interface AutomaticChoice extends Pick<Account, 'userId' | 'models'>, Pick<Exchange, 'parameterNames'> {
   readonly request: ChatRequest
   /** Names of preferred models, most preferred first. */
   readonly preferences: readonly string[]
@@ -65,19 +80,21 @@ export function buildAutomaticRoute(
   routingCatalog: RoutingCatalog,
 ): Route {
   const { weights, latencyOf, isUsable } = routingCatalog
-  const { candidates, requirements } = findCandidates(choice.request, routingCatalog, choice.provider, choice)
+  const { candidates, requirements, fitOf } = findCandidates(choice.request, routingCatalog, choice)
   const usable = candidates.filter((model) => isUsable(model, choice.userId))
-  const scored = rankModels(usable, requirements, weights[mode], latencyOf)
-  const ranked = requirements.anthropic ? preferAnthropicFormat(scored, routingCatalog) : scored
-  const preferred = choice.preferences.flatMap((name) => ranked.filter(({ model }) => hasName(model, name)))
-  const [best, ...others] = new Set([...preferred, ...ranked])
+  const ranked = rankModels(usable, requirements, weights[mode], latencyOf)
+  const { sorted, bestCount } = sortByFit(ranked, lossOf(requirements, fitOf, routingCatalog))
+  const preferred = choice.preferences.flatMap((name) => sorted.filter(({ model }) => hasName(model, name)))
+  const [best, ...others] = new Set([...preferred, ...sorted])
   if (best === undefined) throw allUnavailableError()
   const targets: Route['targets'] = [targetOf(best.model), ...others.map(({ model }) => targetOf(model))]
   const decisive = preferred.length > 0 ? 'the caller prefers this model' : reason
+  const bestTargets = new Set([...preferred, ...sorted.slice(0, bestCount)]).size
   return {
     mode,
     targets,
     isFixed: false,
+    ...(bestTargets < targets.length && { bestTargets }),
     candidates: () => candidates,
     // The mode decides, as if a rule had set it: preferred models are not tried first.
     reroute: (mode, reason) =>
@@ -87,13 +104,17 @@ export function buildAutomaticRoute(
   }
 }
 
-/** Providers of other formats would get the request without some of its content. */
-function preferAnthropicFormat(
-  ranked: ReturnType<typeof rankModels>,
+/** More than parameters can count: providers of other formats get the request without some of its content. */
+const LOST_CONTENT = 1000
+
+/** Returns how much of a request a model would not get as it was sent. */
+function lossOf(
+  { anthropic }: Requirements,
+  fitOf: FitOf,
   { readsAnthropicContent }: RoutingCatalog,
-): ReturnType<typeof rankModels> {
-  const reads = ({ model }: (typeof ranked)[number]) => readsAnthropicContent?.(model.provider) === true
-  return [...ranked.filter(reads), ...ranked.filter((each) => !reads(each))]
+): (model: Model) => number {
+  if (anthropic !== true) return (model) => fitOf(model).deviations
+  return (model) => fitOf(model).deviations + (readsAnthropicContent?.(model.provider) ? 0 : LOST_CONTENT)
 }
 
 /**
@@ -120,27 +141,31 @@ export function findTarget(
  */
 function findCandidates(
   request: ChatRequest,
-  { catalog, capabilitiesOf }: RoutingCatalog,
-  provider?: string,
-  caller: Pick<Account, 'models'> = {},
+  { catalog, capabilitiesOf, fitParameters }: RoutingCatalog,
+  { provider, models, parameterNames }: Partial<Omit<AutomaticChoice, 'request'>> = {},
 ) {
   const requirements = requirementsOf(request)
-  const missing = (model: Model) => findMissingCapability(model, capabilitiesOf(model.provider), requirements)
+  const fitOf: FitOf = fitParameters?.(request) ?? fitPerfectly
+  const missing = (model: Model) =>
+    findMissingCapability(model, capabilitiesOf(model.provider), requirements) ?? fitOf(model).refused
   const configured = catalog.models.filter(
     (model) => capabilitiesOf(model.provider) && (provider === undefined || model.provider === provider),
   )
   if (configured.length === 0) throw notConfiguredError(provider)
-  const offered = caller.models
-    ? configured.filter((model) => isModelAllowed(caller, targetOf(model)))
-    : configured
-  if (offered.length === 0) {
+  const caller = models && { models }
+  const offered = caller ? configured.filter((model) => isModelAllowed(caller, targetOf(model))) : configured
+  if (caller && offered.length === 0) {
     const place = provider === undefined ? 'No available model' : `No model of ${provider}`
     throw modelNotAllowedError(`${place} is one that this key may use.`, caller)
   }
   const candidates = offered.filter((model) => missing(model) === undefined)
-  if (candidates.length === 0) throw unsupportedError(offered.map(missing))
-  return { candidates, requirements }
+  if (candidates.length === 0) throw unsupportedByAllError(offered.map(missing), parameterNames)
+  return { candidates, requirements, fitOf }
 }
+
+type FitOf = (model: Model) => ParameterFit
+
+const fitPerfectly: FitOf = () => ({ deviations: 0 })
 
 /** Seconds after which a provider may have been configured or have recovered. */
 const RETRY_AFTER_SECONDS = 5
@@ -155,11 +180,6 @@ function allUnavailableError(): GatewayError {
   const message =
     'Every model that supports this request is temporarily unavailable (circuit open). Try again later.'
   return new GatewayError('no_providers_available', message, { retryAfter: RETRY_AFTER_SECONDS })
-}
-
-function unsupportedError(missing: readonly (string | undefined)[]): GatewayError {
-  const names = [...new Set(missing)].map((name) => (name === 'context' ? 'a context of this length' : name))
-  return new GatewayError('unsupported_parameter', `No available model supports: ${names.join(', ')}.`)
 }
 
 function hasName(model: Model, name: string): boolean {

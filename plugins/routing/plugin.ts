@@ -43,14 +43,19 @@ export function createRouting(services: RoutingServices): Plugin {
       )
       return {
         decide(exchange) {
-          const { account, request, preferences } = exchange
+          const { account, request, preferences, parameterNames } = exchange
           const requested = parseRequestedModel(request.model, providers)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = buildRoutingInput(account, request, mode)
           const decision = startDecision(input)
           const resolve = () => {
             const { userId, models } = account
-            const caller = { userId, preferences, ...(models && { models }) }
+            const caller = {
+              userId,
+              preferences,
+              ...(models && { models }),
+              ...(parameterNames && { parameterNames }),
+            }
             const { route, warnings, trace } = resolveRoute(requested, decision, caller, routingCatalog)
             exchange.request = decision.draft.request
             Object.assign(exchange.state, decision.draft.state)

@@ -3,7 +3,7 @@ import { costOf } from '../../core/util/cost.ts'
 import type { Requirements } from './requirements.ts'
 import type { ScoreWeights } from './routing-catalog.ts'
 
-interface RankedModel {
+export interface RankedModel {
   readonly model: Model
   /** 0 to 1. */
   readonly score: number
@@ -36,6 +36,24 @@ export function rankModels(
       return { model, score: sum / total }
     })
     .sort((a, b) => b.score - a.score || compareIds(a.model.id, b.model.id))
+}
+
+/**
+ * Puts models that lose least of the request first, and keeps the order of others. `bestCount` is the number
+ * of these. See docs/decisions/routing.md, "A model that cannot honour every parameter is better than none".
+ */
+export function sortByFit(
+  ranked: readonly RankedModel[],
+  lossOf: (model: Model) => number,
+): { readonly sorted: readonly RankedModel[]; readonly bestCount: number } {
+  const losses = ranked.map(({ model }) => lossOf(model))
+  const least = Math.min(...losses)
+  if (losses.every((loss) => loss === least)) return { sorted: ranked, bestCount: ranked.length }
+  const order = ranked.map((_, index) => index).sort((a, b) => (losses[a] ?? 0) - (losses[b] ?? 0) || a - b)
+  return {
+    sorted: order.flatMap((index) => ranked[index] ?? []),
+    bestCount: losses.filter((loss) => loss === least).length,
+  }
 }
 
 /** Compares code units, so that the order does not depend on the locale. */

@@ -1,4 +1,4 @@
-import type { ChatRequest, ContentPart, Model } from '../../core/contract/index.ts'
+import { type ChatRequest, type ContentPart, isJsonObject, type Model } from '../../core/contract/index.ts'
 import { estimateInputTokens } from '../../core/text/request-texts.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
@@ -10,6 +10,8 @@ export interface Requirements {
   readonly images: boolean
   /** A level of `JSON_LEVELS`. */
   readonly json: number
+  /** The model must call a tool. */
+  readonly forcedTools?: boolean
   /** The request has content or tools that only Anthropic has. Models of others can serve it without. */
   readonly anthropic?: boolean
 }
@@ -29,7 +31,8 @@ export function requirementsOf(request: ChatRequest): Requirements {
     images: request.messages.some(
       ({ content }) => Array.isArray(content) && content.some(({ type }) => type === 'image_url'),
     ),
-    json: jsonLevelOf(request.response_format?.type),
+    json: jsonLevelOf(formatTypeOf(request)),
+    forcedTools: isForcing(request.tool_choice),
     anthropic: request.extra_content?.anthropic !== undefined && needsAnthropic(request),
   }
 }
@@ -48,7 +51,21 @@ const CONVERTIBLE: ReadonlySet<unknown> = new Set([
   ...['thinking', 'redacted_thinking', 'tool_use', 'search_result'],
 ])
 
-function jsonLevelOf(format: string | undefined): number {
+/** The format of the reply, which requests in Anthropic's format hold in their own way. */
+export function formatTypeOf({ response_format, extra_content }: ChatRequest): unknown {
+  if (response_format != null) return response_format.type
+  const fields = extra_content?.anthropic?.fields
+  const config = isJsonObject(fields) ? fields.output_config : undefined
+  return isJsonObject(config) && isJsonObject(config.format) ? config.format.type : undefined
+}
+
+function isForcing(choice: ChatRequest['tool_choice']): boolean {
+  if (!isJsonObject(choice)) return choice === 'required' || choice === 'any'
+  const { type, allowed_tools } = choice
+  return type !== 'allowed_tools' || (isJsonObject(allowed_tools) && allowed_tools.mode === 'required')
+}
+
+function jsonLevelOf(format: unknown): number {
   if (format === 'json_schema') return JSON_LEVELS.schema
   return format === 'json_object' ? JSON_LEVELS.object : JSON_LEVELS.none
 }
@@ -66,6 +83,7 @@ export function findMissingCapability(
   if (requirements.json > (provider ? JSON_LEVELS[provider.json] : 0)) return 'response_format'
   if (model === undefined) return undefined
   if (requirements.json > JSON_LEVELS[model.capabilities.json]) return 'response_format'
+  if (requirements.forcedTools && model.quirks.forced_tools === false) return 'tool_choice'
   if (requirements.tools && !model.capabilities.tools) return 'tools'
   if (requirements.images && !model.capabilities.images) return 'images'
   const tokens = requirements.inputTokens + requirements.outputTokens

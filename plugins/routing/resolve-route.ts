@@ -1,4 +1,4 @@
-import type { Route, RoutingDraft, RuleTraceEntry, Warning } from '../../core/contract/index.ts'
+import type { Route, RoutingDraft, RuleTraceEntry, Target, Warning } from '../../core/contract/index.ts'
 import { buildAutomaticRoute, buildFixedRoute, findTarget } from './build-route.ts'
 import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'
@@ -17,6 +17,8 @@ export interface RouteCaller {
   readonly models?: readonly string[]
   /** Names of preferred models, most preferred first. */
   readonly preferences: readonly string[]
+  /** See `Exchange`. */
+  readonly parameterNames?: Readonly<Record<string, string>>
 }
 
 /**
@@ -58,6 +60,11 @@ function findRoute(
     const reason = `a routing rule set the model ${model}`
     return buildFixedRoute(target, requestedMode, reason, request, routingCatalog, caller)
   }
+  const kept = mode === undefined ? keepRequestedModel(requested, provider, routingCatalog) : undefined
+  if (kept !== undefined) {
+    const reason = `the request named the model, and a routing rule set the provider ${provider}`
+    return buildFixedRoute(kept, requestedMode, reason, request, routingCatalog, caller)
+  }
   if (provider !== undefined) {
     const reason = `a routing rule set the provider ${provider}`
     const choice = { ...caller, request, provider, preferences: [] }
@@ -74,6 +81,18 @@ function findRoute(
   const target = findTarget(requested.model, requested.provider, routingCatalog)
   const reason = 'the request named the model'
   return buildFixedRoute(target, requestedMode, reason, request, routingCatalog, caller)
+}
+
+/** The requested model, if a rule sets a provider that offers it. */
+function keepRequestedModel(
+  requested: RequestedModel,
+  provider: string | undefined,
+  routingCatalog: RoutingCatalog,
+): Target | undefined {
+  if (requested.type === 'auto' || provider === undefined) return undefined
+  const isOffered = routingCatalog.catalog.find(requested.model, provider) !== undefined
+  if (!isOffered && requested.provider !== provider) return undefined
+  return findTarget(requested.model, provider, routingCatalog)
 }
 
 /**

@@ -1,5 +1,6 @@
-import type { Mode, Model } from '../../core/contract/index.ts'
+import type { ChatRequest, Mode, Model } from '../../core/contract/index.ts'
 import type { Capabilities, Catalog } from '../../providers/shared/catalog.ts'
+import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 
 /** The models that routing chooses from, and the figures it compares. */
 export interface RoutingCatalog {
@@ -9,6 +10,8 @@ export interface RoutingCatalog {
   latencyOf(model: Model): number
   /** Undefined if the provider is not configured (no address or no API key). */
   capabilitiesOf(provider: string): Capabilities | undefined
+  /** How well models fit the parameters of a request. Default: perfectly. */
+  fitParameters?(request: ChatRequest): (model: Model) => ParameterFit
   /** Whether the provider's format is Anthropic's. Default: none is. */
   readsAnthropicContent?(provider: string): boolean
   /** False while the circuit breaker of the model is open for the user. */

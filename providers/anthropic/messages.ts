@@ -41,7 +41,9 @@ export function toAnthropicMessages(
     isSystem(role) && !(isForModel && firstTurn !== -1 && index > firstTurn)
   const system = toSystemPrompt(request.messages, isPrompt, instruction, isForModel)
   const messages = mergeMessages(request.messages, isPrompt, isForModel)
-  if (messages.length > 0 || system === undefined) return { system, messages }
+  if (messages.length > 0) return { system, messages }
+  if (system === undefined)
+    throw invalidValueError('messages', 'must hold a text that is not empty, for anthropic.')
   const content = typeof system === 'string' ? [{ type: 'text' as const, text: system }] : system
   return { messages: [{ role: 'user', content }] }
 }

@@ -1,7 +1,8 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
+import type { Model, ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
+import { findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asNumber, asObject } from '../shared/fields.ts'
 import { findOmittedFields } from '../shared/omitted-fields.ts'
 import { endsWithSignedThinking, toAnthropicMessages, toCacheControl } from './messages.ts'
@@ -28,16 +29,46 @@ export function buildAnthropicRequest(request: ChatRequest, target: Target): Pro
     },
     body: JSON.stringify(body),
     omitted: [
-      ...findOmittedFields(request, (field) => isSent(field, request, body)),
+      ...findOmittedFields(request, (field) => isSent(field, body)),
       ...(native.fields.top_k != null && body.top_k === undefined ? ['top_k'] : []),
     ],
+    changed: findChanges(request, body, native.isForModel),
   }
+}
+
+/** With thinking, the output limit is raised by its budget. A request for this model has its own effort. */
+function findChanges(
+  request: ChatRequest,
+  { temperature, max_tokens, output_config, stop_sequences, thinking }: AnthropicBody,
+  isForModel: boolean,
+): readonly ParameterChange[] {
+  const changes = findChangedFields(request, {
+    temperature,
+    [outputLimitOf(request).field]: max_tokens,
+    reasoning_effort: isForModel ? undefined : output_config?.effort,
+  }).map((change) =>
+    change.to === max_tokens && thinking?.type === 'enabled'
+      ? { ...change, reason: `it includes ${thinking.budget_tokens} tokens for thinking` }
+      : change,
+  )
+  const { stop, response_format } = request
+  if (Array.isArray(stop) && stop_sequences && stop_sequences.length < stop.length)
+    changes.push({ param: 'stop', from: stop, to: stop_sequences })
+  if (response_format?.type === 'json_object') changes.push(JSON_OBJECT_CHANGE)
+  return changes
+}
+
+const JSON_OBJECT_CHANGE: ParameterChange = {
+  param: 'response_format',
+  from: 'json_object',
+  to: 'an instruction in the system prompt',
+  reason: 'anthropic does not enforce it',
 }
 
 /** Fields that the caller wrote for Anthropic come first: none replaces one that is built here. */
 function buildBody(request: ChatRequest, { model, entry }: Target, native: NativeFields): AnthropicBody {
   const { isForModel, fields } = native
-  const { tools, tool_choice } = toAnthropicTools(request, entry, isForModel)
+  const { tools, tool_choice } = toAnthropicTools(request, isForModel)
   const isToolCallForced = tool_choice?.type === 'any' || tool_choice?.type === 'tool'
   const reasoning = isForModel
     ? toNativeReasoning(request, entry, fields)
@@ -132,13 +163,13 @@ function toServiceTier(tier: unknown): AnthropicBody['service_tier'] {
 }
 
 /** Whether the body carries a field of the request, which for some fields depends on the model. */
-function isSent(field: string, { tool_choice }: ChatRequest, body: AnthropicBody): boolean {
+function isSent(field: string, body: AnthropicBody): boolean {
   switch (field) {
     case 'temperature':
     case 'top_p':
       return body[field] !== undefined
-    case 'tool_choice':
-      return !(isForcing(tool_choice) && body.tool_choice?.type === 'auto')
+    case 'stop':
+      return body.stop_sequences !== undefined
     case 'reasoning_effort':
       return body.thinking !== undefined || body.output_config?.effort !== undefined
     default:
@@ -147,10 +178,6 @@ function isSent(field: string, { tool_choice }: ChatRequest, body: AnthropicBody
 }
 
 const ALWAYS_SENT = new Set(
-  `max_tokens max_completion_tokens stop tools parallel_tool_calls response_format cache_control`.split(' '),
+  `max_tokens max_completion_tokens tools tool_choice parallel_tool_calls response_format
+  cache_control`.split(/\s+/),
 )
-
-function isForcing(choice: ChatRequest['tool_choice']): boolean {
-  if (typeof choice === 'string') return choice === 'required'
-  return choice?.type === 'function'
-}

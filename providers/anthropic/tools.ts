@@ -1,5 +1,4 @@
 import type { ChatRequest, Message, Tool } from '../../core/contract/chat.ts'
-import type { Model } from '../../core/contract/provider.ts'
 import { asObject, asObjects, asString } from '../shared/fields.ts'
 import { invalidValueError, unsupportedParameterError } from '../shared/request-errors.ts'
 import { toCacheControl } from './messages.ts'
@@ -9,24 +8,17 @@ import type { AnthropicBody, AnthropicTool } from './wire.ts'
 type ToolFields = Pick<AnthropicBody, 'tools' | 'tool_choice'>
 
 /**
- * The tools and the tool choice (docs/providers.md, "Anthropic requests"). For models that reject a forced
- * tool call, the choice becomes `auto`, and a named tool the only one. Throws a `GatewayError` for tools that
- * are not functions. `isForModel`: the request was written for this model in Anthropic's format.
+ * The tools and the tool choice (docs/providers.md, "Anthropic requests"). Routing does not send a forced
+ * call to models that reject it. Throws a `GatewayError` for tools that are not functions. `isForModel`: the
+ * request was written for this model in Anthropic's format.
  */
-export function toAnthropicTools(
-  request: ChatRequest,
-  entry: Model | undefined,
-  isForModel = false,
-): ToolFields {
+export function toAnthropicTools(request: ChatRequest, isForModel = false): ToolFields {
   const tools = (request.tools ?? []).map((tool, index) => toAnthropicTool(tool, index, isForModel))
   if (tools.length === 0) return isForModel ? {} : toToolsOfHistory(request.messages)
   const { mode, allowed, named } = parseToolChoice(request.tool_choice, tools)
-  const canForce = entry === undefined ? isForModel : entry.quirks.forced_tools !== false
   const disable_parallel_tool_use = request.parallel_tool_calls === false ? true : undefined
   if (mode === 'none') return { tools, tool_choice: { type: 'none' } }
-  if (mode === 'auto' || !canForce) {
-    return { tools: allowed, tool_choice: { type: 'auto', disable_parallel_tool_use } }
-  }
+  if (mode === 'auto') return { tools: allowed, tool_choice: { type: 'auto', disable_parallel_tool_use } }
   if (named === undefined) {
     return { tools: allowed, tool_choice: { type: 'any', disable_parallel_tool_use } }
   }

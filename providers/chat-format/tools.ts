@@ -1,7 +1,7 @@
 import type { ChatRequest, ReplyPart, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
-import { asString } from '../shared/fields.ts'
+import { asObject, asObjects, asString } from '../shared/fields.ts'
 import type { ChatToolCall, FunctionTool, NamedToolChoice } from './wire.ts'
 
 /** The tools of a request. Undefined if there are none, because strict providers reject an empty list. */
@@ -28,6 +28,24 @@ function toChatTool({ type, function: tool }: Tool): FunctionTool {
 
 /** Sent for functions without parameters, since some providers require a schema. */
 const NO_PARAMETERS: JsonObject = { type: 'object', properties: {} }
+
+/**
+ * Replaces the choice `allowed_tools`, which only OpenAI has, by its mode, and the tools by those that it
+ * allows.
+ */
+export function applyAllowedTools({
+  tools,
+  tool_choice,
+}: ChatRequest): Pick<ChatRequest, 'tools' | 'tool_choice'> {
+  if (tools == null) return {}
+  const allowed = isJsonObject(tool_choice) ? tool_choice.allowed_tools : undefined
+  if (!isJsonObject(allowed)) return { tools, ...(tool_choice !== undefined && { tool_choice }) }
+  const names = new Set(asObjects(allowed.tools).map((tool) => asObject(tool.function).name))
+  return {
+    tools: tools.filter((tool) => names.has(tool.function?.name)),
+    tool_choice: allowed.mode === 'required' ? 'required' : 'auto',
+  }
+}
 
 /**
  * Returns a `tool_choice` of the form `{type:"function", function:{name}}`; undefined for any other value.

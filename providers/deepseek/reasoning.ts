@@ -17,19 +17,19 @@ export function toDeepSeekReasoning(request: ChatRequest, target: Target): Think
   const { type } = asObject(request.thinking)
   const effort = request.reasoning_effort
   if (type === 'disabled' || effort === 'none') return DISABLED
-  if (effort != null) return { ...ENABLED, reasoning_effort: EFFORTS[effort] ?? 'high' }
+  if (effort != null) return { ...ENABLED, reasoning_effort: EFFORTS.get(effort) ?? 'high' }
   if (type === 'enabled') return ENABLED
   return RETIRED_MODELS.get(target.alias ?? target.model) ?? {}
 }
 
-const EFFORTS: Readonly<Record<string, DeepSeekEffort>> = {
-  minimal: 'low',
-  low: 'low',
-  medium: 'high',
-  high: 'high',
-  xhigh: 'high',
-  max: 'max',
-}
+const EFFORTS: ReadonlyMap<string, DeepSeekEffort> = new Map([
+  ['minimal', 'low'],
+  ['low', 'low'],
+  ['medium', 'high'],
+  ['high', 'high'],
+  ['xhigh', 'high'],
+  ['max', 'max'],
+])
 
 /** Replaces a retired model name by its successor. */
 export function toCurrentModel(model: string): string {

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { ChatRequest } from '../../core/contract/chat.ts'
-import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
-import { withJsonInstruction } from '../chat-format/messages.ts'
+import type { Model, ParameterChange, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
-import { asNumber, asObject, asString } from '../shared/fields.ts'
+import { applyAllowedTools } from '../chat-format/tools.ts'
+import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
+import { asNumber, asString } from '../shared/fields.ts'
 import { findOmittedFields, isSentIn } from '../shared/omitted-fields.ts'
 import { toDeepSeekMessages } from './messages.ts'
 import { toCurrentModel, toDeepSeekReasoning } from './reasoning.ts'
+import { toDeepSeekResponseFormat, withFormatInstruction } from './response-format.ts'
 import { toDeepSeekToolChoice, toDeepSeekTools } from './tools.ts'
-import type { DeepSeekBody, DeepSeekResponseFormat } from './wire.ts'
+import type { DeepSeekBody } from './wire.ts'
 
 /**
  * Builds the request field by field (docs/providers.md, "Parameters" and "DeepSeek requests"). Throws a
@@ -20,30 +22,49 @@ export function buildDeepSeekRequest(request: ChatRequest, target: Target): Prov
     path: '/chat/completions',
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
-    omitted: findOmittedFields(request, isSentIn(body, RENAMED_FIELDS)),
+    omitted: [
+      ...findOmittedFields(request, isSentIn(body, RENAMED_FIELDS)),
+      ...(request.tools?.some((tool) => tool.function?.strict === true) ? ['strict in tools'] : []),
+    ],
+    changed: findChanges(request, body),
   }
+}
+
+function findChanges(request: ChatRequest, body: DeepSeekBody): readonly ParameterChange[] {
+  const changes = findChangedFields(request, {
+    top_p: body.top_p,
+    [outputLimitOf(request).field]: body.max_tokens,
+    reasoning_effort: body.reasoning_effort,
+  })
+  return request.response_format?.type === 'json_schema' ? [...changes, JSON_SCHEMA_CHANGE] : changes
+}
+
+const JSON_SCHEMA_CHANGE: ParameterChange = {
+  param: 'response_format',
+  from: 'json_schema',
+  to: 'json_object, with the schema in the prompt',
+  reason: 'deepseek does not enforce schemas',
 }
 
 const RENAMED_FIELDS = { max_completion_tokens: ['max_tokens'], reasoning_effort: ['thinking'] }
 
 function buildBody(request: ChatRequest, target: Target): DeepSeekBody {
-  const format = toResponseFormat(request.response_format)
-  const messages = format?.type === 'json_object' ? withJsonInstruction(request.messages) : request.messages
-  const tools = toDeepSeekTools(request.tools)
+  const chosen = applyAllowedTools(request)
+  const tools = toDeepSeekTools(chosen.tools)
   const thinking = toDeepSeekReasoning(request, target)
   const isThinking = thinking.thinking?.type !== 'disabled'
   return {
     model: toCurrentModel(target.model),
-    messages: toDeepSeekMessages(messages),
+    messages: toDeepSeekMessages(withFormatInstruction(request)),
     stream: request.stream ? true : undefined,
     stream_options: request.stream ? { include_usage: true } : undefined,
-    temperature: request.temperature ?? undefined,
+    temperature: isThinking ? undefined : (request.temperature ?? undefined),
     top_p: toTopP(request.top_p ?? undefined, isThinking, target.entry),
-    max_tokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+    max_tokens: clampOutputLimit(request, target.entry),
     stop: request.stop ?? undefined,
-    response_format: format,
+    response_format: toDeepSeekResponseFormat(request.response_format),
     tools,
-    tool_choice: tools && toDeepSeekToolChoice(request.tool_choice),
+    tool_choice: tools && toDeepSeekToolChoice(chosen.tool_choice),
     logprobs: request.logprobs === true ? true : undefined,
     top_logprobs: asNumber(request.top_logprobs),
     ...thinking,
@@ -60,22 +81,6 @@ function toTopP(topP: number | undefined, isThinking: boolean, model: Model | un
 }
 
 const MIN_TOP_P_WHILE_THINKING = 0.95
-
-/** A JSON schema is passed through: routing sends one only to models that are configured to support it. */
-function toResponseFormat(format: ChatRequest['response_format']): DeepSeekResponseFormat | undefined {
-  switch (format?.type) {
-    case undefined:
-      return undefined
-    case 'json_object':
-      return { type: 'json_object' }
-    case 'json_schema': {
-      const schema = asObject(format.json_schema)
-      return { type: 'json_schema', json_schema: { ...schema, name: asString(schema.name) } }
-    }
-    default:
-      return { type: 'text' }
-  }
-}
 
 /** Hashes names that DeepSeek does not accept as an id (docs/providers.md, "Parameters"). */
 function toUserId(user: string): string | undefined {

@@ -23,6 +23,8 @@ export function toGeminiMessages(
 ): Pick<GeminiBody, 'contents' | 'systemInstruction'> {
   const system = toSystemParts(messages)
   const parts = toPositionedParts(messages, family)
+  if (system.length === 0 && parts.length === 0)
+    throw invalidValueError('messages', 'must hold a text that is not empty, for gemini.')
   if (system.length === 0) return { contents: mergeParts(parts) }
   if (family !== 'gemma' && parts.length > 0) {
     return { systemInstruction: { parts: system }, contents: mergeParts(parts) }

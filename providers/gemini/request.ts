@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../core/contract/chat.ts'
 import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
+import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { findOmittedFields, isSentIn, type RenamedFields } from '../shared/omitted-fields.ts'
 import { toGeminiMessages } from './messages.ts'
 import { toGeminiReasoning } from './reasoning.ts'
@@ -28,7 +29,16 @@ export function buildGeminiRequest(request: ChatRequest, target: Target): Provid
     },
     body: JSON.stringify(body),
     omitted: findOmittedFields(request, isSentIn(sentFields, RENAMED_FIELDS)),
+    changed: findChangedFields(request, {
+      [outputLimitOf(request).field]: sentFields.maxOutputTokens,
+      reasoning_effort: levelOf(sentFields.thinkingConfig),
+    }),
   }
+}
+
+/** The effort that a level stands for; undefined for a budget, which every effort has. */
+function levelOf(thinking: GenerationConfig['thinkingConfig']): string | undefined {
+  return thinking && 'thinkingLevel' in thinking ? thinking.thinkingLevel.toLowerCase() : undefined
 }
 
 const RENAMED_FIELDS: RenamedFields = {
@@ -59,7 +69,7 @@ function familyOf(model: string): GeminiFamily {
 function toGenerationConfig(request: ChatRequest, target: Target, family: GeminiFamily): GenerationConfig {
   return {
     ...(target.entry?.sampling !== false && toSamplingFields(request, family)),
-    maxOutputTokens: toMaxOutputTokens(request, target),
+    maxOutputTokens: clampOutputLimit(request, target.entry),
     stopSequences: typeof request.stop === 'string' ? [request.stop] : (request.stop ?? undefined),
     seed: request.seed ?? undefined,
     ...toGeminiResponseFormat(request, family),
@@ -76,10 +86,4 @@ function toSamplingFields(request: ChatRequest, family: GeminiFamily): Generatio
     presencePenalty: (hasPenalties && request.presence_penalty) || undefined,
     frequencyPenalty: (hasPenalties && request.frequency_penalty) || undefined,
   }
-}
-
-/** Gemini rejects a limit beyond the maximum of the model. */
-function toMaxOutputTokens(request: ChatRequest, { entry }: Target): number | undefined {
-  const limit = request.max_completion_tokens ?? request.max_tokens ?? undefined
-  return limit === undefined ? undefined : Math.min(limit, entry?.max_output ?? limit)
 }

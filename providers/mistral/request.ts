@@ -3,7 +3,8 @@ import { isJsonObject } from '../../core/contract/json.ts'
 import type { ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { withJsonInstruction } from '../chat-format/messages.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
-import { toChatTools } from '../chat-format/tools.ts'
+import { applyAllowedTools, toChatTools } from '../chat-format/tools.ts'
+import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 import { asObject, asString } from '../shared/fields.ts'
 import { findOmittedFields, isSentIn } from '../shared/omitted-fields.ts'
 import { toMistralMessages } from './messages.ts'
@@ -22,7 +23,18 @@ export function buildMistralRequest(request: ChatRequest, target: Target): Provi
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
     omitted: findOmittedFields(request, isSentIn(body, RENAMED_FIELDS)),
+    changed: findChangedFields(request, {
+      temperature: body.temperature,
+      [outputLimitOf(request).field]: body.max_tokens,
+      reasoning_effort: body.reasoning_effort ?? promptModeOf(request, body),
+    }),
   }
+}
+
+/** A model with a prompt mode has one effort, which is high. */
+function promptModeOf({ reasoning_effort }: ChatRequest, { prompt_mode }: MistralBody): string | undefined {
+  if (prompt_mode === undefined || reasoning_effort === 'high') return undefined
+  return `prompt_mode ${prompt_mode}`
 }
 
 const RENAMED_FIELDS = {
@@ -34,21 +46,22 @@ const RENAMED_FIELDS = {
 function buildBody(request: ChatRequest, target: Target): MistralBody {
   const format = toResponseFormat(request.response_format)
   const messages = format?.type === 'json_object' ? withJsonInstruction(request.messages) : request.messages
-  const tools = toChatTools(request.tools)
+  const chosen = applyAllowedTools(request)
+  const tools = toChatTools(chosen.tools)
   return {
     model: target.model,
     messages: toMistralMessages(messages),
     stream: request.stream ? true : undefined,
     temperature: request.temperature == null ? undefined : Math.min(request.temperature, MAX_TEMPERATURE),
     top_p: request.top_p ?? undefined,
-    max_tokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+    max_tokens: clampOutputLimit(request, target.entry),
     stop: request.stop ?? undefined,
     random_seed: request.seed ?? undefined,
     presence_penalty: request.presence_penalty ?? undefined,
     frequency_penalty: request.frequency_penalty ?? undefined,
     response_format: format,
     tools,
-    tool_choice: tools && toMistralToolChoice(request.tool_choice),
+    tool_choice: tools && toMistralToolChoice(chosen.tool_choice),
     parallel_tool_calls: tools && (request.parallel_tool_calls ?? undefined),
     ...toMistralReasoning(request, target.entry),
     ...toPassedThroughFields(request),

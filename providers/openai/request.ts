@@ -1,6 +1,7 @@
 import type { ChatRequest, Message, ToolCall } from '../../core/contract/chat.ts'
 import type { Model, ProviderRequest, Target } from '../../core/contract/provider.ts'
 import { buildChatHeaders } from '../chat-format/request.ts'
+import { clampOutputLimit, findChangedFields, outputLimitOf } from '../shared/changed-fields.ts'
 
 /**
  * Passes the client's request through (docs/providers.md, "OpenAI"). Changes only the model name, asks
@@ -12,6 +13,9 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
   // OpenAI accepts metadata only with `store`; without it, metadata is for routing rules.
   if (request.store !== true && request.metadata !== undefined) body.metadata = undefined
   if (request.stream) body.stream_options = { ...request.stream_options, include_usage: true }
+  const { field } = outputLimitOf(request)
+  const limit = clampOutputLimit(request, target.entry)
+  if (limit !== undefined) body[field] = limit
   if (target.entry?.reasoning) renameTokenLimit(body)
   const omitted = target.entry ? removeUnsupportedFields(body, target.entry) : []
   return {
@@ -19,6 +23,7 @@ export function buildOpenAiRequest(request: ChatRequest, target: Target): Provid
     headers: buildChatHeaders(request.stream === true),
     body: JSON.stringify(body),
     omitted,
+    changed: findChangedFields(request, { [field]: limit }),
   }
 }
 

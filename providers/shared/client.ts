@@ -2,13 +2,18 @@ import { Pool } from 'undici'
 import { type ChatRequest, NATIVE, type Reply, ReplyEvent } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
-import type { ProviderAdapter, Target } from '../../core/contract/provider.ts'
+import type {
+  ParameterChange,
+  ProviderAdapter,
+  ProviderRequest,
+  Target,
+} from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
 import { parseErrorByStatus } from './errors-by-status.ts'
 import { ProviderCall, type ResponseHead, toNetworkError, type WholeResponse } from './http.ts'
-import { toCallerNames, toPlainRequest } from './plain-request.ts'
+import { toCallerNames, toPlainRequest, withCallerNames } from './plain-request.ts'
 import { peekFirst, readBatches } from './stream.ts'
 
 /** A configured provider. */
@@ -58,6 +63,8 @@ export interface ProviderClient {
     client: ClientConnection,
     options?: SendOptions,
   ): Promise<SentRequest>
+  /** Builds a request without sending it, to find out what the target would not get as it is. */
+  findDeviations(request: ChatRequest, target: Target): Deviations
   /** Accepts no more requests, and resolves when those in flight have ended. */
   close(): Promise<void>
 }
@@ -72,10 +79,16 @@ export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-export interface SentRequest {
+export interface SentRequest extends Deviations {
   readonly reply: Reply
+}
+
+/** How a request to a provider differs from that of the caller. Names are as the caller wrote them. */
+export interface Deviations {
   /** The request fields that were left out because the target does not support them. */
   readonly omitted: readonly string[]
+  /** The request fields that were sent with another value. */
+  readonly changed: readonly ParameterChange[]
 }
 
 /** DeepSeek queues requests for up to ten minutes (docs/providers.md, "DeepSeek replies and streams"). */
@@ -101,14 +114,27 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     keepAliveTimeout: 30_000,
   })
 
+  function build(request: ChatRequest, target: Target): { built: ProviderRequest; deviations: Deviations } {
+    const plain = adapter.readsAnthropicContent ? { request, omitted: [] } : toPlainRequest(request)
+    const built = adapter.buildRequest(plain.request, target)
+    const omitted = toCallerNames(request, built.omitted)
+    const deviations = {
+      omitted: plain.omitted.length === 0 ? omitted : [...plain.omitted, ...omitted],
+      changed: withCallerNames(request, built.changed ?? []),
+    }
+    return { built, deviations }
+  }
+
   async function send(
     request: ChatRequest,
     target: Target,
     client: ClientConnection,
     { mayQueue = false, headers: further }: SendOptions = {},
   ): Promise<SentRequest> {
-    const plain = adapter.readsAnthropicContent ? { request, omitted: [] } : toPlainRequest(request)
-    const { path, headers, body, omitted } = adapter.buildRequest(plain.request, target)
+    const {
+      built: { path, headers, body },
+      deviations: { omitted, changed },
+    } = build(request, target)
     let call: ProviderCall | undefined
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
@@ -123,8 +149,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
         : toReply(await readWhole(call, deadline), deadline)
-      const names = toCallerNames(request, omitted)
-      return { reply, omitted: plain.omitted.length === 0 ? names : [...plain.omitted, ...names] }
+      return { reply, omitted, changed }
     } catch (error) {
       deadline.end()
       call?.abort(error)
@@ -176,7 +201,12 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return adapter.parseError?.(failure) ?? parseErrorByStatus(failure)
   }
 
-  return { id, send, close: () => pool.close() }
+  return {
+    id,
+    send,
+    findDeviations: (request, target) => build(request, target).deviations,
+    close: () => pool.close(),
+  }
 }
 
 function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, auth?: ProviderAuth) {

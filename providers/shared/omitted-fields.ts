@@ -9,7 +9,7 @@ export function findOmittedFields(
   isSent: (field: string) => boolean,
 ): readonly string[] {
   return Object.keys(request).filter(
-    (field) => !UNRELATED_FIELDS.has(field) && !isDefault(field, request[field]) && !isSent(field),
+    (field) => !UNRELATED_FIELDS.has(field) && !isDefaultValue(field, request[field]) && !isSent(field),
   )
 }
 
@@ -19,15 +19,14 @@ export type RenamedFields = Readonly<Record<string, readonly string[]>>
 /** Creates the `isSent` of `findOmittedFields` for a body. */
 export function isSentIn(body: object, renamed: RenamedFields = {}): (field: string) => boolean {
   const sent = new Set(Object.entries(body).flatMap(([name, value]) => (value === undefined ? [] : [name])))
-  // A prediction only speeds up the reply.
   const namesOf = (field: string) => (Object.hasOwn(renamed, field) ? renamed[field] : undefined) ?? [field]
-  return (field) => field === 'prediction' || namesOf(field).some((name) => sent.has(name))
+  return (field) => namesOf(field).some((name) => sent.has(name))
 }
 
-/** Fields about delivery, storage, accounting and caching. */
-const UNRELATED_FIELDS = new Set(
+/** Fields about delivery, storage, accounting, caching and speed. */
+export const UNRELATED_FIELDS: ReadonlySet<string> = new Set(
   `model messages stream stream_options user safety_identifier metadata store service_tier prompt_cache_key
-  prompt_cache_retention extra_content`.split(/\s+/),
+  prompt_cache_retention prediction extra_content`.split(/\s+/),
 )
 
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
@@ -40,7 +39,8 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   reasoning_effort: ['none'],
 }
 
-function isDefault(field: string, value: unknown): boolean {
+/** Whether a field has no value, or the value that it has by default. */
+export function isDefaultValue(field: string, value: unknown): boolean {
   if (value == null || (Array.isArray(value) && value.length === 0)) return true
   return Object.hasOwn(DEFAULTS, field) && DEFAULTS[field]?.includes(value) === true
 }

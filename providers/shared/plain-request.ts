@@ -1,5 +1,6 @@
 import type { ChatRequest, ContentPart, Message, Tool, ToolCall } from '../../core/contract/chat.ts'
 import { isJsonObject, type JsonObject } from '../../core/contract/json.ts'
+import type { ParameterChange } from '../../core/contract/provider.ts'
 import { parseDataUrl } from '../../core/text/data-url.ts'
 import { asObject, asString } from './fields.ts'
 
@@ -38,6 +39,19 @@ export function toCallerNames({ extra_content }: ChatRequest, omitted: readonly 
   const { thinking } = asObject(extra_content.anthropic.fields)
   const effort = thinking == null ? 'output_config.effort' : 'thinking'
   return omitted.map((name) => (name === 'reasoning_effort' ? effort : (NAMES.get(name) ?? name)))
+}
+
+/** The same for changed fields. */
+export function withCallerNames(
+  request: ChatRequest,
+  changed: readonly ParameterChange[],
+): readonly ParameterChange[] {
+  if (changed.length === 0 || request.extra_content?.anthropic === undefined) return changed
+  const names = toCallerNames(
+    request,
+    changed.map(({ param }) => param),
+  )
+  return changed.map((change, index) => ({ ...change, param: names[index] ?? change.param }))
 }
 
 /** Fields with a counterpart, and those about delivery, accounting and caching. */

@@ -136,15 +136,15 @@ describe('the cache', function () {
     expect([await ask(), await ask()]).to.deep.equal(['miss', 'hit'])
     await addRule({ action_json: { add_warning: 'Seen.' } })
     expect(await ask()).to.equal('hit')
-    const id = await addRule({ action_json: { set_provider: 'mistral' } })
+    const id = await addRule({ action_json: { set_provider: 'openai' } })
     const routed = await chat(question)
     expect(routed.cache).to.equal('miss')
-    expect(routed.headers.get('x-provider')).to.equal('mistral')
+    expect(routed.headers.get('x-provider')).to.equal('openai')
     expect(await ask()).to.equal('hit')
     await user.call('DELETE', `/v1/routing-rules/${id}`)
     const back = await chat(question)
     expect(back.cache).to.equal('hit')
-    expect(back.headers.get('x-provider')).not.to.equal('mistral')
+    expect(back.headers.get('x-provider')).not.to.equal('openai')
   })
 
   describe('applies', () => {

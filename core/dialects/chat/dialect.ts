@@ -1,5 +1,6 @@
 import { type ChatRequest, type Dialect, GatewayError, type JsonObject } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
+import { checkChatResponseFormat, checkToolChoice } from '../check-request.ts'
 import { buildChatCompletion } from './completion.ts'
 import { streamChatChunks } from './completion-stream.ts'
 import { chatDescription } from './description.ts'
@@ -23,6 +24,8 @@ function parseChatRequest(body: JsonObject): ChatRequest {
     throw unsupportedError('n', 'n greater than 1 is not supported. Omit it or set it to 1.')
   if (request.logprobs === true)
     throw unsupportedError('logprobs', 'logprobs is not supported. Omit it or set it to false.')
+  checkToolChoice(request)
+  checkChatResponseFormat(request)
   return request
 }
 

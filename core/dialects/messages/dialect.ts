@@ -9,6 +9,7 @@ export const messagesDialect: Dialect = {
   parseRequest: (body, { headers }) => parseMessagesRequest(body, headers),
   writeWhole: buildMessage,
   writeStream: streamMessageEvents,
+  parameterNames: { response_format: 'output_config.format' },
   errorStyle: 'anthropic',
   description: messagesDescription,
 }

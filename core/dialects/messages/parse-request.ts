@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type ChatRequest, GatewayError, type JsonObject, type Tool } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
+import { checkResponseFormat, checkToolChoice } from '../check-request.ts'
 import { parseMessages, toExtraContent } from './parse-messages.ts'
 import { countTokensRequestSchema, type MessagesBody, messagesRequestSchema } from './request-schema.ts'
 
@@ -19,10 +20,14 @@ export function parseCountTokensRequest(body: JsonObject, headers: IncomingHttpH
 
 function toChatRequest(body: MessagesBody, headers: IncomingHttpHeaders): ChatRequest {
   const { model, messages, system, max_tokens, temperature, top_p, stop_sequences, stream, ...rest } = body
-  const { tools, tool_choice, ...fields } = rest
+  const { tools: toolInputs, tool_choice, ...fields } = rest
   const { metadata, thinking, output_config } = fields
   const effort = toReasoningEffort(thinking, output_config)
   const user = metadata?.user_id
+  const tools = (toolInputs ?? []).map(toChatTool)
+  const toolChoice = toToolChoice(tool_choice)
+  checkToolChoice({ tools, ...toolChoice })
+  if (output_config?.format != null) checkResponseFormat(output_config.format, 'output_config.format')
   return {
     ...(model != null && { model }),
     messages: parseMessages(system, messages),
@@ -34,7 +39,7 @@ function toChatRequest(body: MessagesBody, headers: IncomingHttpHeaders): ChatRe
     ...(metadata != null && { metadata }),
     ...(user != null && user.length <= MAX_USER_CHARS && { user }),
     ...(effort !== undefined && { reasoning_effort: effort }),
-    ...(tools != null && tools.length > 0 && { tools: tools.map(toChatTool), ...toToolChoice(tool_choice) }),
+    ...(tools.length > 0 && { tools, ...toolChoice }),
     extra_content: { anthropic: { ...parseHeaders(headers), fields } },
   }
 }

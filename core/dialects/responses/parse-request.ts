@@ -7,6 +7,7 @@ import {
   type Tool,
 } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
+import { checkToolChoice } from '../check-request.ts'
 import { parseItems } from './parse-input-items.ts'
 import {
   type FlatTool,
@@ -67,6 +68,8 @@ export function parseResponsesRequest(
 ): ChatRequest {
   const { model, instructions, max_output_tokens, reasoning, text, stream } = body
   const tools = toChatTools(body.tools ?? [], body.tool_choice)
+  const toolChoice = toChatToolChoice(body.tool_choice)
+  checkToolChoice({ tools, ...toolChoice })
   return {
     ...(model !== undefined && { model }),
     messages: [...toSystemMessages(instructions), ...earlier, ...input],
@@ -80,7 +83,7 @@ export function parseResponsesRequest(
     // Providers reject tool options without tools.
     ...(tools.length > 0 && {
       tools,
-      ...toChatToolChoice(body.tool_choice),
+      ...toolChoice,
       ...(body.parallel_tool_calls != null && { parallel_tool_calls: body.parallel_tool_calls }),
     }),
   }

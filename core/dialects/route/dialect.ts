@@ -6,6 +6,7 @@ import {
   parseMode,
 } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
+import { checkChatResponseFormat, checkToolChoice } from '../check-request.ts'
 import { routeDescription } from './description.ts'
 import { routeRequestSchema } from './request-schema.ts'
 import { buildRouteResult } from './result.ts'
@@ -34,7 +35,7 @@ export function parseRouteRequest(body: JsonObject): ChatRequest {
     ...DEFAULTS,
     ...parseBody(body),
   }
-  return {
+  const request: ChatRequest = {
     model: `auto:${parseMode(cost_priority) ?? 'balance'}`,
     messages: [{ role: 'user', content: prompt }],
     temperature,
@@ -44,6 +45,9 @@ export function parseRouteRequest(body: JsonObject): ChatRequest {
     ...(response_format && { response_format }),
     ...(user_id !== undefined && { user: user_id }),
   }
+  checkToolChoice(request)
+  checkChatResponseFormat(request)
+  return request
 }
 
 /** Returns the models to try before the automatic choice, in the caller's order. */

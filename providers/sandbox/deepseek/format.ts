@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
+import { parseJsonObject } from '../../../core/util/json.ts'
 import { openaiFormat, toOpenAiErrorBody, toOpenAiErrorEvent } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
 import type { ModelRequest } from '../shared/model-request.ts'
@@ -32,11 +33,23 @@ function parseCall(body: unknown): ChatCall {
   const { stream_options: options } = body
   const includesUsage = isJsonObject(options) && options.include_usage === true
   return {
-    request,
+    request: followSchema(request),
     isStream: body.stream === true,
     toBody: toDeepSeekBody,
     toStream: (reply) => toDeepSeekStream(reply, isThinking, includesUsage),
   }
+}
+
+/** In JSON mode, a model follows a JSON Schema that is a line of its prompt. */
+function followSchema(request: ModelRequest): ModelRequest {
+  if (request.replyFormat.type !== 'json') return request
+  const lines = request.texts.flatMap((text) => text.split('\n'))
+  const schema = lines.map(parseJsonObject).find((value) => value !== undefined && isSchema(value))
+  return schema ? { ...request, replyFormat: { type: 'schema', schema } } : request
+}
+
+function isSchema({ type, properties, $ref, anyOf }: JsonObject): boolean {
+  return type === 'object' || [properties, $ref, anyOf].some((keyword) => keyword !== undefined)
 }
 
 /** Thinking is enabled by default. */

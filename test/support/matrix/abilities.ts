@@ -161,8 +161,8 @@ export const ABILITIES = {
   },
 } satisfies Readonly<Record<string, Case>>
 
-/** JSON mode where the operator says that the provider has it (config `capabilities`). */
-export const SWITCHED_ON = {
-  'JSON object, switched on': ABILITIES['JSON object'],
-  'JSON schema, switched on': ABILITIES['JSON schema'],
+/** JSON mode with the capabilities of the published interface. */
+export const OF_INTERFACE = {
+  'JSON object, `capabilities: interface`': ABILITIES['JSON object'],
+  'JSON schema, `capabilities: interface`': ABILITIES['JSON schema'],
 } satisfies Readonly<Record<string, Case>>

@@ -87,6 +87,16 @@ describe('the route of a request', () => {
       expect(found.route.reason).to.equal('A routing rule set the provider acme: acme/good.')
     })
 
+    it('a provider that offers the requested model: keeps the model', async () => {
+      for (const name of ['plain', 'acme:plain', 'acme:uncatalogued']) {
+        const kept = await route(name, { action: { set_provider: 'acme' } })
+        expect(kept.route).to.include({ isFixed: true, mode: 'balance' })
+        expect(bestOf(kept)).to.include({ provider: 'acme', model: name.replace('acme:', '') })
+      }
+      const found = await route('plain', { action: { set_provider: 'acme', set_mode: 'quality' } })
+      expect(found.route.isFixed).to.equal(false)
+    })
+
     it('a model: is fixed to the model', async () => {
       const found = await route('auto:quality', { action: { set_model: 'cheap' } })
       expect(bestOf(found)).to.include({ provider: 'other', model: 'cheap' })

@@ -53,8 +53,41 @@ describe('building a request to DeepSeek', () => {
   })
 
   it('passes on common parameters', () => {
-    const same = { temperature: 1.7, max_tokens: 20, stop: ['!'], logprobs: true, top_logprobs: 3 }
+    const same = { max_tokens: 20, stop: ['!'], logprobs: true, top_logprobs: 3 }
     expect(bodyOf({ ...request, ...same })).to.deep.include(same)
+  })
+
+  it('sends a temperature only without thinking, where it has an effect', () => {
+    const { body, omitted } = deepseek.buildRequest({ ...request, temperature: 1.7 }, flash)
+    expect(JSON.parse(body)).to.not.have.property('temperature')
+    expect(omitted).to.deep.equal(['temperature'])
+    const plain = bodyOf({ ...request, temperature: 1.7, reasoning_effort: 'none' })
+    expect(plain).to.deep.include({ temperature: 1.7 })
+  })
+
+  it('sends a JSON schema in the prompt, and says so', () => {
+    const schema = { type: 'object', properties: { track: { type: 'integer' } } }
+    const response_format = {
+      type: 'json_schema',
+      json_schema: { name: 'x', description: 'A track.', schema },
+    }
+    const { body, changed } = deepseek.buildRequest({ ...request, response_format }, flash)
+    const sent = JSON.parse(body)
+    expect(sent.response_format).to.deep.equal({ type: 'json_object' })
+    expect(sent.messages[0].role).to.equal('system')
+    expect(sent.messages[0].content)
+      .to.match(/^A track\.\n.*JSON Schema/)
+      .and.contain(JSON.stringify(schema))
+    expect(changed).to.have.length(1)
+    expect(changed?.[0]).to.include({ param: 'response_format', from: 'json_schema' })
+  })
+
+  it('sends only the allowed tools', () => {
+    const tool = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
+    const allowed_tools = { mode: 'required', tools: [tool('ring')] }
+    const tool_choice = { type: 'allowed_tools', allowed_tools }
+    const sent = bodyOf({ ...request, tools: [tool('switch'), tool('ring')], tool_choice })
+    expect(sent).to.deep.include({ tools: [tool('ring')], tool_choice: 'required' })
   })
 
   it('sends both token limits as max_tokens', () => {
