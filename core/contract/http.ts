@@ -20,6 +20,7 @@ import {
   type TSchema,
   Type,
 } from './json.ts'
+import type { Operation } from './provider.ts'
 
 /** Fields that the gateway adds to Koa's context. */
 export interface GatewayFields {
@@ -80,6 +81,8 @@ export interface Dialect {
   parseRequest(body: JsonObject, ctx: RequestContext): ChatRequest | Promise<ChatRequest>
   /** Returns the models to try before automatic routing, best first. */
   parsePreferences?(body: JsonObject): readonly string[]
+  /** What requests ask a model for. Default: `chat`. */
+  readonly operation?: Operation
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
   /** Returns the response body of a complete reply, as an object or as its JSON text. */

@@ -116,7 +116,7 @@ function openExchange(
 }
 
 /** The part of a dialect that parses requests. */
-export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 'defaults'>
+export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 'defaults' | 'operation'>
 
 /**
  * Creates the exchange of a request that no plugin has processed yet. Throws 400 with the invalid parameter.
@@ -130,6 +130,7 @@ export function createExchange(
   return chain(parser.parseRequest(body, ctx), (request) => ({
     id: ctx.requestId,
     endpoint: ctx.endpoint,
+    operation: parser.operation,
     account,
     client: ctx.client,
     headers: ctx.headers,

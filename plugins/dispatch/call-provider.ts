@@ -30,7 +30,7 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     const mayQueue = exchange.route?.isFixed
     const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
     const sent = await circuitBreakers.guard(target, by, () =>
-      client.send(request, target, exchange.client, mayQueue),
+      client.send(request, target, exchange.client, { mayQueue, operation: exchange.operation }),
     )
     const repliedAt = performance.now()
 

@@ -9,7 +9,13 @@ import {
 } from '../../core/contract/index.ts'
 import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
 import { rankModels } from './rank-models.ts'
-import { findMissingCapability, requirementsOf } from './requirements.ts'
+import {
+  type AskedOperation,
+  findMissingCapability,
+  hasDimensions,
+  operationOf,
+  requirementsOf,
+} from './requirements.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
 /**
@@ -22,11 +28,12 @@ export function buildFixedRoute(
   reason: string,
   request: ChatRequest,
   routingCatalog: RoutingCatalog,
-  caller: Pick<Account, 'models'> = {},
+  caller: Pick<Account, 'models'> & AskedOperation = {},
 ): Route {
   checkModelAllowed(caller, target)
   const capabilities = routingCatalog.capabilitiesOf(target.provider)
   if (capabilities === undefined) throw notConfiguredError(target.provider)
+  checkOperation(target, caller)
   if (
     request.response_format &&
     findMissingCapability(target.entry, capabilities, requirementsOf(request)) === 'response_format'
@@ -34,18 +41,19 @@ export function buildFixedRoute(
     const message = `${target.model} does not support this response_format. Use another model or omit it.`
     throw new GatewayError('unsupported_parameter', message, { param: 'response_format' })
   }
+  const asked = { operation: caller.operation, dimensions: caller.dimensions }
   return {
     mode,
     targets: [target],
     isFixed: true,
-    candidates: () => findCandidates(request, routingCatalog).candidates,
+    candidates: () => findCandidates(request, routingCatalog, undefined, asked).candidates,
     reason: reasonSentence(reason, target),
     score: 1,
   }
 }
 
 /** `userId`: circuits may be open for one user alone. `models`: what the key is restricted to. */
-interface AutomaticChoice extends Pick<Account, 'userId' | 'models'> {
+interface AutomaticChoice extends Pick<Account, 'userId' | 'models'>, AskedOperation {
   readonly request: ChatRequest
   /** Names of preferred models, most preferred first. */
   readonly preferences: readonly string[]
@@ -87,6 +95,22 @@ export function buildAutomaticRoute(
   }
 }
 
+/** Throws 400 if the model does something else than the endpoint asks for. */
+function checkOperation({ model, entry }: Target, { operation = 'chat', dimensions }: AskedOperation): void {
+  if (entry === undefined) return
+  if (operationOf(entry) !== operation) {
+    const message =
+      `${model} is a model for ${operationOf(entry)}, and this endpoint needs one for ${operation}. ` +
+      'GET /v1/models lists the available models with their operation.'
+    throw new GatewayError('unsupported_parameter', message, { param: 'model' })
+  }
+  if (dimensions === undefined || hasDimensions(entry, dimensions)) return
+  const { default: usual = 0, min = usual, max = usual } = entry.dimensions ?? {}
+  const lengths = min === max ? `only ${usual}` : `${min} to ${max}`
+  const message = `dimensions: ${model} supports ${lengths}. Change or omit it.`
+  throw new GatewayError('unsupported_parameter', message, { param: 'dimensions' })
+}
+
 /** Providers of other formats would get the request without some of its content. */
 function preferAnthropicFormat(
   ranked: ReturnType<typeof rankModels>,
@@ -122,9 +146,9 @@ function findCandidates(
   request: ChatRequest,
   { catalog, capabilitiesOf }: RoutingCatalog,
   provider?: string,
-  caller: Pick<Account, 'models'> = {},
+  caller: Pick<Account, 'models'> & AskedOperation = {},
 ) {
-  const requirements = requirementsOf(request)
+  const requirements = requirementsOf(request, { operation: caller.operation, dimensions: caller.dimensions })
   const missing = (model: Model) => findMissingCapability(model, capabilitiesOf(model.provider), requirements)
   const configured = catalog.models.filter(
     (model) => capabilitiesOf(model.provider) && (provider === undefined || model.provider === provider),
@@ -137,8 +161,11 @@ function findCandidates(
     const place = provider === undefined ? 'No available model' : `No model of ${provider}`
     throw modelNotAllowedError(`${place} is one that this key may use.`, caller)
   }
-  const candidates = offered.filter((model) => missing(model) === undefined)
-  if (candidates.length === 0) throw unsupportedError(offered.map(missing))
+  const { operation = 'chat' } = caller
+  const ofOperation = offered.filter((model) => operationOf(model) === operation)
+  if (ofOperation.length === 0) throw unsupportedError([operation])
+  const candidates = ofOperation.filter((model) => missing(model) === undefined)
+  if (candidates.length === 0) throw unsupportedError(ofOperation.map(missing))
   return { candidates, requirements }
 }
 

@@ -80,7 +80,7 @@ function findRoute(
  * Returns why the model set by a rule cannot be used, undefined if it can. It is then ignored, with a
  * warning.
  */
-function findUnusableModel({ model, provider }: RoutingDraft, { catalog }: RoutingCatalog) {
+export function findUnusableModel({ model, provider }: RoutingDraft, { catalog }: RoutingCatalog) {
   if (model === undefined) return undefined
   const entry = catalog.find(model)
   if (provider === undefined && entry === undefined) {
@@ -94,7 +94,7 @@ function findUnusableModel({ model, provider }: RoutingDraft, { catalog }: Routi
   return undefined
 }
 
-function markSkipped(
+export function markSkipped(
   trace: readonly RuleTraceEntry[],
   action: string,
   reason: string,

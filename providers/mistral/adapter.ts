@@ -1,6 +1,7 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { parseChatError } from '../chat-format/errors.ts'
 import { buildBearerAuth } from '../chat-format/request.ts'
+import { mistralEmbeddings } from './embeddings.ts'
 import { parseMistralReply } from './reply.ts'
 import { buildMistralRequest } from './request.ts'
 import { createMistralStreamReader } from './stream.ts'
@@ -16,4 +17,5 @@ export const mistral = {
   parseReply: parseMistralReply,
   createStreamReader: createMistralStreamReader,
   parseError: parseChatError,
+  operations: { embeddings: mistralEmbeddings },
 } satisfies ProviderAdapter

@@ -1,4 +1,5 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { openAiEmbeddings } from '../chat-format/embeddings.ts'
 import { parseChatError } from '../chat-format/errors.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 import { buildBearerAuth } from '../chat-format/request.ts'
@@ -16,4 +17,5 @@ export const openai = {
   parseReply: parseChatReply,
   createStreamReader: createChatStreamReader,
   parseError: parseChatError,
+  operations: { embeddings: openAiEmbeddings },
 } satisfies ProviderAdapter

@@ -2,7 +2,7 @@ import { Pool } from 'undici'
 import { type ChatRequest, NATIVE, type Reply, ReplyEvent } from '../../core/contract/chat.ts'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
-import type { ProviderAdapter, Target } from '../../core/contract/provider.ts'
+import type { Operation, OperationFormat, ProviderAdapter, Target } from '../../core/contract/provider.ts'
 import { parseJson } from '../../core/util/json.ts'
 import { CallDeadline } from './call-deadline.ts'
 import type { Capabilities } from './catalog.ts'
@@ -57,10 +57,16 @@ export interface ProviderClient {
     request: ChatRequest,
     target: Target,
     client: ClientConnection,
-    mayQueue?: boolean,
+    options?: SendOptions,
   ): Promise<SentRequest>
   /** Accepts no more requests, and resolves when those in flight have ended. */
   close(): Promise<void>
+}
+
+export interface SendOptions {
+  readonly mayQueue?: boolean | undefined
+  /** Default: `chat`. Rejects with a `GatewayError` if the provider's format does not have it. */
+  readonly operation?: Operation | undefined
 }
 
 export interface SentRequest {
@@ -96,10 +102,11 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     request: ChatRequest,
     target: Target,
     client: ClientConnection,
-    mayQueue = false,
+    { mayQueue = false, operation = 'chat' }: SendOptions = {},
   ): Promise<SentRequest> {
+    const format = operation === 'chat' ? adapter : findOperation(operation, target)
     const plain = adapter.readsAnthropicContent ? { request, omitted: [] } : toPlainRequest(request)
-    const { path, headers, body, omitted } = adapter.buildRequest(plain.request, target)
+    const { path, headers, body, omitted } = format.buildRequest(plain.request, target)
     let call: ProviderCall | undefined
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
@@ -113,7 +120,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       })
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
-        : toReply(await readWhole(call, deadline), deadline)
+        : toReply(await readWhole(call, deadline), deadline, (body) => format.parseReply(body, request))
       const names = toCallerNames(request, omitted)
       return { reply, omitted: plain.omitted.length === 0 ? names : [...plain.omitted, ...names] }
     } catch (error) {
@@ -121,6 +128,13 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       call?.abort(error)
       throw toNetworkError(error, id, deadline.aborted)
     }
+  }
+
+  function findOperation(operation: Exclude<Operation, 'chat'>, { model }: Target): OperationFormat {
+    const format = adapter.operations?.[operation]
+    if (format !== undefined) return format
+    const message = `Provider ${id} has no ${operation}, so ${model} cannot be used. Use another model.`
+    throw new GatewayError('unsupported_parameter', message, { param: 'model' })
   }
 
   function readWhole(call: ProviderCall, deadline: CallDeadline): Promise<WholeResponse> {
@@ -140,14 +154,18 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return { type: 'stream', batches }
   }
 
-  function toReply(response: WholeResponse, deadline: CallDeadline): Reply {
+  function toReply(
+    response: WholeResponse,
+    deadline: CallDeadline,
+    parseReply: (body: unknown) => ReplyEvent,
+  ): Reply {
     if (isErrorStatus(response.head)) throw toProviderError(response)
     if (!response.complete) {
       throw new GatewayError('provider_error', `${id} sent a reply larger than ${MAX_REPLY_MIB} MiB.`)
     }
     deadline.end()
     const body = parseReplyBody(response.text)
-    const event = adapter.parseReply(body)
+    const event = parseReply(body)
     const native = event[NATIVE]
     if (native === undefined || native.record !== body) return { type: 'whole', event }
     const source = response.text

@@ -58,6 +58,10 @@ describe('hostile bodies', function () {
         { input: 'x', text: { [name]: 1 } },
       ])
         expect((await send('/v1/responses', body)).status, JSON.stringify(body)).to.be.below(500)
+      for (const model of ['text-embedding-3-small', 'mistral-embed', 'gemini-embedding-001', name]) {
+        for (const body of [{ input: 'x', [name]: 'x' }, { input: [name] }, { input: { [name]: 1 } }])
+          expect((await send('/v1/embeddings', { model, ...body })).status).to.be.below(500)
+      }
       // Anthropic gets these as they are, others converted.
       for (const model of [MODELS.anthropic, MODELS.openai]) {
         for (const body of messageBodies(name)) {

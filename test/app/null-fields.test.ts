@@ -27,6 +27,11 @@ const MESSAGES = [
 
 const TOOL = { type: 'function', function: { name: 'find_track', parameters: null } }
 
+const EMBEDDING_NULLS = {
+  ...Object.fromEntries(['dimensions', 'encoding_format', 'metadata', 'stream'].map((name) => [name, null])),
+  input: 'Track 9',
+}
+
 describe('requests with null fields', () => {
   let gateway: RunningGateway
 
@@ -35,6 +40,13 @@ describe('requests with null fields', () => {
   })
 
   after(() => gateway.stop())
+
+  for (const model of ['text-embedding-3-small', 'gemini-embedding-2', 'mistral-embed']) {
+    it(`are answered by ${model}`, async () => {
+      const { status, body } = await gateway.call('POST', '/v1/embeddings', { ...EMBEDDING_NULLS, model })
+      expect(status, JSON.stringify(body)).to.equal(200)
+    })
+  }
 
   for (const provider of PROVIDERS) {
     it(`are answered by ${provider}`, async () => {

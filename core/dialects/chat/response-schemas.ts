@@ -119,6 +119,9 @@ const extensions = {
 
 const latency_ms = Type.Integer({ minimum: 0, description: 'Time to the reply, in milliseconds.' })
 
+/** The gateway's own fields of a whole reply. */
+export const replyExtensions = { ...extensions, latency_ms }
+
 export const ChatCompletion = OpenObject(
   {
     id: Text('Id of the completion.'),

@@ -456,14 +456,16 @@ describe('the provider client', () => {
           response.end(record(chunk('late', 'stop')))
         }, 300)
       }
-      const sent = await provider.send(streamed, target, staying, true)
+      const sent = await provider.send(streamed, target, staying, { mayQueue: true })
       expect(textOf(await collect(batchesOf(sent)))).to.equal('late')
     })
 
     it('times out if it sends no comments for a queued request', async () => {
       provider = connect({ timeouts: { first_byte_ms: 50 } })
       respond = (_, response) => stream(response)
-      expect(await provider.send(streamed, target, staying, true).catch((thrown) => thrown)).to.include(late)
+      expect(
+        await provider.send(streamed, target, staying, { mayQueue: true }).catch((thrown) => thrown),
+      ).to.include(late)
     })
 
     it('times out between two events', async () => {
