@@ -34,6 +34,8 @@ export interface GatewayFields {
   endpoint?: string
   /** The matched endpoint is an inference endpoint. */
   isInference?: boolean
+  /** The deployment in a path of Azure OpenAI: the model of the request, whatever its body says. */
+  deployment?: string
   /** Who may call the matched endpoint. */
   access?: Access
   /** Form of error bodies; `general` if undefined. */

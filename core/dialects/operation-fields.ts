@@ -1,21 +1,29 @@
 import { type ChatRequest, GatewayError, type JsonObject } from '../contract/index.ts'
 
-/** Fields of chat requests that the gateway reads; they mean nothing to other operations. */
-const CHAT_FIELDS = [
-  ...['messages', 'stream', 'stream_options', 'tools', 'tool_choice', 'functions', 'function_call'],
-  ...['max_tokens', 'max_completion_tokens', 'response_format', 'n', 'store', 'extra_content'],
-] as const
+/** Fields of chats that the endpoints of completions, embeddings and moderations do not have. */
+export const CONVERSATION_FIELDS: readonly string[] = [
+  ...['messages', 'tools', 'tool_choice', 'functions', 'function_call', 'extra_content'],
+]
 
-/** Throws 400 for a field of chat requests, unless it is null or false. */
-export function refuseChatFields(body: JsonObject, path: string): void {
-  const param = CHAT_FIELDS.find((name) => body[name] != null && body[name] !== false)
-  if (param === undefined) return
-  throw new GatewayError('unsupported_parameter', `${path} does not support ${param}. Omit it.`, { param })
-}
+/** Fields of all requests for text that the endpoints of embeddings and moderations do not have. */
+export const TEXT_FIELDS: readonly string[] = [
+  ...CONVERSATION_FIELDS,
+  ...['stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'response_format', 'n', 'store'],
+]
 
-/** Removes fields of chat requests, which may be null or false here. */
-export function withoutChatFields(body: JsonObject): Omit<ChatRequest, 'messages'> {
+/** Returns a body without these fields. Throws 400 for one of them, unless it is null or false. */
+export function withoutFields(
+  body: JsonObject,
+  names: readonly string[],
+  path: string,
+): Omit<ChatRequest, 'messages'> {
   const fields: Record<string, unknown> = { ...body }
-  for (const name of CHAT_FIELDS) delete fields[name]
+  for (const param of names) {
+    if (body[param] != null && body[param] !== false) {
+      const message = `POST ${path} does not support ${param}. Omit it.`
+      throw new GatewayError('unsupported_parameter', message, { param })
+    }
+    delete fields[param]
+  }
   return fields
 }

@@ -5,6 +5,7 @@ import {
   type Dialect,
   type EndedExchange,
   type EndpointDescription,
+  type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
   type Host,
@@ -107,12 +108,17 @@ function openExchange(
   }
   return (ctx, next) =>
     chain(
-      createExchange(dialect, requireJsonObject(ctx.request.body), ctx, snapshotCaller(requireAccount(ctx))),
+      createExchange(dialect, requestedBody(ctx), ctx, snapshotCaller(requireAccount(ctx))),
       (exchange) => {
         ctx.exchange = exchange
         return next().catch((error: unknown) => reject(exchange, error))
       },
     )
+}
+
+function requestedBody({ request, deployment }: GatewayContext): JsonObject {
+  const body = requireJsonObject(request.body)
+  return deployment === undefined ? body : { ...body, model: deployment }
 }
 
 /** The part of a dialect that parses requests. */

@@ -8,7 +8,9 @@ import {
   user,
 } from '../contract/index.ts'
 import { chatDialect } from '../dialects/chat/dialect.ts'
+import { completionsDialect } from '../dialects/completions/dialect.ts'
 import { embeddingsDialect } from '../dialects/embeddings/dialect.ts'
+import { moderationsDialect } from '../dialects/moderations/dialect.ts'
 import { routeDialect } from '../dialects/route/dialect.ts'
 import { PROBES } from '../http/probes.ts'
 import type { PluginStep } from './load.ts'
@@ -24,7 +26,9 @@ export interface InferenceEndpoint {
 /** The inference endpoints that need no plugin, by path. */
 const OWN_DIALECTS: Readonly<Record<string, Dialect>> = {
   '/v1/chat/completions': chatDialect,
+  '/v1/completions': completionsDialect,
   '/v1/embeddings': embeddingsDialect,
+  '/v1/moderations': moderationsDialect,
 }
 
 /** Returns the inference endpoints of the main address. */

@@ -25,7 +25,9 @@ describe('no endpoint is a way round a guard', () => {
     user = await newUser(gateway)
   })
 
-  for (const [name, { path, endpoint, model, body }] of Object.entries(GUARDED_ENDPOINTS)) {
+  for (const [name, { path, endpoint, model, body, simulated, provider = 'openai' }] of Object.entries(
+    GUARDED_ENDPOINTS,
+  )) {
     describe(name, () => {
       const send = (text: string, headers?: Record<string, string>) =>
         user.call('POST', path, body(text), headers)
@@ -50,6 +52,22 @@ describe('no endpoint is a way round a guard', () => {
         expect(refused.error.meta.rule_id).to.equal(rule.body.data.id)
       })
 
+      it('is simulated as it is decided', async () => {
+        await user.call(
+          'POST',
+          '/v1/firewall-rules',
+          firewallRuleBody({ action: 'block', pattern: 'hidden' }),
+        )
+        const simulate = async (text: string) => {
+          const request = { model, ...body(text), endpoint: simulated }
+          return (await user.call('POST', '/v1/simulate', request)).body.data
+        }
+        expect((await simulate('This is hidden')).outcome).to.equal('refused')
+        const allowed = await simulate('This is fine')
+        expect(allowed.outcome, JSON.stringify(allowed)).to.equal('allowed')
+        expect(allowed.targets[0]).to.include({ provider, model })
+      })
+
       it('sends masked texts', async () => {
         await user.call('POST', '/v1/firewall-rules', firewallRuleBody({ replacement: 'hidden' }))
         const { status } = await send('This is secret')
@@ -70,13 +88,14 @@ describe('no endpoint is a way round a guard', () => {
       })
 
       it('is under routing rules', async () => {
+        const other = provider === 'openai' ? 'mistral' : 'openai'
         const match_json = { contains: 'secret' }
-        const action_json = { set_provider: 'mistral', add_warning: 'moved' }
+        const action_json = { set_provider: other, add_warning: 'moved' }
         await user.call('POST', '/v1/routing-rules', routingRuleBody({ match_json, action_json }))
         const answer = await send('This is secret', { 'x-include-trace': 'true' })
         expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
-        expect(answer.body.provider).to.equal('mistral')
-        expect(sandbox.requests.at(-1)?.path).to.match(/^\/mistral/)
+        expect(answer.body.signalbox.provider).to.equal(other)
+        expect(sandbox.requests.at(-1)?.path).to.match(new RegExp(`^/${other}/`))
         expect(answer.body.signalbox.rule_trace[0]).to.include({ kind: 'routing', outcome: 'applied' })
         expect(JSON.stringify(answer.body.signalbox.warnings)).to.contain('moved')
       })
@@ -110,13 +129,13 @@ describe('no endpoint is a way round a guard', () => {
 
       it('is recorded in the ledger, with its cost', async () => {
         const { headers, body: answer } = await send('Hello')
-        expect(headers.get('x-provider')).to.equal('openai')
+        expect(headers.get('x-provider')).to.equal(provider)
         const id = headers.get('x-request-id')
         const { body: record } = await user.call('GET', `/v1/requests/${id}`)
         expect(record.data).to.deep.include({
           endpoint,
           status: 200,
-          provider: 'openai',
+          provider,
           cost_usd: answer.signalbox.cost_usd,
         })
         expect(record.data.model).to.equal(model)

@@ -32,6 +32,24 @@ const EMBEDDING_NULLS = {
   input: 'Track 9',
 }
 
+const COMPLETION_NULLS = {
+  ...Object.fromEntries(
+    [
+      'temperature',
+      'top_p',
+      'max_tokens',
+      'n',
+      'best_of',
+      'logprobs',
+      'suffix',
+      'echo',
+      'stop',
+      'stream',
+    ].map((name) => [name, null]),
+  ),
+  prompt: 'Track 9',
+}
+
 describe('requests with null fields', () => {
   let gateway: RunningGateway
 
@@ -40,6 +58,12 @@ describe('requests with null fields', () => {
   })
 
   after(() => gateway.stop())
+
+  it('are answered as completions and moderations', async () => {
+    expect((await gateway.call('POST', '/v1/completions', COMPLETION_NULLS)).status).to.equal(200)
+    const nulls = { input: 'Track 9', metadata: null, stream: null }
+    expect((await gateway.call('POST', '/v1/moderations', nulls)).status).to.equal(200)
+  })
 
   for (const model of ['text-embedding-3-small', 'gemini-embedding-2', 'mistral-embed']) {
     it(`are answered by ${model}`, async () => {

@@ -173,7 +173,7 @@ const ChunkChoice = OpenObject(
   { $id: 'ChunkChoice', description: 'What a chunk adds to the reply.' },
 )
 
-function optionalFields(fields: TProperties): TProperties {
+export function optionalFields(fields: TProperties): TProperties {
   return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, Type.Optional(schema)]))
 }
 

@@ -1,6 +1,6 @@
 import { type ChatRequest, type JsonObject, type Message, TokenIds } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
-import { refuseChatFields, withoutChatFields } from '../operation-fields.ts'
+import { TEXT_FIELDS, withoutFields } from '../operation-fields.ts'
 import { embeddingsRequestSchema } from './request-schema.ts'
 
 const parseBody = compileParser(embeddingsRequestSchema)
@@ -11,8 +11,8 @@ const parseBody = compileParser(embeddingsRequestSchema)
  */
 export function parseEmbeddingsRequest(body: JsonObject): ChatRequest {
   const { input, ...fields } = parseBody(body)
-  refuseChatFields(body, 'POST /v1/embeddings')
-  return { ...withoutChatFields(fields), messages: toTexts(input).map(toInputMessage) }
+  const messages = toTexts(input).map(toInputMessage)
+  return { ...withoutFields(fields, TEXT_FIELDS, '/v1/embeddings'), messages }
 }
 
 type Input = ReturnType<typeof parseBody>['input']

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
+import { parseModeration } from '../shared/moderations.ts'
 import { fieldSet } from '../shared/unknown-fields.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
 import { parseOpenAiEmbeddings } from './embeddings.ts'
@@ -10,6 +11,7 @@ const MODELS = ['gpt-6-sol', 'gpt-5.6-terra', 'gpt-5-mini', 'gpt-4.1', 'gpt-4o-m
 /** What is not a chat, by path. */
 const OPERATIONS: ReadonlyMap<string, (body: unknown) => ChatCall> = new Map([
   ['/v1/embeddings', parseOpenAiEmbeddings],
+  ['/v1/moderations', (body) => parseModeration(body, 'openai')],
 ])
 
 /** OpenAI's chat completions (https://platform.openai.com/docs/api-reference/chat). */
