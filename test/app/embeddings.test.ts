@@ -3,6 +3,8 @@ import { decodeVector } from '../../core/dialects/embeddings/vectors.ts'
 import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { providersAt } from '../support/providers.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { UNLIMITED, withSettings } from '../support/settings.ts'
 
 describe('POST /v1/embeddings', () => {
   let sandbox: Sandbox
@@ -171,5 +173,39 @@ describe('POST /v1/embeddings', () => {
     const { status, body } = await embed({ model: 'mistral-embed', input: 'Track 9 [[sandbox:malformed]]' })
     expect(status).to.equal(502)
     expect(body.error.code).to.equal('provider_error')
+  })
+})
+
+describe('POST /v1/embeddings with a compatible provider', () => {
+  it('converts vectors, sorts them, and estimates what was not counted', async () => {
+    const provider = await startScriptedProvider()
+    const row = { format: 'openai', base_url: provider.url, auth: 'none' }
+    const settings = await withSettings(`${UNLIMITED}providers: { local: ${JSON.stringify(row)} }\n`)
+    const gateway = await startGateway(settings)
+    const embed = (body: object) => gateway.call('POST', '/v1/embeddings', { model: 'local:bge', ...body })
+    const vector = (index: number, embedding: unknown) => ({ object: 'embedding', index, embedding })
+    try {
+      provider.play({ body: { data: [vector(1, [0.5, 1]), vector(0, [0.25, 2])] } })
+      const input = ['Track 9', 'Track 10']
+      const floats = await embed({ input, input_type: 'query' })
+      expect(provider.last()?.body).to.deep.equal({ model: 'bge', input, input_type: 'query' })
+      expect(floats.body.data).to.deep.equal([vector(0, [0.25, 2]), vector(1, [0.5, 1])])
+      expect(floats.body).to.deep.include({ model: 'bge', usage: { prompt_tokens: 4, total_tokens: 4 } })
+      expect(floats.body.signalbox.cost_usd).to.equal(null)
+      const base64 = await embed({ input, encoding_format: 'base64' })
+      expect(base64.body.data.map(({ embedding }: { embedding: string }) => embedding)).to.deep.equal([
+        'AACAPgAAAEA=',
+        'AAAAPwAAgD8=',
+      ])
+      for (const data of [[], [vector(0, [1])], [vector(0, [1]), vector(1, null)], undefined]) {
+        provider.play({ body: { data } })
+        const { status, body } = await embed({ input })
+        expect(status).to.equal(502)
+        expect(body.error.message).to.equal('The provider did not return 2 vectors.')
+      }
+    } finally {
+      await gateway.stop()
+      provider.close()
+    }
   })
 })
