@@ -48,13 +48,29 @@ const Quirks = StrictObject(
   { default: {} },
 )
 
+const Dimensions = StrictObject(
+  {
+    default: Type.Integer({ minimum: 1 }),
+    min: Type.Optional(Type.Integer({ minimum: 1, description: 'Default: there is only one length.' })),
+    max: Type.Optional(Type.Integer({ minimum: 1, description: 'Default: default.' })),
+  },
+  { description: 'Lengths of the vectors of an embedding model.' },
+)
+
 /** A row of the model catalogue. */
 export const ModelRowSchema = StrictObject({
   id: Name,
   provider: Type.String(ProviderId),
   aliases: Type.Optional(Type.Array(Name, { default: [], description: 'Other names of the model.' })),
-  context: Type.Integer({ minimum: 1, description: 'Tokens of input and output together.' }),
-  max_output: Type.Integer({ minimum: 1, description: 'Tokens.' }),
+  operation: Type.Optional(
+    StringEnum(['chat', 'embeddings', 'moderation'], { description: 'What the model does. Default: chat.' }),
+  ),
+  dimensions: Type.Optional(Dimensions),
+  context: Type.Integer({
+    minimum: 1,
+    description: 'Tokens of input and output together; of each text of an embedding model.',
+  }),
+  max_output: Type.Integer({ minimum: 0, description: 'Tokens; 0 for models that do not chat.' }),
   price: StrictObject(
     {
       ...Price,

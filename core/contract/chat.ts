@@ -70,6 +70,26 @@ export interface Tool extends JsonObject {
   readonly extra_content?: ExtraContent
 }
 
+/**
+ * A text as the token ids of a model, in a part `{type: "token_ids", token_ids}`. Not a JSON value: no body
+ * can contain one, and code that inspects texts finds none in it.
+ */
+export class TokenIds {
+  readonly #ids: readonly number[]
+
+  constructor(ids: readonly number[]) {
+    this.#ids = ids
+  }
+
+  get length(): number {
+    return this.#ids.length
+  }
+
+  toJSON(): readonly number[] {
+    return this.#ids
+  }
+}
+
 /** Token counts. `input` includes `cached` and `cacheWrite`; `output` includes `reasoning`. */
 export interface Usage {
   readonly input: number
@@ -97,6 +117,11 @@ export type ReplyPart =
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason }
   | ExtraPart
+  | { readonly type: 'embedding'; readonly index: number; readonly vector: Vector }
+  | { readonly type: 'moderation'; readonly result: JsonObject }
+
+/** The vector of a text: numbers, or the base64 of 32-bit floats in little-endian order. */
+export type Vector = readonly number[] | string
 
 /**
  * Content of a reply that no other part describes, in the provider's format. Clients of the same format get

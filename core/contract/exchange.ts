@@ -4,7 +4,7 @@ import type { ChatRequest, FinishReason, Reply, Usage } from './chat.ts'
 import type { GatewayError } from './errors.ts'
 import type { Actor, Position } from './event-log.ts'
 import type { JsonObject } from './json.ts'
-import type { Model, Target } from './provider.ts'
+import type { Model, Operation, Target } from './provider.ts'
 import type { Mode, RuleOrigin, RuleSet } from './rules.ts'
 
 /**
@@ -18,6 +18,8 @@ export interface Exchange {
   readonly traceId?: string | undefined
   /** Path of the inference endpoint, such as `/v1/chat/completions`; undefined if the request is not sent. */
   readonly endpoint?: string | undefined
+  /** What the request asks a model for. Undefined: `chat`. */
+  readonly operation?: Operation | undefined
   readonly account: Account
   /** The client's connection. Every wait must end when the client disconnects. */
   readonly client: ClientConnection

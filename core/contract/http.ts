@@ -20,6 +20,7 @@ import {
   type TSchema,
   Type,
 } from './json.ts'
+import type { Operation } from './provider.ts'
 
 /** Fields that the gateway adds to Koa's context. */
 export interface GatewayFields {
@@ -33,6 +34,8 @@ export interface GatewayFields {
   endpoint?: string
   /** The matched endpoint is an inference endpoint. */
   isInference?: boolean
+  /** The deployment in a path of Azure OpenAI: the model of the request, whatever its body says. */
+  deployment?: string
   /** Who may call the matched endpoint. */
   access?: Access
   /** Form of error bodies; `general` if undefined. */
@@ -83,6 +86,8 @@ export interface Dialect {
   parseRequest(body: JsonObject, ctx: RequestContext): ChatRequest | Promise<ChatRequest>
   /** Returns the models to try before automatic routing, best first. */
   parsePreferences?(body: JsonObject): readonly string[]
+  /** What requests ask a model for. Default: `chat`. */
+  readonly operation?: Operation
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
   /** The caller's names of request fields whose names in the canonical form are others. */

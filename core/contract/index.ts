@@ -18,8 +18,9 @@ export type {
   ToolCall,
   ToolStart,
   Usage,
+  Vector,
 } from './chat.ts'
-export { ReplyEvent } from './chat.ts'
+export { ReplyEvent, TokenIds } from './chat.ts'
 export {
   type CustomError,
   ERROR_CODES,

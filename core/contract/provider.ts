@@ -1,6 +1,17 @@
 import type { ChatRequest, ReplyEvent } from './chat.ts'
 import type { GatewayError } from './errors.ts'
 
+/** What models do. An inference endpoint asks for one of them, and a model does one of them. */
+export type Operation = 'chat' | 'embeddings' | 'moderation'
+
+/** A wire format for an operation other than chat. Its requests are canonical; replies are always whole. */
+export interface OperationFormat {
+  /** Throws a `GatewayError` for a request that the format cannot express. */
+  buildRequest(request: ChatRequest, target: Target): ProviderRequest
+  /** Parses the JSON body of a reply to `request`. Throws a `GatewayError` if it is not one. */
+  parseReply(body: unknown, request: ChatRequest): ReplyEvent
+}
+
 /** The provider and model that a request is sent to. */
 export interface Target {
   readonly provider: string
@@ -64,6 +75,8 @@ export interface ProviderAdapter {
   /** Parses the JSON body of a complete reply. Throws a `GatewayError` if it is not a reply. */
   parseReply(body: unknown): ReplyEvent
   createStreamReader(): StreamReader
+  /** The operations besides chat that the format has. */
+  readonly operations?: Readonly<Partial<Record<Exclude<Operation, 'chat'>, OperationFormat>>>
   /**
    * Converts a response with a status other than 2xx to the error for the client. Default: by the status,
    * with the message that common error bodies contain.
@@ -94,7 +107,11 @@ export interface Model {
   readonly id: string
   readonly provider: string
   readonly aliases: readonly string[]
-  /** Size of the context window: tokens of input and output together. */
+  /** Default: `chat`. */
+  readonly operation?: Operation
+  /** The lengths of the vectors of an embedding model. */
+  readonly dimensions?: Dimensions
+  /** Size of the context window: tokens of input and output together; of each text of an embedding model. */
   readonly context: number
   /** Maximum output tokens. */
   readonly max_output: number
@@ -115,6 +132,14 @@ export interface Model {
   /** False if the provider rejects temperature, top_p, penalties, logprobs and logit_bias. */
   readonly sampling: boolean
   readonly quirks: Quirks
+}
+
+/** Lengths of vectors. Without `min`, the model has no other length than `default`. */
+export interface Dimensions {
+  readonly default: number
+  readonly min?: number
+  /** Default: `default`. */
+  readonly max?: number
 }
 
 /** Provider-specific behaviour of a model, for the provider's adapter. */

@@ -1,6 +1,7 @@
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { GatewayMiddleware } from '../contract/index.ts'
+import { rewriteAzurePath } from '../http/azure-paths.ts'
 import { identifyRequest } from '../http/client-connection.ts'
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint, type RecordRead } from '../http/endpoints.ts'
@@ -61,6 +62,7 @@ function createBaseApp(
     handleErrors(logger, collectErrorCodes(steps), onHandled),
     ...(cors.origins.length > 0 ? [createCorsMiddleware(cors)] : []),
     normalizePath,
+    rewriteAzurePath,
     refuseIfReplaced(parts.logState),
     // Third-party middleware expects the fields that the router sets on the context.
     ...(usesKoa ? [] : [dispatchInference(inferenceRoutes)]),

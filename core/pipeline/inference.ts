@@ -5,6 +5,7 @@ import {
   type Dialect,
   type EndedExchange,
   type EndpointDescription,
+  type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
   type Host,
@@ -107,7 +108,7 @@ function openExchange(
   }
   return (ctx, next) =>
     chain(
-      createExchange(dialect, requireJsonObject(ctx.request.body), ctx, snapshotCaller(requireAccount(ctx))),
+      createExchange(dialect, requestedBody(ctx), ctx, snapshotCaller(requireAccount(ctx))),
       (exchange) => {
         ctx.exchange = exchange
         return next().catch((error: unknown) => reject(exchange, error))
@@ -115,8 +116,16 @@ function openExchange(
     )
 }
 
+function requestedBody({ request, deployment }: GatewayContext): JsonObject {
+  const body = requireJsonObject(request.body)
+  return deployment === undefined ? body : { ...body, model: deployment }
+}
+
 /** The part of a dialect that parses requests. */
-export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 'defaults' | 'parameterNames'>
+export type RequestParser = Pick<
+  Dialect,
+  'parseRequest' | 'parsePreferences' | 'defaults' | 'parameterNames' | 'operation'
+>
 
 /**
  * Creates the exchange of a request that no plugin has processed yet. Throws 400 with the invalid parameter.
@@ -131,6 +140,7 @@ export function createExchange(
     id: ctx.requestId,
     traceId: ctx.traceId,
     endpoint: ctx.endpoint,
+    operation: parser.operation,
     account,
     client: ctx.client,
     headers: ctx.headers,

@@ -8,6 +8,9 @@ import {
   user,
 } from '../contract/index.ts'
 import { chatDialect } from '../dialects/chat/dialect.ts'
+import { completionsDialect } from '../dialects/completions/dialect.ts'
+import { embeddingsDialect } from '../dialects/embeddings/dialect.ts'
+import { moderationsDialect } from '../dialects/moderations/dialect.ts'
 import { routeDialect } from '../dialects/route/dialect.ts'
 import { PROBES } from '../http/probes.ts'
 import type { PluginStep } from './load.ts'
@@ -20,13 +23,23 @@ export interface InferenceEndpoint {
   readonly dialect: Dialect
 }
 
+/** The inference endpoints that need no plugin, by path. */
+const OWN_DIALECTS: Readonly<Record<string, Dialect>> = {
+  '/v1/chat/completions': chatDialect,
+  '/v1/completions': completionsDialect,
+  '/v1/embeddings': embeddingsDialect,
+  '/v1/moderations': moderationsDialect,
+}
+
 /** Returns the inference endpoints of the main address. */
 export function listInferenceEndpoints(steps: readonly PluginStep[]): readonly InferenceEndpoint[] {
-  const chat = toInferenceEndpoint('the gateway', '/v1/chat/completions', chatDialect)
+  const own = Object.entries(OWN_DIALECTS).map(([path, dialect]) =>
+    toInferenceEndpoint('the gateway', path, dialect),
+  )
   const others = steps.flatMap(({ title, parts }) =>
     Object.entries(parts.dialects ?? {}).map(([path, dialect]) => toInferenceEndpoint(title, path, dialect)),
   )
-  return [chat, ...others]
+  return [...own, ...others]
 }
 
 /** Errors that every inference endpoint can return, besides those of all endpoints. */

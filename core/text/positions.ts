@@ -121,6 +121,8 @@ const REQUEST_FIELDS = new Map<string, Position>([
   ['modalities', oneOf('text', 'audio')],
   ['reasoning_effort', oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max')],
   ['verbosity', oneOf('low', 'medium', 'high')],
+  ['dimensions', PARAMETER],
+  ['encoding_format', oneOf('float', 'base64')],
   ['service_tier', oneOf('auto', 'default', 'flex', 'priority', 'scale', 'standard_only')],
   ['prompt_cache_retention', oneOf('in_memory', 'in-memory', '24h')],
   ['temperature', PARAMETER],

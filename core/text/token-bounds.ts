@@ -4,6 +4,8 @@ import {
   type JsonObject,
   type Message,
   type Model,
+  type Operation,
+  TokenIds,
 } from '../contract/index.ts'
 
 /** How to count tokens before a request is sent. See docs/decisions/limits.md, "What a request may use". */
@@ -39,11 +41,13 @@ type ModelLimits = Pick<Model, 'context' | 'max_output'> & Partial<Pick<Model, '
 
 /**
  * Measures the prompt: messages, tools and all other fields that a model may see. Returns a function that
- * returns its tokens for a model, which are at most its context.
+ * returns its tokens for a model, which are at most its context. A model that does not chat reads each
+ * message by itself.
  */
 export function measurePrompt(
   { messages, ...others }: ChatRequest,
   measure: TokenMeasure,
+  operation: Operation = 'chat',
 ): (model?: Pick<ModelLimits, 'context'>) => number {
   let bytes = jsonBytes(others)
   // What tools of the provider add to the prompt is not known before.
@@ -54,11 +58,18 @@ export function measurePrompt(
     tokens += content.mediaTokens + TOKENS_PER_MESSAGE
   }
   tokens += Math.ceil(bytes / measure.bytesPerToken)
-  return ({ context } = UNKNOWN_MODEL) => Math.min(tokens, context)
+  const count = operation === 'chat' ? 1 : messages.length
+  return ({ context } = UNKNOWN_MODEL) => Math.min(tokens, context * count)
 }
 
 /** Returns the most tokens that the reply can have: the limit of the request, or else that of the model. */
-export function maxReplyTokens(request: ChatRequest, model: ModelLimits = UNKNOWN_MODEL): number {
+export function maxReplyTokens(
+  request: ChatRequest,
+  model: ModelLimits = UNKNOWN_MODEL,
+  operation: Operation = 'chat',
+): number {
+  // Vectors and scores are not made of tokens.
+  if (operation !== 'chat') return 0
   const { max_completion_tokens, max_tokens, reasoning_effort } = request
   const limit = max_completion_tokens ?? max_tokens
   if (limit == null) return model.max_output
@@ -74,6 +85,7 @@ function messageContent({ content, ...others }: Message, { imageTokens, fileToke
   for (const part of content) {
     const extra = part.type === 'extra_content' ? part.extra_content?.anthropic : undefined
     if (extra !== undefined && !TEXT_BLOCKS.has(extra.type)) mediaTokens += fileTokens
+    else if (part.token_ids instanceof TokenIds) mediaTokens += part.token_ids.length
     else if (part.type === 'image_url') mediaTokens += imageTokens
     else if (FILE_PARTS.has(part.type)) mediaTokens += fileTokens
     else bytes += jsonBytes(part)

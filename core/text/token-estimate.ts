@@ -1,4 +1,10 @@
-import type { ChatRequest, ContentPart, Message, ReplyPart } from '../contract/index.ts'
+import {
+  type ChatRequest,
+  type ContentPart,
+  type Message,
+  type ReplyPart,
+  TokenIds,
+} from '../contract/index.ts'
 
 // Estimates of tokens that no provider has counted (docs/usage.md, "Estimates").
 
@@ -16,6 +22,7 @@ export function estimateTokens(bytes: number): number {
 export function estimateRequestTokens({ messages, tools, response_format }: ChatRequest): number {
   let bytes = byteLengthOfJson(tools) + byteLengthOfJson(response_format)
   let mediaParts = 0
+  let tokenIds = 0
   for (const message of messages) {
     bytes += byteLengthOfCalls(message)
     const { content } = message
@@ -24,10 +31,11 @@ export function estimateRequestTokens({ messages, tools, response_format }: Chat
       for (const part of content ?? []) {
         if (typeof part.text === 'string') bytes += Buffer.byteLength(part.text)
         else if (part.type === 'extra_content') bytes += byteLengthOfJson(part.extra_content)
+        else if (part.token_ids instanceof TokenIds) tokenIds += part.token_ids.length
         else if (isMedia(part)) mediaParts++
       }
   }
-  return estimateTokens(bytes) + mediaParts * TOKENS_PER_MEDIA_PART
+  return estimateTokens(bytes) + tokenIds + mediaParts * TOKENS_PER_MEDIA_PART
 }
 
 /** Returns the UTF-8 bytes of what a model produced: text, reasoning, refusal and tool calls. */

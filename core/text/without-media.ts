@@ -1,4 +1,4 @@
-import { type ChatRequest, isJsonObject, type JsonObject } from '../contract/index.ts'
+import { type ChatRequest, isJsonObject, type JsonObject, TokenIds } from '../contract/index.ts'
 import { isBinaryMedia } from './media-text.ts'
 import { INSPECTED, type Position } from './position.ts'
 import { REQUEST } from './positions.ts'
@@ -6,7 +6,7 @@ import { positionOfItems } from './scalar-rules.ts'
 
 /**
  * Returns the request with empty texts in place of binary media: images, audio and files that rules do not
- * inspect. Text files stay. Returns the same object if there is none.
+ * inspect; and of token ids. Text files stay. Returns the same object if there is none.
  */
 export function withoutMedia(request: ChatRequest): ChatRequest {
   // Media is in the parts of a message, or in the audio of a reply that the client sent back.
@@ -17,6 +17,7 @@ export function withoutMedia(request: ChatRequest): ChatRequest {
 
 function removeMedia(value: unknown, position: Position): unknown {
   if (typeof value === 'string') return position.scalar === 'media' && isBinaryMedia(value) ? '' : value
+  if (value instanceof TokenIds) return ''
   if (Array.isArray(value)) {
     const itemPosition = positionOfItems(position)
     const items = value.map((item) => removeMedia(item, itemPosition))

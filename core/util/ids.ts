@@ -49,7 +49,10 @@ export function toBase62(bytes: Uint8Array): string {
 }
 
 /** Returns an id of another kind for the same request, with the same suffix. */
-export function relatedId(prefix: 'chatcmpl-' | 'msg_' | 'tr_req_', requestId: string): string {
+export function relatedId(
+  prefix: 'chatcmpl-' | 'cmpl-' | 'modr-' | 'msg_' | 'tr_req_',
+  requestId: string,
+): string {
   return prefix + requestIdSuffix(requestId)
 }
 

@@ -27,7 +27,10 @@ export const Draft = OpenObject(
 )
 
 /** The endpoints whose requests can be simulated. */
-export const SIMULATED_ENDPOINTS = ['chat', 'responses', 'messages', 'route'] as const
+export const SIMULATED_ENDPOINTS = [
+  ...(['chat', 'responses', 'messages', 'route'] as const),
+  ...(['completions', 'embeddings', 'moderations'] as const),
+] as const
 
 const drafts = (kind: string) =>
   Type.Optional(Type.Array(Draft, { maxItems: 1000, description: `Drafts of ${kind} rules.` }))

@@ -14,7 +14,10 @@ import {
   user,
 } from '../../core/contract/index.ts'
 import { chatDialect } from '../../core/dialects/chat/dialect.ts'
+import { completionsDialect } from '../../core/dialects/completions/dialect.ts'
+import { embeddingsDialect } from '../../core/dialects/embeddings/dialect.ts'
 import { messagesDialect } from '../../core/dialects/messages/dialect.ts'
+import { moderationsDialect } from '../../core/dialects/moderations/dialect.ts'
 import { routeDialect } from '../../core/dialects/route/dialect.ts'
 import type { CallerSnapshot, RequestParser } from '../../core/pipeline/inference.ts'
 import { createUnsentExchange, type ExchangeCall } from '../../core/pipeline/unsent-exchange.ts'
@@ -150,7 +153,10 @@ function createRequestParsers(
   accounts: Pick<Accounts, 'ownerOfKey'>,
 ): Readonly<Record<SimulatedEndpoint, RequestParser>> {
   const responses = createResponsesParser((key, userId) => findResponse(log, accounts, key, userId))
-  return { chat: chatDialect, responses, messages: messagesDialect, route: routeDialect }
+  return {
+    ...{ chat: chatDialect, responses, messages: messagesDialect, route: routeDialect },
+    ...{ completions: completionsDialect, embeddings: embeddingsDialect, moderations: moderationsDialect },
+  }
 }
 
 /**

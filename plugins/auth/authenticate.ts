@@ -66,9 +66,9 @@ export function hashApiKey(key: string): string {
   return hash('sha256', key)
 }
 
-/** Returns the key of a request: the bearer token, or else `x-api-key`, which Anthropic's clients send. */
+/** Returns the key of a request: the bearer token, or the header of Anthropic's or Azure's clients. */
 export function apiKeyOf({ headers }: Pick<Admission, 'headers'>): string | undefined {
-  const key = headers['x-api-key']?.toString().trim()
+  const key = (headers['x-api-key'] ?? headers['api-key'])?.toString().trim()
   return bearerTokenOf(headers.authorization) ?? (key || undefined)
 }
 

@@ -22,11 +22,15 @@ export class UnknownPriceError extends Error {
  * it may be sent to: only one of them replies. Throws an `UnknownPriceError`. See docs/decisions/limits.md,
  * "The most expensive target is reserved".
  */
-export function worstCaseOf({ request }: Pick<ReplyingExchange, 'request'>, route: Route, costOf: CostOf) {
-  const promptTokens = measurePrompt(request, UPPER_BOUND)
+export function worstCaseOf(
+  { request, operation }: Pick<ReplyingExchange, 'request' | 'operation'>,
+  route: Route,
+  costOf: CostOf,
+) {
+  const promptTokens = measurePrompt(request, UPPER_BOUND, operation)
   const costs = targetsToTry(route).map((target) => {
     const input = promptTokens(target.entry)
-    const output = maxReplyTokens(request, target.entry)
+    const output = maxReplyTokens(request, target.entry, operation)
     // Some providers charge more for input that they write to their cache.
     const plain = costOf({ input, output }, target)
     const written = costOf({ input, output, cacheWrite: input }, target)

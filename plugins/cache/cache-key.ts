@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Exchange, isJsonObject, type JsonObject } from '../../core/contract/index.ts'
+import { hasTokenIds } from '../../core/text/token-ids.ts'
 
 /**
  * Fields of a request that do not change the reply: how it is delivered, who asks, and what the provider does
@@ -16,15 +17,20 @@ const MAX_REQUEST_LENGTH = 2_000_000
 
 /**
  * Returns the key of a request: the hash of the request as it would be sent, where it would be sent, and the
- * caller. Undefined for a request that is too long. See docs/decisions/cache.md, "The key is what would be
- * sent, where, and for whom".
+ * caller. Undefined for a request that is too long, or has token ids in place of texts. See
+ * docs/decisions/cache.md, "The key is what would be sent, where, and for whom".
  */
 export function buildCacheKey(exchange: Exchange, isShared: boolean): string | undefined {
-  const { account, request } = exchange
+  const { account, request, operation } = exchange
+  if (hasTokenIds(request)) return undefined
   const fields = Object.entries(request).filter(
     ([name, value]) => value != null && !IRRELEVANT_FIELDS.has(name),
   )
-  const text = stringifySorted([describeRoute(exchange), Object.fromEntries(fields)])
+  const text = stringifySorted([
+    ...(operation ? [operation] : []),
+    describeRoute(exchange),
+    Object.fromEntries(fields),
+  ])
   if (text.length > MAX_REQUEST_LENGTH) return undefined
   const scope = isShared ? 'shared' : `user-${account.userId}`
   return `${scope}:${hash('sha256', text, 'base64url')}`

@@ -1,4 +1,4 @@
-import type { Reply, ReplyEvent, ReplyPart } from '../../core/contract/index.ts'
+import type { Reply, ReplyEvent, ReplyPart, Vector } from '../../core/contract/index.ts'
 import { byteLengthOfPart } from '../../core/text/token-estimate.ts'
 import { type CachedContent, toCachedContent } from './cached-reply.ts'
 
@@ -54,6 +54,7 @@ class PartRecorder {
     for (const part of parts) {
       this.#bytes += PART_OVERHEAD_BYTES + byteLengthOfPart(part)
       if (part.type === 'extra') this.#bytes += Buffer.byteLength(JSON.stringify(part.content))
+      if (part.type === 'embedding') this.#bytes += byteLengthOfVector(part.vector)
       if (part.type === 'refusal') this.#hasRefusal = true
       else if (part.type === 'finish')
         this.#isFinished = part.reason === 'stop' || part.reason === 'tool_calls'
@@ -65,4 +66,9 @@ class PartRecorder {
     this.#bytes += moreBytes
     return this.#isFinished && !this.#hasRefusal && !this.isTooLarge
   }
+}
+
+/** A number of a vector has up to 24 characters as JSON. */
+function byteLengthOfVector(vector: Vector): number {
+  return typeof vector === 'string' ? vector.length : vector.length * 24
 }

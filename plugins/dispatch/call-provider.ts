@@ -31,7 +31,11 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     const mayQueue = exchange.route?.isFixed
     const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
     const sent = await circuitBreakers.guard(target, by, () =>
-      client.send(request, target, exchange.client, { mayQueue, headers: exchange.headersOfCall?.(target) }),
+      client.send(request, target, exchange.client, {
+        mayQueue,
+        operation: exchange.operation,
+        headers: exchange.headersOfCall?.(target),
+      }),
     )
     const repliedAt = performance.now()
 

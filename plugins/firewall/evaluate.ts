@@ -7,6 +7,7 @@ import type {
 } from '../../core/contract/index.ts'
 import { PatternLimitError, type PatternRun } from '../../core/pcre/pattern-run.ts'
 import { requestTexts } from '../../core/text/request-texts.ts'
+import { hasTokenIds } from '../../core/text/token-ids.ts'
 import { createCooperativeYield } from '../../core/util/cooperative-yield.ts'
 import { chain, type MaybePromise } from '../../core/util/maybe-promise.ts'
 import {
@@ -35,9 +36,9 @@ export interface FirewallRefusal {
   /**
    * `blocked`: the rule blocks. `not_maskable`: the rule masks, and a match cannot be replaced.
    * `match_too_long`: the same, because it exceeds what a stream may hold back. `unfinished`: the rule blocks
-   * or masks, and its pattern did not finish.
+   * or masks, and its pattern did not finish. `token_ids`: the same, and the request has no text to inspect.
    */
-  readonly reason: 'blocked' | 'not_maskable' | 'match_too_long' | 'unfinished'
+  readonly reason: 'blocked' | 'not_maskable' | 'match_too_long' | 'unfinished' | 'token_ids'
 }
 
 export interface EvaluationOptions {
@@ -59,6 +60,7 @@ export function evaluateFirewall(
   options: EvaluationOptions,
 ): MaybePromise<FirewallOutcome> {
   if (firewall.rules.length === 0) return unchangedOutcome(request)
+  if (hasTokenIds(request)) return refuseTokenIds(firewall, request)
   const { unmatched } = firewall
   return chain(collectTexts(firewall, request, options), (texts) => {
     let length = 0
@@ -107,6 +109,21 @@ export function unfinishedWarning({ rule, applied }: CompiledFirewallRule): Warn
 /** The outcome of most requests. */
 function unchangedOutcome(request: ChatRequest): FirewallOutcome {
   return { request, refusal: undefined, warnings: [], trace: [], unfinished: [] }
+}
+
+/** A rule that would block or mask cannot be evaluated without texts, so it refuses the request. */
+function refuseTokenIds({ rules }: CompiledFirewall, request: ChatRequest): FirewallOutcome {
+  const trace = rules.map(({ applied }) => {
+    return { ...applied, outcome: 'skipped' as const, reason: 'token_ids' }
+  })
+  const guard = rules.find(({ rule }) => rule.action !== 'warn')
+  const refusal = guard && refuseBy(guard, 'token_ids')
+  const warnings = refusal
+    ? []
+    : rules.map(({ rule, applied }) =>
+        firewallWarning(rule, applied.origin, 'was not evaluated: token ids cannot be inspected'),
+      )
+  return { request, refusal, warnings, trace, unfinished: [] }
 }
 
 /** If the search does not finish, every rule is tested by itself, and fails closed if it does not finish. */

@@ -17,6 +17,8 @@ const REFUSAL_MESSAGES: Readonly<Record<FirewallRefusal['reason'], (rule: string
   match_too_long: (rule) =>
     `Request blocked by firewall rule ${rule}: it matches more text of the stream than can be held back. ` +
     'Limit the length of its pattern, or request a reply that is not streamed.',
+  token_ids: (rule) =>
+    `Request blocked by firewall rule ${rule}: token ids cannot be inspected. Send the input as text.`,
   unfinished: (rule) =>
     `Request blocked by firewall rule ${rule}: its pattern exceeded the time limit, or the masked text ` +
     'its size limit. Simplify the pattern or shorten the text.',

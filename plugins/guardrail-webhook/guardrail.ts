@@ -130,7 +130,7 @@ function toWarning(phase: GuardrailPhase, message: string): Warning {
   return { code: 'guardrail', message, ...(phase === 'reply' && { scope: 'response' }) }
 }
 
-function blockedError(phase: GuardrailPhase, reason: string | undefined): GatewayError {
+export function blockedError(phase: GuardrailPhase, reason: string | undefined): GatewayError {
   const { status, type } = GUARDRAIL_ERROR_CODES.guardrail_blocked
   const message = `The ${phase} was blocked by the guardrail${reason ? `: ${reason}` : '.'}`
   return new GatewayError({ code: 'guardrail_blocked', status, type, message })

@@ -7,7 +7,8 @@ import type {
   ReplyTransform,
 } from '../../core/contract/index.ts'
 import { toReplyRequest, withMaskedTexts } from '../../core/text/reply-request.ts'
-import { createGuardrail, GUARDRAIL_ERROR_CODES, type Guardrail } from './guardrail.ts'
+import { hasTokenIds } from '../../core/text/token-ids.ts'
+import { blockedError, createGuardrail, GUARDRAIL_ERROR_CODES, type Guardrail } from './guardrail.ts'
 import { type GuardrailOptions, guardrailOptions } from './options.ts'
 
 /** Asks an external service about requests and replies (docs/guardrail-webhook.md). */
@@ -40,6 +41,9 @@ async function checkRequest(exchange: Exchange, guardrail: Guardrail): Promise<v
     exchange.warnings.push({ code: 'guardrail', message })
     return
   }
+  // The caller chooses the form of the input, so `on_failure` does not apply.
+  if (hasTokenIds(exchange.request))
+    throw blockedError('request', 'Token ids cannot be checked. Send the input as text.')
   exchange.request = await guardrail.check('request', exchange.request, exchange)
 }
 

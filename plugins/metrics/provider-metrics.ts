@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { RequestObserver, Target, Usage } from '../../core/contract/index.ts'
+import type { Operation, RequestObserver, Target, Usage } from '../../core/contract/index.ts'
 import { createCounter, createHistogram } from '../../core/util/metrics.ts'
 import type { CircuitBreakers } from '../../providers/shared/breaker.ts'
 import { CIRCUIT_STATES, type CircuitState } from '../../providers/shared/circuit.ts'
@@ -20,7 +20,7 @@ export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<s
     for (const { target, outcome, startedAt, ms } of exchange.attempts) {
       const provider = labelOf(target)
       attempts(provider, outcome).inc()
-      const call = genAiCall(provider, target.entry?.id ?? 'other')
+      const call = genAiCall(provider, target.entry?.id ?? 'other', exchange.operation ?? 'chat')
       if (outcome !== 'ok') {
         call.recordDuration(ms, outcome)
       } else if (isStream) {
@@ -54,15 +54,14 @@ const OTEL_PROVIDER_NAMES: Readonly<Record<string, string>> = {
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power)
 
-/** All endpoints call models with the chat operation. */
-const OPERATION = 'chat'
-
 const COMMON_LABELS = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const
 
 /**
  * Creates the client metrics of OpenTelemetry's semantic conventions for generative AI (`gen_ai.client.*`).
  */
-function createGenAiMetrics(metrics: Registry): (provider: string, model: string) => GenAiCall {
+function createGenAiMetrics(
+  metrics: Registry,
+): (provider: string, model: string, operation: Operation) => GenAiCall {
   const duration = createHistogram(metrics, {
     name: 'gen_ai_client_operation_duration_seconds',
     help: 'Time of a provider call until the end of the reply, including streaming.',
@@ -82,18 +81,18 @@ function createGenAiMetrics(metrics: Registry): (provider: string, model: string
     buckets: TOKENS,
   })
 
-  return (provider, model) => {
+  return (provider, model, operation) => {
     const name = OTEL_PROVIDER_NAMES[provider] ?? provider
     return {
-      recordFirstChunk: (ms) => timeToFirstChunk(OPERATION, name, model).observe(ms / 1000),
+      recordFirstChunk: (ms) => timeToFirstChunk(operation, name, model).observe(ms / 1000),
       recordDuration(ms, error) {
         const series =
-          error === undefined ? duration(OPERATION, name, model) : duration(OPERATION, name, model, error)
+          error === undefined ? duration(operation, name, model) : duration(operation, name, model, error)
         series.observe(ms / 1000)
       },
       recordUsage({ input, output }) {
-        tokens(OPERATION, name, model, 'input').observe(input)
-        tokens(OPERATION, name, model, 'output').observe(output)
+        tokens(operation, name, model, 'input').observe(input)
+        tokens(operation, name, model, 'output').observe(output)
       },
     }
   }

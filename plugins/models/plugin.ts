@@ -97,9 +97,11 @@ function isAnthropicClient(headers: IncomingHttpHeaders): boolean {
 const UNKNOWN_TIME = 0
 
 function toModelBody(model: Model): JsonObject {
-  const { id, provider, aliases, context, max_output, price, quality, capabilities } = model
+  const { id, provider, aliases, operation = 'chat', dimensions, context, max_output } = model
+  const { price, quality, capabilities } = model
   const openAiFields = { id, object: 'model', created: UNKNOWN_TIME, owned_by: provider }
-  return { ...openAiFields, provider, aliases, context, max_output, price, quality, capabilities }
+  const figures = { ...(dimensions && { dimensions }), context, max_output, price, quality, capabilities }
+  return { ...openAiFields, provider, aliases, operation, ...figures }
 }
 
 function toModeBody(mode: string): JsonObject {

@@ -31,6 +31,10 @@ export const ModelSchema = Type.Object(
     owned_by: Type.String({ description: 'The provider, or signalbox for a routing mode.' }),
     provider: Type.Optional(Type.String({ description: 'The provider. Missing for routing modes.' })),
     aliases: Type.Optional(Type.Array(Type.String(), { description: 'Other names of the model.' })),
+    operation: Type.Optional(
+      StringEnum(['chat', 'embeddings', 'moderation'], { description: 'What the model does.' }),
+    ),
+    dimensions: Type.Optional(AnyFields('Lengths of the vectors of an embedding model.')),
     context: Type.Optional(Type.Integer({ description: 'Size of the context, in tokens.' })),
     max_output: Type.Optional(Type.Integer({ description: 'Maximum length of a reply, in tokens.' })),
     price: Type.Optional(PriceSchema),

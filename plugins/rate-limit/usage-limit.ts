@@ -103,10 +103,10 @@ function listEntries({ tokens, slot }: UsageEntries): readonly ReservationEntry[
 }
 
 /** Reserves the prompt and the longest reply that a target of the route may send. */
-function tokenEntry({ account, request, route }: ReplyingExchange, limit: number) {
+function tokenEntry({ account, request, route, operation }: ReplyingExchange, limit: number) {
   const targets = route === undefined ? [] : targetsToTry(route)
-  const reply = Math.max(0, ...targets.map(({ entry }) => maxReplyTokens(request, entry)))
-  const promptTokens = measurePrompt(request, ESTIMATE)
+  const reply = Math.max(0, ...targets.map(({ entry }) => maxReplyTokens(request, entry, operation)))
+  const promptTokens = measurePrompt(request, ESTIMATE, operation)
   const prompt = Math.max(0, ...targets.map(({ entry }) => promptTokens(entry)))
   const windowMs = WINDOW_SECONDS * 1000
   return { key: `tokens-${account.userId}`, amount: prompt + reply, limit, windowMs, initial: 0 }

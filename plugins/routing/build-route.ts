@@ -12,7 +12,15 @@ import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../c
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 import { rankModels, sortByFit } from './rank-models.ts'
-import { findMissingCapability, formatTypeOf, type Requirements, requirementsOf } from './requirements.ts'
+import {
+  type AskedOperation,
+  findMissingCapability,
+  formatTypeOf,
+  hasDimensions,
+  operationOf,
+  type Requirements,
+  requirementsOf,
+} from './requirements.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 import { unsupportedByAllError, unsupportedByModelError } from './unsupported-errors.ts'
 
@@ -32,19 +40,21 @@ export function buildFixedRoute(
   checkModelAllowed(caller, target)
   const capabilities = routingCatalog.capabilitiesOf(target.provider)
   if (capabilities === undefined) throw notConfiguredError(target.provider)
+  checkOperation(target, caller)
   checkFixedModel(target, request, capabilities, caller)
+  const asked = { operation: caller.operation, dimensions: caller.dimensions }
   return {
     mode,
     targets: [target],
     isFixed: true,
-    candidates: () => findCandidates(request, routingCatalog).candidates,
+    candidates: () => findCandidates(request, routingCatalog, asked).candidates,
     reason: reasonSentence(reason, target),
     score: 1,
   }
 }
 
 /** `parameterNames`: see `Exchange`. */
-type FixedRouteCaller = Pick<Account, 'models'> & Pick<Exchange, 'parameterNames'>
+type FixedRouteCaller = Pick<Account, 'models'> & Pick<Exchange, 'parameterNames'> & AskedOperation
 
 function checkFixedModel(
   target: Target,
@@ -60,7 +70,10 @@ function checkFixedModel(
 }
 
 /** `userId`: circuits may be open for one user alone. `models`: what the key is restricted to. */
-interface AutomaticChoice extends Pick<Account, 'userId' | 'models'>, Pick<Exchange, 'parameterNames'> {
+interface AutomaticChoice
+  extends Pick<Account, 'userId' | 'models'>,
+    Pick<Exchange, 'parameterNames'>,
+    AskedOperation {
   readonly request: ChatRequest
   /** Names of preferred models, most preferred first. */
   readonly preferences: readonly string[]
@@ -104,6 +117,22 @@ export function buildAutomaticRoute(
   }
 }
 
+/** Throws 400 if the model does something else than the endpoint asks for. */
+function checkOperation({ model, entry }: Target, { operation = 'chat', dimensions }: AskedOperation): void {
+  if (entry === undefined) return
+  if (operationOf(entry) !== operation) {
+    const message =
+      `${model} is a model for ${operationOf(entry)}, and this endpoint needs one for ${operation}. ` +
+      'GET /v1/models lists the available models with their operation.'
+    throw new GatewayError('unsupported_parameter', message, { param: 'model' })
+  }
+  if (dimensions === undefined || hasDimensions(entry, dimensions)) return
+  const { default: usual = 0, min = usual, max = usual } = entry.dimensions ?? {}
+  const lengths = min === max ? `only ${usual}` : `${min} to ${max}`
+  const message = `dimensions: ${model} supports ${lengths}. Change or omit it.`
+  throw new GatewayError('unsupported_parameter', message, { param: 'dimensions' })
+}
+
 /** More than parameters can count: providers of other formats get the request without some of its content. */
 const LOST_CONTENT = 1000
 
@@ -142,10 +171,11 @@ export function findTarget(
 function findCandidates(
   request: ChatRequest,
   { catalog, capabilitiesOf, fitParameters }: RoutingCatalog,
-  { provider, models, parameterNames }: Partial<Omit<AutomaticChoice, 'request'>> = {},
+  choice: Partial<Omit<AutomaticChoice, 'request'>> = {},
 ) {
-  const requirements = requirementsOf(request)
-  const fitOf: FitOf = fitParameters?.(request) ?? fitPerfectly
+  const { provider, models, parameterNames, operation = 'chat', dimensions } = choice
+  const requirements = requirementsOf(request, { operation, dimensions })
+  const fitOf: FitOf = (operation === 'chat' && fitParameters?.(request)) || fitPerfectly
   const missing = (model: Model) =>
     findMissingCapability(model, capabilitiesOf(model.provider), requirements) ?? fitOf(model).refused
   const configured = catalog.models.filter(
@@ -158,8 +188,11 @@ function findCandidates(
     const place = provider === undefined ? 'No available model' : `No model of ${provider}`
     throw modelNotAllowedError(`${place} is one that this key may use.`, caller)
   }
-  const candidates = offered.filter((model) => missing(model) === undefined)
-  if (candidates.length === 0) throw unsupportedByAllError(offered.map(missing), parameterNames)
+  const ofOperation = offered.filter((model) => operationOf(model) === operation)
+  if (ofOperation.length === 0)
+    throw new GatewayError('unsupported_parameter', `No available model supports: ${operation}.`)
+  const candidates = ofOperation.filter((model) => missing(model) === undefined)
+  if (candidates.length === 0) throw unsupportedByAllError(ofOperation.map(missing), parameterNames)
   return { candidates, requirements, fitOf }
 }
 

@@ -12,6 +12,7 @@ import { forEachRuleSet } from '../../core/util/rule-sets.ts'
 import { createRuleEndpoints, type RuleEndpointServices } from '../rules/endpoints.ts'
 import { compileRouting } from './compile.ts'
 import { evaluateRouting, startDecision } from './evaluate.ts'
+import { resolveOperationRoute } from './operation-route.ts'
 import { builtInConditions, createBuiltInActions } from './operators.ts'
 import { buildRoutingInput, parseRequestedModel } from './requested-model.ts'
 import { resolveRoute } from './resolve-route.ts'
@@ -56,7 +57,11 @@ export function createRouting(services: RoutingServices): Plugin {
               ...(models && { models }),
               ...(parameterNames && { parameterNames }),
             }
-            const { route, warnings, trace } = resolveRoute(requested, decision, caller, routingCatalog)
+            const { operation = 'chat' } = exchange
+            const { route, warnings, trace } =
+              operation === 'chat'
+                ? resolveRoute(requested, decision, caller, routingCatalog)
+                : resolveOperationRoute(requested, decision, { ...caller, operation }, routingCatalog)
             exchange.request = decision.draft.request
             Object.assign(exchange.state, decision.draft.state)
             exchange.route = route

@@ -1,4 +1,10 @@
-import { type ChatRequest, type ContentPart, isJsonObject, type Model } from '../../core/contract/index.ts'
+import {
+  type ChatRequest,
+  type ContentPart,
+  isJsonObject,
+  type Model,
+  type Operation,
+} from '../../core/contract/index.ts'
 import { estimateInputTokens } from '../../core/text/request-texts.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
 
@@ -14,6 +20,10 @@ export interface Requirements {
   readonly forcedTools?: boolean
   /** The request has content or tools that only Anthropic has. Models of others can serve it without. */
   readonly anthropic?: boolean
+  /** Undefined: `chat`. */
+  readonly operation?: Operation | undefined
+  /** Length of the vectors of an embedding. */
+  readonly dimensions?: number | undefined
 }
 
 /** JSON modes; each level includes the lower ones. */
@@ -22,7 +32,9 @@ const JSON_LEVELS = { none: 0, object: 1, schema: 2 } as const
 /** The expected output of a request without a lower limit. */
 const EXPECTED_OUTPUT_TOKENS = 500
 
-export function requirementsOf(request: ChatRequest): Requirements {
+export function requirementsOf(request: ChatRequest, asked: AskedOperation = {}): Requirements {
+  if ((asked.operation ?? 'chat') !== 'chat')
+    return { ...asked, ...OPERATION_NEEDS, ...longestInput(request) }
   const limit = request.max_completion_tokens ?? request.max_tokens
   return {
     inputTokens: estimateInputTokens(request),
@@ -35,6 +47,19 @@ export function requirementsOf(request: ChatRequest): Requirements {
     forcedTools: isForcing(request.tool_choice),
     anthropic: request.extra_content?.anthropic !== undefined && needsAnthropic(request),
   }
+}
+
+/** What a request asks for besides its fields. */
+export type AskedOperation = Pick<Requirements, 'operation' | 'dimensions'>
+
+const OPERATION_NEEDS = { outputTokens: 0, tools: false, images: false, json: JSON_LEVELS.none }
+
+/** A model that does not chat reads each input by itself. */
+function longestInput({ messages }: ChatRequest): Pick<Requirements, 'inputTokens'> {
+  let inputTokens = 0
+  for (const message of messages)
+    inputTokens = Math.max(inputTokens, estimateInputTokens({ messages: [message] }))
+  return { inputTokens }
 }
 
 function needsAnthropic({ messages, tools }: ChatRequest): boolean {
@@ -80,6 +105,9 @@ export function findMissingCapability(
   provider: Capabilities | undefined,
   requirements: Requirements,
 ): string | undefined {
+  const { dimensions } = requirements
+  if (dimensions !== undefined && model !== undefined && !hasDimensions(model, dimensions))
+    return 'dimensions'
   if (requirements.json > (provider ? JSON_LEVELS[provider.json] : 0)) return 'response_format'
   if (model === undefined) return undefined
   if (requirements.json > JSON_LEVELS[model.capabilities.json]) return 'response_format'
@@ -88,4 +116,15 @@ export function findMissingCapability(
   if (requirements.images && !model.capabilities.images) return 'images'
   const tokens = requirements.inputTokens + requirements.outputTokens
   return tokens > model.context ? 'context' : undefined
+}
+
+export function operationOf({ operation = 'chat' }: Pick<Model, 'operation'>): Operation {
+  return operation
+}
+
+/** Whether an embedding model has vectors of this length. Of a model without a row, it is not known. */
+export function hasDimensions({ dimensions }: Pick<Model, 'dimensions'>, length: number): boolean {
+  if (dimensions === undefined) return true
+  const { default: usual, min = usual, max = usual } = dimensions
+  return length >= min && length <= max
 }

@@ -99,7 +99,7 @@ function keepRequestedModel(
  * Returns why the model set by a rule cannot be used, undefined if it can. It is then ignored, with a
  * warning.
  */
-function findUnusableModel({ model, provider }: RoutingDraft, { catalog }: RoutingCatalog) {
+export function findUnusableModel({ model, provider }: RoutingDraft, { catalog }: RoutingCatalog) {
   if (model === undefined) return undefined
   const entry = catalog.find(model)
   if (provider === undefined && entry === undefined) {
@@ -113,7 +113,7 @@ function findUnusableModel({ model, provider }: RoutingDraft, { catalog }: Routi
   return undefined
 }
 
-function markSkipped(
+export function markSkipped(
   trace: readonly RuleTraceEntry[],
   action: string,
   reason: string,

@@ -1,4 +1,5 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { geminiEmbeddings } from './embeddings.ts'
 import { parseGeminiError } from './errors.ts'
 import { parseGeminiReply } from './reply.ts'
 import { buildGeminiRequest } from './request.ts'
@@ -14,4 +15,5 @@ export const gemini = {
   parseReply: parseGeminiReply,
   createStreamReader: createGeminiStreamReader,
   parseError: parseGeminiError,
+  operations: { embeddings: geminiEmbeddings },
 } satisfies ProviderAdapter

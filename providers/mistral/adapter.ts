@@ -1,6 +1,8 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
 import { parseChatError } from '../chat-format/errors.ts'
 import { buildBearerAuth } from '../chat-format/request.ts'
+import { mistralEmbeddings } from './embeddings.ts'
+import { mistralModerations } from './moderations.ts'
 import { parseMistralReply } from './reply.ts'
 import { buildMistralRequest } from './request.ts'
 import { createMistralStreamReader } from './stream.ts'
@@ -16,4 +18,5 @@ export const mistral = {
   parseReply: parseMistralReply,
   createStreamReader: createMistralStreamReader,
   parseError: parseChatError,
+  operations: { embeddings: mistralEmbeddings, moderation: mistralModerations },
 } satisfies ProviderAdapter

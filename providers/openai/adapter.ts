@@ -1,5 +1,7 @@
 import type { ProviderAdapter } from '../../core/contract/provider.ts'
+import { openAiEmbeddings } from '../chat-format/embeddings.ts'
 import { parseChatError } from '../chat-format/errors.ts'
+import { openAiModerations } from '../chat-format/moderations.ts'
 import { parseChatReply } from '../chat-format/reply.ts'
 import { buildBearerAuth } from '../chat-format/request.ts'
 import { createChatStreamReader } from '../chat-format/stream.ts'
@@ -16,4 +18,5 @@ export const openai = {
   parseReply: parseChatReply,
   createStreamReader: createChatStreamReader,
   parseError: parseChatError,
+  operations: { embeddings: openAiEmbeddings, moderation: openAiModerations },
 } satisfies ProviderAdapter

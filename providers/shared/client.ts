@@ -3,6 +3,8 @@ import { type ChatRequest, NATIVE, type Reply, ReplyEvent } from '../../core/con
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { ClientConnection } from '../../core/contract/exchange.ts'
 import type {
+  Operation,
+  OperationFormat,
   ParameterChange,
   ProviderAdapter,
   ProviderRequest,
@@ -75,6 +77,8 @@ export interface SendOptions {
    * minutes.
    */
   readonly mayQueue?: boolean | undefined
+  /** Default: `chat`. Rejects with a `GatewayError` if the provider's format does not have it. */
+  readonly operation?: Operation | undefined
   /** Further headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
@@ -114,9 +118,13 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     keepAliveTimeout: 30_000,
   })
 
-  function build(request: ChatRequest, target: Target): { built: ProviderRequest; deviations: Deviations } {
+  function build(
+    request: ChatRequest,
+    target: Target,
+    format: Pick<OperationFormat, 'buildRequest'> = adapter,
+  ): { built: ProviderRequest; deviations: Deviations } {
     const plain = adapter.readsAnthropicContent ? { request, omitted: [] } : toPlainRequest(request)
-    const built = adapter.buildRequest(plain.request, target)
+    const built = format.buildRequest(plain.request, target)
     const omitted = toCallerNames(request, built.omitted)
     const deviations = {
       omitted: plain.omitted.length === 0 ? omitted : [...plain.omitted, ...omitted],
@@ -129,12 +137,13 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     request: ChatRequest,
     target: Target,
     client: ClientConnection,
-    { mayQueue = false, headers: further }: SendOptions = {},
+    { mayQueue = false, operation = 'chat', headers: further }: SendOptions = {},
   ): Promise<SentRequest> {
+    const format = operation === 'chat' ? adapter : findOperation(operation, target)
     const {
       built: { path, headers, body },
       deviations: { omitted, changed },
-    } = build(request, target)
+    } = build(request, target, format)
     let call: ProviderCall | undefined
     const deadline = new CallDeadline(id, client, timeouts.first_byte_ms, (reason) => call?.abort(reason))
     try {
@@ -148,13 +157,20 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       })
       const reply = request.stream
         ? await readStream(call, deadline, mayQueue ? MAX_QUEUE_MS : 0)
-        : toReply(await readWhole(call, deadline), deadline)
+        : toReply(await readWhole(call, deadline), deadline, (body) => format.parseReply(body, request))
       return { reply, omitted, changed }
     } catch (error) {
       deadline.end()
       call?.abort(error)
       throw toNetworkError(error, id, deadline.aborted)
     }
+  }
+
+  function findOperation(operation: Exclude<Operation, 'chat'>, { model }: Target): OperationFormat {
+    const format = adapter.operations?.[operation]
+    if (format !== undefined) return format
+    const message = `Provider ${id} has no ${operation}, so ${model} cannot be used. Use another model.`
+    throw new GatewayError('unsupported_parameter', message, { param: 'model' })
   }
 
   function readWhole(call: ProviderCall, deadline: CallDeadline): Promise<WholeResponse> {
@@ -174,14 +190,18 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return { type: 'stream', batches }
   }
 
-  function toReply(response: WholeResponse, deadline: CallDeadline): Reply {
+  function toReply(
+    response: WholeResponse,
+    deadline: CallDeadline,
+    parseReply: (body: unknown) => ReplyEvent,
+  ): Reply {
     if (isErrorStatus(response.head)) throw toProviderError(response)
     if (!response.complete) {
       throw new GatewayError('provider_error', `${id} sent a reply larger than ${MAX_REPLY_MIB} MiB.`)
     }
     deadline.end()
     const body = parseReplyBody(response.text)
-    const event = adapter.parseReply(body)
+    const event = parseReply(body)
     const native = event[NATIVE]
     if (native === undefined || native.record !== body) return { type: 'whole', event }
     const source = response.text

@@ -573,7 +573,7 @@ describe('audit endpoints', () => {
       const user = await newUser(gateway)
       const cases: [unknown, string][] = [
         [{ model: 'gpt-4o' }, 'messages'],
-        [chat('x', { endpoint: 'completions' }), 'endpoint'],
+        [chat('x', { endpoint: 'elsewhere' }), 'endpoint'],
         [chat('x', { as_of: 'soon' }), 'as_of'],
         [chat('x', { as_of: 999999999 }), 'as_of'],
         [chat('x', { as_of: -1 }), 'as_of'],

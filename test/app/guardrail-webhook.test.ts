@@ -106,6 +106,21 @@ describe('the plugin guardrail-webhook', function () {
       expect(lastRequest()).not.to.match(/top secret/i)
     })
 
+    it('checks texts to embed, and blocks token ids, which it cannot see', async () => {
+      const embed = (input: unknown) =>
+        requests.call('POST', '/v1/embeddings', { model: 'text-embedding-3-small', input })
+      expect((await embed(['Top secret plans', 'Hello'])).status).to.equal(200)
+      expect(lastRequest())
+        .to.contain('[gone] plans')
+        .and.not.match(/top secret/i)
+      const before = sandbox.requests.at(-1)
+      const { status, body } = await embed([[11, 12]])
+      expect(status).to.equal(403)
+      expect(body.error).to.include({ code: 'guardrail_blocked' })
+      expect(body.error.message).to.contain('Send the input as text.')
+      expect(sandbox.requests.at(-1)).to.equal(before)
+    })
+
     it('blocks requests before they reach a provider', async () => {
       const before = sandbox.requests.at(-1)
       const { status, headers, body } = await ask(requests, 'The launch code')

@@ -58,6 +58,17 @@ describe('hostile bodies', function () {
         { input: 'x', text: { [name]: 1 } },
       ])
         expect((await send('/v1/responses', body)).status, JSON.stringify(body)).to.be.below(500)
+      for (const model of ['text-embedding-3-small', 'mistral-embed', 'gemini-embedding-001', name]) {
+        for (const body of [{ input: 'x', [name]: 'x' }, { input: [name] }, { input: { [name]: 1 } }])
+          expect((await send('/v1/embeddings', { model, ...body })).status).to.be.below(500)
+      }
+      for (const input of ['x', [name], { [name]: 1 }, [{ type: name, [name]: 1 }], [{ [name]: name }]]) {
+        for (const model of ['omni-moderation-latest', 'mistral-moderation-latest'])
+          expect((await send('/v1/moderations', { model, input, [name]: 1 })).status).to.be.below(500)
+        expect((await send('/v1/completions', { prompt: input, [name]: 1 })).status).to.be.below(500)
+      }
+      for (const path of [`/openai/deployments/${name}/chat/completions`, `/openai/${name}`])
+        expect((await send(path, { messages: [user] })).status).to.be.below(500)
       // Anthropic gets these as they are, others converted.
       for (const model of [MODELS.anthropic, MODELS.openai]) {
         for (const body of messageBodies(name)) {

@@ -27,6 +27,29 @@ const MESSAGES = [
 
 const TOOL = { type: 'function', function: { name: 'find_track', parameters: null } }
 
+const EMBEDDING_NULLS = {
+  ...Object.fromEntries(['dimensions', 'encoding_format', 'metadata', 'stream'].map((name) => [name, null])),
+  input: 'Track 9',
+}
+
+const COMPLETION_NULLS = {
+  ...Object.fromEntries(
+    [
+      'temperature',
+      'top_p',
+      'max_tokens',
+      'n',
+      'best_of',
+      'logprobs',
+      'suffix',
+      'echo',
+      'stop',
+      'stream',
+    ].map((name) => [name, null]),
+  ),
+  prompt: 'Track 9',
+}
+
 describe('requests with null fields', () => {
   let gateway: RunningGateway
 
@@ -35,6 +58,19 @@ describe('requests with null fields', () => {
   })
 
   after(() => gateway.stop())
+
+  it('are answered as completions and moderations', async () => {
+    expect((await gateway.call('POST', '/v1/completions', COMPLETION_NULLS)).status).to.equal(200)
+    const nulls = { input: 'Track 9', metadata: null, stream: null }
+    expect((await gateway.call('POST', '/v1/moderations', nulls)).status).to.equal(200)
+  })
+
+  for (const model of ['text-embedding-3-small', 'gemini-embedding-2', 'mistral-embed']) {
+    it(`are answered by ${model}`, async () => {
+      const { status, body } = await gateway.call('POST', '/v1/embeddings', { ...EMBEDDING_NULLS, model })
+      expect(status, JSON.stringify(body)).to.equal(200)
+    })
+  }
 
   for (const provider of PROVIDERS) {
     it(`are answered by ${provider}`, async () => {

@@ -106,6 +106,19 @@ describe('recorded prompts', () => {
       expect(request).to.deep.equal(chat(parts('')))
     })
 
+    it('have the texts that were embedded, and no token ids', async () => {
+      const embed = (caller: TestUser, input: unknown) =>
+        caller.call('POST', '/v1/embeddings', { model: 'text-embedding-3-small', input })
+      const texts = await recorded(gateway, await embed(user, [PROMPT, `${PROMPT} ${SECRET}`]))
+      expect(texts.request.messages.map(({ content }: { content: string }) => content)).to.deep.equal([
+        PROMPT,
+        `${PROMPT} [masked]`,
+      ])
+      const tokens = await recorded(gateway, await embed(await newUser(gateway), [[11, 12]]))
+      expect(tokens.left_out).to.deep.equal(['media'])
+      expect(tokens.request.messages[0].content).to.deep.equal([{ type: 'token_ids', token_ids: '' }])
+    })
+
     it('are read by operators only with an entry in the audit trail', async () => {
       const answer = await ask(user, PROMPT)
       expect((await readPrompt(gateway, answer)).status).to.equal(200)

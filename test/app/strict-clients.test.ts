@@ -30,6 +30,10 @@ const COMPONENTS: Readonly<Record<AnswerKind, string>> = {
   message: 'Message',
   'message event': 'MessageStreamEvent',
   'message error': 'AnthropicError',
+  'text completion': 'TextCompletion',
+  'text chunk': 'TextCompletionChunk',
+  embeddings: 'EmbeddingList',
+  moderation: 'Moderation',
   error: 'OpenAiError',
 }
 

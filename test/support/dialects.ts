@@ -10,6 +10,13 @@ export const DIALECTS = {
     deltaOf: (record: Body) => record.choices?.[0]?.delta?.content ?? '',
     streams: true,
   },
+  completions: {
+    url: (gateway: RunningGateway) => `${gateway.url}/v1/completions`,
+    body: (model: string, prompt: string) => ({ model, prompt }),
+    textOf: (body: Body) => body.choices[0]?.text ?? '',
+    deltaOf: (record: Body) => record.choices?.[0]?.text ?? '',
+    streams: true,
+  },
   responses: {
     url: (gateway: RunningGateway) => `${gateway.url}/v1/responses`,
     body: (model: string, input: string) => ({ model, input }),

@@ -139,6 +139,8 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
         usageChunk = { ...buildChunk({}), choices: [], usage: toCompletionUsage(part.usage) }
         return undefined
       case 'extra':
+      case 'embedding':
+      case 'moderation':
         return undefined
       default:
         part satisfies never

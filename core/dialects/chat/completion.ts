@@ -111,6 +111,8 @@ export function buildCompletionFromParts(parts: readonly ReplyPart[]): JsonObjec
         finishReason = part.reason
         break
       case 'extra':
+      case 'embedding':
+      case 'moderation':
         break
       default:
         part satisfies never

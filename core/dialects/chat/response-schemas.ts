@@ -119,6 +119,9 @@ const extensions = {
 
 const latency_ms = Type.Integer({ minimum: 0, description: 'Time to the reply, in milliseconds.' })
 
+/** The gateway's own fields of a whole reply. */
+export const replyExtensions = { ...extensions, latency_ms }
+
 export const ChatCompletion = OpenObject(
   {
     id: Text('Id of the completion.'),
@@ -170,7 +173,7 @@ const ChunkChoice = OpenObject(
   { $id: 'ChunkChoice', description: 'What a chunk adds to the reply.' },
 )
 
-function optionalFields(fields: TProperties): TProperties {
+export function optionalFields(fields: TProperties): TProperties {
   return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, Type.Optional(schema)]))
 }
 

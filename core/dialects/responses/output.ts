@@ -89,6 +89,8 @@ export function createResponseOutput(responseKey: string, emit?: EmitOutputEvent
         case 'usage':
         case 'finish':
         case 'extra':
+        case 'embedding':
+        case 'moderation':
           return
         default:
           part satisfies never

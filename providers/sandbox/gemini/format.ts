@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
+import { parseGeminiEmbeddings } from './embeddings.ts'
 import { checkGeminiFields } from './known-fields.ts'
 import { createGeminiReplyEncoder } from './reply.ts'
 import { parseGeminiRequest } from './request.ts'
@@ -11,7 +12,8 @@ export const geminiFormat: WireFormat = {
   name: 'gemini',
   newline: '\r\n',
   findEndpoint(method, path) {
-    const isChat = /^\/v1(beta)?\/models\/[^/]+:(g|streamG)enerateContent$/.test(path)
+    const isChat =
+      /^\/v1(beta)?\/models\/[^/]+:(generateContent|streamGenerateContent|batchEmbedContents)$/.test(path)
     if (method === 'POST' && isChat) return 'chat'
     if (method === 'GET' && /^\/v1(beta)?\/models$/.test(path)) return 'models'
     return undefined
@@ -38,9 +40,10 @@ function buildModel(id: string) {
  */
 function parseCall(path: string, body: unknown): ChatCall {
   if (!isJsonObject(body)) throw new SandboxError(400, 'Invalid JSON payload received.')
-  checkGeminiFields(body)
   const [, name = '', method] = /([^/]+):(\w+)$/.exec(path) ?? []
   const model = decodeURIComponent(name)
+  if (method === 'batchEmbedContents') return parseGeminiEmbeddings(model, body)
+  checkGeminiFields(body)
   const hasSignatures = hasThoughtSignatures(model)
   return {
     request: parseGeminiRequest(model, body, hasSignatures),

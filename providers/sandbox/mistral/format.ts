@@ -1,18 +1,26 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
 import { openaiFormat } from '../openai/format.ts'
 import { parseOpenAiRequest } from '../openai/request.ts'
+import { parseModeration } from '../shared/moderations.ts'
 import { type ChatCall, SandboxError, toDataEvent, type WireFormat } from '../shared/wire-format.ts'
+import { parseMistralEmbeddings } from './embeddings.ts'
 import { toMistralBody, toMistralStream } from './reply.ts'
 import { checkMistralConversation, checkMistralFields } from './validate-request.ts'
 
 const MODELS = ['mistral-medium-3.5', 'mistral-small-2603', 'mistral-large-2512', 'codestral-2508']
+
+/** What is not a chat, by path. */
+const OPERATIONS: ReadonlyMap<string, (body: unknown) => ChatCall> = new Map([
+  ['/v1/embeddings', parseMistralEmbeddings],
+  ['/v1/moderations', (body) => parseModeration(body, 'mistral')],
+])
 
 /** Mistral's chat completions (https://docs.mistral.ai/api/endpoint/chat), with their strict validation. */
 export const mistralFormat: WireFormat = {
   name: 'mistral',
   findEndpoint: openaiFormat.findEndpoint,
   getApiKey: openaiFormat.getApiKey,
-  parseCall: (_path, body) => parseCall(body),
+  parseCall: (path, body) => OPERATIONS.get(path)?.(body) ?? parseCall(body),
   buildModelList: () => JSON.stringify({ object: 'list', data: MODELS.map(buildModel) }),
   toErrorBody,
   toErrorEvent,

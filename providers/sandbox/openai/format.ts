@@ -1,21 +1,29 @@
 import { isJsonObject, type JsonObject, type SseEvent } from '../../../core/contract/index.ts'
+import { parseModeration } from '../shared/moderations.ts'
 import { fieldSet } from '../shared/unknown-fields.ts'
 import { type ChatCall, SandboxError, type WireFormat } from '../shared/wire-format.ts'
+import { parseOpenAiEmbeddings } from './embeddings.ts'
 import { toOpenAiBody, toOpenAiStream } from './reply.ts'
 import { parseOpenAiRequest } from './request.ts'
 
 const MODELS = ['gpt-6-sol', 'gpt-5.6-terra', 'gpt-5-mini', 'gpt-4.1', 'gpt-4o-mini']
 
+/** What is not a chat, by path. */
+const OPERATIONS: ReadonlyMap<string, (body: unknown) => ChatCall> = new Map([
+  ['/v1/embeddings', parseOpenAiEmbeddings],
+  ['/v1/moderations', (body) => parseModeration(body, 'openai')],
+])
+
 /** OpenAI's chat completions (https://platform.openai.com/docs/api-reference/chat). */
 export const openaiFormat: WireFormat = {
   name: 'openai',
   findEndpoint(method, path) {
-    if (method === 'POST' && path === '/v1/chat/completions') return 'chat'
+    if (method === 'POST' && (path === '/v1/chat/completions' || OPERATIONS.has(path))) return 'chat'
     if (method === 'GET' && path === '/v1/models') return 'models'
     return undefined
   },
   getApiKey: ({ authorization = '' }) => /^Bearer\s+(\S.*)$/i.exec(authorization)?.[1]?.trim() ?? '',
-  parseCall: (_path, body) => parseCall(body),
+  parseCall: (path, body) => OPERATIONS.get(path)?.(body) ?? parseCall(body),
   buildModelList() {
     const data = MODELS.map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: 'sandbox' }))
     return JSON.stringify({ object: 'list', data })

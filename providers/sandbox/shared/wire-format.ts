@@ -9,7 +9,7 @@ export interface WireFormat {
   readonly name: string
   /** The line ending of its streams. Default: `\n`. */
   readonly newline?: '\r\n'
-  /** Undefined for an unknown endpoint. */
+  /** `chat` for everything that a model answers. Undefined for an unknown endpoint. */
   findEndpoint(method: string, path: string): 'chat' | 'models' | undefined
   /** Returns the API key of a request, or an empty string if it has none. */
   getApiKey(headers: IncomingHttpHeaders): string

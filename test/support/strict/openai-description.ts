@@ -11,6 +11,10 @@ const SCHEMAS: Readonly<Partial<Record<AnswerKind, string>>> = {
   model: 'Model',
   models: 'ListModelsResponse',
   error: 'ErrorResponse',
+  'text completion': 'CreateCompletionResponse',
+  'text chunk': 'CreateCompletionResponse',
+  embeddings: 'CreateEmbeddingResponse',
+  moderation: 'CreateModerationResponse',
 }
 
 /** Returns a function that lists the violations of OpenAI's API description, a JSON file. */

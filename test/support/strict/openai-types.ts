@@ -1,6 +1,7 @@
 import type OpenAI from 'openai'
 import type { Static } from '../../../core/contract/index.ts'
 import type { ChatCompletion, ChatCompletionChunk } from '../../../core/dialects/chat/response-schemas.ts'
+import type { TextCompletion } from '../../../core/dialects/completions/description.ts'
 import type { ResponseStreamEvent } from '../../../core/dialects/responses/event-schemas.ts'
 import type { ListedItem } from '../../../core/dialects/responses/list-schemas.ts'
 import type { ResponseSchema } from '../../../core/dialects/responses/response-schemas.ts'
@@ -10,6 +11,7 @@ import type { ResponseSchema } from '../../../core/dialects/responses/response-s
 type Fits<Ours extends Theirs, Theirs> = Ours
 
 export type Completion = Fits<Static<typeof ChatCompletion>, OpenAI.ChatCompletion>
+export type Text = Fits<Static<typeof TextCompletion>, OpenAI.Completion>
 export type Chunk = Fits<Static<typeof ChatCompletionChunk>, OpenAI.ChatCompletionChunk>
 
 /** Known fields only, and the text parts of OpenAI's form. */

@@ -14,6 +14,10 @@ export type AnswerKind =
   | 'message'
   | 'message event'
   | 'message error'
+  | 'text completion'
+  | 'text chunk'
+  | 'embeddings'
+  | 'moderation'
   | 'error'
 
 /** One object that a client parses: a body, or one record of a stream. */
@@ -97,6 +101,16 @@ const RESPONSES: Readonly<Record<string, object>> = {
   'a blocked text': { input: 'This is forbidden' },
 }
 
+/** Requests for completions of texts. */
+const COMPLETIONS: Readonly<Record<string, object>> = {
+  text: {},
+  'a cut text': { max_tokens: 3 },
+  'a refusal': { prompt: 'No [[sandbox:refuse]]' },
+  'a failing provider': { prompt: 'Hm [[sandbox:status=500]]' },
+  'a failed stream': { prompt: 'Hm [[sandbox:error-mid=3]]' },
+  'a blocked text': { prompt: 'This is forbidden' },
+}
+
 /** Requests for messages. */
 const MESSAGES: Readonly<Record<string, object>> = {
   text: { system: 'Be brief.' },
@@ -115,12 +129,22 @@ const MESSAGES: Readonly<Record<string, object>> = {
   'a blocked text': { content: 'This is forbidden' },
 }
 
+const EMBEDDINGS = [
+  ['text-embedding-3-small', 'Hello'],
+  ['gemini-embedding-2', ['Hello', 'there']],
+  ['codestral-embed', 'This is forbidden'],
+] as const
+
 /** Every kind of answer of a gateway whose providers are the sandbox, for a user with rules that warn. */
 export async function recordAnswers(gateway: RunningGateway): Promise<readonly RecordedAnswer[]> {
   const user = await newUser(gateway)
   await addRules(user)
   const recorder = createRecorder(gateway, user)
   await Promise.all(Object.values(MODELS).map((model) => askAll(recorder, model)))
+  for (const [model, input] of EMBEDDINGS)
+    await recorder.ask('/v1/embeddings', 'embeddings', { model, input, dimensions: 1536 })
+  for (const model of ['omni-moderation-latest', 'mistral-moderation-latest', 'gpt-4o'])
+    await recorder.ask('/v1/moderations', 'moderation', { model, input: ['Hello', 'kill'] })
   await recorder.readStored()
   await recorder.get('/v1/models', 'models')
   for (const id of ['gpt-4o', 'auto:cost', 'nothing']) await recorder.get(`/v1/models/${id}`, 'model')
@@ -137,6 +161,10 @@ async function askAll(recorder: Recorder, model: string): Promise<void> {
     const { content = 'Hello there', ...rest } = fields as { content?: string }
     const body = { model, messages: [{ role: 'user', content }], ...rest }
     await recorder.post('/v1/chat/completions', `chat, ${name}: ${model}`, body)
+  }
+  for (const [name, fields] of casesFor(model, COMPLETIONS)) {
+    const body = { model, prompt: 'Hello there', ...fields }
+    await recorder.post('/v1/completions', `completions, ${name}: ${model}`, body)
   }
   for (const [name, fields] of casesFor(model, RESPONSES)) {
     const body = { model, input: 'Hello there', ...fields }
@@ -203,7 +231,7 @@ function createRecorder(gateway: RunningGateway, user: TestUser) {
     for (const line of (await readAll(response)).split('\n')) {
       if (!line.startsWith('data: {')) continue
       const value = JSON.parse(line.slice('data: '.length))
-      answers.push({ kind: 'error' in value && kind === 'chunk' ? 'error' : kind, name, value })
+      answers.push({ kind: 'error' in value && kind.endsWith('chunk') ? 'error' : kind, name, value })
       if (value.type === 'response.created') stored.push(value.response.id)
     }
   }
@@ -217,6 +245,10 @@ function createRecorder(gateway: RunningGateway, user: TestUser) {
       await record(whole, name, await send('POST', path, body))
       const streamed = await send('POST', path, { ...body, stream: true, ...more })
       await recordStream(streamedKind, `${name}, streamed`, streamed)
+    },
+    /** Sends a request to an endpoint that does not stream. */
+    async ask(path: string, kind: AnswerKind, body: object): Promise<void> {
+      await record(kind, `POST ${path}`, await send('POST', path, body))
     },
     async get(path: string, kind: AnswerKind): Promise<void> {
       await record(kind, `GET ${path}`, await send('GET', path))
@@ -240,6 +272,7 @@ const KINDS = new Map<string, readonly [AnswerKind, AnswerKind, object?]>([
   ['/v1/chat/completions', ['completion', 'chunk', { stream_options: { include_usage: true } }]],
   ['/v1/responses', ['response', 'event']],
   ['/v1/messages', ['message', 'message event']],
+  ['/v1/completions', ['text completion', 'text chunk', { stream_options: { include_usage: true } }]],
 ])
 
 function errorKindOf(kind: AnswerKind): AnswerKind {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { ChatRequest, ContentPart } from '../../../../core/contract/index.ts'
+import { type ChatRequest, type ContentPart, TokenIds } from '../../../../core/contract/index.ts'
 import {
   ESTIMATE,
   maxReplyTokens,
@@ -38,6 +38,27 @@ describe('the tokens of a prompt', () => {
     const file = { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } }
     expect(promptTokens(ask([file]), model, UPPER_BOUND)).to.equal(100_000)
     expect(promptTokens(ask('x'.repeat(200_000)), model, UPPER_BOUND)).to.equal(100_000)
+  })
+})
+
+describe('the tokens of texts to embed', () => {
+  const texts = (...contents: readonly NonNullable<ChatRequest['messages'][number]['content']>[]) => ({
+    messages: contents.map((content) => ({ role: 'user' as const, content })),
+  })
+
+  it('are bounded by the context of the model for each text', () => {
+    const long = 'x'.repeat(200_000)
+    expect(measurePrompt(texts(long, long, 'x'), UPPER_BOUND, 'embeddings')(model)).to.equal(300_000)
+  })
+
+  it('include token ids one by one', () => {
+    const part = { type: 'token_ids', token_ids: new TokenIds(Array.from({ length: 500 }, () => 1)) }
+    expect(measurePrompt(texts([part], [part]), ESTIMATE, 'embeddings')(model)).to.be.within(1000, 1060)
+  })
+
+  it('have no tokens in the reply', () => {
+    expect(maxReplyTokens(ask('Hi'), model, 'embeddings')).to.equal(0)
+    expect(maxReplyTokens(ask('Hi'), undefined, 'moderation')).to.equal(0)
   })
 })
 

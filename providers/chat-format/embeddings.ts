@@ -1,0 +1,46 @@
+import type { ChatRequest, ReplyEvent } from '../../core/contract/chat.ts'
+import type { JsonObject } from '../../core/contract/json.ts'
+import type { OperationFormat } from '../../core/contract/provider.ts'
+import { asNumber, asObject, asObjects, asString } from '../shared/fields.ts'
+import { dimensionsToSend, inputsOf } from '../shared/inputs.ts'
+import { buildEmbeddingsReply } from '../shared/operation-reply.ts'
+import { isChatErrorRecord, parseChatErrorRecord } from './errors.ts'
+import { toChatUsage } from './reply.ts'
+import { buildChatHeaders } from './request.ts'
+
+/**
+ * OpenAI's embeddings: https://platform.openai.com/docs/api-reference/embeddings. Unknown fields are passed
+ * through, for compatible providers.
+ */
+export const openAiEmbeddings: OperationFormat = {
+  buildRequest(request, target) {
+    const { messages: _, metadata: __, ...fields } = request
+    const body = {
+      ...fields,
+      model: target.model,
+      input: inputsOf(request),
+      dimensions: dimensionsToSend(request, target),
+      encoding_format: request.encoding_format ?? undefined,
+    }
+    const headers = buildChatHeaders(false)
+    return { path: '/embeddings', headers, body: JSON.stringify(body), omitted: [] }
+  },
+  parseReply: parseEmbeddingsReply,
+}
+
+/** Parses the reply of OpenAI, Mistral and others. Throws a `GatewayError` for any other value. */
+export function parseEmbeddingsReply(body: unknown, request: ChatRequest): ReplyEvent {
+  const native = asObject(body)
+  if (isChatErrorRecord(native)) throw parseChatErrorRecord(native)
+  const { id, model, usage, data } = native
+  const vectors = asObjects(data)
+    .toSorted(byIndex)
+    .map(({ embedding }) => embedding)
+  const facts = { id: asString(id), model: asString(model), usage: toChatUsage(usage) }
+  return buildEmbeddingsReply(vectors, request, facts)
+}
+
+/** A reply without indexes keeps its order. */
+function byIndex(a: JsonObject, b: JsonObject): number {
+  return (asNumber(a.index) ?? 0) - (asNumber(b.index) ?? 0)
+}

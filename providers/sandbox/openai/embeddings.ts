@@ -1,0 +1,21 @@
+import { encodeVector } from '../../../core/dialects/embeddings/vectors.ts'
+import { buildVector, parseOperationRequest, toOperationCall } from '../shared/operations.ts'
+import { type ChatCall, SandboxError } from '../shared/wire-format.ts'
+
+/** The only model that rejects `dimensions`. */
+const FIXED_LENGTH = 'text-embedding-ada-002'
+
+/** OpenAI's embeddings. Throws a `SandboxError` (400) if OpenAI would reject the body. */
+export function parseOpenAiEmbeddings(body: unknown): ChatCall {
+  const request = parseOperationRequest(body)
+  const { model, texts, tokens } = request
+  const { dimensions, encoding_format: format } = request.body
+  if (dimensions !== undefined && model === FIXED_LENGTH)
+    throw new SandboxError(400, 'This model does not support specifying dimensions.', { param: 'dimensions' })
+  const data = texts.map((text, index) => {
+    const vector = buildVector(model, text, dimensions)
+    return { object: 'embedding', index, embedding: format === 'base64' ? encodeVector(vector) : vector }
+  })
+  const usage = { prompt_tokens: tokens, total_tokens: tokens }
+  return toOperationCall(request, { object: 'list', data, model, usage })
+}
