@@ -1,0 +1,8 @@
+import type { ClientLanguage } from './language.ts'
+import { javascript } from './languages/javascript.ts'
+import { python } from './languages/python.ts'
+
+/** All languages, in the order of the table. */
+export async function loadLanguages(): Promise<readonly ClientLanguage[]> {
+  return await Promise.all([javascript(), python()])
+}
