@@ -33,6 +33,22 @@ const COMPONENTS: Readonly<Record<AnswerKind, string>> = {
   error: 'OpenAiError',
 }
 
+/** What OpenAI's Go client tags as required, null included. */
+const REQUIRED_OF_RESPONSES = [
+  ...[
+    'id',
+    'object',
+    'created_at',
+    'model',
+    'output',
+    'error',
+    'incomplete_details',
+    'instructions',
+    'metadata',
+  ],
+  ...['parallel_tool_calls', 'temperature', 'tool_choice', 'tools', 'top_p', 'access_programs'],
+]
+
 describe('answers for strict clients', function () {
   this.timeout(180_000)
   let sandbox: Sandbox
@@ -73,6 +89,14 @@ describe('answers for strict clients', function () {
       expect(Object.keys(metadata).length).to.be.at.most(16)
       for (const value of Object.values(metadata)) expect(value).to.be.a('string')
     }
+  })
+
+  it("have every field that OpenAI's typed clients require of a response", () => {
+    const shown = answers.flatMap(({ value }) =>
+      value.object === 'response' ? [value] : (value.response ?? []),
+    )
+    expect(shown).not.to.have.length(0)
+    for (const response of shown) expect(response).to.include.keys(REQUIRED_OF_RESPONSES)
   })
 
   it("give the caller's metadata back untouched, and the gateway's with types", () => {

@@ -66,8 +66,13 @@ export async function installedFolder(name: string, files: readonly string[]): P
 const execute = promisify(execFile)
 
 /** Runs a command of an installation. Rejects with its output if it fails. */
-export async function runInstaller(command: string, args: readonly string[], cwd: string): Promise<void> {
-  await execute(command, args, { cwd, maxBuffer: 64 * 1024 * 1024 })
+export async function runInstaller(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  await execute(command, args, { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 })
 }
 
 /** Why a command cannot run; undefined if it can. For example `whyNoCommand('go', ['version'])`. */

@@ -1,8 +1,9 @@
 import type { ClientLanguage } from './language.ts'
+import { go } from './languages/go.ts'
 import { javascript } from './languages/javascript.ts'
 import { python } from './languages/python.ts'
 
 /** All languages, in the order of the table. */
 export async function loadLanguages(): Promise<readonly ClientLanguage[]> {
-  return await Promise.all([javascript(), python()])
+  return await Promise.all([javascript(), python(), go()])
 }
