@@ -38,7 +38,9 @@ func goComplete(ctx context.Context, request openai.ChatCompletionRequest) opena
 }
 
 // goStreamed joins the pieces of a stream to a message.
-func goStreamed(ctx context.Context, request openai.ChatCompletionRequest) (message openai.ChatCompletionMessage) {
+func goStreamed(
+	ctx context.Context, request openai.ChatCompletionRequest,
+) (message openai.ChatCompletionMessage) {
 	request.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	stream := must(goClient.CreateChatCompletionStream(ctx, request))
 	defer stream.Close()

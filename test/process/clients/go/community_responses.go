@@ -104,7 +104,8 @@ func communityResponses() {
 		check(strings.Contains(text, "What is this?"), "%q", text)
 	})
 	onEach(community, "metadata", func(ctx context.Context, model string) {
-		request := goRequest{Model: model, Input: "Hello", Metadata: map[string]any{"tenant": "t", "provider": "acme"}}
+		own := map[string]any{"tenant": "t", "provider": "acme"}
+		request := goRequest{Model: model, Input: "Hello", Metadata: own}
 		for _, response := range goRespondBoth(ctx, request) {
 			stored := must(goClient.GetResponse(ctx, response.ID))
 			for name, value := range request.Metadata {

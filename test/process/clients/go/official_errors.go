@@ -9,7 +9,9 @@ import (
 )
 
 // failing sends the same question to both endpoints, and checks the errors.
-func failing(ctx context.Context, model, text string, status int, code string, options ...option.RequestOption) {
+func failing(
+	ctx context.Context, model, text string, status int, code string, options ...option.RequestOption,
+) {
 	_, err := client.Chat.Completions.New(ctx, question(model, text), options...)
 	failure := apiError(err, status)
 	check(failure.Code == code, "chat: code %q", failure.Code)

@@ -9,7 +9,9 @@ import (
 )
 
 var flatWeatherTool = responses.ToolUnionParam{
-	OfFunction: &responses.FunctionToolParam{Name: "weather", Parameters: weatherSchema, Strict: openai.Bool(true)},
+	OfFunction: &responses.FunctionToolParam{
+		Name: "weather", Parameters: weatherSchema, Strict: openai.Bool(true),
+	},
 }
 
 func asked(model, text string) responses.ResponseNewParams {
