@@ -82,6 +82,8 @@ export interface Dialect {
   parsePreferences?(body: JsonObject): readonly string[]
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
+  /** Returns where the caller wrote what has this path in the canonical request. Default: the same path. */
+  toCallerPath?(path: string, exchange: EndedExchange): string
   /** Returns the response body of a complete reply, as an object or as its JSON text. */
   writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /**

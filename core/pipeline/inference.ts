@@ -101,7 +101,8 @@ function openExchange(
 ): GatewayMiddleware {
   async function reject(exchange: EndedExchange, thrown: unknown): Promise<never> {
     recordUnreadCost(exchange, costOf)
-    const error = toErrorInStyle(thrown, dialect.errorStyle, exchange.route !== undefined)
+    const named = nameCallerPath(thrown, dialect, exchange)
+    const error = toErrorInStyle(named, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
     throw error
   }
@@ -113,6 +114,14 @@ function openExchange(
         return next().catch((error: unknown) => reject(exchange, error))
       },
     )
+}
+
+/** Plugins and providers know the canonical request only, and name its fields in their errors. */
+function nameCallerPath(error: unknown, { toCallerPath }: Dialect, exchange: EndedExchange): unknown {
+  if (toCallerPath === undefined || !GatewayError.isInstance(error)) return error
+  const { param } = error.details
+  const path = param && toCallerPath(param, exchange)
+  return path && path !== param ? error.withParam(path) : error
 }
 
 /** The part of a dialect that parses requests. */

@@ -9,6 +9,7 @@ import {
 } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { type ResponsesCall, toPlainToolForm } from '../../core/dialects/responses/call.ts'
+import { toResponsesPath } from '../../core/dialects/responses/caller-path.ts'
 import { responsesDescription } from '../../core/dialects/responses/description.ts'
 import {
   parseResponsesBody,
@@ -59,6 +60,10 @@ export function createResponsesDialect(
     writeStream(exchange, ctx) {
       const call = requireCall(ctx)
       return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
+    },
+    toCallerPath(path, exchange) {
+      const call = activeCalls.get(exchange)
+      return call === undefined ? path : toResponsesPath(path, call, exchange.request.messages.length)
     },
     errorStyle: 'openai',
     description: responsesDescription,
