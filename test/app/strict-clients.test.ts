@@ -112,6 +112,29 @@ describe('answers for strict clients', function () {
     }
   })
 
+  it("have the form that OpenAI's client for .NET reads, whole, streamed and stored", async () => {
+    const headers = { 'user-agent': 'OpenAI/2.15.0 (.NET 9.0.4; Linux)' }
+    const ask = (body: object) => gateway.call('POST', '/v1/responses', { input: 'Hi', ...body }, headers)
+    const whole = (await ask({ model: 'gpt-4o', metadata: { tenant: 't' } })).body
+    const stored = (await gateway.call('GET', `/v1/responses/${whole.id}`, undefined, headers)).body
+    const streamed = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        authorization: `Bearer ${gateway.demoKey}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ model: 'gpt-4o', input: 'Hi', metadata: { tenant: 't' }, stream: true }),
+    })
+    const events = (await streamed.text()).split('\n').filter((line) => line.startsWith('data: {'))
+    const completed = JSON.parse(events.at(-1)?.slice('data: '.length) ?? '{}').response
+    for (const response of [whole, stored, completed]) {
+      expect(response.output[0].content[0].type).to.equal('output_text')
+      expect(response.metadata).to.include({ tenant: 't', provider: 'openai' })
+      for (const value of Object.values(response.metadata)) expect(value).to.be.a('string')
+    }
+  })
+
   it("have the form that a request's header names, and refuse other names", async () => {
     const ask = (form: string, path = '/v1/chat/completions') => {
       const body = { model: 'gpt-4o', input: 'Hi', messages: [{ role: 'user', content: 'Hi' }] }

@@ -95,6 +95,7 @@ func main() {
 	officialErrors()
 	officialResponses()
 	officialStored()
+	officialOptions()
 	communityChat()
 	communityErrors()
 	communityResponses()

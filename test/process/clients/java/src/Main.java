@@ -3,6 +3,7 @@ public final class Main {
     public static void main(String[] arguments) {
         new OpenAiChat().run();
         new OpenAiResponses().run();
+        new OpenAiOptions().run();
         new OpenAiErrors().run();
         new LangChain("java/langchain4j", LangChainModels.CHAT).run();
         new LangChain("java/langchain4j, responses", LangChainModels.RESPONSES).run();

@@ -3,6 +3,7 @@
 mod cases;
 mod chat;
 mod errors;
+mod options;
 mod responses;
 mod stored;
 
@@ -11,5 +12,6 @@ async fn main() {
     chat::run().await;
     responses::run().await;
     stored::run().await;
+    options::run().await;
     errors::run().await;
 }
