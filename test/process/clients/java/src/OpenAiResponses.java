@@ -37,9 +37,17 @@ final class OpenAiResponses {
             expectBoth(params.previousResponseId(first.id()), "sunny");
         });
         cases.onEach("structured output", model -> {
-            OpenAi.Weather place = RESPONSES.create(
-                            OpenAi.ask(model, "Where?").text(OpenAi.Weather.class).build())
-                    .output().get(0).asMessage().content().get(0).asOutputText();
+            OpenAi.Weather place =
+                    RESPONSES
+                            .create(OpenAi.ask(model, "Where?").text(OpenAi.Weather.class).build())
+                            .output()
+                            .stream()
+                            .flatMap(item -> item.message().stream())
+                            .findFirst()
+                            .get()
+                            .content()
+                            .get(0)
+                            .asOutputText();
             Cases.check(!place.city.isEmpty(), place);
         });
         cases.onEach("image", model -> {
