@@ -209,6 +209,15 @@ export class GatewayError extends Error {
     return new GatewayError({ ...details, code, status, type, message })
   }
 
+  /** Returns the same error with another path of its request field, also where the message has the path. */
+  withParam(param: string): GatewayError {
+    const { code, status, type, message, details } = this
+    const { param: former = '' } = details
+    // Plain words, such as "messages", may be prose.
+    const text = /[^a-z]/.test(former) ? message.replaceAll(former, () => param) : message
+    return new GatewayError({ ...details, param, code, status, type, message: text })
+  }
+
   /** Returns the same error with another response header. */
   withHeader(name: string, value: string): GatewayError {
     const { code, status, type, message, details } = this

@@ -92,6 +92,8 @@ export interface Dialect {
   readonly defaults?: readonly string[]
   /** The caller's names of request fields whose names in the canonical form are others. */
   readonly parameterNames?: Readonly<Record<string, string>>
+  /** Returns where the caller wrote what has this path in the canonical request. Default: the same path. */
+  toCallerPath?(path: string, exchange: EndedExchange): string
   /** Returns the response body of a complete reply, as an object or as its JSON text. */
   writeWhole(exchange: RepliedExchange, ctx: GatewayContext): JsonObject | string | Promise<JsonObject>
   /**

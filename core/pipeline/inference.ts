@@ -102,7 +102,8 @@ function openExchange(
 ): GatewayMiddleware {
   async function reject(exchange: EndedExchange, thrown: unknown): Promise<never> {
     recordUnreadCost(exchange, costOf)
-    const error = toErrorInStyle(thrown, dialect.errorStyle, exchange.route !== undefined)
+    const named = nameCallerPath(thrown, dialect, exchange)
+    const error = toErrorInStyle(named, dialect.errorStyle, exchange.route !== undefined)
     for (const notify of onRejected) await notify(exchange, error)
     throw error
   }
@@ -119,6 +120,14 @@ function openExchange(
 function requestedBody({ request, deployment }: GatewayContext): JsonObject {
   const body = requireJsonObject(request.body)
   return deployment === undefined ? body : { ...body, model: deployment }
+}
+
+/** Plugins and providers know the canonical request only, and name its fields in their errors. */
+function nameCallerPath(error: unknown, { toCallerPath }: Dialect, exchange: EndedExchange): unknown {
+  if (toCallerPath === undefined || !GatewayError.isInstance(error)) return error
+  const { param } = error.details
+  const path = param && toCallerPath(param, exchange)
+  return path && path !== param ? error.withParam(path) : error
 }
 
 /** The part of a dialect that parses requests. */

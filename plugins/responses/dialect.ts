@@ -9,6 +9,7 @@ import {
 } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { type ResponsesCall, toPlainToolForm } from '../../core/dialects/responses/call.ts'
+import { RESPONSES_NAMES, toResponsesPath } from '../../core/dialects/responses/caller-path.ts'
 import { responsesDescription } from '../../core/dialects/responses/description.ts'
 import {
   parseResponsesBody,
@@ -60,18 +61,14 @@ export function createResponsesDialect(
       const call = requireCall(ctx)
       return streamResponseEvents(exchange, call, recorder.persisterFor(exchange, call))
     },
-    parameterNames: PARAMETER_NAMES,
+    parameterNames: RESPONSES_NAMES,
+    toCallerPath(path, exchange) {
+      const call = activeCalls.get(exchange)
+      return call === undefined ? path : toResponsesPath(path, call, exchange.request.messages.length)
+    },
     errorStyle: 'openai',
     description: responsesDescription,
   }
-}
-
-const PARAMETER_NAMES = {
-  max_tokens: 'max_output_tokens',
-  messages: 'input',
-  reasoning_effort: 'reasoning.effort',
-  response_format: 'text.format',
-  verbosity: 'text.verbosity',
 }
 
 /** Creates a parser for requests that are not sent. */
@@ -79,7 +76,7 @@ export function createResponsesParser(
   find: ResponseStore['find'],
 ): Pick<Dialect, 'parseRequest' | 'parameterNames'> {
   return {
-    parameterNames: PARAMETER_NAMES,
+    parameterNames: RESPONSES_NAMES,
     parseRequest: (body, { account }) =>
       chain(
         parseResponsesCall(body, (responseKey) => find(responseKey, account.userId)),

@@ -37,6 +37,22 @@ const COMPONENTS: Readonly<Record<AnswerKind, string>> = {
   error: 'OpenAiError',
 }
 
+/** What OpenAI's Go client tags as required, null included. */
+const REQUIRED_OF_RESPONSES = [
+  ...[
+    'id',
+    'object',
+    'created_at',
+    'model',
+    'output',
+    'error',
+    'incomplete_details',
+    'instructions',
+    'metadata',
+  ],
+  ...['parallel_tool_calls', 'temperature', 'tool_choice', 'tools', 'top_p', 'access_programs'],
+]
+
 describe('answers for strict clients', function () {
   this.timeout(180_000)
   let sandbox: Sandbox
@@ -79,6 +95,14 @@ describe('answers for strict clients', function () {
     }
   })
 
+  it("have every field that OpenAI's typed clients require of a response", () => {
+    const shown = answers.flatMap(({ value }) =>
+      value.object === 'response' ? [value] : (value.response ?? []),
+    )
+    expect(shown).not.to.have.length(0)
+    for (const response of shown) expect(response).to.include.keys(REQUIRED_OF_RESPONSES)
+  })
+
   it("give the caller's metadata back untouched, and the gateway's with types", () => {
     const tagged = answers.filter(({ name }) => name.includes('tagged text'))
     const whole = tagged.filter(({ kind }) => kind === 'completion' || kind === 'response')
@@ -89,6 +113,29 @@ describe('answers for strict clients', function () {
       expect(value.signalbox.rules_position).to.be.a('number')
       expect(value.signalbox.cost_usd).to.be.a('number')
       expect(value.signalbox.warnings).to.deep.include({ code: 'routing', message: 'Noted.' })
+    }
+  })
+
+  it("have the form that OpenAI's client for .NET reads, whole, streamed and stored", async () => {
+    const headers = { 'user-agent': 'OpenAI/2.15.0 (.NET 9.0.4; Linux)' }
+    const ask = (body: object) => gateway.call('POST', '/v1/responses', { input: 'Hi', ...body }, headers)
+    const whole = (await ask({ model: 'gpt-4o', metadata: { tenant: 't' } })).body
+    const stored = (await gateway.call('GET', `/v1/responses/${whole.id}`, undefined, headers)).body
+    const streamed = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        authorization: `Bearer ${gateway.demoKey}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ model: 'gpt-4o', input: 'Hi', metadata: { tenant: 't' }, stream: true }),
+    })
+    const events = (await streamed.text()).split('\n').filter((line) => line.startsWith('data: {'))
+    const completed = JSON.parse(events.at(-1)?.slice('data: '.length) ?? '{}').response
+    for (const response of [whole, stored, completed]) {
+      expect(response.output[0].content[0].type).to.equal('output_text')
+      expect(response.metadata).to.include({ tenant: 't', provider: 'openai' })
+      for (const value of Object.values(response.metadata)) expect(value).to.be.a('string')
     }
   })
 

@@ -17,9 +17,14 @@ interface AssistantTurn {
 
 /**
  * Converts input or output items to canonical messages. `param` is the name of the list in error messages.
- * Throws 400 with the path of an item or part that is not supported.
+ * `messageIndexes` receives for each item the index of its message. Throws 400 with the path of an item or
+ * part that is not supported.
  */
-export function parseItems(items: readonly InputItem[], param: string): readonly Message[] {
+export function parseItems(
+  items: readonly InputItem[],
+  param: string,
+  messageIndexes?: number[],
+): readonly Message[] {
   const messages: Message[] = []
   let turn: AssistantTurn | undefined
 
@@ -64,6 +69,8 @@ export function parseItems(items: readonly InputItem[], param: string): readonly
       default:
         throw unsupportedItemError(item, path)
     }
+    // The message of an open turn is added when the turn ends.
+    messageIndexes?.push(turn ? messages.length : messages.length - 1)
   }
   endTurn()
   return messages

@@ -225,6 +225,7 @@ export const ResponseSchema = OpenObject(
     presence_penalty: Type.Number({ description: 'Penalty for words that occurred.' }),
     frequency_penalty: Type.Number({ description: 'Penalty for words by how often they occurred.' }),
     max_tool_calls: Type.Null({ description: 'Always null: not supported.' }),
+    access_programs: Type.Null({ description: 'Always null: OpenAI alone has such programs.' }),
     safety_identifier: NullableText('The safety identifier of the request.'),
     prompt_cache_key: NullableText('The cache key of the request.'),
     user: Type.Optional(Text('The user of the request.')),

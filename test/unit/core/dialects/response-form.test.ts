@@ -10,6 +10,8 @@ const TOOLS = [
 const CLIENTS = [
   ...['Go-http-client/1.1', 'reqwest/0.12', 'ktor-client', 'AsyncOpenAI/Python 2.7.1', 'OpenAI/JS 6.1'],
   ...['ai/6.0.1 ai-sdk/openai/3.0.0', 'codex_cli_rs/0.60.0', 'node openai/4.0', 'nodemailer/1.0'],
+  ...['OpenAI/2.15.0 (.NET 9.0.4; Linux)', 'OpenAI/Go 3.96.0', 'OpenAI/Java 4.101.0', 'async-openai'],
+  ...['Java-http-client/17.0.15', 'okhttp/4.12.0', 'langchain4j-openai'],
 ]
 
 describe('the form of an answer', () => {

@@ -1,0 +1,135 @@
+// OpenAI's SDK.
+import assert from 'node:assert/strict'
+import OpenAI from 'openai'
+import { API_KEY, BASE_URL, CITY, IMAGE_URL, needImages, rejects, runCases } from './cases.mjs'
+
+const client = new OpenAI({ baseURL: `${BASE_URL}/v1`, apiKey: API_KEY, maxRetries: 0 })
+
+const tools = ['get_weather', 'get_time'].map((name) => ({
+  type: 'function',
+  function: { name, description: name, parameters: CITY },
+}))
+const responsesTools = tools.map((tool) => ({ type: 'function', strict: false, ...tool.function }))
+const schema = {
+  type: 'object',
+  properties: { city: { type: 'string' }, degrees: { type: 'integer' } },
+  required: ['city', 'degrees'],
+  additionalProperties: false,
+}
+
+const chat = (model, content, more = {}) =>
+  client.chat.completions.create({ model, messages: [{ role: 'user', content }], ...more })
+
+await runCases('openai', {
+  async text(model) {
+    const { choices } = await chat(model, 'Hello')
+    assert.match(choices[0].message.content, /Hello/)
+    assert.equal(choices[0].finish_reason, 'stop')
+  },
+  async stream(model) {
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const stream = client.chat.completions.stream({
+      model,
+      messages,
+      stream_options: { include_usage: true },
+    })
+    const { choices, usage } = await stream.finalChatCompletion()
+    assert.match(choices[0].message.content, /Hello/)
+    assert.equal(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens)
+  },
+  async tool(model) {
+    const { message, finish_reason } = (await chat(model, 'Use get_weather', { tools })).choices[0]
+    assert.equal(finish_reason, 'tool_calls')
+    assert.deepEqual(
+      message.tool_calls.map((call) => call.function.name),
+      ['get_weather'],
+    )
+    assert.ok('city' in JSON.parse(message.tool_calls[0].function.arguments))
+  },
+  async 'parallel tools'(model) {
+    const { message } = (await chat(model, 'Use a tool, parallel', { tools })).choices[0]
+    assert.equal(new Set(message.tool_calls.map(({ id }) => id)).size, 2)
+  },
+  async 'forced tool'(model) {
+    const tool_choice = { type: 'function', function: { name: 'get_time' } }
+    const { message } = (await chat(model, 'Hello', { tools, tool_choice })).choices[0]
+    assert.equal(message.tool_calls[0].function.name, 'get_time')
+  },
+  async 'tool result'(model) {
+    const runner = client.chat.completions.runTools({
+      model,
+      messages: [{ role: 'user', content: 'Use get_weather' }],
+      tools: [
+        { type: 'function', function: { ...tools[0].function, parse: JSON.parse, function: () => 'rain' } },
+      ],
+    })
+    assert.match(await runner.finalContent(), /rain/)
+  },
+  async 'structured output'(model) {
+    const format = { type: 'json_schema', name: 'answer', strict: true, schema }
+    const { choices } = await chat(model, 'Basel?', {
+      response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema } },
+    })
+    assert.deepEqual(Object.keys(JSON.parse(choices[0].message.content)).sort(), ['city', 'degrees'])
+    const { output_parsed } = await client.responses.parse({ model, input: 'Basel?', text: { format } })
+    assert.deepEqual(Object.keys(output_parsed).sort(), ['city', 'degrees'])
+  },
+  async image(model) {
+    needImages(model)
+    const { choices } = await chat(model, [
+      { type: 'text', text: 'What is this?' },
+      { type: 'image_url', image_url: { url: IMAGE_URL } },
+    ])
+    assert.match(choices[0].message.content, /What is this/)
+  },
+  async errors(model) {
+    const invalid = await rejects(chat(model, 'Hello', { temperature: 7 }), OpenAI.BadRequestError)
+    assert.equal(invalid.param, 'temperature')
+    const blocked = await rejects(chat(model, 'forbidden'), OpenAI.PermissionDeniedError)
+    assert.match(blocked.message, /blocked by firewall rule/)
+    await rejects(chat(model, 'Hi [[sandbox:status=429]]'), OpenAI.RateLimitError)
+    await rejects(chat('no-such-model', 'Hello'), OpenAI.NotFoundError)
+  },
+  async cancel(model) {
+    const stream = await chat(model, 'Hi [[sandbox:token-delay=20]]', { stream: true })
+    for await (const _ of stream) break
+    assert.ok(stream.controller.signal.aborted)
+    const hanging = client.chat.completions.create(
+      { model, messages: [{ role: 'user', content: 'Hi [[sandbox:hang]]' }] },
+      { timeout: 300 },
+    )
+    await rejects(hanging, OpenAI.APIConnectionTimeoutError)
+  },
+  async responses(model) {
+    const response = await client.responses.create({ model, input: 'Hello', instructions: 'Be brief.' })
+    assert.match(response.output_text, /Hello/)
+  },
+  async 'responses stream'(model) {
+    const response = await client.responses.stream({ model, input: 'Hello' }).finalResponse()
+    assert.match(response.output_text, /Hello/)
+  },
+  async 'responses tools'(model) {
+    const first = await client.responses.create({ model, input: 'Use get_weather', tools: responsesTools })
+    const call = first.output.find(({ type }) => type === 'function_call')
+    assert.equal(call.name, 'get_weather')
+    const second = await client.responses.create({
+      model,
+      input: [{ type: 'function_call_output', call_id: call.call_id, output: 'rain in Basel' }],
+      previous_response_id: first.id,
+      tools: responsesTools,
+    })
+    assert.match(second.output_text, /rain in Basel/)
+  },
+  async metadata(model) {
+    const metadata = { provider: 'acme', tenant: 't' }
+    const response = await client.responses.create({ model, input: 'Hello', metadata })
+    assert.equal(response.metadata.provider, 'acme')
+    assert.equal(response.metadata.tenant, 't')
+  },
+  async chain(model) {
+    const { id } = await client.responses.create({ model, input: 'I am Ada' })
+    const second = await client.responses.create({ model, input: 'Who am I?', previous_response_id: id })
+    assert.equal(second.previous_response_id, id)
+    assert.equal((await client.responses.retrieve(second.id)).output_text, second.output_text)
+  },
+})

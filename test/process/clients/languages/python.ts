@@ -1,0 +1,57 @@
+import path from 'node:path'
+import {
+  CLIENTS,
+  type ClientLanguage,
+  type InstalledFolder,
+  installedFolder,
+  runInstaller,
+  whyNoCommand,
+} from '../language.ts'
+
+/** By program: the file with its requirements. Not all clients run with the same version of `openai`. */
+const REQUIREMENTS: Readonly<Record<string, string>> = {
+  openai: 'current',
+}
+
+/** The same for the programs that the suite runs: fewer packages, which are quicker to install. */
+const SHORT_REQUIREMENTS: Readonly<Record<string, string>> = { openai: 'short' }
+
+/** The clients of Python, in virtual environments. */
+export async function python(): Promise<ClientLanguage> {
+  const names = new Set([REQUIREMENTS, SHORT_REQUIREMENTS].flatMap((table) => Object.values(table)))
+  const environments = new Map<string, InstalledFolder>()
+  for (const name of names) {
+    environments.set(name, await installedFolder(`python-${name}`, [requirementsFile(name)]))
+  }
+  const requirementsFor = (isShort: boolean) => (isShort ? SHORT_REQUIREMENTS : REQUIREMENTS)
+  const environmentsFor = (isShort: boolean) =>
+    [...environments].filter(([name]) => Object.values(requirementsFor(isShort)).includes(name))
+  return {
+    name: 'python',
+    whyMissing: () => whyNoCommand('python3', ['-m', 'venv', '--help']),
+    async install(isShort) {
+      for (const [name, environment] of environmentsFor(isShort)) {
+        await environment.fill((folder) => installInto(folder, name))
+      }
+    },
+    isInstalled: (isShort) => environmentsFor(isShort).every(([, environment]) => environment.isComplete()),
+    programs: (isShort) =>
+      Object.entries(requirementsFor(isShort)).map(([name, requirements]) => ({
+        name: `python/${name}`,
+        command: path.join(environments.get(requirements)?.path ?? '', 'bin/python'),
+        args: [path.join(CLIENTS, `python/${name.replaceAll('-', '_')}_client.py`)],
+        env: { PYTHONDONTWRITEBYTECODE: '1' },
+      })),
+  }
+}
+
+function requirementsFile(name: string): string {
+  return `python/requirements/${name}.txt`
+}
+
+async function installInto(folder: string, requirements: string): Promise<void> {
+  await runInstaller('python3', ['-m', 'venv', folder], CLIENTS)
+  const quiet = ['--quiet', '--no-input', '--disable-pip-version-check']
+  const file = path.join(CLIENTS, requirementsFile(requirements))
+  await runInstaller(path.join(folder, 'bin/pip'), ['install', ...quiet, '-r', file], CLIENTS)
+}
