@@ -10,6 +10,7 @@ import type {
   EndedExchange,
   Plan,
   RepliedExchange,
+  Warning,
 } from './exchange.ts'
 import {
   type JsonObject,
@@ -80,6 +81,8 @@ export interface Dialect {
   parseRequest(body: JsonObject, ctx: RequestContext): ChatRequest | Promise<ChatRequest>
   /** Returns the models to try before automatic routing, best first. */
   parsePreferences?(body: JsonObject): readonly string[]
+  /** Returns warnings about what the request asks for and no model gets. The body was parsed before. */
+  parseWarnings?(body: JsonObject): readonly Warning[]
   /** Names of request fields that the endpoint fills in when the caller omits them. */
   readonly defaults?: readonly string[]
   /** Returns the response body of a complete reply, as an object or as its JSON text. */

@@ -116,7 +116,7 @@ function openExchange(
 }
 
 /** The part of a dialect that parses requests. */
-export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 'defaults'>
+export type RequestParser = Pick<Dialect, 'parseRequest' | 'parsePreferences' | 'parseWarnings' | 'defaults'>
 
 /**
  * Creates the exchange of a request that no plugin has processed yet. Throws 400 with the invalid parameter.
@@ -143,7 +143,7 @@ export function createExchange(
     metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
     preferences: parser.parsePreferences?.(body) ?? [],
     defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),
-    warnings: [],
+    warnings: [...(parser.parseWarnings?.(body) ?? [])],
     trace: [],
     attempts: [],
     res: ctx.res,

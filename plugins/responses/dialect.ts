@@ -14,6 +14,7 @@ import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
+  parseResponsesWarnings,
 } from '../../core/dialects/responses/parse-request.ts'
 import type { ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
 import { completeResponse, streamResponseEvents } from '../../core/dialects/responses/write-response.ts'
@@ -52,6 +53,7 @@ export function createResponsesDialect(
         return request
       })
     },
+    parseWarnings: parseResponsesWarnings,
     writeWhole(exchange, ctx) {
       const call = requireCall(ctx)
       return completeResponse(exchange, call, recorder.persisterFor(exchange, call))
@@ -66,8 +68,11 @@ export function createResponsesDialect(
 }
 
 /** Creates a parser for requests that are not sent. */
-export function createResponsesParser(find: ResponseStore['find']): Pick<Dialect, 'parseRequest'> {
+export function createResponsesParser(
+  find: ResponseStore['find'],
+): Pick<Dialect, 'parseRequest' | 'parseWarnings'> {
   return {
+    parseWarnings: parseResponsesWarnings,
     parseRequest: (body, { account }) =>
       chain(
         parseResponsesCall(body, (responseKey) => find(responseKey, account.userId)),
