@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type Koa from 'koa'
 import type { Logger } from 'pino'
 import {
@@ -147,7 +148,8 @@ export function handleErrors(
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
       ctx.status = error.status
-      ctx.body = formatError(error, ctx.errorStyle, ctx.requestId)
+      const body = formatError(error, ctx.errorStyle, ctx.requestId)
+      ctx.body = readsDetail(ctx.headers) ? { ...body, detail: error.message } : body
     } finally {
       discardUnreadBody(ctx)
       onHandled(ctx)
@@ -249,4 +251,9 @@ export function logResponseErrors(app: Koa, logger: Logger): void {
     if (ctx?.client?.isAborted || DISCONNECT_CODES.has(err.code ?? '')) return
     logger.error({ err, requestId: ctx?.requestId }, 'response failed after it had started')
   })
+}
+
+/** TokenRouter's SDK throws a TypeError if the error of a 403 is not a string, or in `detail`. */
+function readsDetail({ 'user-agent': userAgent }: IncomingHttpHeaders): boolean {
+  return userAgent?.startsWith('tokenrouter-node/') === true
 }
