@@ -23,6 +23,7 @@ const BLOCK_FIELDS = new Map(
 const BETA_FIELDS = new Map([
   ['context_management', 'context-management-'],
   ['mcp_servers', 'mcp-client-'],
+  ['output_format', 'structured-outputs-'],
 ])
 
 /** Throws a `SandboxError` (400) for the first field that Anthropic does not know, with these betas. */

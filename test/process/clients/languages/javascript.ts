@@ -11,9 +11,9 @@ import {
 } from '../language.ts'
 
 /** Clients among the repository's development dependencies. They run in the suite. */
-const REPOSITORY_PROGRAMS = ['openai']
+const REPOSITORY_PROGRAMS = ['openai', 'anthropic']
 
-const INSTALLED_PROGRAMS: readonly string[] = []
+const INSTALLED_PROGRAMS = ['ai-sdk', 'langchain', 'openai-agents']
 
 /** The clients of JavaScript. Those that are installed run from a copy beside their `node_modules`. */
 export async function javascript(): Promise<ClientLanguage> {
