@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type Koa from 'koa'
 import type { Logger } from 'pino'
 import {
@@ -147,7 +148,8 @@ export function handleErrors(
       if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
       ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
       ctx.status = error.status
-      ctx.body = formatError(error, ctx.errorStyle, ctx.requestId)
+      const body = formatError(error, ctx.errorStyle, ctx.requestId)
+      ctx.body = readsDetail(ctx.headers) ? { ...body, detail: error.message } : body
     } finally {
       discardUnreadBody(ctx)
       onHandled(ctx)
@@ -252,4 +254,9 @@ export function logResponseErrors(app: Koa, logger: Logger): void {
       'response failed after it had started',
     )
   })
+}
+
+/** TokenRouter's SDK throws a TypeError if the error of a 403 is not a string, or in `detail`. */
+function readsDetail({ 'user-agent': userAgent }: IncomingHttpHeaders): boolean {
+  return userAgent?.startsWith('tokenrouter-node/') === true
 }

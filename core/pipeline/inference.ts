@@ -133,7 +133,7 @@ function nameCallerPath(error: unknown, { toCallerPath }: Dialect, exchange: End
 /** The part of a dialect that parses requests. */
 export type RequestParser = Pick<
   Dialect,
-  'parseRequest' | 'parsePreferences' | 'defaults' | 'parameterNames' | 'operation'
+  'parseRequest' | 'parsePreferences' | 'parseWarnings' | 'defaults' | 'parameterNames' | 'operation'
 >
 
 /**
@@ -164,7 +164,7 @@ export function createExchange(
     preferences: parser.parsePreferences?.(body) ?? [],
     defaulted: (parser.defaults ?? []).filter((name) => body[name] === undefined),
     ...(parser.parameterNames && { parameterNames: parser.parameterNames }),
-    warnings: [],
+    warnings: [...(parser.parseWarnings?.(body) ?? [])],
     trace: [],
     attempts: [],
     res: ctx.res,

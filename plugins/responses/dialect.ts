@@ -15,6 +15,7 @@ import {
   parseResponsesBody,
   parseResponsesInput,
   parseResponsesRequest,
+  parseResponsesWarnings,
 } from '../../core/dialects/responses/parse-request.ts'
 import type { ResponsesBody } from '../../core/dialects/responses/request-schema.ts'
 import { completeResponse, streamResponseEvents } from '../../core/dialects/responses/write-response.ts'
@@ -53,6 +54,7 @@ export function createResponsesDialect(
         return request
       })
     },
+    parseWarnings: parseResponsesWarnings,
     writeWhole(exchange, ctx) {
       const call = requireCall(ctx)
       return completeResponse(exchange, call, recorder.persisterFor(exchange, call))
@@ -74,9 +76,10 @@ export function createResponsesDialect(
 /** Creates a parser for requests that are not sent. */
 export function createResponsesParser(
   find: ResponseStore['find'],
-): Pick<Dialect, 'parseRequest' | 'parameterNames'> {
+): Pick<Dialect, 'parseRequest' | 'parseWarnings' | 'parameterNames'> {
   return {
     parameterNames: RESPONSES_NAMES,
+    parseWarnings: parseResponsesWarnings,
     parseRequest: (body, { account }) =>
       chain(
         parseResponsesCall(body, (responseKey) => find(responseKey, account.userId)),

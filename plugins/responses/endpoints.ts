@@ -13,6 +13,7 @@ import {
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import { toInputItems } from '../../core/dialects/responses/build-input-items.ts'
 import { parseResponseKey } from '../../core/dialects/responses/call.ts'
+import { findClientTools } from '../../core/dialects/responses/client-tools.ts'
 import { toResponseForm } from '../../core/dialects/responses/response.ts'
 import { replaySseRecords } from '../../core/dialects/responses/sse-records.ts'
 import type { StoredResponse } from '../../core/events/domain-events.ts'
@@ -143,8 +144,9 @@ export function createResponseEndpoints(
       query: inputItemsQuery,
       responses: { 200: { description: 'A page of input items.', body: InputItemList } },
       async handle({ account, params, query }) {
-        const { responseKey, input } = await findResponse(account, params.id)
-        return { status: 200, body: listItems(toInputItems(input, responseKey), query) }
+        const { responseKey, input, response } = await findResponse(account, params.id)
+        const items = toInputItems(input, responseKey, findClientTools(response.tools))
+        return { status: 200, body: listItems(items, query) }
       },
     }),
   ]

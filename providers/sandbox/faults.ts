@@ -21,6 +21,8 @@ export interface Fault {
   readonly isMalformed: boolean
   /** Reply with a refusal of the model. */
   readonly isRefusal: boolean
+  /** The arguments of tool calls, as JSON text, instead of sample values. */
+  readonly callArguments: string | undefined
   /** Never respond. */
   readonly isHanging: boolean
   /** Drop the connection. */
@@ -103,6 +105,7 @@ const PARAMETER_NAMES = [
   'crlf',
   'malformed',
   'refuse',
+  'arguments',
   'hang',
   'cut',
   'eof',
@@ -129,6 +132,7 @@ function parseFault(text: string): Fault {
     hasCrlf: parameters.has('crlf'),
     isMalformed: parameters.has('malformed'),
     isRefusal: parameters.has('refuse'),
+    callArguments: parseArguments(parameters),
     isHanging: parameters.has('hang'),
     cutAfter: parseEventCount(parameters, 'cut'),
     endAfter: parseEventCount(parameters, 'eof'),
@@ -169,4 +173,17 @@ function parseInteger(
 
 function parseEventCount(parameters: FaultParameters, name: string): number | undefined {
   return parameters.get(name) === '' ? DEFAULT_EVENT_COUNT : parseInteger(parameters, name, 0, 1_000_000)
+}
+
+/** The arguments are in base64url, because a marker cannot contain spaces and brackets. */
+function parseArguments(parameters: FaultParameters): string | undefined {
+  const value = parameters.get('arguments')
+  if (value === undefined) return undefined
+  const json = Buffer.from(value, 'base64url').toString()
+  try {
+    JSON.parse(json)
+    return json
+  } catch {
+    throw new SandboxError(400, 'The fault "arguments" must be JSON in base64url.')
+  }
 }

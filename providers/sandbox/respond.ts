@@ -56,7 +56,9 @@ function buildEndpointResponse(
   const { model, userText } = call.request
   const fault = pickFault(userText, model)
   const request = { ...call.request, userText: stripMarkers(userText) }
-  const reply = fault.isRefusal ? buildModelRefusal(request, stamp) : buildModelReply(request, stamp)
+  const reply = fault.isRefusal
+    ? buildModelRefusal(request, stamp)
+    : buildModelReply(request, stamp, fault.callArguments)
   return buildReplyScript(format, call, reply, fault)
 }
 

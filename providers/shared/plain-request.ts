@@ -17,7 +17,7 @@ export function toPlainRequest(request: ChatRequest): { request: ChatRequest; om
   const converted = {
     ...plain,
     messages: plain.messages.map((message) => toPlainMessage(message, omitted)),
-    ...toResponseFormat(asObject(fields).output_config),
+    ...toResponseFormat(asObject(fields)),
     ...toToolFields(plain, tools),
   }
   for (const [name, value] of Object.entries(asObject(fields)))
@@ -55,12 +55,17 @@ export function withCallerNames(
 }
 
 /** Fields with a counterpart, and those about delivery, accounting and caching. */
-const CONVERTED: ReadonlySet<string> = new Set(
-  'thinking output_config metadata service_tier cache_control diagnostics user_profile_id'.split(' '),
-)
+const CONVERTED: ReadonlySet<string> = new Set([
+  ...['thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
+  ...['diagnostics', 'user_profile_id'],
+])
 
-function toResponseFormat(config: unknown): Pick<ChatRequest, 'response_format'> {
-  const { type, schema } = asObject(asObject(config).format)
+/** `output_format` is the name of the format in the beta. */
+function toResponseFormat({
+  output_config,
+  output_format,
+}: JsonObject): Pick<ChatRequest, 'response_format'> {
+  const { type, schema } = asObject(asObject(output_config).format ?? output_format)
   if (type !== 'json_schema' || !isJsonObject(schema)) return {}
   return { response_format: { type, json_schema: { name: 'reply', schema, strict: true } } }
 }

@@ -195,6 +195,25 @@ describe("Anthropic's official client", function () {
     )
   })
 
+  it('gets texts without citations, as the AI SDK rejects null there', async () => {
+    for (const model of ['gpt-4o', 'claude-sonnet-4-6']) {
+      const { content } = await connect().messages.create(ask('Hi', { model }))
+      expect(content[0]).to.have.all.keys('type', 'text')
+      const streamed = await connect().messages.stream(ask('Hi', { model })).finalMessage()
+      expect(streamed.content[0]).not.to.have.property('citations', null)
+    }
+  })
+
+  it('takes the format of the reply by its name in the beta, too', async () => {
+    const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
+    const fields = { output_format: { type: 'json_schema', schema } }
+    const headers = { 'anthropic-beta': 'structured-outputs-2025-11-13' }
+    for (const model of ['gpt-4o', 'claude-sonnet-4-6']) {
+      const { content } = await connect().messages.create(ask('Hi', { model, ...fields }), { headers })
+      expect(JSON.parse(Object(content[0]).text)).to.deep.equal({ n: 1 })
+    }
+  })
+
   it('lists the models', async () => {
     const ids: string[] = []
     for await (const { id, type } of connect().models.list()) if (type === 'model') ids.push(id)

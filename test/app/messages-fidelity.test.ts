@@ -30,7 +30,7 @@ const CONTENT = [
     text: 'Trains',
     citations: [{ type: 'web_search_result_location', cited_text: 'All trains' }],
   },
-  { type: 'text', text: ' run.', citations: null },
+  { type: 'text', text: ' run.' },
   { type: 'hologram', depth: 3, layers: [{ note: 'new' }] },
   { type: 'tool_use', id: 'toolu_1', name: 'book', input: { seat: '4a' }, caller: { type: 'direct' } },
 ]
@@ -212,7 +212,7 @@ describe('POST /v1/messages, when Anthropic answers', () => {
     const secretive = (type: string, note: string) => ({
       ...MESSAGE,
       content: [
-        { type: 'text', text: 'Hi', citations: null },
+        { type: 'text', text: 'Hi' },
         { type, note },
       ],
     })
@@ -298,7 +298,7 @@ function toBlockEvents(block: Body, index: number): readonly object[] {
   const content_block = {
     ...block,
     ...(block.thinking && { thinking: '', signature: '' }),
-    ...(block.text && { text: '', citations: null }),
+    ...(block.text && { text: '' }),
     ...(block.input && { input: {} }),
   }
   return [

@@ -83,7 +83,7 @@ export class BlockEvents {
     const start = this.#start?.type === type ? this.#start : undefined
     if (this.#open?.type === type && start === undefined) return []
     const events = this.close()
-    const empty = type === 'text' ? { text: '', citations: null } : { thinking: '', signature: '' }
+    const empty = type === 'text' ? { text: '' } : { thinking: '', signature: '' }
     return [...events, this.#openBlock({ ...start, type, ...empty })]
   }
 

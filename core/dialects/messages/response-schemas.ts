@@ -10,7 +10,9 @@ const TextBlockSchema = OpenObject(
   {
     type: Constant('text'),
     text: Text('The text.'),
-    citations: Nullable(Type.Array(AnyObject('A citation.')), { description: 'What the text is based on.' }),
+    citations: Type.Optional(
+      Nullable(Type.Array(AnyObject('A citation.')), { description: 'What the text is based on.' }),
+    ),
   },
   { $id: 'MessageText', description: 'Text.' },
 )

@@ -1,15 +1,46 @@
 import type { ContentPart, JsonObject, Message, ToolCall } from '../../contract/index.ts'
+import { type ClientTools, toCustomInput } from './client-tools.ts'
 
-/** Converts canonical messages to input items, whose ids consist of the response key and their index. */
-export function toInputItems(messages: readonly Message[], responseKey: string): readonly JsonObject[] {
-  return messages.flatMap(toDraftItems).map(({ idPrefix, ...item }, index) => ({
+/**
+ * Converts canonical messages to input items, whose ids consist of the response key and their index. Calls of
+ * client tools are shown as such.
+ */
+export function toInputItems(
+  messages: readonly Message[],
+  responseKey: string,
+  tools?: ClientTools,
+): readonly JsonObject[] {
+  const items = messages.flatMap(toDraftItems)
+  const shown = tools === undefined ? items : toClientItems(items, tools)
+  return shown.map(({ idPrefix, ...item }, index) => ({
     id: `${idPrefix}_${responseKey}i${String(index).padStart(2, '0')}`,
     ...item,
   }))
 }
 
 /** An item without its id. */
-type DraftItem = JsonObject & { readonly idPrefix: 'msg' | 'rs' | 'fc' | 'fco' }
+type DraftItem = JsonObject & { readonly idPrefix: 'msg' | 'rs' | 'fc' | 'fco' | 'ctc' | 'ctco' }
+
+function toClientItems(items: readonly DraftItem[], tools: NonNullable<ClientTools>): readonly DraftItem[] {
+  const customCalls = new Set<unknown>()
+  return items.map((item) => {
+    if (item.type === 'function_call_output' && customCalls.has(item.call_id))
+      return { ...item, idPrefix: 'ctco', type: 'custom_tool_call_output' }
+    const tool = item.type === 'function_call' ? tools.get(String(item.name)) : undefined
+    if (tool === undefined) return item
+    const { isCustom, ...names } = tool
+    if (!isCustom) return { ...item, ...names }
+    customCalls.add(item.call_id)
+    const { arguments: json, ...call } = item
+    return {
+      ...call,
+      ...names,
+      idPrefix: 'ctc',
+      type: 'custom_tool_call',
+      input: toCustomInput(String(json)),
+    }
+  })
+}
 
 function toDraftItems(message: Message): readonly DraftItem[] {
   switch (message.role) {

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
+import { toCustomArguments, toFunctionName } from './client-tools.ts'
 
 /** Creates a recorder for the lengths of an output's chunks, with which the stream can be replayed. */
 export function createChunkLengthRecorder() {
@@ -35,21 +36,25 @@ type ItemReader = (length: number) => readonly ReplyPart[]
 
 function createItemReaders(output: readonly JsonObject[]): readonly ItemReader[] {
   let callCount = 0
-  return output.map((item) =>
-    item.type === 'function_call' ? createCallReader(item, callCount++) : createTextReader(item),
-  )
+  return output.map((item) => (isCall(item) ? createCallReader(item, callCount++) : createTextReader(item)))
+}
+
+function isCall({ type }: JsonObject): boolean {
+  return type === 'function_call' || type === 'custom_tool_call'
 }
 
 /** A chunk of length 0 is the start of the call. */
 function createCallReader(item: JsonObject, index: number): ItemReader {
-  const { call_id, name, arguments: json, extra_content } = item
+  const { type, call_id, name, namespace, arguments: json, extra_content } = item
   const start: ReplyPart = {
     type: 'tool-start',
     index,
     id: String(call_id),
-    name: String(name),
+    name: toFunctionName(String(name), namespace),
     ...(isJsonObject(extra_content) && { extra_content }),
   }
+  if (type === 'custom_tool_call')
+    return () => [start, { type: 'tool-json', index, json: toCustomArguments(item.input) }]
   const split = createSplitter(String(json))
   return (length) => (length === 0 ? [start] : [{ type: 'tool-json', index, json: split(length) }])
 }
@@ -83,6 +88,7 @@ function wholeTextLengths(output: readonly JsonObject[]): ChunkLengths {
 }
 
 function itemLengths(item: JsonObject): readonly number[] {
+  if (item.type === 'custom_tool_call') return [0]
   if (item.type === 'function_call') return [0, ...nonZero(String(item.arguments).length)]
   return textContents(item).flatMap(({ text }) => nonZero(text.length))
 }

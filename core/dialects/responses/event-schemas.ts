@@ -94,6 +94,14 @@ export const ResponseStreamEvent = Variants(
       name: Text('Name of the function.'),
       arguments: Text('All arguments, as JSON text.'),
     }),
+    eventSchema('response.custom_tool_call_input.delta', 'More input of a custom tool.', {
+      ...itemPosition,
+      delta: Text('The text that was added.'),
+    }),
+    eventSchema('response.custom_tool_call_input.done', 'The input of a custom tool is complete.', {
+      ...itemPosition,
+      input: Text('The whole input.'),
+    }),
     eventSchema('response.completed', 'The response is complete. The last event.', response),
     eventSchema('response.incomplete', 'The response was cut off. The last event.', response),
     eventSchema('response.failed', 'The response failed. The last event.', response),

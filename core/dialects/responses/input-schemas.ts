@@ -61,6 +61,7 @@ const FunctionCall = OpenObject(
     call_id: Text('Id of the call, which its result refers to.'),
     name: Text('Name of the function.'),
     arguments: Text('The arguments as JSON text.'),
+    namespace: Type.Optional(NullableText('The namespace of the function.')),
     extra_content: Type.Optional(
       Nullable(AnyObject('Provider data'), { description: 'Provider data of the call.' }),
     ),
@@ -75,6 +76,22 @@ const FunctionCallOutput = OpenObject(
     output: content,
   },
   { $id: 'InputFunctionCallOutput', description: 'The result of a call.' },
+)
+
+const CustomCall = OpenObject(
+  {
+    type: Constant('custom_tool_call'),
+    call_id: Text('Id of the call, which its result refers to.'),
+    name: Text('Name of the tool.'),
+    namespace: Type.Optional(NullableText('The namespace of the tool.')),
+    input: Text('The input.'),
+  },
+  { $id: 'InputCustomCall', description: 'A call of a custom tool in an earlier reply.' },
+)
+
+const CustomCallOutput = OpenObject(
+  { type: Constant('custom_tool_call_output'), call_id: Text('Id of the call.'), output: content },
+  { $id: 'InputCustomCallOutput', description: 'The result of a call of a custom tool.' },
 )
 
 function reasoningText($id: string) {
@@ -104,6 +121,6 @@ const ItemReference = OpenObject(
 
 export const InputItemSchema = Variants(
   'type',
-  [Message, FunctionCall, FunctionCallOutput, Reasoning, ItemReference],
+  [Message, FunctionCall, FunctionCallOutput, CustomCall, CustomCallOutput, Reasoning, ItemReference],
   { $id: 'InputItem', description: 'An item of the conversation.' },
 )

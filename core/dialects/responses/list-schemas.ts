@@ -87,22 +87,46 @@ const ListedFunctionCall = OpenObject(
     call_id: Text('Id of the call.'),
     name: Text('Name of the function.'),
     arguments: Text('The arguments as JSON text.'),
+    namespace: Type.Optional(Text('The namespace of the function.')),
     extra_content: Type.Optional(AnyObject('Provider data of the call.')),
   },
   { $id: 'ListedFunctionCall', description: 'A call of a function.' },
 )
 
-const ListedCallOutput = OpenObject(
+const ListedCustomCall = OpenObject(
   {
     id,
-    type: Constant('function_call_output'),
+    type: Constant('custom_tool_call'),
     status,
     call_id: Text('Id of the call.'),
-    output: Type.Union([Type.String(), Type.Array(ListedInputPart)], {
-      description: 'Text, or a list of parts.',
-    }),
+    name: Text('Name of the tool.'),
+    namespace: Type.Optional(Text('The namespace of the tool.')),
+    input: Text('The input.'),
   },
-  { $id: 'ListedCallOutput', description: 'The result of a call.' },
+  { $id: 'ListedCustomCall', description: 'A call of a custom tool.' },
+)
+
+function callOutput<const Name extends string>(type: Name, $id: string, description: string) {
+  return OpenObject(
+    {
+      id,
+      type: Constant(type),
+      status,
+      call_id: Text('Id of the call.'),
+      output: Type.Union([Type.String(), Type.Array(ListedInputPart)], {
+        description: 'Text, or a list of parts.',
+      }),
+    },
+    { $id, description },
+  )
+}
+
+const ListedCallOutput = callOutput('function_call_output', 'ListedCallOutput', 'The result of a call.')
+
+const ListedCustomOutput = callOutput(
+  'custom_tool_call_output',
+  'ListedCustomOutput',
+  'The result of a call of a custom tool.',
 )
 
 const ListedReasoning = OpenObject(
@@ -116,6 +140,9 @@ const ListedReasoning = OpenObject(
 
 /** An input item of a stored response. Messages have one type, and differ by role. */
 export const ListedItem = Type.Union(
-  [ListedInputMessage, ListedOutputMessage, ListedFunctionCall, ListedCallOutput, ListedReasoning],
+  [
+    ...[ListedInputMessage, ListedOutputMessage, ListedFunctionCall, ListedCallOutput, ListedReasoning],
+    ...[ListedCustomCall, ListedCustomOutput],
+  ],
   { $id: 'ListedItem', description: 'An input item of a stored response.' },
 )

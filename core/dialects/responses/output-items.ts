@@ -1,4 +1,4 @@
-import type { JsonObject, ToolStart } from '../../contract/index.ts'
+import type { JsonObject } from '../../contract/index.ts'
 
 /** A stream event of the Responses API without its sequence number. */
 export type OutputEvent = JsonObject & { readonly type: string }
@@ -19,7 +19,7 @@ export interface ItemContext {
 }
 
 /** An output item under construction. It emits its first event on creation. */
-interface OutputItem {
+export interface OutputItem {
   /** Index in the output. */
   readonly index: number
   close(status: ItemStatus): void
@@ -144,58 +144,15 @@ export function createReasoningItem(context: ItemContext): ReasoningItem {
   }
 }
 
-export interface FunctionCallItem extends OutputItem {
-  readonly type: 'function_call'
-  add(json: string): void
-}
-
-/** Creates a function call. `extra_content` is data that the provider expects back with the call's result. */
-export function createFunctionCallItem(
-  context: ItemContext,
-  { id: call_id, name, extra_content }: ToolStart,
-): FunctionCallItem {
-  const { index, emit } = context
-  const id = itemId('fc', context)
-  const position = { item_id: id, output_index: index }
-  let json = ''
-  let status = 'in_progress'
-
-  const toJson = (): JsonObject => ({
-    id,
-    type: 'function_call',
-    status,
-    call_id,
-    name,
-    arguments: json,
-    ...(extra_content && { extra_content }),
-  })
-
-  emit?.(itemAddedEvent(index, toJson()))
-  return {
-    type: 'function_call',
-    index,
-    add(delta) {
-      json += delta
-      emit?.({ type: 'response.function_call_arguments.delta', ...position, delta })
-    },
-    close(finalStatus) {
-      status = finalStatus
-      emit?.({ type: 'response.function_call_arguments.done', ...position, name, arguments: json })
-      emit?.(itemDoneEvent(index, toJson()))
-    },
-    toJson,
-  }
-}
-
 /** Builds an id from response key and output index, so that an item has the same id in every replay. */
-function itemId(prefix: 'msg' | 'fc' | 'rs', { responseKey, index }: ItemContext): string {
+export function itemId(prefix: 'msg' | 'fc' | 'ctc' | 'rs', { responseKey, index }: ItemContext): string {
   return `${prefix}_${responseKey}${String(index).padStart(2, '0')}`
 }
 
-function itemAddedEvent(index: number, item: JsonObject): OutputEvent {
+export function itemAddedEvent(index: number, item: JsonObject): OutputEvent {
   return { type: 'response.output_item.added', output_index: index, item }
 }
 
-function itemDoneEvent(index: number, item: JsonObject): OutputEvent {
+export function itemDoneEvent(index: number, item: JsonObject): OutputEvent {
   return { type: 'response.output_item.done', output_index: index, item }
 }

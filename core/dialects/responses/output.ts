@@ -1,12 +1,12 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
+import { type CallItem, createCallItem } from './call-items.ts'
 import { createChunkLengthRecorder } from './chunk-lengths.ts'
+import type { ClientTools } from './client-tools.ts'
 import {
-  createFunctionCallItem,
   createMessageItem,
   createReasoningItem,
   type EmitOutputEvent,
-  type FunctionCallItem,
   type ItemContext,
   type ItemStatus,
   type MessageItem,
@@ -23,16 +23,20 @@ export interface ResponseOutput {
   chunkLengths(): ChunkLengths
 }
 
-type Item = MessageItem | ReasoningItem | FunctionCallItem
+type Item = MessageItem | ReasoningItem | CallItem
 
 /**
  * Creates an empty output. Items appear in the order in which the model starts them. A message or reasoning
  * item is closed when the next item starts. Function calls stay open until the end, because providers may
  * interleave the arguments of parallel calls.
  */
-export function createResponseOutput(responseKey: string, emit?: EmitOutputEvent): ResponseOutput {
+export function createResponseOutput(
+  responseKey: string,
+  tools?: ClientTools,
+  emit?: EmitOutputEvent,
+): ResponseOutput {
   const items: Item[] = []
-  const calls: FunctionCallItem[] = []
+  const calls: CallItem[] = []
   const lengthRecorder = createChunkLengthRecorder()
   let openItem: MessageItem | ReasoningItem | undefined
 
@@ -62,7 +66,8 @@ export function createResponseOutput(responseKey: string, emit?: EmitOutputEvent
   function addArguments(callIndex: number, json: string): void {
     const call = calls[callIndex]
     if (call === undefined || json === '') return
-    lengthRecorder.record(call.index, json.length)
+    // The input of a custom tool is sent at once.
+    if (call.type === 'function_call') lengthRecorder.record(call.index, json.length)
     call.add(json)
   }
 
@@ -77,7 +82,7 @@ export function createResponseOutput(responseKey: string, emit?: EmitOutputEvent
           addReasoning(part.text)
           return
         case 'tool-start': {
-          const item = addItem((context) => createFunctionCallItem(context, part))
+          const item = addItem((context) => createCallItem(context, part, tools?.get(part.name)))
           calls[part.index] = item
           lengthRecorder.record(item.index, 0)
           return
@@ -99,7 +104,7 @@ export function createResponseOutput(responseKey: string, emit?: EmitOutputEvent
     close(status) {
       if (items.length === 0) addMessageText('text', '')
       for (const item of items) {
-        const isOpen = item === openItem || item.type === 'function_call'
+        const isOpen = item === openItem || calls.includes(item as CallItem)
         if (isOpen) item.close(item === items.at(-1) ? status : 'completed')
       }
     },

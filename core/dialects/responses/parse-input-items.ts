@@ -6,6 +6,7 @@ import {
   type Message,
   type ToolCall,
 } from '../../contract/index.ts'
+import { toCustomArguments, toFunctionName } from './client-tools.ts'
 import type { InputItem } from './request-schema.ts'
 
 /** One turn of the assistant. Its reasoning, text and function calls are separate items but one message. */
@@ -56,9 +57,11 @@ export function parseItems(
         continueTurn(hasContentOrCalls).reasoning += reasoningText(item)
         break
       case 'function_call':
+      case 'custom_tool_call':
         continueTurn(() => false).calls.push(toToolCall(item))
         break
       case 'function_call_output':
+      case 'custom_tool_call_output':
         endTurn()
         messages.push({
           role: 'tool',
@@ -99,11 +102,12 @@ function toRole(role: unknown): Message['role'] {
   return role === 'system' || role === 'developer' ? role : 'user'
 }
 
-function toToolCall({ call_id, name, arguments: json, extra_content }: InputItem): ToolCall {
+function toToolCall({ type, call_id, name, namespace, extra_content, ...item }: InputItem): ToolCall {
+  const json = type === 'custom_tool_call' ? toCustomArguments(item.input) : String(item.arguments)
   return {
     id: String(call_id),
     type: 'function',
-    function: { name: String(name), arguments: String(json) },
+    function: { name: toFunctionName(String(name), namespace), arguments: json },
     ...(isJsonObject(extra_content) && { extra_content }),
   }
 }
@@ -151,7 +155,7 @@ function toChatPart(part: JsonObject, path: string): ContentPart {
     case 'input_file':
       return { type: 'file', file: toChatFile(part, path) }
     case 'input_audio':
-      return { type: 'input_audio', input_audio: part.input_audio }
+      return { type: 'input_audio', input_audio: toChatAudio(part, path) }
     default:
       throw unsupportedTypeError(part.type, path)
   }
@@ -160,6 +164,11 @@ function toChatPart(part: JsonObject, path: string): ContentPart {
 function toChatImage({ image_url, detail }: JsonObject, path: string): JsonObject {
   if (typeof image_url !== 'string') throw missingFieldError(path, 'image_url with a URL or data URL')
   return { url: image_url, ...(detail != null && { detail }) }
+}
+
+function toChatAudio({ input_audio }: JsonObject, path: string): JsonObject {
+  if (isJsonObject(input_audio) && typeof input_audio.data === 'string') return input_audio
+  throw missingFieldError(path, 'input_audio with data and format')
 }
 
 function toChatFile({ file_id, file_data, filename }: JsonObject, path: string): JsonObject {

@@ -1,20 +1,16 @@
 import {
   type ChatRequest,
   GatewayError,
-  isJsonObject,
   type JsonObject,
   type Message,
-  type Tool,
+  type Warning,
 } from '../../contract/index.ts'
 import { compileParser } from '../../util/json-schema.ts'
 import { checkToolChoice } from '../check-request.ts'
+import { findOmittedTools, toChatToolChoice, toChatTools } from './client-tools.ts'
+import { toOpenAiForm } from './other-forms.ts'
 import { parseItems } from './parse-input-items.ts'
-import {
-  type FlatTool,
-  type ResponsesBody,
-  responsesRequestSchema,
-  type TextFormat,
-} from './request-schema.ts'
+import { type ResponsesBody, responsesRequestSchema, type TextFormat } from './request-schema.ts'
 
 const validateBody = compileParser(responsesRequestSchema)
 
@@ -47,7 +43,7 @@ const SHARED_FIELDS = [
  * Validates a body. Throws 400 for an invalid field, and for a field of OpenAI's API that is not supported.
  */
 export function parseResponsesBody(value: JsonObject): ResponsesBody {
-  const body = validateBody(value)
+  const body = validateBody(toOpenAiForm(value))
   for (const param of UNSUPPORTED_FIELDS) {
     if (!body[param]) continue
     throw new GatewayError('unsupported_parameter', `${param} is not supported. Omit it.`, { param })
@@ -67,8 +63,8 @@ export function parseResponsesRequest(
   input: readonly Message[],
 ): ChatRequest {
   const { model, instructions, max_output_tokens, reasoning, text, stream } = body
-  const tools = toChatTools(body.tools ?? [], body.tool_choice)
-  const toolChoice = toChatToolChoice(body.tool_choice)
+  const tools = toChatTools(body)
+  const toolChoice = toChatToolChoice(body)
   checkToolChoice({ tools, ...toolChoice })
   return {
     ...(model !== undefined && { model }),
@@ -103,54 +99,11 @@ function toResponseFormat({ type, ...schema }: TextFormat): TextFormat {
   return type === 'json_schema' ? { type, json_schema: schema } : { type }
 }
 
-/**
- * Converts tools to the chat-completions format. Drops those that `allowed_tools` does not list. Throws 400
- * for a hosted tool.
- */
-function toChatTools(flatTools: readonly FlatTool[], choice: ResponsesBody['tool_choice']): readonly Tool[] {
-  const tools = flatTools.map(toChatTool)
-  if (!isJsonObject(choice) || choice.type !== 'allowed_tools') return tools
-  const allowed = allowedNames(choice)
-  return tools.filter((tool) => allowed.includes(tool.function?.name))
-}
-
-/**
- * Converts `tool_choice` to the chat-completions format. `allowed_tools` becomes its mode, because
- * `toChatTools` has already applied its list.
- */
-function toChatToolChoice(choice: ResponsesBody['tool_choice']): JsonObject {
-  if (choice == null) return {}
-  if (typeof choice === 'string') return { tool_choice: choice }
-  switch (choice.type) {
-    case 'function':
-      return { tool_choice: { type: 'function', function: { name: choice.name } } }
-    case 'allowed_tools':
-      return { tool_choice: choice.mode ?? 'auto' }
-    default:
-      throw unsupportedToolError('tool_choice', choice.type)
-  }
-}
-
-function toChatTool({ type, name, description, parameters, strict }: FlatTool, index: number): Tool {
-  if (type !== 'function' || typeof name !== 'string') throw unsupportedToolError(`tools[${index}]`, type)
-  return {
-    type,
-    function: {
-      name,
-      ...(description != null && { description }),
-      ...(isJsonObject(parameters) && { parameters }),
-      ...(strict != null && { strict }),
-    },
-  }
-}
-
-function allowedNames({ tools }: JsonObject): readonly unknown[] {
-  return Array.isArray(tools) ? tools.filter(isJsonObject).map(({ name }) => name) : []
-}
-
-function unsupportedToolError(param: string, type: unknown): GatewayError {
-  const message =
-    `${param} has type "${type}", which is not supported. ` +
-    'Only function tools are supported; hosted tools run only at OpenAI.'
-  return new GatewayError('unsupported_parameter', message, { param })
+/** Returns a warning for each hosted tool that is left out. */
+export function parseResponsesWarnings({ tools }: JsonObject): readonly Warning[] {
+  // The cast is safe: the body was parsed.
+  return findOmittedTools({ tools } as Pick<ResponsesBody, 'tools'>).map((type) => ({
+    code: 'parameter',
+    message: `tool ${type} was omitted because hosted tools run only at OpenAI.`,
+  }))
 }

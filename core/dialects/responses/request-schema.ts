@@ -11,6 +11,7 @@ import {
   Variants,
 } from '../schema-types.ts'
 import { InputItemSchema } from './input-schemas.ts'
+import { ToolSchema } from './tool-schemas.ts'
 
 const nullableObject = (description: string) => Nullable(AnyObject(description), { description })
 
@@ -41,26 +42,6 @@ const format = Type.Unsafe<TextFormat>(
     $id: 'TextFormat',
     description: 'Format of the text.',
   }),
-)
-
-const functionTool = OpenObject(
-  {
-    type: Type.Literal('function', { description: 'Always function.' }),
-    name: Type.String({ minLength: 1, description: 'Name of the function.' }),
-    description: Type.Optional(NullableText('What it does.')),
-    parameters: Type.Optional(nullableObject('JSON Schema of the arguments.')),
-    strict: Type.Optional(NullableBoolean('Arguments always match the schema.')),
-  },
-  { $id: 'FunctionTool', description: 'A function that the model may call.' },
-)
-
-/** `{type:"function", name, parameters}`. Chat completions nest these fields in `function`. */
-export interface FlatTool extends JsonObject {
-  readonly type: string
-}
-
-const tool = Type.Unsafe<FlatTool>(
-  Variants('type', [functionTool], { $id: 'Tool', description: 'A tool that the model may call.' }),
 )
 
 const input = Type.Unsafe<string | readonly InputItem[]>(
@@ -107,7 +88,7 @@ export const responsesRequestSchema = OpenObject(
     user: Type.Optional(NullableText('An id of your user, or metadata as JSON text.')),
     previous_response_id: Type.Optional(NullableText('The response to continue.')),
     parallel_tool_calls: Type.Optional(NullableBoolean('Allows several calls in one reply.')),
-    tools: Type.Optional(Nullable(Type.Array(tool), { description: 'Tools that the model may call.' })),
+    tools: Type.Optional(Nullable(Type.Array(ToolSchema), { description: 'Tools that the model may call.' })),
     tool_choice: Type.Optional(ToolChoice),
     text: Type.Optional(Nullable(text, { description: 'Options of the text.' })),
     reasoning: Type.Optional(Nullable(reasoning, { description: 'Options of reasoning.' })),

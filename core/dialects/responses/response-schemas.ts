@@ -3,6 +3,7 @@ import { ResponseMetadata, SignalboxSchema } from '../chat/response-schemas.ts'
 import { AnyObject, Constant, EmptyList, NullableText, OpenObject, Text, Variants } from '../schema-types.ts'
 import { ECHOED_VALUES } from './echoed-options.ts'
 import { RESPONSE_ERROR_CODES } from './failed-response.ts'
+import { CustomTool, ListedNamespace } from './tool-schemas.ts'
 
 // The response object of the Responses API, with its output items.
 
@@ -59,9 +60,23 @@ const OutputFunctionCall = OpenObject(
     call_id: Text('Id of the call, which its result refers to.'),
     name: Text('Name of the function.'),
     arguments: Text('The arguments as JSON text.'),
+    namespace: Type.Optional(Text('The namespace of the function.')),
     extra_content: Type.Optional(AnyObject("Provider data to send back with the call's result.")),
   },
   { $id: 'OutputFunctionCall', description: 'A call of a function.' },
+)
+
+const OutputCustomCall = OpenObject(
+  {
+    id,
+    type: Constant('custom_tool_call'),
+    status,
+    call_id: Text('Id of the call, which its result refers to.'),
+    name: Text('Name of the tool.'),
+    namespace: Type.Optional(Text('The namespace of the tool.')),
+    input: Text('The input.'),
+  },
+  { $id: 'OutputCustomCall', description: 'A call of a custom tool.' },
 )
 
 const OutputReasoning = OpenObject(
@@ -74,10 +89,11 @@ const OutputReasoning = OpenObject(
   { $id: 'OutputReasoning', description: 'Reasoning of the model.' },
 )
 
-export const OutputItem = Variants('type', [OutputMessage, OutputFunctionCall, OutputReasoning], {
-  $id: 'OutputItem',
-  description: 'An item of the output.',
-})
+export const OutputItem = Variants(
+  'type',
+  [OutputMessage, OutputFunctionCall, OutputReasoning, OutputCustomCall],
+  { $id: 'OutputItem', description: 'An item of the output.' },
+)
 
 const tokens = (description: string) => Type.Integer({ minimum: 0, description })
 
@@ -187,7 +203,9 @@ export const ResponseSchema = OpenObject(
     max_output_tokens: Nullable(Type.Integer(), { description: 'Maximum length of the reply, in tokens.' }),
     temperature: Type.Number({ description: 'Randomness.' }),
     top_p: Type.Number({ description: 'Share of the probability mass that is sampled from.' }),
-    tools: Type.Array(ListedTool, { description: 'The tools of the request.' }),
+    tools: Type.Array(Variants('type', [ListedTool, CustomTool, ListedNamespace]), {
+      description: 'The tools of the request.',
+    }),
     tool_choice: Type.Union([StringEnum(ECHOED_VALUES.tool_choice), EchoedTool, EchoedAllowedTools], {
       description: 'auto, none, required, or the tool to call.',
     }),

@@ -10,7 +10,7 @@ import { buildMetadata, buildSignalboxFields } from '../signalbox-fields.ts'
 import type { ResponsesCall } from './call.ts'
 import { echoOptions } from './echoed-options.ts'
 import type { ItemStatus } from './output-items.ts'
-import type { FlatTool } from './request-schema.ts'
+import type { FlatTool } from './tool-schemas.ts'
 
 /**
  * Builds the response object as it is before the reply has started.
@@ -130,8 +130,9 @@ function toResponsesUsage({ input, output, cached, cacheWrite, reasoning }: Usag
   }
 }
 
-/** Adds the fields that OpenAI's clients require of a function tool. */
+/** Adds the fields that OpenAI's clients require of a tool. */
 function toEchoedTool(tool: FlatTool): JsonObject {
+  if (tool.type === 'namespace') return { ...tool, description: tool.description ?? '' }
   return tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool
 }
 

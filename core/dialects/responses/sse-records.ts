@@ -1,6 +1,7 @@
 import type { JsonObject, ReplyPart } from '../../contract/index.ts'
 import type { ChunkLengths } from '../../events/domain-events.ts'
 import { toReplyParts } from './chunk-lengths.ts'
+import { type ClientTools, findClientTools } from './client-tools.ts'
 import { createResponseOutput, type ResponseOutput } from './output.ts'
 import type { ItemStatus, OutputEvent } from './output-items.ts'
 import { toInitialResponse, toResponseForm } from './response.ts'
@@ -19,7 +20,7 @@ interface SseRecords {
   end(response: JsonObject): string
 }
 
-export function createSseRecords(responseKey: string): SseRecords {
+export function createSseRecords(responseKey: string, tools?: ClientTools): SseRecords {
   let sequenceNumber = 0
   let text = ''
 
@@ -35,7 +36,7 @@ export function createSseRecords(responseKey: string): SseRecords {
     return appended
   }
 
-  const output = createResponseOutput(responseKey, append)
+  const output = createResponseOutput(responseKey, tools, append)
   return {
     output,
     open(response) {
@@ -65,7 +66,7 @@ export async function* replaySseRecords(
   response: JsonObject,
   chunkLengths?: ChunkLengths,
 ): AsyncGenerator<string> {
-  const records = createSseRecords(responseKey)
+  const records = createSseRecords(responseKey, findClientTools(response.tools))
   const items = Array.isArray(response.output) ? response.output : []
   yield records.open(toInitialResponse(response))
   for (const part of toReplyParts(items, chunkLengths)) yield records.add(part)

@@ -8,6 +8,7 @@ import type { ChunkLengths } from '../../events/domain-events.ts'
 import { buildSignalboxFields } from '../signalbox-fields.ts'
 import { recordReplyError } from '../stream-error.ts'
 import type { ResponsesCall } from './call.ts'
+import { findClientTools } from './client-tools.ts'
 import { toFailedResponse } from './failed-response.ts'
 import { createResponseOutput } from './output.ts'
 import {
@@ -35,7 +36,7 @@ export async function completeResponse(
 ): Promise<JsonObject> {
   if (exchange.reply?.type !== 'whole')
     throw new GatewayError('internal_error', 'The exchange has no whole reply.')
-  const output = createResponseOutput(call.responseKey)
+  const output = createResponseOutput(call.responseKey, findClientTools(call.body.tools))
   let finishReason: FinishReason = 'stop'
   for (const part of exchange.reply.event.parts) {
     if (part.type === 'finish') finishReason = part.reason
@@ -60,7 +61,7 @@ export async function* streamResponseEvents(
   if (exchange.reply?.type !== 'stream')
     throw new GatewayError('internal_error', 'The exchange has no streamed reply.')
   const initial = buildInitialResponse(call, exchange)
-  const records = createSseRecords(call.responseKey)
+  const records = createSseRecords(call.responseKey, findClientTools(call.body.tools))
   const { output } = records
   let finishReason: FinishReason = 'stop'
   let isPersisted = false

@@ -17,7 +17,7 @@ export const anthropicFormat: WireFormat = {
     return undefined
   },
   getApiKey: (headers) => headerOf(headers, 'x-api-key') || openaiFormat.getApiKey(headers),
-  parseCall: (_path, body, headers) => parseCall(body, headerOf(headers, 'anthropic-version')),
+  parseCall: (_path, body, headers) => parseCall(body, headers),
   buildModelList() {
     const data = MODELS.map((id) => ({
       type: 'model',
@@ -36,10 +36,11 @@ function headerOf(headers: IncomingHttpHeaders, name: string): string {
 }
 
 /** Throws a `SandboxError` (400) if Anthropic would reject the request. */
-function parseCall(body: unknown, version: string): ChatCall {
-  if (version === '') throw new SandboxError(400, 'anthropic-version: header is required')
+function parseCall(body: unknown, headers: IncomingHttpHeaders): ChatCall {
+  if (headerOf(headers, 'anthropic-version') === '')
+    throw new SandboxError(400, 'anthropic-version: header is required')
   if (!isJsonObject(body)) throw new SandboxError(400, 'The request body is not valid JSON.')
-  checkAnthropicFields(body)
+  checkAnthropicFields(body, headerOf(headers, 'anthropic-beta').split(/[\s,]+/))
   return {
     request: parseAnthropicRequest(body),
     isStream: body.stream === true,

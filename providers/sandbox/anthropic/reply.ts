@@ -46,7 +46,7 @@ function buildEmptyMessage(reply: ModelReply): JsonObject {
 /** Builds the complete content blocks: reasoning, text and tool calls. */
 function toBlocks({ reasoning, text, toolCalls, id }: ModelReply): readonly JsonObject[] {
   const thinking = reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning, signature: id }]
-  const texts = text === '' ? [] : [{ type: 'text', text, citations: null }]
+  const texts = text === '' ? [] : [{ type: 'text', text }]
   const calls = toolCalls.map((call) => ({
     type: 'tool_use',
     id: call.id.replace(/^call_/, 'toolu_'),

@@ -19,7 +19,7 @@ export function parseAnthropicRequest(body: JsonObject): ModelRequest {
     toolResults: trailingToolResultsOf(messages),
     ...parseToolChoice(tool_choice, tools),
     mayCallInParallel: asObject(tool_choice).disable_parallel_tool_use !== true,
-    replyFormat: parseReplyFormat(asObject(output_config).format, systemTexts),
+    replyFormat: parseReplyFormat(asObject(output_config).format ?? body.output_format, systemTexts),
     wantsReasoning: ['adaptive', 'enabled'].includes(String(asObject(thinking).type)),
     maxTokens: parseMaxTokens(body.max_tokens),
     stop: parseStop(body.stop_sequences),

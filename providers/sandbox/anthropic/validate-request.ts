@@ -19,9 +19,21 @@ const BLOCK_FIELDS = new Map(
   }),
 )
 
-/** Throws a `SandboxError` (400) for the first field that Anthropic does not know. */
-export function checkAnthropicFields(body: JsonObject): void {
-  checkKnownFields(body, BODY_FIELDS, '')
+/** Fields of the body that a beta must be named for in `anthropic-beta`, with the start of its name. */
+const BETA_FIELDS = new Map([
+  ['context_management', 'context-management-'],
+  ['mcp_servers', 'mcp-client-'],
+  ['output_format', 'structured-outputs-'],
+])
+
+/** Throws a `SandboxError` (400) for the first field that Anthropic does not know, with these betas. */
+export function checkAnthropicFields(body: JsonObject, betas: readonly string[]): void {
+  const isEnabled = (field: string) => {
+    const start = BETA_FIELDS.get(field)
+    return start !== undefined && betas.some((beta) => beta.startsWith(start))
+  }
+  const enabled = Object.keys(body).filter(isEnabled)
+  checkKnownFields(body, new Set([...BODY_FIELDS, ...enabled]), '')
   for (const [index, message] of asObjects(body.messages).entries()) {
     checkKnownFields(message, MESSAGE_FIELDS, `messages.${index}.`)
     for (const [blockIndex, block] of asObjects(message.content).entries()) {

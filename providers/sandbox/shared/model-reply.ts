@@ -31,10 +31,19 @@ export interface ReplyStamp {
   readonly created: number
 }
 
-/** Builds the reply to a request. Deterministic: equal requests get equal replies. */
-export function buildModelReply(request: ModelRequest, stamp: ReplyStamp): ModelReply {
+/**
+ * Builds the reply to a request. Deterministic: equal requests get equal replies. `callArguments` are the
+ * arguments of its tool calls, as JSON text; by default, values that match the schema.
+ */
+export function buildModelReply(
+  request: ModelRequest,
+  stamp: ReplyStamp,
+  callArguments?: string,
+): ModelReply {
   const tools = chooseTools(request)
-  return tools.length > 0 ? buildToolCallReply(request, tools, stamp) : buildTextReply(request, stamp)
+  return tools.length > 0
+    ? buildToolCallReply(request, tools, stamp, callArguments)
+    : buildTextReply(request, stamp)
 }
 
 /** Builds the reply of a model that refuses to answer. */
@@ -87,11 +96,12 @@ function buildToolCallReply(
   request: ModelRequest,
   tools: readonly ToolDefinition[],
   stamp: ReplyStamp,
+  callArguments: string | undefined,
 ): ModelReply {
   const toolCalls = tools.map(({ name, schema }, index) => ({
     id: `call_${stamp.id}${index}`,
     name,
-    argumentsJson: JSON.stringify(sampleJson({ type: 'object', ...schema })),
+    argumentsJson: callArguments ?? JSON.stringify(sampleJson({ type: 'object', ...schema })),
   }))
   const output = toolCalls.map(({ name, argumentsJson }) => name + argumentsJson).join('')
   const reasoning = buildReasoning(request)

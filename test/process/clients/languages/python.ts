@@ -11,10 +11,17 @@ import {
 /** By program: the file with its requirements. Not all clients run with the same version of `openai`. */
 const REQUIREMENTS: Readonly<Record<string, string>> = {
   openai: 'current',
+  anthropic: 'current',
+  'openai-agents': 'current',
+  langchain: 'current',
+  'pydantic-ai': 'current',
+  instructor: 'instructor',
+  litellm: 'openai-2',
+  'llama-index': 'openai-2',
 }
 
 /** The same for the programs that the suite runs: fewer packages, which are quicker to install. */
-const SHORT_REQUIREMENTS: Readonly<Record<string, string>> = { openai: 'short' }
+const SHORT_REQUIREMENTS: Readonly<Record<string, string>> = { openai: 'short', anthropic: 'short' }
 
 /** The clients of Python, in virtual environments. */
 export async function python(): Promise<ClientLanguage> {

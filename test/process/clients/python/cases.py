@@ -16,6 +16,17 @@ PNG = (
 )
 IMAGE_URL = f"data:image/png;base64,{PNG}"
 
+PARAMETERS = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+CHAT_TOOLS = [
+    {"type": "function", "function": {"name": name, "description": name, "parameters": PARAMETERS}}
+    for name in ("get_weather", "get_time")
+]
+
 # DeepSeek's API reads no images: such requests are refused before they are sent.
 WITHOUT_IMAGES = ("deepseek",)
 

@@ -3,18 +3,8 @@
 import openai
 from pydantic import BaseModel
 
-from cases import API_KEY, BASE_URL, IMAGE_URL, contains, equal, needs_images, raises, run_cases
+from cases import API_KEY, BASE_URL, CHAT_TOOLS, IMAGE_URL, contains, equal, needs_images, raises, run_cases
 
-PARAMETERS = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}},
-    "required": ["city"],
-    "additionalProperties": False,
-}
-CHAT_TOOLS = [
-    {"type": "function", "function": {"name": name, "description": name, "parameters": PARAMETERS}}
-    for name in ("get_weather", "get_time")
-]
 RESPONSES_TOOLS = [{"type": "function", "strict": False, **tool["function"]} for tool in CHAT_TOOLS]
 METADATA = {"provider": "acme", "tenant": "t"}
 

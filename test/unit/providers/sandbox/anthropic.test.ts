@@ -54,6 +54,24 @@ describe("sandbox: Anthropic's format", () => {
         expect(message.stop_reason).to.equal('tool_use')
       })
 
+      it('call a tool with the arguments of a marker', async () => {
+        const input = { city: 'Basel [CH]', unit: 'kelvin' }
+        const encode = (text: string) => Buffer.from(text).toString('base64url')
+        const text = `Use get_weather [[sandbox:arguments=${encode(JSON.stringify(input))}]]`
+        expect(callsOf(await answer(text, { tools: [weather] }))).to.deep.equal([['get_weather', input]])
+        const invalid = await answer(`Hi [[sandbox:arguments=${encode('{')}]]`).catch((error) => error)
+        expect(invalid.status).to.equal(400)
+      })
+
+      it('accept the fields of a beta that the request names', async () => {
+        const fields = { context_management: { edits: [] } } as Options
+        const refused = await answer('Hi', fields).catch((error) => error)
+        expect(refused.status).to.equal(400)
+        const headers = { 'anthropic-beta': 'effort-2025-11-24,context-management-2025-06-27' }
+        const { content } = await client.messages.create(request('Hi', fields), { headers })
+        expect(content).to.have.length(1)
+      })
+
       it('call the tool named in tool_choice, with empty input if it has no parameters', async () => {
         const tool_choice = { type: 'tool', name: 'ring_bell' } as const
         expect(callsOf(await answer('Hi', { tools: [weather, bell], tool_choice }))).to.deep.equal([

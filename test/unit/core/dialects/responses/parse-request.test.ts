@@ -144,10 +144,10 @@ describe('parsing a Responses request', () => {
       )
     })
 
-    it('return 400 with the type of a hosted tool', () => {
-      const error = parseError({ input: 'x', tools: [weather, { type: 'web_search' }] })
+    it('return 400 with the type of a hosted tool, if there is no other', () => {
+      const error = parseError({ input: 'x', tools: [{ type: 'web_search' }] })
       expect(error).to.include({ status: 400, code: 'unsupported_parameter' })
-      expect(error.details.param).to.equal('tools[1]')
+      expect(error.details.param).to.equal('tools[0]')
       expect(error.message).to.contain('web_search')
       expect(
         parseError({ input: 'x', tools: [weather], tool_choice: { type: 'mcp' } }).details.param,

@@ -1,0 +1,181 @@
+import { GatewayError, isJsonObject, type JsonObject, type Tool } from '../../contract/index.ts'
+import type { ResponsesBody } from './request-schema.ts'
+import type { FlatTool } from './tool-schemas.ts'
+
+// Tools that the client runs, and that only the Responses API has: custom tools, whose input is any text, and
+// namespaces of tools. Models get them as functions, so that every provider can call them. See docs/api.md,
+// "Tools of responses".
+
+/** A tool that is called by another name or with another input than the function that models get. */
+export interface ClientTool {
+  readonly name: string
+  readonly namespace?: string
+  /** The input is a text, which the function gets as its argument `input`. */
+  readonly isCustom: boolean
+}
+
+/** By the name of the function that models get. Undefined if all tools are plain functions. */
+export type ClientTools = ReadonlyMap<string, ClientTool> | undefined
+
+/** Collects the tools of a request, or those that a response repeats, that models get as other functions. */
+export function findClientTools(tools: unknown): ClientTools {
+  if (!Array.isArray(tools)) return undefined
+  const found = tools.filter(isJsonObject).flatMap(toClientTools)
+  return found.length === 0
+    ? undefined
+    : new Map(found.map((tool) => [toFunctionName(tool.name, tool.namespace), tool]))
+}
+
+function toClientTools(tool: JsonObject): readonly ClientTool[] {
+  const { type, name, tools } = tool
+  if (typeof name !== 'string') return []
+  if (type === 'custom') return [{ name, isCustom: true }]
+  if (type !== 'namespace' || !Array.isArray(tools)) return []
+  return tools
+    .filter(isJsonObject)
+    .map((inner) => ({ name: String(inner.name), namespace: name, isCustom: inner.type === 'custom' }))
+}
+
+/** Providers accept names of up to 64 characters. */
+const MAX_NAME_CHARS = 64
+
+/** The name under which models get the function of a namespace. */
+export function toFunctionName(name: string, namespace: unknown): string {
+  if (typeof namespace !== 'string' || namespace === '') return name
+  const qualified = namespace.endsWith('__') ? `${namespace}${name}` : `${namespace}__${name}`
+  return qualified.length > MAX_NAME_CHARS ? name : qualified
+}
+
+/** Converts the input of a custom tool to the arguments of its function. */
+export function toCustomArguments(input: unknown): string {
+  return JSON.stringify({ input: String(input) })
+}
+
+/** The same backwards. Arguments that a model wrote in another form are the input as they are. */
+export function toCustomInput(json: string): string {
+  try {
+    const value: unknown = JSON.parse(json)
+    if (typeof value === 'string') return value
+    if (isJsonObject(value) && typeof value.input === 'string') return value.input
+  } catch {
+    // The model was cut off, or wrote the input itself.
+  }
+  return json
+}
+
+/** Tools that run at OpenAI, or that only its models know without a schema. */
+const HOSTED_TOOL = new RegExp(
+  `^(?:${[
+    ...['web_search', 'file_search', 'code_interpreter', 'computer', 'image_generation', 'tool_search'],
+    ...['mcp$', 'local_shell$', 'shell$', 'apply_patch$'],
+  ].join('|')})`,
+)
+
+/**
+ * Converts tools to the chat-completions format, without hosted tools that the client can do without. Drops
+ * those that `allowed_tools` does not list. Throws 400 for a hosted tool that is required.
+ */
+export function toChatTools({ tools, tool_choice: choice }: ResponsesBody): readonly Tool[] {
+  const functions = (tools ?? []).flatMap((tool, index) => {
+    const path = `tools[${index}]`
+    return isOmitted(tool, tools ?? []) ? [] : toFunctions(tool, path)
+  })
+  if (!isJsonObject(choice) || choice.type !== 'allowed_tools') return functions
+  const allowed = allowedNames(choice)
+  return functions.filter((tool) => allowed.has(tool.function?.name))
+}
+
+/** The hosted tools that are not sent, by their type. */
+export function findOmittedTools({ tools }: Pick<ResponsesBody, 'tools'>): readonly string[] {
+  return (tools ?? []).filter((tool, _, all) => isOmitted(tool, all)).map(({ type }) => type)
+}
+
+/** A hosted tool is optional if the client says so, or if it offers tools of its own beside it. */
+function isOmitted({ type, optional }: FlatTool, all: readonly FlatTool[]): boolean {
+  if (!HOSTED_TOOL.test(type)) return false
+  return optional === true || all.some((other) => CLIENT_TOOLS.has(other.type))
+}
+
+const CLIENT_TOOLS: ReadonlySet<string> = new Set(['function', 'custom', 'namespace'])
+
+function toFunctions(tool: FlatTool, path: string, namespace?: string): readonly Tool[] {
+  const { type, name } = tool
+  if (typeof name !== 'string') throw unsupportedToolError(path, type)
+  switch (type) {
+    case 'function':
+      return [toFunction(tool, toFunctionName(name, namespace))]
+    case 'custom':
+      return [toCustomFunction(tool, toFunctionName(name, namespace))]
+    case 'namespace':
+      if (namespace !== undefined || !Array.isArray(tool.tools)) throw unsupportedToolError(path, type)
+      return tool.tools.flatMap((inner: FlatTool, index) =>
+        toFunctions(inner, `${path}.tools[${index}]`, name),
+      )
+    default:
+      throw unsupportedToolError(path, type)
+  }
+}
+
+function toFunction({ description, parameters, strict }: FlatTool, name: string): Tool {
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(description != null && { description }),
+      ...(isJsonObject(parameters) && { parameters }),
+      ...(strict != null && { strict }),
+    },
+  }
+}
+
+/** A grammar cannot be enforced everywhere, so the model reads it. */
+function toCustomFunction({ description, format }: FlatTool, name: string): Tool {
+  const { type, definition, syntax } = isJsonObject(format) ? format : {}
+  const grammar = type === 'grammar' ? `The input must match this ${syntax} grammar:\n${definition}` : ''
+  const text = [description, grammar].filter((each) => typeof each === 'string' && each !== '').join('\n\n')
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(text !== '' && { description: text }),
+      parameters: {
+        type: 'object',
+        properties: { input: { type: 'string', description: 'The input of the tool, as plain text.' } },
+        required: ['input'],
+        additionalProperties: false,
+      },
+    },
+  }
+}
+
+function allowedNames({ tools }: JsonObject): ReadonlySet<unknown> {
+  const named = Array.isArray(tools) ? tools.filter(isJsonObject) : []
+  return new Set(named.map(({ name, namespace }) => toFunctionName(String(name), namespace)))
+}
+
+/**
+ * Converts `tool_choice` to the chat-completions format. `allowed_tools` becomes its mode, because
+ * `toChatTools` has already applied its list. Throws 400 for a hosted tool.
+ */
+export function toChatToolChoice({ tool_choice: choice }: ResponsesBody): JsonObject {
+  if (choice == null) return {}
+  if (typeof choice === 'string') return { tool_choice: choice }
+  switch (choice.type) {
+    case 'function':
+    case 'custom': {
+      const name = toFunctionName(String(choice.name), choice.namespace)
+      return { tool_choice: { type: 'function', function: { name } } }
+    }
+    case 'allowed_tools':
+      return { tool_choice: choice.mode ?? 'auto' }
+    default:
+      throw unsupportedToolError('tool_choice', choice.type)
+  }
+}
+
+function unsupportedToolError(param: string, type: unknown): GatewayError {
+  const message =
+    `${param} has type "${type}", which is not supported. Only function, custom and namespace tools are ` +
+    'supported; hosted tools run only at OpenAI.'
+  return new GatewayError('unsupported_parameter', message, { param })
+}

@@ -1,0 +1,82 @@
+// Anthropic's SDK.
+import assert from 'node:assert/strict'
+import Anthropic from '@anthropic-ai/sdk'
+import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
+import { API_KEY, BASE_URL, CITY, needImages, PNG, rejects, runCases } from './cases.mjs'
+
+const client = new Anthropic({ baseURL: BASE_URL, apiKey: API_KEY, maxRetries: 0 })
+
+const tools = ['get_weather', 'get_time'].map((name) => ({ name, description: name, input_schema: CITY }))
+const format = {
+  type: 'json_schema',
+  schema: { ...CITY, properties: { ...CITY.properties, degrees: { type: 'integer' } } },
+}
+
+const body = (model, content, more) => ({
+  model,
+  max_tokens: 2000,
+  messages: [{ role: 'user', content }],
+  ...more,
+})
+const ask = (model, content, more = {}) => client.messages.create(body(model, content, more))
+const textOf = ({ content }) => content.map(({ text }) => text ?? '').join('')
+const callsOf = ({ content }) => content.filter(({ type }) => type === 'tool_use')
+
+await runCases('anthropic', {
+  async text(model) {
+    const message = await ask(model, 'Hello', { system: 'Be brief.' })
+    assert.match(textOf(message), /Hello/)
+    assert.equal(message.stop_reason, 'end_turn')
+  },
+  async stream(model) {
+    const message = await client.messages.stream(body(model, 'Hello')).finalMessage()
+    assert.match(textOf(message), /Hello/)
+    assert.ok(message.usage.output_tokens > 0)
+  },
+  async tool(model) {
+    const message = await ask(model, 'Use get_weather', { tools })
+    assert.equal(message.stop_reason, 'tool_use')
+    assert.equal(callsOf(message)[0].name, 'get_weather')
+  },
+  async 'parallel tools'(model) {
+    assert.equal(callsOf(await ask(model, 'Use a tool, parallel', { tools })).length, 2)
+  },
+  async 'forced tool'(model) {
+    for (const tool_choice of [{ type: 'tool', name: 'get_time' }, { type: 'any' }])
+      assert.equal(callsOf(await ask(model, 'Hello', { tools, tool_choice })).length, 1)
+  },
+  async 'tool result'(model) {
+    const tool = betaTool({
+      name: 'get_weather',
+      description: 'The weather',
+      inputSchema: CITY,
+      run: () => 'rain in Basel',
+    })
+    const message = await client.beta.messages.toolRunner(body(model, 'Use get_weather', { tools: [tool] }))
+    assert.match(textOf(message), /rain in Basel/)
+  },
+  async 'structured output'(model) {
+    const message = await ask(model, 'Basel?', { output_config: { format } })
+    assert.ok('city' in JSON.parse(textOf(message)))
+  },
+  async image(model) {
+    needImages(model)
+    const source = { type: 'base64', media_type: 'image/png', data: PNG }
+    const parts = [
+      { type: 'image', source },
+      { type: 'text', text: 'What is this?' },
+    ]
+    assert.match(textOf(await ask(model, parts)), /What is this/)
+  },
+  async errors(model) {
+    const blocked = await rejects(ask(model, 'forbidden'), Anthropic.PermissionDeniedError)
+    assert.match(blocked.message, /blocked by firewall rule/)
+    await rejects(ask(model, 'Hi [[sandbox:status=429]]'), Anthropic.RateLimitError)
+    await rejects(ask('no-such-model', 'Hi'), Anthropic.NotFoundError)
+  },
+  async cancel(model) {
+    const stream = client.messages.stream(body(model, 'Hi [[sandbox:token-delay=20]]'))
+    stream.once('text', () => stream.abort())
+    await rejects(stream.finalMessage(), Anthropic.APIUserAbortError)
+  },
+})
