@@ -65,7 +65,7 @@ function createBaseApp(
     // Third-party middleware expects the fields that the router sets on the context.
     ...(usesKoa ? [] : [dispatchInference(inferenceRoutes)]),
     routes.dispatch,
-    rejectUnmatched,
+    rejectUnmatched(routes),
   ]
   for (const step of middleware) app.use(step as Koa.Middleware)
   return app

@@ -8,6 +8,8 @@ import {
   type Target,
 } from '../../core/contract/index.ts'
 import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
+import { isRetired } from '../../providers/shared/catalog.ts'
+import { modelNotFoundError } from './model-not-found.ts'
 import { rankModels } from './rank-models.ts'
 import { findMissingCapability, requirementsOf } from './requirements.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
@@ -105,13 +107,13 @@ export function findTarget(
   provider: string | undefined,
   { catalog, capabilitiesOf }: RoutingCatalog,
 ): Target {
-  const entry = catalog.find(name, provider)
-  if (entry !== undefined) return targetOf(entry, name)
+  const match = catalog.match(name, provider)
+  if (match?.isDated) return { provider: match.model.provider, model: name, entry: match.model }
+  if (match !== undefined) return targetOf(match.model, match.name)
   if (provider !== undefined) return { provider, model: name }
   // Anthropic's clients name models by date, and new ones as soon as they exist.
   if (/^claude-/.test(name) && capabilitiesOf('anthropic')) return { provider: 'anthropic', model: name }
-  const message = `The model ${name} does not exist. GET /v1/models lists the available models.`
-  throw new GatewayError('model_not_found', message, { param: 'model' })
+  throw modelNotFoundError(name, catalog.models)
 }
 
 /**
@@ -122,12 +124,15 @@ function findCandidates(
   request: ChatRequest,
   { catalog, capabilitiesOf }: RoutingCatalog,
   provider?: string,
-  caller: Pick<Account, 'models'> = {},
+  caller: Pick<Account, 'models'> & { readonly preferences?: readonly string[] } = {},
 ) {
   const requirements = requirementsOf(request)
   const missing = (model: Model) => findMissingCapability(model, capabilitiesOf(model.provider), requirements)
   const configured = catalog.models.filter(
-    (model) => capabilitiesOf(model.provider) && (provider === undefined || model.provider === provider),
+    (model) =>
+      capabilitiesOf(model.provider) &&
+      (provider === undefined || model.provider === provider) &&
+      isChosenAutomatically(model, caller.preferences),
   )
   if (configured.length === 0) throw notConfiguredError(provider)
   const offered = caller.models
@@ -162,8 +167,14 @@ function unsupportedError(missing: readonly (string | undefined)[]): GatewayErro
   return new GatewayError('unsupported_parameter', `No available model supports: ${names.join(', ')}.`)
 }
 
+function isChosenAutomatically(model: Model, preferences: readonly string[] = []): boolean {
+  if (isRetired(model)) return false
+  return model.automatic !== false || preferences.some((name) => hasName(model, name))
+}
+
 function hasName(model: Model, name: string): boolean {
-  return [model.id, `${model.provider}:${model.id}`, ...model.aliases].includes(name)
+  const { id, provider, aliases } = model
+  return [id, `${provider}:${id}`, `${provider}/${id}`, ...aliases].includes(name)
 }
 
 /**

@@ -23,7 +23,14 @@ function parseChatRequest(body: JsonObject): ChatRequest {
     throw unsupportedError('n', 'n greater than 1 is not supported. Omit it or set it to 1.')
   if (request.logprobs === true)
     throw unsupportedError('logprobs', 'logprobs is not supported. Omit it or set it to false.')
-  return request
+  if (hasModel(request)) return request
+  const { model: _, ...rest } = request
+  return rest
+}
+
+/** `null` counts as missing. */
+function hasModel<T extends { model?: string | null }>(request: T): request is T & { model?: string } {
+  return request.model !== null
 }
 
 function unsupportedError(param: string, message: string): GatewayError {

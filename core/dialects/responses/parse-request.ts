@@ -68,7 +68,7 @@ export function parseResponsesRequest(
   const { model, instructions, max_output_tokens, reasoning, text, stream } = body
   const tools = toChatTools(body.tools ?? [], body.tool_choice)
   return {
-    ...(model !== undefined && { model }),
+    ...(model != null && { model }),
     messages: [...toSystemMessages(instructions), ...earlier, ...input],
     ...pickSharedFields(body),
     ...(stream === true && { stream }),
