@@ -18,7 +18,7 @@ export function updatedModelsFile(dataDir: string): string {
 }
 
 /** Reads rows of the catalogue. Adds what is wrong with them to `issues`. */
-export function readModelRows(file: string, name: string, issues: string[]): ModelRows {
+function readModelRows(file: string, name: string, issues: string[]): ModelRows {
   const found: string[] = []
   const rows = readYaml(file, found)
   if (found.length === 0 && validateModels(rows)) return rows
@@ -31,6 +31,13 @@ export function readModelRows(file: string, name: string, issues: string[]): Mod
 export interface OwnModels {
   readonly models: ModelRows
   readonly model_aliases: Readonly<Record<string, string>>
+}
+
+export const NO_OWN_MODELS: OwnModels = { models: [], model_aliases: {} }
+
+/** Reads `config/models.yaml`. */
+export function readShippedModels(issues: string[] = []): ModelRows {
+  return readModelRows(shippedFile('config/models.yaml'), 'models.yaml', issues)
 }
 
 /** All rows: those of `models.yaml` in the data folder replace shipped ones, and the operator's own both. */

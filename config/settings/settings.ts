@@ -13,7 +13,7 @@ import {
   listSecretVariables,
   readSecretFiles,
 } from './environment.ts'
-import { combineModels, readModeAliases, readModelRows, readUpdatedModels } from './model-list.ts'
+import { combineModels, readModeAliases, readShippedModels, readUpdatedModels } from './model-list.ts'
 import { resolvePluginList } from './plugin-list.ts'
 import { readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
@@ -74,7 +74,7 @@ export function readSettings(processEnvironment: Environment): Settings {
   const { settings, issues: environmentIssues } = applyEnvironment(merged, environment)
   issues.push(...secrets.issues, ...environmentIssues)
 
-  const shippedModels = readModelRows(shippedFile('config/models.yaml'), 'models.yaml', issues)
+  const shippedModels = readShippedModels(issues)
   const isValid = validate(settings)
   if (!isValid) issues.push(...describeSchemaErrors(validate.errors))
   issues.push(...findSettingsIssues(settings))

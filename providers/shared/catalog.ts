@@ -37,7 +37,7 @@ export function createCatalog(
   function match(name: string, provider?: string): CatalogMatch | undefined {
     const found = matchName(name, provider)
     if (found !== undefined || !DATE.test(name)) return found
-    const undated = matchName(name.replace(DATE, ''), provider)
+    const undated = matchName(withoutDate(name), provider)
     return undated && { ...undated, name, isDated: true }
   }
 
@@ -53,6 +53,11 @@ export function createCatalog(
       matches = indexNames(models, isConfigured)
     },
   }
+}
+
+/** Removes the date at the end of a name: `gpt-4o-2024-08-06` is a `gpt-4o`. */
+export function withoutDate(name: string): string {
+  return name.replace(DATE, '')
 }
 
 const DATE = /-(?:\d{4}-\d{2}-\d{2}|20\d{6})$/
