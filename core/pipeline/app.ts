@@ -53,8 +53,9 @@ function createBaseApp(
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observe ?? [])]
   const onHandled = notifyObservers(observers, logger)
   const routes = createRoutes()
-  addDeclaredEndpoints(routes, parts, listener)
+  // Before declared endpoints, whose paths may have a parameter in place of a word: `/v1/responses/{id}`.
   const inferenceRoutes = addInferenceEndpoints(routes, parts, inferenceEndpoints)
+  addDeclaredEndpoints(routes, parts, listener)
   const middleware: readonly GatewayMiddleware[] = [
     ...(usesKoa ? [sendLazyBody] : []),
     identifyRequest,

@@ -68,9 +68,10 @@ describe('/openapi.json', () => {
           for (const [path, part] of schemasOf(resolve(schema), operation.operationId))
             if (part.additionalProperties === false) closed.push(path)
       const body = resolve(operation.requestBody?.content['application/json'].schema ?? { $ref: '' })
-      const isInference = /Completion|Message|^route$|^createResponse$|^simulate$|^countInputTokens$/.test(
-        operation.operationId,
-      )
+      const isInference =
+        /Completion|Message|^route$|^(create|compact)Response$|^simulate$|^countInputTokens$/.test(
+          operation.operationId,
+        )
       if (body?.type === 'object' && !isInference)
         expect(body.additionalProperties, operation.operationId).to.equal(false)
     }

@@ -102,8 +102,16 @@ const ItemReference = OpenObject(
   { $id: 'ItemReference', description: 'An item of a stored response.' },
 )
 
+const InputCompaction = OpenObject(
+  {
+    type: Constant('compaction'),
+    encrypted_content: Text('The summary, as POST /v1/responses/compact returned it.'),
+  },
+  { $id: 'InputCompaction', description: 'The summary of a conversation.' },
+)
+
 export const InputItemSchema = Variants(
   'type',
-  [Message, FunctionCall, FunctionCallOutput, Reasoning, ItemReference],
+  [Message, FunctionCall, FunctionCallOutput, Reasoning, ItemReference, InputCompaction],
   { $id: 'InputItem', description: 'An item of the conversation.' },
 )

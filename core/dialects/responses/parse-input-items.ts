@@ -6,6 +6,7 @@ import {
   type Message,
   type ToolCall,
 } from '../../contract/index.ts'
+import { parseCompaction } from './compaction.ts'
 import type { InputItem } from './request-schema.ts'
 
 /** One turn of the assistant. Its reasoning, text and function calls are separate items but one message. */
@@ -60,6 +61,10 @@ export function parseItems(items: readonly InputItem[], param: string): readonly
           tool_call_id: String(item.call_id),
           content: toChatContent(item.output, path),
         })
+        break
+      case 'compaction':
+        endTurn()
+        messages.push(parseCompaction(item.encrypted_content, `${path}.encrypted_content`))
         break
       default:
         throw unsupportedItemError(item, path)
