@@ -1,19 +1,10 @@
 import { createCatalog } from '../../providers/shared/catalog.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { type CommandArgs, DifferencesError } from './command.ts'
-import { type ListedPrices, listCatalogPrices, type PriceName, readPriceList } from './price-list.ts'
-import { formatColumns } from './table.ts'
-
-/** A line of the comparison. */
-interface Difference {
-  /** `dearer` and `cheaper`: what the file says. */
-  readonly change: 'dearer' | 'cheaper' | 'differs' | 'missing here' | 'missing there'
-  readonly provider: string
-  readonly model: string
-  readonly price: PriceName | ''
-  readonly here: number | undefined
-  readonly there: number | undefined
-}
+import { parsePriceList } from './parse-price-list.ts'
+import { comparePrice, formatPriceChanges, type PriceChange } from './price-changes.ts'
+import { type ListedPrices, listCatalogPrices, type PriceName } from './price-list.ts'
+import { readSource } from './read-source.ts'
 
 /**
  * Compares the prices of the catalogue with those of a file. Prints every difference, and then throws a
@@ -22,11 +13,12 @@ interface Difference {
 export async function checkModels({ operands, options, environment, print }: CommandArgs): Promise<void> {
   const [file = ''] = operands
   const { models } = readSettings(environment)
-  const listed = readPriceList(file)
+  const { name, text } = await readSource(file)
+  const listed = parsePriceList(text, name)
   const { differences, compared } = comparePrices(models, listed, !options.has('prices-only'))
-  if (compared === 0) throw new Error(`${file} has none of the models of the catalogue.`)
-  for (const line of formatTable(differences)) print(line)
-  const summary = `Compared ${compared} models of the catalogue with ${file}.`
+  if (compared === 0) throw new Error(`${name} has none of the models of the catalogue.`)
+  for (const line of formatPriceChanges(differences)) print(line)
+  const summary = `Compared ${compared} models of the catalogue with ${name}.`
   print(differences.length === 0 ? `${summary} No differences.` : `\n${summary}`)
   if (differences.length > 0) throw new DifferencesError(`${countOf(differences.length)} found.`)
 }
@@ -40,10 +32,10 @@ function comparePrices(
   models: Settings['models'],
   listed: readonly ListedPrices[],
   includesMissing: boolean,
-): { readonly differences: readonly Difference[]; readonly compared: number } {
+): { readonly differences: readonly PriceChange[]; readonly compared: number } {
   const catalog = createCatalog(models)
   const providers = new Set(models.map(({ provider }) => provider))
-  const differences: Difference[] = []
+  const differences: PriceChange[] = []
   const byModel = new Map<Settings['models'][number], ListedPrices>()
   for (const entry of listed) {
     const model = catalog.find(entry.model, entry.provider)
@@ -69,7 +61,7 @@ function comparePrices(
 function missing(
   change: 'missing here' | 'missing there',
   { provider, model, prices }: ListedPrices,
-): Difference {
+): PriceChange {
   const [here, there] = change === 'missing there' ? [prices, undefined] : [undefined, prices]
   return { change, provider, model, price: '', here: here?.get('input'), there: there?.get('input') }
 }
@@ -78,40 +70,11 @@ function missing(
 function compareModel(
   { provider, model, prices: here }: ListedPrices,
   { prices: there }: ListedPrices,
-): readonly Difference[] {
+): readonly PriceChange[] {
   const names = new Set<PriceName>([...there.keys(), ...(here.has('above') ? (['above'] as const) : [])])
   return [...names].flatMap((price) => {
     const [ours, theirs] = [here.get(price), there.get(price)]
     if (ours === theirs) return []
-    return [{ change: changeOf(price, ours, theirs), provider, model, price, here: ours, there: theirs }]
+    return [{ change: comparePrice(price, ours, theirs), provider, model, price, here: ours, there: theirs }]
   })
-}
-
-function changeOf(
-  price: PriceName,
-  here: number | undefined,
-  there: number | undefined,
-): Difference['change'] {
-  if (price === 'above' || here === undefined || there === undefined) return 'differs'
-  return there > here ? 'dearer' : 'cheaper'
-}
-
-const HEADINGS = ['CHANGE', 'PROVIDER', 'MODEL', 'PRICE', 'HERE', 'THERE', '']
-
-/** One line for each difference, in columns. */
-function formatTable(differences: readonly Difference[]): readonly string[] {
-  if (differences.length === 0) return []
-  return formatColumns([HEADINGS, ...differences.map(toCells)])
-}
-
-function toCells({ change, provider, model, price, here, there }: Difference): readonly string[] {
-  const share = change === 'dearer' || change === 'cheaper' ? formatShare(here, there) : ''
-  const name = price === '' ? 'input' : price
-  return [change, provider, model, name, String(here ?? '-'), String(there ?? '-'), share]
-}
-
-function formatShare(here = 0, there = 0): string {
-  if (here === 0) return ''
-  const percent = Math.round((there / here - 1) * 1000) / 10
-  return `${percent > 0 ? '+' : ''}${percent} %`
 }

@@ -105,18 +105,35 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'models check',
-    operands: ['FILE'],
-    summary: 'Compare the prices of the catalogue with those of a file.',
+    operands: ['SOURCE'],
+    summary: 'Compare the prices of the catalogue with those of a file or URL.',
     details:
-      "FILE is JSON or YAML: rows as in config/models.yaml, or LiteLLM's " +
-      'model_prices_and_context_window.json. Prints all differences; dearer and cheaper say how FILE ' +
-      'differs from the catalogue. Exits with 0 if there are none, 2 if there are some, and 1 on failure.',
+      "SOURCE is models.dev's api.json, LiteLLM's model_prices_and_context_window.json, or rows as in " +
+      'config/models.yaml. Prints all differences; dearer and cheaper say how SOURCE differs from the ' +
+      'catalogue. Exits with 0 if there are none, 2 if there are some, and 1 on failure.',
     options: {
       'prices-only': { summary: 'Leave out models that only one of both has.' },
     },
     async run(args) {
       const { checkModels } = await import('./check-models.ts')
       return checkModels(args)
+    },
+  },
+  {
+    name: 'models update',
+    operands: ['SOURCE'],
+    summary: 'Bring prices and models of the catalogue up to date from a file or URL.',
+    details:
+      "SOURCE is models.dev's api.json or LiteLLM's model_prices_and_context_window.json. Prints what is " +
+      'new, dearer, cheaper and retired, and writes it to models.yaml in the data folder, which running ' +
+      'gateways read again. New models are served by name, and not chosen automatically.',
+    options: {
+      'dry-run': { summary: 'Write nothing.' },
+      accept: { summary: 'Accept prices that look like mistakes: 0, or ten times another.' },
+    },
+    async run(args) {
+      const { updateModels } = await import('./update-models.ts')
+      return updateModels(args)
     },
   },
   {

@@ -81,6 +81,7 @@ export function createBuiltInPlugins(
   const routingCatalog: RoutingCatalog = {
     catalog: providers.catalog,
     weights: settings.modes,
+    modeAliases: settings.modeAliases,
     latencyOf: latency.estimateMs,
     capabilitiesOf: (provider) => providers.byId.get(provider)?.capabilities,
     fitParameters: createParameterFit((provider) => providers.byId.get(provider)),
@@ -149,7 +150,7 @@ export function createBuiltInPlugins(
     createRules(kinds, ruleCommands, ruleServices.own, createRulesFileEndpoints({ ...state, kinds })),
     createResponses(log, accounts, settings.responses.retention_days, chooseForm, snapshotCaller),
     createMessages(snapshotCaller),
-    createModels(routingCatalog),
+    createModels(routingCatalog, providers.known),
     createAudit({
       ...ruleServices.own,
       accounts,

@@ -22,6 +22,7 @@ import type { ClusterPeer } from './cluster-peer.ts'
 import { openLedger } from './ledger.ts'
 import { openSharedState } from './shared-state.ts'
 import { openLongRunningState, type State } from './state.ts'
+import { watchModels } from './watch-models.ts'
 
 /** The addresses and plugins of a gateway that serves. */
 export interface ServingAddresses {
@@ -91,6 +92,7 @@ export async function startGateway(
       await loading
     const providers = await openProviders(settings, peer?.sandboxUrl)
     opened.push(providers)
+    opened.push(watchModels(settings, providers.catalog, logger))
     const sharedState = await openSharedState(settings, peer, logger)
     opened.push(sharedState)
     const operators = createOperatorRegistry()

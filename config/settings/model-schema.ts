@@ -100,4 +100,16 @@ export const ModelRowSchema = StrictObject({
     }),
   ),
   quirks: Type.Optional(Quirks),
+  automatic: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'False if automatic choice considers the model only for callers who prefer it by name.',
+    }),
+  ),
+  retires: Type.Optional(
+    Type.String({
+      pattern: '^\\d{4}-\\d{2}-\\d{2}$',
+      description: 'The day from which the provider no longer serves the model: it is not chosen then.',
+    }),
+  ),
 })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { isJsonObject, type JsonObject, type Model } from '../../core/contract/index.ts'
+import { isJsonObject, type JsonObject, type Mode, type Model } from '../../core/contract/index.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import type { Capabilities } from '../../providers/shared/catalog.ts'
@@ -14,6 +14,7 @@ import {
   listSecretVariables,
   readSecretFiles,
 } from './environment.ts'
+import { combineModels, readModeAliases, readShippedModels, readUpdatedModels } from './model-list.ts'
 import { resolvePluginList } from './plugin-list.ts'
 import { readYaml } from './read-yaml.ts'
 import type { SettingsDocument } from './schema.ts'
@@ -29,6 +30,10 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
   readonly plugins: readonly PluginEntry[]
   readonly providers: Readonly<Record<string, ProviderSettings>>
   readonly models: readonly Model[]
+  /** Aliases of routing modes, in lower case. */
+  readonly modeAliases: ReadonlyMap<string, Mode>
+  /** Returns `models` with the current rows of the data folder. Throws a `SettingsError`. */
+  readonly rereadModels: () => readonly Model[]
   /** Log messages about deprecated settings that are in use. */
   readonly warnings: readonly string[]
 }
@@ -56,7 +61,6 @@ export function needsSandbox({ providers }: Pick<Settings, 'providers'>): boolea
 
 const schema = JSON.parse(readFileSync(shippedFile('config/schema.json'), 'utf8'))
 const validate = compileValidator<SettingsDocument>(schema)
-const validateModels = compileValidator<SettingsDocument['models']>(schema.properties.models)
 
 /** Reads and validates all settings. Throws a `SettingsError` that lists every issue. */
 export function readSettings(processEnvironment: Environment): Settings {
@@ -71,9 +75,7 @@ export function readSettings(processEnvironment: Environment): Settings {
   const { settings, issues: environmentIssues } = applyEnvironment(merged, environment)
   issues.push(...secrets.issues, ...environmentIssues)
 
-  const models = readYaml(shippedFile('config/models.yaml'), issues)
-  if (!validateModels(models))
-    issues.push(...describeSchemaErrors(validateModels.errors).map((issue) => `models.yaml: ${issue}`))
+  const shippedModels = readShippedModels(issues)
   const isValid = validate(settings)
   if (!isValid) issues.push(...describeSchemaErrors(validate.errors))
   issues.push(...findSettingsIssues(settings))
@@ -81,14 +83,19 @@ export function readSettings(processEnvironment: Environment): Settings {
   const plugins = isValid ? resolvePluginList(settings.plugins, shippedPlugins, issues) : []
   if (isValid && settings.ledger.record_prompts !== 'off' && !plugins.some(({ use }) => use === 'ledger'))
     issues.push(`ledger.record_prompts: ${settings.ledger.record_prompts} requires the plugin ledger`)
-  if (issues.length > 0 || !isValid || !validateModels(models)) throw new SettingsError([...new Set(issues)])
+  if (issues.length > 0 || !isValid) throw new SettingsError([...new Set(issues)])
 
+  const models = combineModels(shippedModels, [], settings)
+  const rereadModels = () => combineModels(shippedModels, readUpdatedModels(settings.data_dir), settings)
+  const updated = attempt(rereadModels)
   return {
     ...settings,
     plugins,
     providers: toProviderSettings(settings.providers, environment),
-    models: mergeModels(models, settings.models),
-    warnings,
+    models: updated.value ?? models,
+    modeAliases: readModeAliases(settings.model_aliases),
+    rereadModels,
+    warnings: [...warnings, ...updated.issues.map((issue) => `the updated catalogue is not used: ${issue}`)],
   }
 }
 
@@ -125,17 +132,12 @@ function toProviderSettings(
 /** Capabilities that a provider row does not mention. */
 const DEFAULT_CAPABILITIES: Capabilities = { json: 'none', logit_bias: false, seed: false }
 
-/** A row of the operator replaces the shipped row with the same provider and id. */
-function mergeModels(shipped: SettingsDocument['models'], own: SettingsDocument['models']): readonly Model[] {
-  const models = new Map<string, Model>()
-  for (const row of [...shipped, ...own]) {
-    models.set(`${row.provider}:${row.id}`, {
-      aliases: [],
-      reasoning: false,
-      sampling: true,
-      quirks: {},
-      ...row,
-    })
+/** A worker must be able to restart while the file that `models update` writes is damaged. */
+function attempt<T>(read: () => T): { readonly value?: T; readonly issues: readonly string[] } {
+  try {
+    return { value: read(), issues: [] }
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error
+    return { issues: error.issues }
   }
-  return [...models.values()]
 }

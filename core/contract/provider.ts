@@ -132,6 +132,10 @@ export interface Model {
   /** False if the provider rejects temperature, top_p, penalties, logprobs and logit_bias. */
   readonly sampling: boolean
   readonly quirks: Quirks
+  /** The day (`YYYY-MM-DD`) from which the provider no longer serves the model. */
+  readonly retires?: string
+  /** False if automatic choice considers the model only for callers who prefer it by name. */
+  readonly automatic?: boolean
 }
 
 /** Lengths of vectors. Without `min`, the model has no other length than `default`. */

@@ -32,9 +32,13 @@ export function createParamsParser({ params = {}, notFound }: Pick<Endpoint, 'pa
   }
 }
 
-/** The 404 for a path that nothing is served at. */
-export function pathNotFoundError(path: string): GatewayError {
-  return new GatewayError('not_found', `There is no endpoint at ${path}. Check the path and the base URL.`)
+/** The 404 for a path that nothing is served at. `intended`: the path that the client probably means. */
+export function pathNotFoundError(path: string, intended?: string): GatewayError {
+  const advice =
+    intended === undefined
+      ? 'Check the path and the base URL.'
+      : `Use ${intended}. Base URLs of OpenAI clients end with /v1, those of Anthropic clients do not.`
+  return new GatewayError('not_found', `There is no endpoint at ${path}. ${advice}`)
 }
 
 /**

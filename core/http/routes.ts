@@ -20,6 +20,8 @@ export interface Routes {
   add(owner: string, endpoint: Pick<EndpointDescription, 'method' | 'path'>, handle: GatewayMiddleware): void
   /** Runs the route of the request, or the next middleware if there is none. */
   readonly dispatch: GatewayMiddleware
+  /** Whether a route has the path, with any method. */
+  hasPath(path: string): boolean
 }
 
 export function createRoutes(): Routes {
@@ -54,6 +56,7 @@ export function createRoutes(): Routes {
       if (route !== undefined) owners.set(route, owner)
     },
     dispatch: router.routes() as unknown as GatewayMiddleware,
+    hasPath: (path) => router.stack.some((route) => route.match(path)),
   }
 }
 
@@ -67,16 +70,23 @@ export const normalizePath: GatewayMiddleware = (ctx, next) => {
 }
 
 /** Rejects requests without a route: 405 with `allow` if the path has other methods, or else 404. */
-export const rejectUnmatched: GatewayMiddleware = (ctx) => {
-  // Set by @koa/router, but missing from Koa's types.
-  const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }
-  ctx.errorStyle = 'openai'
-  if (ctx.path.startsWith('/v1/messages')) {
-    ctx.errorStyle = 'anthropic'
-    addAnthropicRequestId(ctx)
+export function rejectUnmatched({ hasPath }: Pick<Routes, 'hasPath'>): GatewayMiddleware {
+  return (ctx) => {
+    // Set by @koa/router, but missing from Koa's types.
+    const { matched = [] } = ctx as { matched?: readonly { readonly methods: readonly string[] }[] }
+    ctx.errorStyle = 'openai'
+    if (ctx.path.startsWith('/v1/messages')) {
+      ctx.errorStyle = 'anthropic'
+      addAnthropicRequestId(ctx)
+    }
+    const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
+    if (allowed === '') throw pathNotFoundError(ctx.path, findIntendedPath(ctx.path, hasPath))
+    const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`
+    throw new GatewayError('method_not_allowed', message, { headers: { allow: allowed } })
   }
-  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ')
-  if (allowed === '') throw pathNotFoundError(ctx.path)
-  const message = `${ctx.path} does not support ${ctx.method}. Supported methods: ${allowed}.`
-  throw new GatewayError('method_not_allowed', message, { headers: { allow: allowed } })
+}
+
+/** OpenAI's clients expect a base URL with `/v1`, Anthropic's one without it. */
+function findIntendedPath(path: string, hasPath: Routes['hasPath']): string | undefined {
+  return [`/v1${path}`, path.replace(/^\/v1(?=\/v1\/)/, '')].find((it) => it !== path && hasPath(it))
 }

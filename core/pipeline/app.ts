@@ -54,8 +54,9 @@ function createBaseApp(
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observe ?? [])]
   const onHandled = notifyObservers(observers, logger)
   const routes = createRoutes()
-  addDeclaredEndpoints(routes, parts, listener)
+  // Before declared endpoints, whose paths may have a parameter in place of a word: `/v1/responses/{id}`.
   const inferenceRoutes = addInferenceEndpoints(routes, parts, inferenceEndpoints)
+  addDeclaredEndpoints(routes, parts, listener)
   const middleware: readonly GatewayMiddleware[] = [
     ...(usesKoa ? [sendLazyBody] : []),
     identifyRequest,
@@ -67,7 +68,7 @@ function createBaseApp(
     // Third-party middleware expects the fields that the router sets on the context.
     ...(usesKoa ? [] : [dispatchInference(inferenceRoutes)]),
     routes.dispatch,
-    rejectUnmatched,
+    rejectUnmatched(routes),
   ]
   for (const step of middleware) app.use(step as Koa.Middleware)
   return app

@@ -18,7 +18,7 @@ export function isModelAllowed(
     names = new Set([...lower, ...lower.map((name) => name.replace(':', '/'))])
     nameSets.set(models, names)
   }
-  for (const name of [model, ...(entry?.aliases ?? [])]) {
+  for (const name of [model, ...(entry ? [entry.id, ...entry.aliases] : [])]) {
     const lower = name.toLowerCase()
     if (names.has(lower) || names.has(`${provider}/${lower}`)) return true
   }

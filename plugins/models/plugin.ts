@@ -3,13 +3,15 @@ import {
   endpoint,
   GatewayError,
   type JsonObject,
-  MODES,
+  type Mode,
   type Model,
   type Plugin,
   Type,
   user,
 } from '../../core/contract/index.ts'
 import { isModelAllowed } from '../../core/util/allowed-models.ts'
+import { findTarget } from '../routing/build-route.ts'
+import { knownNames, parseRequestedModel } from '../routing/requested-model.ts'
 import type { RoutingCatalog } from '../routing/routing-catalog.ts'
 import { toAnthropicModel, toAnthropicModelList } from './anthropic-list.ts'
 import { ModelList, ModelSchema } from './schemas.ts'
@@ -18,18 +20,30 @@ import { ModelList, ModelSchema } from './schemas.ts'
  * Serves `GET /v1/models` and `GET /v1/models/{id}` in OpenAI's format, extended by the fields of the
  * catalog.
  */
-export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugin {
-  const isAvailable = (model: Model) => capabilitiesOf(model.provider) !== undefined
+export function createModels(routingCatalog: RoutingCatalog, providers: ReadonlySet<string>): Plugin {
+  const { catalog, capabilitiesOf, modeAliases = new Map<string, Mode>() } = routingCatalog
+  const names = knownNames(routingCatalog, providers)
+  const isAvailable = ({ provider }: Pick<Model, 'provider'>) => capabilitiesOf(provider) !== undefined
 
-  function findModelBody(id: string): JsonObject {
-    const mode = MODES.find((candidate) => id === `auto:${candidate}`)
-    if (mode !== undefined) return toModeBody(mode)
-    const model = catalog.find(id)
-    if (model !== undefined && isAvailable(model)) return toModelBody(model)
-    const message = `Model ${id} was not found. GET /v1/models lists the available models.`
-    throw new GatewayError('model_not_found', message, { param: 'model' })
+  /** Returns what a request with this name would use. */
+  function findModelBody(name: string): JsonObject {
+    const requested = parseRequestedModel(name, names)
+    if (requested.type === 'auto') return toModeBody(name)
+    const { provider, model, entry } = findTarget(requested.model, requested.provider, routingCatalog)
+    if (!isAvailable({ provider })) {
+      const message = `Model ${name} was not found: provider ${provider} is not configured.`
+      throw new GatewayError('model_not_found', message, { param: 'model' })
+    }
+    const openAiFields = toOpenAiFields(model, provider)
+    return entry ? { ...toModelBody(entry), ...openAiFields } : { ...openAiFields, provider }
   }
 
+  function respond(name: string, headers: IncomingHttpHeaders) {
+    const model = findModelBody(name)
+    return { status: 200, body: isAnthropicClient(headers) ? toAnthropicModel(model) : model }
+  }
+
+  const responses = { 200: { description: 'The model.', body: ModelSchema } }
   const common = { method: 'GET', access: user(), tags: ['models'], errorStyle: 'openai' } as const
 
   const endpoints = [
@@ -45,7 +59,8 @@ export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugi
         const isAllowed = (entry: Model) =>
           isModelAllowed(account, { provider: entry.provider, model: entry.id, entry })
         const models = catalog.models.filter((model) => isAvailable(model) && isAllowed(model))
-        const data = [...MODES.map(toModeBody), ...models.map(toModelBody)]
+        const modes = [...MODE_FORMS, ...modeAliases.keys()]
+        const data = [...modes.map(toModeBody), ...models.map(toModelBody)]
         const body = isAnthropicClient(headers) ? toAnthropicModelList(data) : { object: 'list', data }
         return { status: 200, body }
       },
@@ -59,16 +74,28 @@ export function createModels({ catalog, capabilitiesOf }: RoutingCatalog): Plugi
       params: {
         id: Type.String({
           minLength: 1,
-          description: 'The name of a model or routing mode.',
+          description: 'The name of a model or routing mode, as requests may give it.',
           examples: ['gpt-4o'],
         }),
       },
-      responses: { 200: { description: 'The model.', body: ModelSchema } },
+      responses,
       errors: ['model_not_found'],
-      handle({ params, headers }) {
-        const model = findModelBody(params.id)
-        return { status: 200, body: isAnthropicClient(headers) ? toAnthropicModel(model) : model }
+      handle: ({ params, headers }) => respond(params.id, headers),
+    }),
+    // For clients that do not encode the slash of a name.
+    endpoint({
+      ...common,
+      path: '/v1/models/{provider}/{id}',
+      operationId: 'readProviderModel',
+      summary: 'Returns a model of a provider.',
+      description: ANTHROPIC_FORMAT,
+      params: {
+        provider: Type.String({ minLength: 1, description: 'The provider.', examples: ['openai'] }),
+        id: Type.String({ minLength: 1, description: 'The name of a model.', examples: ['gpt-4o'] }),
       },
+      responses,
+      errors: ['model_not_found'],
+      handle: ({ params, headers }) => respond(`${params.provider}/${params.id}`, headers),
     }),
   ]
 
@@ -93,17 +120,24 @@ function isAnthropicClient(headers: IncomingHttpHeaders): boolean {
   return headers['anthropic-version'] !== undefined
 }
 
+/** The modes as clients know them: `auto:fast` is another name of `auto:latency`. */
+const MODE_FORMS = ['auto:balance', 'auto:cost', 'auto:quality', 'auto:latency', 'auto:fast']
+
 /** OpenAI's format requires a number, but the catalog has no creation times. */
 const UNKNOWN_TIME = 0
 
 function toModelBody(model: Model): JsonObject {
   const { id, provider, aliases, operation = 'chat', dimensions, context, max_output } = model
-  const { price, quality, capabilities } = model
-  const openAiFields = { id, object: 'model', created: UNKNOWN_TIME, owned_by: provider }
+  const { price, quality, capabilities, retires } = model
   const figures = { ...(dimensions && { dimensions }), context, max_output, price, quality, capabilities }
-  return { ...openAiFields, provider, aliases, operation, ...figures }
+  const catalogFields = { provider, aliases, operation, ...figures }
+  return { ...toOpenAiFields(id, provider), ...catalogFields, ...(retires !== undefined && { retires }) }
 }
 
-function toModeBody(mode: string): JsonObject {
-  return { id: `auto:${mode}`, object: 'model', created: UNKNOWN_TIME, owned_by: 'signalbox' }
+function toModeBody(name: string): JsonObject {
+  return toOpenAiFields(name, 'signalbox')
+}
+
+function toOpenAiFields(id: string, owner: string): JsonObject {
+  return { id, object: 'model', created: UNKNOWN_TIME, owned_by: owner }
 }

@@ -40,6 +40,9 @@ export const ModelSchema = Type.Object(
     price: Type.Optional(PriceSchema),
     quality: Type.Optional(Type.Number({ description: 'Quality for automatic routing, from 0 to 1.' })),
     capabilities: Type.Optional(CapabilitiesSchema),
+    retires: Type.Optional(
+      Type.String({ description: 'The day from which the provider no longer serves the model.' }),
+    ),
   },
   { $id: 'Model', description: 'A model or routing mode.' },
 )

@@ -124,7 +124,7 @@ interface ParsedCall {
 }
 
 /** Parses a call and loads the responses and items that it references. Throws 400 with the invalid field. */
-function parseResponsesCall(rawBody: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
+export function parseResponsesCall(rawBody: JsonObject, find: FindResponse): MaybePromise<ParsedCall> {
   return chain(resolveReferences(parseResponsesBody(rawBody), find), (body) => {
     const input = parseResponsesInput(body)
     return chain(loadConversation(body, find), (earlier) => {

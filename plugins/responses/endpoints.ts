@@ -58,12 +58,17 @@ export function createResponseEndpoints(
   }
 
   /** Returns a stored response with the id of the current request. Throws 409 if it has not completed. */
-  function replayResponse(call: ReplayCall, found: FoundResponse, stream: boolean): EndpointResponse {
+  function replayResponse(
+    call: ReplayCall,
+    found: FoundResponse,
+    stream: boolean,
+    startingAfter?: number,
+  ): EndpointResponse {
     if (!isFinishedResponse(found))
       throw conflictError(`Response ${found.response.id} was not completed and cannot be replayed.`)
     const response = { ...found.response, x_request_id: call.requestId }
     return stream
-      ? { status: 200, stream: replaySseRecords(found.responseKey, response, found.pace) }
+      ? { status: 200, stream: replaySseRecords(found.responseKey, response, found.pace, startingAfter) }
       : { status: 200, body: toResponseForm(response, chooseForm(call.headers, found.form)) }
   }
 
@@ -100,7 +105,8 @@ export function createResponseEndpoints(
       responses: { 200: storedResponse },
       async handle(call) {
         const found = await findResponse(call.account, call.params.id)
-        if (call.query.stream === true) return replayResponse(call, found, true)
+        const { stream, starting_after } = call.query
+        if (stream === true) return replayResponse(call, found, true, starting_after)
         return { status: 200, body: toResponseForm(found.response, chooseForm(call.headers, found.form)) }
       },
     }),

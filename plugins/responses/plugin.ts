@@ -2,6 +2,7 @@ import type { Account, EventLog, Plugin } from '../../core/contract/index.ts'
 import type { ChooseForm } from '../../core/dialects/response-form.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
+import { createCompactDialect } from './compact-dialect.ts'
 import { createActiveCalls, createResponsesDialect } from './dialect.ts'
 import { createResponseEndpoints } from './endpoints.ts'
 import { createInputTokensEndpoint } from './input-tokens.ts'
@@ -29,7 +30,10 @@ export function createResponses(
           const call = activeCalls.get(exchange)
           if (call !== undefined) await recorder.recordFailure(exchange, call, error)
         },
-        dialects: { '/v1/responses': createResponsesDialect(store, activeCalls, recorder, chooseForm) },
+        dialects: {
+          '/v1/responses': createResponsesDialect(store, activeCalls, recorder, chooseForm),
+          '/v1/responses/compact': createCompactDialect(store.find),
+        },
         endpoints: [
           // Before the endpoints whose paths have an id in its place.
           createInputTokensEndpoint(store, snapshotCaller, host),

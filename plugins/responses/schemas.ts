@@ -28,6 +28,13 @@ const include = Type.Optional(
 /** The query of `GET /v1/responses/{id}`. */
 export const readQuery = {
   stream: Type.Optional(Type.Boolean({ description: 'Streams the response as events.' })),
+  starting_after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'The sequence_number of an event: a stream begins behind it. For streams only.',
+      examples: [12],
+    }),
+  ),
   include,
 }
 

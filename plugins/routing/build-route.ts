@@ -9,8 +9,9 @@ import {
   type Target,
 } from '../../core/contract/index.ts'
 import { checkModelAllowed, isModelAllowed, modelNotAllowedError } from '../../core/util/allowed-models.ts'
-import type { Capabilities } from '../../providers/shared/catalog.ts'
+import { type Capabilities, isRetired } from '../../providers/shared/catalog.ts'
 import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
+import { modelNotFoundError } from './model-not-found.ts'
 import { rankModels, sortByFit } from './rank-models.ts'
 import {
   type AskedOperation,
@@ -155,13 +156,13 @@ export function findTarget(
   provider: string | undefined,
   { catalog, capabilitiesOf }: RoutingCatalog,
 ): Target {
-  const entry = catalog.find(name, provider)
-  if (entry !== undefined) return targetOf(entry, name)
+  const match = catalog.match(name, provider)
+  if (match?.isDated) return { provider: match.model.provider, model: name, entry: match.model }
+  if (match !== undefined) return targetOf(match.model, match.name)
   if (provider !== undefined) return { provider, model: name }
   // Anthropic's clients name models by date, and new ones as soon as they exist.
   if (/^claude-/.test(name) && capabilitiesOf('anthropic')) return { provider: 'anthropic', model: name }
-  const message = `The model ${name} does not exist. GET /v1/models lists the available models.`
-  throw new GatewayError('model_not_found', message, { param: 'model' })
+  throw modelNotFoundError(name, catalog.models)
 }
 
 /**
@@ -173,13 +174,16 @@ function findCandidates(
   { catalog, capabilitiesOf, fitParameters }: RoutingCatalog,
   choice: Partial<Omit<AutomaticChoice, 'request'>> = {},
 ) {
-  const { provider, models, parameterNames, operation = 'chat', dimensions } = choice
+  const { provider, models, preferences, parameterNames, operation = 'chat', dimensions } = choice
   const requirements = requirementsOf(request, { operation, dimensions })
   const fitOf: FitOf = (operation === 'chat' && fitParameters?.(request)) || fitPerfectly
   const missing = (model: Model) =>
     findMissingCapability(model, capabilitiesOf(model.provider), requirements) ?? fitOf(model).refused
   const configured = catalog.models.filter(
-    (model) => capabilitiesOf(model.provider) && (provider === undefined || model.provider === provider),
+    (model) =>
+      capabilitiesOf(model.provider) &&
+      (provider === undefined || model.provider === provider) &&
+      isChosenAutomatically(model, preferences),
   )
   if (configured.length === 0) throw notConfiguredError(provider)
   const caller = models && { models }
@@ -215,8 +219,14 @@ function allUnavailableError(): GatewayError {
   return new GatewayError('no_providers_available', message, { retryAfter: RETRY_AFTER_SECONDS })
 }
 
+function isChosenAutomatically(model: Model, preferences: readonly string[] = []): boolean {
+  if (isRetired(model)) return false
+  return model.automatic !== false || preferences.some((name) => hasName(model, name))
+}
+
 function hasName(model: Model, name: string): boolean {
-  return [model.id, `${model.provider}:${model.id}`, ...model.aliases].includes(name)
+  const { id, provider, aliases } = model
+  return [id, `${provider}:${id}`, `${provider}/${id}`, ...aliases].includes(name)
 }
 
 /**

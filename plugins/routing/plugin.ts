@@ -14,7 +14,7 @@ import { compileRouting } from './compile.ts'
 import { evaluateRouting, startDecision } from './evaluate.ts'
 import { resolveOperationRoute } from './operation-route.ts'
 import { builtInConditions, createBuiltInActions } from './operators.ts'
-import { buildRoutingInput, parseRequestedModel } from './requested-model.ts'
+import { buildRoutingInput, knownNames, parseRequestedModel } from './requested-model.ts'
 import { resolveRoute } from './resolve-route.ts'
 import type { RoutingCatalog } from './routing-catalog.ts'
 
@@ -30,6 +30,7 @@ interface RoutingServices extends RuleEndpointServices<RoutingRule, RoutingConte
  */
 export function createRouting(services: RoutingServices): Plugin {
   const { routingCatalog, providers } = services
+  const names = knownNames(routingCatalog, providers)
   return {
     name: 'routing',
     after: ['auth', 'plan'],
@@ -45,7 +46,7 @@ export function createRouting(services: RoutingServices): Plugin {
       return {
         decide(exchange) {
           const { account, request, preferences, parameterNames } = exchange
-          const requested = parseRequestedModel(request.model, providers)
+          const requested = parseRequestedModel(request.model, names)
           const mode = requested.type === 'auto' ? requested.mode : 'balance'
           const input = buildRoutingInput(account, request, mode)
           const decision = startDecision(input)

@@ -9,29 +9,63 @@ import {
   type RoutingInput,
 } from '../../core/contract/index.ts'
 import { parseJsonObject } from '../../core/util/json.ts'
+import type { RoutingCatalog } from './routing-catalog.ts'
 
 /** The meaning of the `model` field of a request. */
 export type RequestedModel =
   | { readonly type: 'auto'; readonly mode: Mode }
   | { readonly type: 'fixed'; readonly model: string; readonly provider?: string }
 
+/** The names that the gateway knows, for `parseRequestedModel`. */
+export interface KnownNames {
+  readonly providers: ReadonlySet<string>
+  /** Modes by their aliases in the settings, in lower case. */
+  readonly modeAliases?: ReadonlyMap<string, Mode> | undefined
+  /** Whether the catalogue has the whole name. */
+  isCatalogued?(name: string): boolean
+}
+
+export function knownNames(
+  { catalog, modeAliases }: Pick<RoutingCatalog, 'catalog' | 'modeAliases'>,
+  providers: ReadonlySet<string>,
+): KnownNames {
+  return { providers, modeAliases, isCatalogued: (name) => catalog.find(name) !== undefined }
+}
+
+/** The names that OpenRouter gives to providers, where they are not ours. */
+const OTHER_PROVIDER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['google', 'gemini'],
+  ['mistralai', 'mistral'],
+])
+
 /**
- * Parses `auto`, `auto:<mode>`, `<provider>:<model>` or a model name; a missing model means `auto:balance`.
- * Only a known provider counts as a prefix, because model names may contain colons. Throws 404 for an unknown
- * mode.
+ * Parses `auto`, `auto:<mode>`, `<provider>:<model>`, `<provider>/<model>`, `models/<model>` or a model name;
+ * a missing model means `auto:balance`. Only a known provider counts as a prefix, because model names may
+ * contain colons and slashes. Throws 404 for an unknown mode.
  */
 export function parseRequestedModel(
-  model: string | undefined,
-  providers: ReadonlySet<string>,
+  model: string | null | undefined,
+  { providers, modeAliases, isCatalogued }: KnownNames,
 ): RequestedModel {
-  if (model === undefined || model === 'auto') return { type: 'auto', mode: 'balance' }
-  const colon = model.indexOf(':')
-  const prefix = model.slice(0, Math.max(colon, 0))
-  const rest = model.slice(colon + 1)
-  if (prefix === 'auto') return { type: 'auto', mode: parseAutoMode(model, rest) }
-  return providers.has(prefix) && rest !== ''
-    ? { type: 'fixed', provider: prefix, model: rest }
-    : { type: 'fixed', model }
+  if (model === undefined || model === null) return { type: 'auto', mode: 'balance' }
+  const aliased = modeAliases?.get(model.toLowerCase())
+  if (aliased !== undefined) return { type: 'auto', mode: aliased }
+  const separator = model.search(/[:/]/)
+  const prefix = model.slice(0, Math.max(separator, 0)).toLowerCase()
+  const rest = model.slice(separator + 1)
+  if (separator === -1) {
+    return rest.toLowerCase() === 'auto' ? { type: 'auto', mode: 'balance' } : { type: 'fixed', model }
+  }
+  if (model[separator] === ':') {
+    if (prefix === 'auto') return { type: 'auto', mode: parseAutoMode(model, rest) }
+    return providers.has(prefix) && rest !== ''
+      ? { type: 'fixed', provider: prefix, model: rest }
+      : { type: 'fixed', model }
+  }
+  if (rest === '' || isCatalogued?.(model)) return { type: 'fixed', model }
+  if (prefix === 'models') return { type: 'fixed', model: rest }
+  const provider = providers.has(prefix) ? prefix : OTHER_PROVIDER_NAMES.get(prefix)
+  return provider === undefined ? { type: 'fixed', model } : { type: 'fixed', provider, model: rest }
 }
 
 function parseAutoMode(model: string, spelling: string): Mode {

@@ -1,4 +1,5 @@
 import type { Route, RoutingDraft, RuleTraceEntry, Target, Warning } from '../../core/contract/index.ts'
+import { isRetired } from '../../providers/shared/catalog.ts'
 import { buildAutomaticRoute, buildFixedRoute, findTarget } from './build-route.ts'
 import type { RuleDecision } from './evaluate.ts'
 import type { RequestedModel } from './requested-model.ts'
@@ -34,9 +35,10 @@ export function resolveRoute(
   const unusable = findUnusableModel(draft, routingCatalog)
   if (unusable === undefined) {
     const isModeUnused = draft.model !== undefined
+    const route = findRoute(requested, draft, caller, routingCatalog)
     return {
-      route: findRoute(requested, draft, caller, routingCatalog),
-      warnings: draft.warnings,
+      route,
+      warnings: addRetirementWarning(draft.warnings, route),
       trace: isModeUnused ? markSkipped(trace, 'set_mode', 'mode_unused_model_pinned') : trace,
     }
   }
@@ -46,6 +48,16 @@ export function resolveRoute(
     warnings: [...draft.warnings, { code: 'routing', message: unusable.message }],
     trace: markSkipped(trace, 'set_model', unusable.reason),
   }
+}
+
+/** The provider has the last word about a retired model: it may still serve some accounts. */
+function addRetirementWarning(warnings: readonly Warning[], { targets }: Route): readonly Warning[] {
+  const [{ provider, model, entry }] = targets
+  if (entry === undefined || !isRetired(entry)) return warnings
+  const message =
+    `By the catalogue, ${provider} retired ${model} on ${entry.retires}. ` +
+    'Name another model, or a routing mode such as auto:balance.'
+  return [...warnings, { code: 'model_retired', message }]
 }
 
 function findRoute(

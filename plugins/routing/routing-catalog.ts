@@ -6,6 +6,8 @@ import type { ParameterFit } from '../../providers/shared/parameter-fit.ts'
 export interface RoutingCatalog {
   readonly catalog: Catalog
   readonly weights: ModeWeights
+  /** Aliases of routing modes in the settings, in lower case. */
+  readonly modeAliases?: ReadonlyMap<string, Mode> | undefined
   /** The expected latency of a short reply, in milliseconds. */
   latencyOf(model: Model): number
   /** Undefined if the provider is not configured (no address or no API key). */

@@ -61,7 +61,7 @@ describe('/openapi.json', () => {
   })
 
   const INFERENCE_IDS =
-    /Completion|Embeddings|Moderation|Message|^(route|simulate|createResponse|countInputTokens)$/
+    /Completion|Embeddings|Moderation|Message|^(route|simulate|(create|compact)Response|countInputTokens)$/
 
   it('has open responses, and closed bodies except those of inference requests', () => {
     const closed: string[] = []

@@ -48,7 +48,7 @@ export async function routeFor(
   vocabulary.add('routing', { conditions: builtInConditions, actions: createBuiltInActions(PROVIDERS) })
   const routing = rules.map(({ match = {}, action }, index) => rule(index + 1, match, action))
   const compiled = await compileRouting({ ownerId: 1, position: 0, routing, firewall: [] }, vocabulary)
-  const requested = parseRequestedModel(request.model, PROVIDERS)
+  const requested = parseRequestedModel(request.model, { providers: PROVIDERS })
   const mode: Mode = requested.type === 'auto' ? requested.mode : 'balance'
   const account = { userId: 1, name: 'demo', plan: 'paid' as const, keyId: 'key', position: 0 }
   const input = buildRoutingInput(account, request, mode)

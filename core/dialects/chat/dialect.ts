@@ -26,7 +26,14 @@ function parseChatRequest(body: JsonObject): ChatRequest {
     throw unsupportedError('logprobs', 'logprobs is not supported. Omit it or set it to false.')
   checkToolChoice(request)
   checkChatResponseFormat(request)
-  return request
+  if (hasModel(request)) return request
+  const { model: _, ...rest } = request
+  return rest
+}
+
+/** `null` counts as missing. */
+function hasModel<T extends { model?: string | null }>(request: T): request is T & { model?: string } {
+  return request.model !== null
 }
 
 function unsupportedError(param: string, message: string): GatewayError {

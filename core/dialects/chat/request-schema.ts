@@ -81,7 +81,7 @@ const responseFormat = Type.Unsafe<{ readonly type: string } & JsonObject>(
 /** The chat-completions body (docs/api.md, "Chat completions"). Unknown fields are passed through. */
 export const chatRequestSchema = OpenObject(
   {
-    model: Type.Optional(ModelName),
+    model: Type.Optional(Nullable(ModelName, { description: ModelName.description })),
     messages: Type.Array(ChatMessageSchema, { minItems: 1, description: 'The conversation so far.' }),
     temperature: Type.Optional(NullableNumber(0, 2, 'Randomness.')),
     top_p: Type.Optional(NullableNumber(0, 1, 'Share of the probability mass that is sampled from.')),

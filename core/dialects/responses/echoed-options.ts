@@ -22,7 +22,8 @@ export function echoOptions({ reasoning, text, tool_choice, service_tier }: Resp
       : (known('tool_choice', tool_choice) ?? 'auto'),
     reasoning: { effort: known('effort', reasoning?.effort), summary: known('summary', reasoning?.summary) },
     text: { format: echoFormat(text?.format), ...(verbosity !== null && { verbosity }) },
-    service_tier: known('service_tier', service_tier),
+    // Open Responses requires a text.
+    service_tier: known('service_tier', service_tier) ?? 'default',
   }
 }
 

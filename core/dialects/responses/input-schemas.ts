@@ -119,8 +119,19 @@ const ItemReference = OpenObject(
   { $id: 'ItemReference', description: 'An item of a stored response.' },
 )
 
+const InputCompaction = OpenObject(
+  {
+    type: Constant('compaction'),
+    encrypted_content: Text('The summary, as POST /v1/responses/compact returned it.'),
+  },
+  { $id: 'InputCompaction', description: 'The summary of a conversation.' },
+)
+
 export const InputItemSchema = Variants(
   'type',
-  [Message, FunctionCall, FunctionCallOutput, CustomCall, CustomCallOutput, Reasoning, ItemReference],
+  [
+    ...[Message, FunctionCall, FunctionCallOutput, CustomCall, CustomCallOutput],
+    ...[Reasoning, ItemReference, InputCompaction],
+  ],
   { $id: 'InputItem', description: 'An item of the conversation.' },
 )

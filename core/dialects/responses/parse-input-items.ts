@@ -7,6 +7,7 @@ import {
   type ToolCall,
 } from '../../contract/index.ts'
 import { toCustomArguments, toFunctionName } from './client-tools.ts'
+import { parseCompaction } from './compaction.ts'
 import type { InputItem } from './request-schema.ts'
 
 /** One turn of the assistant. Its reasoning, text and function calls are separate items but one message. */
@@ -68,6 +69,10 @@ export function parseItems(
           tool_call_id: String(item.call_id),
           content: toChatContent(item.output, path),
         })
+        break
+      case 'compaction':
+        endTurn()
+        messages.push(parseCompaction(item.encrypted_content, `${path}.encrypted_content`))
         break
       default:
         throw unsupportedItemError(item, path)

@@ -67,7 +67,7 @@ export function parseResponsesRequest(
   const toolChoice = toChatToolChoice(body)
   checkToolChoice({ tools, ...toolChoice })
   return {
-    ...(model !== undefined && { model }),
+    ...(model != null && { model }),
     messages: [...toSystemMessages(instructions), ...earlier, ...input],
     ...pickSharedFields(body),
     ...(stream === true && { stream }),

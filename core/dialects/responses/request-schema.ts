@@ -69,7 +69,7 @@ const reasoning = OpenObject(
 /** The body of `POST /v1/responses` (docs/api.md, "Responses"). Unknown fields are ignored. */
 export const responsesRequestSchema = OpenObject(
   {
-    model: Type.Optional(ModelName),
+    model: Type.Optional(Nullable(ModelName, { description: ModelName.description })),
     input,
     instructions: Type.Optional(NullableText('Instructions of the application.')),
     max_output_tokens: Type.Optional(

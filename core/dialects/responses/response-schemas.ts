@@ -97,7 +97,7 @@ export const OutputItem = Variants(
 
 const tokens = (description: string) => Type.Integer({ minimum: 0, description })
 
-const Usage = OpenObject(
+export const Usage = OpenObject(
   {
     input_tokens: tokens('Tokens of the input.'),
     input_tokens_details: OpenObject(

@@ -120,7 +120,7 @@ function withoutReplyEntries(entries: unknown): readonly unknown[] {
 }
 
 /** Converts token counts to the format of the Responses API. */
-function toResponsesUsage({ input, output, cached, cacheWrite, reasoning }: Usage): JsonObject {
+export function toResponsesUsage({ input, output, cached, cacheWrite, reasoning }: Usage): JsonObject {
   return {
     input_tokens: input,
     input_tokens_details: { cached_tokens: cached ?? 0, cache_write_tokens: cacheWrite ?? 0 },

@@ -4,7 +4,7 @@ import { toReplyParts } from './chunk-lengths.ts'
 import { type ClientTools, findClientTools } from './client-tools.ts'
 import { createResponseOutput, type ResponseOutput } from './output.ts'
 import type { ItemStatus, OutputEvent } from './output-items.ts'
-import { toInitialResponse, toResponseForm } from './response.ts'
+import { toInitialResponse, toResponseForm, toResponsesUsage } from './response.ts'
 
 /**
  * The SSE records of one streamed response, numbered from 0 without gaps. Every method returns the text of
@@ -20,12 +20,17 @@ interface SseRecords {
   end(response: JsonObject): string
 }
 
-export function createSseRecords(responseKey: string, tools?: ClientTools): SseRecords {
+const NO_USAGE = toResponsesUsage({ input: 0, output: 0 })
+
+/** Leaves out the records up to the number `startingAfter`. */
+export function createSseRecords(responseKey: string, tools?: ClientTools, startingAfter = -1): SseRecords {
   let sequenceNumber = 0
   let text = ''
 
   function append({ type, ...fields }: OutputEvent): void {
-    const data = { type, sequence_number: sequenceNumber++, ...fields }
+    const number = sequenceNumber++
+    if (number <= startingAfter) return
+    const data = { type, sequence_number: number, ...fields }
     text += `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
   }
 
@@ -40,7 +45,8 @@ export function createSseRecords(responseKey: string, tools?: ClientTools): SseR
   return {
     output,
     open(response) {
-      const shown = toResponseForm(response, 'openai')
+      // Open Responses requires the field, and OpenAI's description does not allow null.
+      const shown = toResponseForm({ ...response, usage: NO_USAGE }, 'openai')
       append({ type: 'response.created', response: shown })
       append({ type: 'response.in_progress', response: shown })
       return takeAppended()
@@ -65,8 +71,9 @@ export async function* replaySseRecords(
   responseKey: string,
   response: JsonObject,
   chunkLengths?: ChunkLengths,
+  startingAfter?: number,
 ): AsyncGenerator<string> {
-  const records = createSseRecords(responseKey, findClientTools(response.tools))
+  const records = createSseRecords(responseKey, findClientTools(response.tools), startingAfter)
   const items = Array.isArray(response.output) ? response.output : []
   yield records.open(toInitialResponse(response))
   for (const part of toReplyParts(items, chunkLengths)) yield records.add(part)

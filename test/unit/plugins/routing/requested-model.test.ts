@@ -3,7 +3,7 @@ import { GatewayError } from '../../../../core/contract/index.ts'
 import { parseRequestedModel } from '../../../../plugins/routing/requested-model.ts'
 
 const providers = new Set(['openai', 'acme'])
-const parse = (model?: string) => parseRequestedModel(model, providers)
+const parse = (model?: string) => parseRequestedModel(model, { providers })
 
 describe('parsing the model of a request', () => {
   for (const [model, mode] of [
@@ -30,7 +30,12 @@ describe('parsing the model of a request', () => {
     ['ft:gpt-4o:us:7', { model: 'ft:gpt-4o:us:7' }],
     ['openai:ft:gpt-4o:us:7', { model: 'ft:gpt-4o:us:7', provider: 'openai' }],
     ['gpt-4o:quality', { model: 'gpt-4o:quality' }],
-    ['OpenAI:gpt-4o', { model: 'OpenAI:gpt-4o' }],
+    ['OpenAI:gpt-4o', { model: 'gpt-4o', provider: 'openai' }],
+    ['openai/gpt-4o', { model: 'gpt-4o', provider: 'openai' }],
+    ['google/gemini-3.8-flash', { model: 'gemini-3.8-flash', provider: 'gemini' }],
+    ['models/gemini-3.8-flash', { model: 'gemini-3.8-flash' }],
+    ['nobody/gpt-4o', { model: 'nobody/gpt-4o' }],
+    ['openai/', { model: 'openai/' }],
     ['openai:', { model: 'openai:' }],
     [':gpt-4o', { model: ':gpt-4o' }],
     ['automatic', { model: 'automatic' }],

@@ -20,8 +20,31 @@ describe('the catalogue', () => {
     expect(catalog.find('engine', 'other')).to.equal(undefined)
   })
 
+  it('finds a model in any letter case, with dashes for dots, and with a date', () => {
+    expect(catalog.match('LOCO')).to.deep.equal({ model: loco, name: 'loco', isDated: false })
+    expect(catalog.match('Engine')).to.deep.equal({ model: loco, name: 'engine', isDated: false })
+    expect(catalog.find('Tender:V2', 'other')).to.equal(tender)
+    const dated = { model: loco, name: 'loco-2026-01-31', isDated: true }
+    expect(catalog.match('loco-2026-01-31')).to.deep.equal(dated)
+    expect(catalog.find('engine-20260131')).to.equal(loco)
+    expect(catalog.find('engine-20260131', 'other')).to.equal(undefined)
+    const pointed = createCatalog([model('opus-4-6', 'acme'), model('gpt-5.1', 'acme')])
+    expect(pointed.find('opus-4.6')?.id).to.equal('opus-4-6')
+    expect(pointed.find('gpt-5-1')?.id).to.equal('gpt-5.1')
+  })
+
+  it('replaces its rows, and keeps the objects of unchanged ones', () => {
+    const replaced = createCatalog([loco, tender])
+    const dearer = { ...tender, price: { input: 9, output: 9 } }
+    replaced.replace([{ ...loco }, dearer, copy])
+    expect(replaced.find('loco')).to.equal(loco)
+    expect(replaced.find('tender:v2')).to.equal(dearer)
+    expect(replaced.models).to.have.length(3)
+    replaced.replace([])
+    expect(replaced.find('loco')).to.equal(undefined)
+  })
+
   it('does not find unknown names, nor properties of every object', () => {
-    expect(catalog.find('Loco')).to.equal(undefined)
     expect(catalog.find('constructor')).to.equal(undefined)
   })
 

@@ -8,7 +8,7 @@ describe('options of a request in its response', () => {
       tool_choice: 'auto',
       reasoning: { effort: null, summary: null },
       text: { format: { type: 'text' } },
-      service_tier: null,
+      service_tier: 'default',
     })
   })
 
@@ -41,7 +41,7 @@ describe('options of a request in its response', () => {
       tool_choice: 'auto',
       reasoning: { effort: null, summary: null },
       text: { format: { type: 'json_schema', name: 'answer', schema: {} } },
-      service_tier: null,
+      service_tier: 'default',
     })
   })
 

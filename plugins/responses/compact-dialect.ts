@@ -1,0 +1,54 @@
+import { type Dialect, GatewayError, type JsonObject } from '../../core/contract/index.ts'
+import { compactDescription } from '../../core/dialects/responses/compact-description.ts'
+import {
+  buildCompaction,
+  type Compaction,
+  planCompaction,
+  toSummaryRequest,
+} from '../../core/dialects/responses/compaction.ts'
+import { requestIdSuffix } from '../../core/util/ids.ts'
+import { chain } from '../../core/util/maybe-promise.ts'
+import { parseResponsesCall } from './dialect.ts'
+import type { ResponseStore } from './store.ts'
+
+/** Key of the compaction in `ctx.state`. */
+const STATE_KEY = 'responses compaction'
+
+/**
+ * `POST /v1/responses/compact`: a model summarizes a conversation. Nothing is stored. See
+ * docs/decisions/responses.md, "A compaction is an inference request".
+ */
+export function createCompactDialect(find: ResponseStore['find']): Dialect {
+  return {
+    parseRequest(body, { account, state }) {
+      const { model, instructions, user } = body
+      if (typeof model !== 'string')
+        throw new GatewayError('missing_parameter', 'model is required.', { param: 'model' })
+      const call = toCall(body)
+      return chain(
+        parseResponsesCall(call, (responseKey) => find(responseKey, account.userId)),
+        ({ earlier, input }) => {
+          const isEmpty = call.input === ''
+          const before = typeof instructions === 'string' ? [{ role: 'system', content: instructions }] : []
+          const compaction = planCompaction([...earlier, ...(isEmpty ? [] : input)])
+          state[STATE_KEY] = compaction
+          const context = { ...compaction, system: [...before, ...compaction.system] } as Compaction
+          return toSummaryRequest(context, { model, user: typeof user === 'string' ? user : undefined })
+        },
+      )
+    },
+    writeWhole(exchange, { state, requestId }) {
+      return buildCompaction(state[STATE_KEY] as Compaction, exchange, requestIdSuffix(requestId))
+    },
+    writeStream() {
+      throw new GatewayError('internal_error', 'A compaction is not streamed.')
+    },
+    errorStyle: 'openai',
+    description: compactDescription,
+  }
+}
+
+/** The fields of a response that a compaction has, too. */
+function toCall({ input, model, previous_response_id }: JsonObject): JsonObject {
+  return { model, input: input ?? '', previous_response_id: previous_response_id ?? null }
+}
