@@ -32,6 +32,7 @@ import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
 import { createRulesFileEndpoints } from '../../plugins/rules-file/endpoints.ts'
+import { createWhatIf } from '../../plugins/what-if/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
 import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
@@ -44,6 +45,7 @@ import type { ClusterPeer } from './cluster-peer.ts'
 import type { Providers } from './providers.ts'
 import { createRuleServices } from './rule-services.ts'
 import type { State } from './state.ts'
+import { openWhatIfThread } from './what-if-thread.ts'
 
 /** What built-in plugins depend on. */
 export interface BuiltInServices {
@@ -54,6 +56,8 @@ export interface BuiltInServices {
   readonly authFailures: AuthFailureLimiter
   readonly accessLog: Pick<AccessLog, 'reportPrompts'>
   readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
+  /** The folder from which plugin packages are resolved. Default: the working directory. */
+  readonly pluginFolder?: string
   /** Undefined in a single process. */
   readonly cluster?: ClusterPeer | undefined
 }
@@ -166,6 +170,16 @@ export function createBuiltInPlugins(
       snapshotCaller,
       ruleServices: ruleServices.ofPolicies,
       userRuleServices: ruleServices.ofUsers,
+    }),
+    createWhatIf({
+      ...state,
+      kinds,
+      snapshotCaller,
+      thread: openWhatIfThread(settings, state.logId, services.pluginFolder ?? process.cwd()),
+      async settleLedger() {
+        await pending.flush()
+        await ledger.request('ledgerFind', { requestId: '' })
+      },
     }),
     createMetrics({
       live: subscription,

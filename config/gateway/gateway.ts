@@ -120,6 +120,7 @@ export async function startGateway(
       authFailures,
       accessLog,
       sharedState,
+      pluginFolder,
       cluster: peer,
     })
     const authenticateOperator =
