@@ -115,6 +115,8 @@ async function streamProgress(
   const ended = evaluate(question, services, signal, onProgress).then((result) =>
     records.push('result', result),
   )
+  // A stream whose client has left is not read.
+  ended.catch(() => undefined)
   await Promise.race([ended, records.first])
   return { status: 200, stream: records.readUntil(ended) }
 }
