@@ -70,6 +70,7 @@ export async function startGateway(
   { peer, pluginFolder = process.cwd(), openLog }: StartOptions = {},
 ): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
+  const stopping = new AbortController()
   let closed: Promise<void> | undefined
   const closeAll = () => {
     closed ??= closeInOrder(opened.toReversed())
@@ -121,6 +122,7 @@ export async function startGateway(
       accessLog,
       sharedState,
       pluginFolder,
+      stopping: stopping.signal,
       cluster: peer,
     })
     const authenticateOperator =
@@ -183,6 +185,7 @@ export async function startGateway(
     const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     const drain = async (lingerMs: number) => {
+      stopping.abort()
       const { drain_ms } = settings.timeouts
       await Promise.all([main.stop(drain_ms, lingerMs), direct.stop(drain_ms, lingerMs)])
       await closeAll()
