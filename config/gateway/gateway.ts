@@ -71,6 +71,7 @@ export async function startGateway(
   { peer, pluginFolder = process.cwd(), openLog }: StartOptions = {},
 ): Promise<Gateway> {
   const opened: { close(): Promise<void> }[] = []
+  const stopping = new AbortController()
   let closed: Promise<void> | undefined
   const closeAll = () => {
     closed ??= closeInOrder(opened.toReversed())
@@ -122,6 +123,8 @@ export async function startGateway(
       authFailures,
       accessLog,
       sharedState,
+      pluginFolder,
+      stopping: stopping.signal,
       cluster: peer,
     })
     const authenticateOperator =
@@ -184,6 +187,7 @@ export async function startGateway(
     const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     const drain = async (lingerMs: number) => {
+      stopping.abort()
       const { drain_ms } = settings.timeouts
       await Promise.all([main.stop(drain_ms, lingerMs), direct.stop(drain_ms, lingerMs)])
       await closeAll()

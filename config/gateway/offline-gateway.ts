@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { Exchange, Plugin } from '../../core/contract/index.ts'
+import type { Exchange, Host, Plugin } from '../../core/contract/index.ts'
 import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
+import type { PluginStep } from '../../core/pipeline/load.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
@@ -20,6 +21,9 @@ import type { State } from './state.ts'
 /** The plugins of a gateway that does not serve: commands parse rules and decide about requests with them. */
 export interface OfflineGateway {
   readonly kinds: RuleKinds
+  /** The listed plugins. */
+  readonly steps: readonly PluginStep[]
+  readonly costOf: Host['costOf']
   /** Runs the phase `decide` of all plugins. Throws the error that would refuse the request. */
   decide(exchange: Exchange): Promise<void>
   close(): Promise<void>
@@ -28,11 +32,12 @@ export interface OfflineGateway {
 /** Nothing is sent to the sandbox, which stands in when no provider is configured. */
 const NO_SANDBOX = 'http://127.0.0.1:0'
 
-/** Sets up the listed plugins on a state. Plugin packages are resolved from the working directory. */
+/** Sets up the listed plugins on a state. Plugin packages are resolved from `pluginFolder`. */
 export async function openOfflineGateway(
   settings: Settings,
   state: State,
   logger: Logger,
+  pluginFolder = process.cwd(),
 ): Promise<OfflineGateway> {
   const { log, subscription, writer } = state
   const operators = createOperatorRegistry()
@@ -50,7 +55,9 @@ export async function openOfflineGateway(
   const failClosed = async (): Promise<never> => {
     throw new Error('the request ledger is not open')
   }
-  const plugins = createBuiltInPlugins(settings, {
+  // The gateway that serves may have the port.
+  const { metrics_port: _, ...ownSettings } = settings
+  const plugins = createBuiltInPlugins(ownSettings, {
     state,
     ledger: { request: failClosed },
     providers,
@@ -60,7 +67,7 @@ export async function openOfflineGateway(
     sharedState,
   })
   const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)
-  const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), {
+  const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, {
     log,
     logger,
     operators,
@@ -78,6 +85,8 @@ export async function openOfflineGateway(
       routing: createRoutingRuleKind(operators),
       firewall: createFirewallRuleKind(settings.firewall.evaluate_responses),
     },
+    steps: pipeline.steps,
+    costOf: providers.costOf,
     async decide(exchange) {
       for (const { parts } of pipeline.steps) await parts.decide?.(exchange)
     },

@@ -15,6 +15,8 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'messages',
   'models',
   'audit',
+  'what-if',
+  'overview',
   'metrics',
   'openapi',
 ]

@@ -3,7 +3,7 @@ import { createDictionary } from './dictionary.ts'
 import { findRecord } from './find-records.ts'
 import { listRecords } from './list-records.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
-import { deletePromptsOf, findPrompt } from './prompts.ts'
+import { deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
 import type {
   CostQuery,
   CostSum,
@@ -15,6 +15,7 @@ import type {
   UsageQuery,
 } from './queries.ts'
 import { type LastUse, readLastUse } from './read-last-use.ts'
+import { readSeries, type SeriesPoint, type SeriesQuery } from './read-series.ts'
 import { readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
@@ -29,10 +30,14 @@ export interface LedgerStore {
   /** Deletes the prompts of a user for good, and returns how many there were. Their records stay. */
   deletePromptsOf(userId: number): Promise<number>
   list(query: RequestQuery): Promise<RequestPage>
+  /** Returns what is recorded of the prompts of these requests, by the id of the record. */
+  promptsOf(records: readonly StoredRecord[]): Promise<ReadonlyMap<number, StoredPrompt>>
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>
   /** Returns the hour of the last request of each key of a user that was used. */
   lastUse(userId: number): Promise<readonly LastUse[]>
   sumCosts(query: CostQuery): Promise<CostSum>
+  /** Returns the steps of a range that have requests, in order. */
+  series(query: SeriesQuery): Promise<readonly SeriesPoint[]>
   /** Deletes some of what is too old. Returns true if there may be more. */
   sweep(retention: LedgerRetention, now: number): Promise<boolean>
   close(): Promise<void>
@@ -71,8 +76,10 @@ function createLedgerStore(
       return deleted
     },
     list: (query) => listRecords(db, engine, query),
+    promptsOf: (records) => readPrompts(db, cipher, records),
     usage: (query) => readUsage(db, query),
     sumCosts: (query) => sumCosts(db, query),
+    series: (query) => readSeries(db, query),
     lastUse: (userId) => readLastUse(db, userId),
     async sweep(retention, now) {
       const hasMore = await sweepLedger(db, retention, now)
