@@ -17,6 +17,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'audit',
   'metrics',
   'openapi',
+  'console',
 ]
 
 /** All plugins that are part of the gateway. */

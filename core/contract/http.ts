@@ -55,6 +55,8 @@ export interface Admission
     GatewayContext,
     'requestId' | 'startedAt' | 'client' | 'endpoint' | 'access' | 'method' | 'path' | 'headers' | 'req'
   > {
+  /** The endpoint is an inference endpoint. */
+  readonly isInference?: boolean
   /** Set by `auth`; undefined before. */
   account?: Account
   /** For headers of the response. */
