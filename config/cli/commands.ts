@@ -189,6 +189,25 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'what-if',
+    operands: ['FILE'],
+    summary: 'Show what the rules of a file would have done to recorded requests.',
+    details:
+      'FILE is a file of rules, as for "rules plan". Changes nothing. Requests need recorded prompts, and ' +
+      'RECORD_KEY to read them.',
+    options: {
+      since: { value: 'SINCE', summary: 'Start: a duration such as 7d or 12h, or a time. Default: 7d.' },
+      user: { value: 'USER', summary: 'Only requests of this user.' },
+      limit: { value: 'COUNT', summary: 'Maximum number of requests. Default: 10000.' },
+      format: { value: 'FORMAT', summary: 'text (default) or json.' },
+      ...TARGET,
+    },
+    async run(args) {
+      const { printWhatIf } = await import('./what-if.ts')
+      return printWhatIf(args)
+    },
+  },
+  {
     name: 'log export',
     summary: 'Write all events to stdout, each as a line of JSON.',
     options: {

@@ -1,7 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
 import { createLogger } from '../../core/process/logger.ts'
-import { errorMessage } from '../../core/util/error-message.ts'
 import { type ApplyTerms, applyFile, planFile } from '../../plugins/rules-file/apply.ts'
 import { showPlan } from '../../plugins/rules-file/endpoints.ts'
 import { exportRulesFile } from '../../plugins/rules-file/export.ts'
@@ -9,8 +6,9 @@ import type { RulesPlan } from '../../plugins/rules-file/planned.ts'
 import { type RulesFile, SECTIONS } from '../../plugins/rules-file/schemas.ts'
 import { openOfflineGateway } from '../gateway/offline-gateway.ts'
 import { readSettings } from '../settings/settings.ts'
-import { type CommandArgs, UsageError } from './command.ts'
+import type { CommandArgs } from './command.ts'
 import { authorOf, withState } from './command-state.ts'
+import { createRemoteGateway, type RemoteGateway, remoteUrl } from './remote-gateway.ts'
 
 export type ShownPlan = Pick<RulesPlan, 'position' | 'changes' | 'warnings'>
 
@@ -35,8 +33,8 @@ export async function withTarget(
   args: CommandArgs,
   run: (target: RulesTarget) => Promise<void>,
 ): Promise<void> {
-  const url = args.options.get('url') ?? args.environment.SIGNALBOX_URL
-  if (url) return run(createRemoteTarget(url, args))
+  const url = remoteUrl(args)
+  if (url) return run(createRemoteTarget(createRemoteGateway(url, args)))
   const { environment } = args
   const author = authorOf(args)
   const settings = readSettings(environment)
@@ -62,51 +60,15 @@ export async function withTarget(
   })
 }
 
-function createRemoteTarget(url: string, args: CommandArgs): RulesTarget {
-  const key = readKey(args)
-  const { reason } = authorOf(args)
-  // Node encodes headers as Latin-1; the gateway reads the bytes as UTF-8.
-  const header = reason && { 'x-change-reason': Buffer.from(reason, 'utf8').toString('latin1') }
-  const base = `${url.replace(/\/+$/, '')}/admin/rules/file`
+const PATH = '/admin/rules/file'
 
-  async function call<Result>(path: string, body?: JsonObject): Promise<Result> {
-    const response = await fetch(base + path, {
-      method: body ? 'POST' : 'GET',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...header },
-      ...(body && { body: JSON.stringify(body) }),
-    }).catch((error: unknown) => {
-      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-      throw new Error(`${new URL(base).origin} cannot be reached: ${errorMessage(cause)}`)
-    })
-    const answer = (await response.json().catch(() => ({}))) as Answer<Result>
-    if (response.ok && answer.data !== undefined) return answer.data
-    const { message = `${new URL(base).origin} answered with ${response.status}.`, errors } =
-      answer.error ?? {}
-    const code = response.headers.get('x-error-code') ?? 'internal_error'
-    throw new GatewayError({ code, status: response.status, message, ...(errors && { errors }) })
-  }
-
+function createRemoteTarget({ call }: RemoteGateway): RulesTarget {
   return {
     export({ sections, names }) {
       const query = new URLSearchParams({ ...(sections && { sections }), ...(names && { names: 'true' }) })
-      return call(`?${query}`)
+      return call(`${PATH}?${query}`)
     },
-    plan: (file) => call('/plan', { file }),
-    apply: (file, terms) => call('/apply', { file, ...terms }),
+    plan: (file) => call(`${PATH}/plan`, { file }),
+    apply: (file, terms) => call(`${PATH}/apply`, { file, ...terms }),
   }
-}
-
-interface Answer<Result> {
-  readonly data?: Result
-  readonly error?: {
-    readonly message?: string
-    readonly errors?: Readonly<Record<string, readonly string[]>>
-  }
-}
-
-function readKey({ options, environment }: CommandArgs): string {
-  const file = options.get('key-file')
-  const key = file === undefined ? environment.SIGNALBOX_KEY : readFileSync(file, 'utf8')
-  if (key?.trim()) return key.trim()
-  throw new UsageError('The key of an operator is required: --key-file FILE, or SIGNALBOX_KEY.')
 }

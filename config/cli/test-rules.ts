@@ -1,18 +1,14 @@
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { Logger } from 'pino'
 import { CLI_ACTOR } from '../../core/event-log/actor.ts'
-import { createMemoryLog } from '../../core/event-log/memory.ts'
-import { EXPIRING_STREAMS } from '../../core/events/streams.ts'
 import { createLogger } from '../../core/process/logger.ts'
 import { applyFile } from '../../plugins/rules-file/apply.ts'
 import { RuleCasesSchema } from '../../plugins/rules-file/case-schemas.ts'
 import { type CaseResult, runCases } from '../../plugins/rules-file/run-cases.ts'
 import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
 import { seedState } from '../../plugins/rules-file/seed-state.ts'
+import { openEmptyState } from '../gateway/empty-state.ts'
 import { openOfflineGateway } from '../gateway/offline-gateway.ts'
-import { openLongRunningState, openState, type State } from '../gateway/state.ts'
-import { readSettings, type Settings } from '../settings/settings.ts'
+import { openState } from '../gateway/state.ts'
+import { readSettings } from '../settings/settings.ts'
 import type { CommandArgs } from './command.ts'
 import { describeFileIssues, readDocument } from './read-document.ts'
 import { formatColumns } from './table.ts'
@@ -42,18 +38,6 @@ export async function testRules({ operands, options, environment, print }: Comma
   } finally {
     await state.close()
   }
-}
-
-/** Opens a state on an event log in memory. Nothing is read from the data folder, or written to it. */
-function openEmptyState(settings: Settings, logger: Logger): Promise<State> {
-  const data_dir = join(tmpdir(), `signalbox-rules-test-${process.pid}`)
-  return openLongRunningState({ ...settings, data_dir, audit: { require_reason: false } }, logger, {
-    signal: new AbortController().signal,
-    openLog: async () => createMemoryLog({ expiringStreams: EXPIRING_STREAMS }),
-    decorateLog: (log) => log,
-    takesSnapshots: false,
-    broadcastPosition: undefined,
-  })
 }
 
 /** Budgets decide about requests that are sent, and are not tested. */

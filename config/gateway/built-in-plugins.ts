@@ -34,6 +34,7 @@ import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import { createRoutingRuleKind } from '../../plugins/routing/rule-kind.ts'
 import { createRules } from '../../plugins/rules/plugin.ts'
 import { createRulesFileEndpoints } from '../../plugins/rules-file/endpoints.ts'
+import { createWhatIf } from '../../plugins/what-if/plugin.ts'
 import { createCallerHistory, createCallerSnapshots } from '../../projections/callers.ts'
 import { createEvidence } from '../../projections/transparency/evidence.ts'
 import { createCircuitBreakers } from '../../providers/shared/breaker.ts'
@@ -46,6 +47,7 @@ import type { ClusterPeer } from './cluster-peer.ts'
 import type { Providers } from './providers.ts'
 import { createRuleServices } from './rule-services.ts'
 import type { State } from './state.ts'
+import { openWhatIfThread } from './what-if-thread.ts'
 
 /** What built-in plugins depend on. */
 export interface BuiltInServices {
@@ -57,6 +59,8 @@ export interface BuiltInServices {
   readonly accessLog: Pick<AccessLog, 'reportPrompts'>
   readonly sessions: Sessions
   readonly sharedState: Pick<SharedState, 'counters' | 'reservations'>
+  /** The folder from which plugin packages are resolved. Default: the working directory. */
+  readonly pluginFolder?: string
   /** Undefined in a single process. */
   readonly cluster?: ClusterPeer | undefined
 }
@@ -171,6 +175,16 @@ export function createBuiltInPlugins(
       snapshotCaller,
       ruleServices: ruleServices.ofPolicies,
       userRuleServices: ruleServices.ofUsers,
+    }),
+    createWhatIf({
+      ...state,
+      kinds,
+      snapshotCaller,
+      thread: openWhatIfThread(settings, state.logId, services.pluginFolder ?? process.cwd()),
+      async settleLedger() {
+        await pending.flush()
+        await ledger.request('ledgerFind', { requestId: '' })
+      },
     }),
     createMetrics({
       live: subscription,

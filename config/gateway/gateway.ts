@@ -129,6 +129,7 @@ export async function startGateway(
       accessLog,
       sessions,
       sharedState,
+      pluginFolder,
       cluster: peer,
     })
     const authenticateOperator =

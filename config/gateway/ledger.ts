@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { parseEncryptionKeys } from '../../core/util/encryption-keys.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import type { Ledger } from '../../plugins/ledger/store/methods.ts'
+import type { Ledger, LedgerOptions } from '../../plugins/ledger/store/methods.ts'
 import { createThreadLedger } from '../../plugins/ledger/store/thread.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
@@ -19,26 +19,28 @@ export function openLedger(
 
 /** Opens the ledger in a thread of this process, when it is first used. */
 export function openOwnLedger(settings: Settings, logId: string, logger: Logger): Ledger {
-  const { data_dir, ledger_url, record_key, ledger: limits } = settings
-  const ledger = createThreadLedger(
-    {
-      location: ledger_url
-        ? { engine: 'postgres', url: ledger_url }
-        : { engine: 'sqlite', file: join(data_dir, 'ledger.db') },
-      logId,
-      retention: {
-        requestDays: limits.retention_days,
-        promptDays: limits.prompt_retention_days,
-        usageDays: limits.usage_retention_days,
-      },
-      keys: record_key ? parseEncryptionKeys(record_key) : [],
-    },
-    logger,
-  )
+  const ledger = createThreadLedger(toLedgerOptions(settings, logId), logger)
   // A wrong address is reported at the start, not with the first request.
-  if (ledger_url)
+  if (settings.ledger_url)
     ledger
       .request('ledgerFind', { requestId: '' })
       .catch((error) => logger.error({ reason: errorMessage(error) }, 'request ledger unavailable'))
   return ledger
+}
+
+/** Where the ledger of an event log is, and how it is read. */
+export function toLedgerOptions(settings: Settings, logId: string): LedgerOptions {
+  const { data_dir, ledger_url, record_key, ledger: limits } = settings
+  return {
+    location: ledger_url
+      ? { engine: 'postgres', url: ledger_url }
+      : { engine: 'sqlite', file: join(data_dir, 'ledger.db') },
+    logId,
+    retention: {
+      requestDays: limits.retention_days,
+      promptDays: limits.prompt_retention_days,
+      usageDays: limits.usage_retention_days,
+    },
+    keys: record_key ? parseEncryptionKeys(record_key) : [],
+  }
 }

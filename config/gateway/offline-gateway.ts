@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { Exchange, Plugin } from '../../core/contract/index.ts'
+import type { Exchange, Host, Plugin } from '../../core/contract/index.ts'
 import { createAdapterRegistry } from '../../core/pipeline/adapter-registry.ts'
+import type { PluginStep } from '../../core/pipeline/load.ts'
 import { createOperatorRegistry } from '../../core/pipeline/operator-registry.ts'
 import { setUpPlugins } from '../../core/pipeline/set-up.ts'
 import { retryWhileUnavailable } from '../../core/process/retry.ts'
@@ -21,6 +22,9 @@ import type { State } from './state.ts'
 /** The plugins of a gateway that does not serve: commands parse rules and decide about requests with them. */
 export interface OfflineGateway {
   readonly kinds: RuleKinds
+  /** The listed plugins. */
+  readonly steps: readonly PluginStep[]
+  readonly costOf: Host['costOf']
   /** Runs the phase `decide` of all plugins. Throws the error that would refuse the request. */
   decide(exchange: Exchange): Promise<void>
   close(): Promise<void>
@@ -38,11 +42,12 @@ const NO_SESSIONS: Sessions = {
   authenticate: () => undefined,
 }
 
-/** Sets up the listed plugins on a state. Plugin packages are resolved from the working directory. */
+/** Sets up the listed plugins on a state. Plugin packages are resolved from `pluginFolder`. */
 export async function openOfflineGateway(
   settings: Settings,
   state: State,
   logger: Logger,
+  pluginFolder = process.cwd(),
 ): Promise<OfflineGateway> {
   const { log, subscription, writer } = state
   const operators = createOperatorRegistry()
@@ -71,7 +76,7 @@ export async function openOfflineGateway(
     sharedState,
   })
   const retry = (run: () => Promise<void>) => retryWhileUnavailable(run, logger, closing.signal)
-  const pipeline = await setUpPlugins(settings.plugins, plugins, process.cwd(), {
+  const pipeline = await setUpPlugins(settings.plugins, plugins, pluginFolder, {
     log,
     logger,
     operators,
@@ -89,6 +94,8 @@ export async function openOfflineGateway(
       routing: createRoutingRuleKind(operators),
       firewall: createFirewallRuleKind(settings.firewall.evaluate_responses),
     },
+    steps: pipeline.steps,
+    costOf: providers.costOf,
     async decide(exchange) {
       for (const { parts } of pipeline.steps) await parts.decide?.(exchange)
     },

@@ -15,6 +15,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'messages',
   'models',
   'audit',
+  'what-if',
   'metrics',
   'openapi',
   'console',

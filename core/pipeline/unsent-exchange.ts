@@ -1,4 +1,10 @@
-import type { EndedExchange, EndpointCall, JsonObject, MaybePromise } from '../contract/index.ts'
+import type {
+  ClientConnection,
+  EndedExchange,
+  EndpointCall,
+  JsonObject,
+  MaybePromise,
+} from '../contract/index.ts'
 import { chain } from '../util/maybe-promise.ts'
 import { type CallerSnapshot, createExchange, type RequestParser } from './inference.ts'
 
@@ -7,6 +13,14 @@ export type ExchangeCall = Pick<
   EndpointCall<{ type: 'user' }>,
   'account' | 'requestId' | 'client' | 'headers'
 >
+
+/** The client of a request that no client sent. */
+export const NO_CLIENT: ClientConnection = {
+  isAborted: false,
+  onAbort: () => () => undefined,
+  onClose: () => undefined,
+  signal: new AbortController().signal,
+}
 
 /** A request that is not sent has no response of its own. */
 const NO_RESPONSE = { setDefaultHeader: () => undefined }

@@ -12,7 +12,7 @@ import type { RuleDraft, RuleDrafts } from './parse-simulation.ts'
 /**
  * Higher than every real id, so that new drafts sort after all rules of the same priority, as new rules do.
  */
-const FIRST_DRAFT_ID = 2 ** 52
+export const FIRST_DRAFT_ID = 2 ** 52
 
 /** Arbitrary: no decision depends on the time of a rule. */
 const DRAFT_TIME = new Date(0).toISOString()
@@ -65,5 +65,10 @@ export async function addDrafts(
 }
 
 function renumberDraft<Rule extends RoutingRule | FirewallRule>(rule: Rule): Rule {
-  return rule.id < FIRST_DRAFT_ID ? rule : { ...rule, id: FIRST_DRAFT_ID - rule.id - 1 }
+  return rule.id < FIRST_DRAFT_ID ? rule : { ...rule, id: showDraftId(rule.id) }
+}
+
+/** Returns an id as it is shown: those of drafts are -1, -2, … */
+export function showDraftId(id: number): number {
+  return id < FIRST_DRAFT_ID ? id : FIRST_DRAFT_ID - id - 1
 }

@@ -132,7 +132,7 @@ export function createRequestDecider(
  * Resolves with the error that would refuse the request, undefined if it would be allowed. See
  * docs/decisions/rules.md, "Simulations run the plugins' own decide".
  */
-async function decideExchange(
+export async function decideExchange(
   exchange: Exchange,
   host: Pick<Host, 'decide'>,
 ): Promise<GatewayError | undefined> {

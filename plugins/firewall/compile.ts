@@ -40,7 +40,7 @@ export interface Candidates {
   readonly isFromSet: boolean
 }
 
-const DEFAULT_REPLACEMENT = '[redacted]'
+export const DEFAULT_REPLACEMENT = '[redacted]'
 
 /** Larger patterns are kept out of the pattern set, because they could slow it down for all others. */
 const MAX_SET_POSITIONS = 300
@@ -100,17 +100,21 @@ function toSetPattern(pattern: CompiledPattern | undefined): SetPattern {
 /** Undefined if the pattern cannot be evaluated. */
 function compileRule(rule: FirewallRule, origin: RuleOrigin | undefined): CompiledFirewallRule | undefined {
   const replacement = rule.replacement ?? DEFAULT_REPLACEMENT
-  const isLiteral = rule.type !== 'regex'
   const pattern = compilePattern(patternSource(rule))
   if ('error' in pattern) return undefined
   return {
     rule,
     pattern,
-    replacement: isLiteral ? literalReplacement(replacement) : parseReplacement(replacement),
+    replacement: toReplacement({ type: rule.type, replacement }),
     isExactInSet: isInSet(pattern) && pattern.engine === 're2',
     applied: toAppliedEntry(rule, origin),
     warning: firewallWarning(rule, origin, 'triggered'),
   }
+}
+
+/** What a mask puts in place of a match. Only those of regular expressions refer to groups. */
+export function toReplacement(rule: Pick<FirewallRule, 'type'> & { replacement: string }): Replacement {
+  return rule.type === 'regex' ? parseReplacement(rule.replacement) : literalReplacement(rule.replacement)
 }
 
 function toAppliedEntry(

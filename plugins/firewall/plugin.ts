@@ -29,6 +29,7 @@ import { type CompiledFirewall, compileFirewall } from './compile.ts'
 import { type EvaluationOptions, evaluateFirewall, type FirewallOutcome } from './evaluate.ts'
 import { inspectStream, inspectWholeReply } from './inspect-reply.ts'
 import type { ResponseFirewall } from './inspected-text.ts'
+import { createPatternTestEndpoint } from './pattern-test.ts'
 import { toRefusalError } from './refusal.ts'
 import { createReplyReport } from './reply-report.ts'
 import { FirewallPresetList } from './schemas.ts'
@@ -114,7 +115,7 @@ export function createFirewall({ evaluatesResponses, ...services }: FirewallServ
             return firewalls.map((firewall) => inspect(firewall, inspection))
           },
         }),
-        endpoints: [...createRuleEndpoints(services), ...presetEndpoints],
+        endpoints: [...createRuleEndpoints(services), ...presetEndpoints, createPatternTestEndpoint(cpuMs)],
       }
     },
   }

@@ -88,7 +88,7 @@ type RequestQueryValues = Static<TObject<typeof requestQuery>>
 
 async function respond(reader: LedgerReader, query: RequestQueryValues, caller: RequestFilter) {
   const { format = 'json', limit, cursor } = query
-  const filter = { ...parseFilter(query), ...caller }
+  const filter = { ...parseRequestFilter(query), ...caller }
   const start = cursor === undefined ? {} : { before: decodeCursor('before', cursor) }
   if (format === 'json') {
     const { records, next } = await reader.list({ filter, ...start, limit: limit ?? REQUEST_PAGE.default })
@@ -142,7 +142,10 @@ async function* toLines(
   for (let page = first; !page.done; page = await pages.next()) yield page.value.map(toLine).join('')
 }
 
-function parseFilter(query: RequestQueryValues): RequestFilter {
+/** Throws 400 that names an invalid time. */
+export function parseRequestFilter(
+  query: Omit<RequestQueryValues, 'format' | 'cursor' | 'limit'>,
+): RequestFilter {
   const { key, rule, action, status, model, provider, endpoint, q, since, until } = query
   const separator = rule?.lastIndexOf(':') ?? 0
   return {

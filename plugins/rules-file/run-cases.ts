@@ -1,5 +1,6 @@
 import { type Account, type Exchange, GatewayError } from '../../core/contract/index.ts'
 import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import { NO_CLIENT } from '../../core/pipeline/unsent-exchange.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
@@ -52,16 +53,7 @@ export async function runCases(
 }
 
 /** A request that no client sent. */
-const NO_CALL = {
-  requestId: 'req_test',
-  headers: {},
-  client: {
-    isAborted: false,
-    onAbort: () => () => undefined,
-    onClose: () => undefined,
-    signal: new AbortController().signal,
-  },
-}
+const NO_CALL = { requestId: 'req_test', headers: {}, client: NO_CLIENT }
 
 /** The policies and rules of the user of a case; without one, of a user in no group and without rules. */
 function snapshotCaseCaller(

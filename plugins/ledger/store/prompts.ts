@@ -2,8 +2,8 @@ import type { Kysely, SelectQueryBuilder } from 'kysely'
 import { findRecordKey } from './find-records.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import { decryptPrompt } from './prompt-rows.ts'
-import type { StoredPrompt } from './queries.ts'
-import type { LedgerTables } from './tables.ts'
+import type { StoredPrompt, StoredRecord } from './queries.ts'
+import type { LedgerTables, PromptRow } from './tables.ts'
 
 /** Rows deleted at once; a row may have megabytes. Bounds how long a batch waits. */
 const DELETED_ROWS = 100
@@ -17,7 +17,28 @@ export async function findPrompt(
   const id = await findRecordKey(db, requestId)
   if (id === undefined) return undefined
   const row = await db.selectFrom('prompts').selectAll().where('id', '=', id).executeTakeFirst()
-  if (row === undefined) return undefined
+  return row && toPrompt(row, cipher, requestId)
+}
+
+/** Returns what is recorded of the prompts of these requests, by the id of the record. */
+export async function readPrompts(
+  db: Kysely<LedgerTables>,
+  cipher: PromptCipher | undefined,
+  records: readonly StoredRecord[],
+): Promise<ReadonlyMap<number, StoredPrompt>> {
+  if (records.length === 0) return new Map()
+  const ids = records.map(({ id }) => id)
+  const rows = await db.selectFrom('prompts').selectAll().where('id', 'in', ids).execute()
+  const rowOf = new Map(rows.map((row) => [row.id, row]))
+  return new Map(
+    records.flatMap(({ id, requestId }) => {
+      const row = rowOf.get(id)
+      return row === undefined ? [] : [[id, toPrompt(row, cipher, requestId)] as const]
+    }),
+  )
+}
+
+function toPrompt(row: PromptRow, cipher: PromptCipher | undefined, requestId: string): StoredPrompt {
   const { user_id: userId, mode, omission } = row
   return { requestId, userId, mode, omission, ...decryptPrompt(row, cipher, requestId) }
 }

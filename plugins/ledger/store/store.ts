@@ -3,7 +3,7 @@ import { createDictionary } from './dictionary.ts'
 import { findRecord } from './find-records.ts'
 import { listRecords } from './list-records.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
-import { deletePromptsOf, findPrompt } from './prompts.ts'
+import { deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
 import type {
   CostQuery,
   CostSum,
@@ -29,6 +29,8 @@ export interface LedgerStore {
   /** Deletes the prompts of a user for good, and returns how many there were. Their records stay. */
   deletePromptsOf(userId: number): Promise<number>
   list(query: RequestQuery): Promise<RequestPage>
+  /** Returns what is recorded of the prompts of these requests, by the id of the record. */
+  promptsOf(records: readonly StoredRecord[]): Promise<ReadonlyMap<number, StoredPrompt>>
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>
   /** Returns the hour of the last request of each key of a user that was used. */
   lastUse(userId: number): Promise<readonly LastUse[]>
@@ -71,6 +73,7 @@ function createLedgerStore(
       return deleted
     },
     list: (query) => listRecords(db, engine, query),
+    promptsOf: (records) => readPrompts(db, cipher, records),
     usage: (query) => readUsage(db, query),
     sumCosts: (query) => sumCosts(db, query),
     lastUse: (userId) => readLastUse(db, userId),

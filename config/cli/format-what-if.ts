@@ -1,0 +1,67 @@
+import type { ShownWhatIf } from '../../plugins/what-if/schemas.ts'
+import { formatColumns } from './table.ts'
+
+type Draft = ShownWhatIf['drafts'][number]
+
+const SIGN = { add: '+', change: '~', remove: '-' }
+
+/** Formats what drafts would have done, as tables. */
+export function formatWhatIf(result: ShownWhatIf): readonly string[] {
+  const { drafts, effects, cost_usd: cost, limitations } = result
+  const changes = Object.entries(effects).filter(([name, requests]) => requests > 0 || name === 'unchanged')
+  return [
+    ...formatScope(result),
+    '',
+    ...formatColumns([['EFFECT', 'REQUESTS'], ...changes.map(([name, requests]) => [name, `${requests}`])]),
+    '',
+    ...(drafts.length === 0
+      ? ['The file changes nothing.']
+      : formatColumns([DRAFT_COLUMNS, ...drafts.flatMap(formatDraft)])),
+    '',
+    `Cost: ${formatUsd(cost.before)} -> ${formatUsd(cost.after)} (${formatChange(cost.change)})` +
+      (cost.unknown > 0 ? `; unknown for ${formatCount(cost.unknown)}.` : '.'),
+    ...limitations.map(({ message }) => message),
+  ]
+}
+
+function formatScope(result: ShownWhatIf): readonly string[] {
+  const { requests, evaluated, not_evaluated, is_truncated, since, until, reproduced } = result
+  const listed = (reasons: readonly { reason: string; requests: number }[]) =>
+    reasons.map((entry) => `${entry.requests} ${entry.reason}`).join(', ')
+  const newest = is_truncated ? ' (the newest; there are more)' : ''
+  const { same, different, explained } = reproduced
+  const differing = [...explained, ...(different > 0 ? [{ reason: 'different', requests: different }] : [])]
+  return [
+    `${formatCount(requests)} from ${since} to ${until}${newest}; ${evaluated} evaluated.`,
+    ...(not_evaluated.length > 0 ? [`Not evaluated: ${listed(not_evaluated)}.`] : []),
+    `Today's rules decide about ${same} as recorded` +
+      (differing.length > 0 ? `, and otherwise about: ${listed(differing)}.` : '.'),
+  ]
+}
+
+const DRAFT_COLUMNS = ['DRAFT', 'BEFORE', 'AFTER', 'CHANGED', 'BLOCKED', 'MASKED', 'WARNED', 'ROUTED']
+
+function formatDraft(draft: Draft): readonly (readonly string[])[] {
+  const { type, name, action, requests, changed, blocked, masked, warned, routed, rules } = draft
+  const counts = [requests, changed, blocked, masked, warned, routed].map(String)
+  return [
+    [`${SIGN[action]} ${type} "${name}"`, '', ...counts],
+    ...rules.map((rule) => [
+      `  ${SIGN[rule.action]} ${rule.kind} rule "${rule.name}"`,
+      ...[rule.before, rule.after, rule.changed].map(String),
+      ...['', '', '', ''],
+    ]),
+  ]
+}
+
+function formatCount(requests: number): string {
+  return requests === 1 ? '1 request' : `${requests} requests`
+}
+
+function formatUsd(usd: number): string {
+  return `${Number(usd.toFixed(6))} USD`
+}
+
+function formatChange(usd: number): string {
+  return `${usd > 0 ? '+' : ''}${formatUsd(usd)}`
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { type CommandArgs, UsageError } from './command.ts'
+import { authorOf } from './command-state.ts'
+
+/** A running gateway that a command calls as an operator. */
+export interface RemoteGateway {
+  /** Sends a POST request if there is a body. Rejects with the gateway's error. */
+  call<Result>(path: string, body?: JsonObject): Promise<Result>
+}
+
+/** The address that `--url` or SIGNALBOX_URL names; undefined if the command works on the settings. */
+export function remoteUrl({ options, environment }: CommandArgs): string | undefined {
+  return options.get('url') ?? (environment.SIGNALBOX_URL || undefined)
+}
+
+export function createRemoteGateway(url: string, args: CommandArgs): RemoteGateway {
+  const key = readKey(args)
+  const { reason } = authorOf(args)
+  // Node encodes headers as Latin-1; the gateway reads the bytes as UTF-8.
+  const header = reason && { 'x-change-reason': Buffer.from(reason, 'utf8').toString('latin1') }
+  const base = url.replace(/\/+$/, '')
+
+  return {
+    async call<Result>(path: string, body?: JsonObject): Promise<Result> {
+      const response = await fetch(base + path, {
+        method: body ? 'POST' : 'GET',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...header },
+        ...(body && { body: JSON.stringify(body) }),
+      }).catch((error: unknown) => {
+        const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+        throw new Error(`${new URL(base).origin} cannot be reached: ${errorMessage(cause)}`)
+      })
+      const answer = (await response.json().catch(() => ({}))) as Answer<Result>
+      if (response.ok && answer.data !== undefined) return answer.data
+      const { message = `${new URL(base).origin} answered with ${response.status}.`, errors } =
+        answer.error ?? {}
+      const code = response.headers.get('x-error-code') ?? 'internal_error'
+      throw new GatewayError({ code, status: response.status, message, ...(errors && { errors }) })
+    },
+  }
+}
+
+interface Answer<Result> {
+  readonly data?: Result
+  readonly error?: {
+    readonly message?: string
+    readonly errors?: Readonly<Record<string, readonly string[]>>
+  }
+}
+
+function readKey({ options, environment }: CommandArgs): string {
+  const file = options.get('key-file')
+  const key = file === undefined ? environment.SIGNALBOX_KEY : readFileSync(file, 'utf8')
+  if (key?.trim()) return key.trim()
+  throw new UsageError('The key of an operator is required: --key-file FILE, or SIGNALBOX_KEY.')
+}

@@ -1,0 +1,96 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { createLogger } from '../../core/process/logger.ts'
+import { createRpcPeer } from '../../core/process/rpc.ts'
+import { currentThreadId, lowerThreadPriority } from '../../core/process/thread-cpu.ts'
+import { lazy } from '../../core/util/lazy.ts'
+import { createPromptCipher } from '../../plugins/ledger/store/prompt-cipher.ts'
+import { type LedgerStore, openLedgerStore } from '../../plugins/ledger/store/store.ts'
+import { evaluateDrafts } from '../../plugins/what-if/evaluate.ts'
+import type {
+  CurrentCaller,
+  WhatIfHostMethods,
+  WhatIfJob,
+  WhatIfOutcome,
+  WhatIfThreadMethods,
+} from '../../plugins/what-if/job.ts'
+import { openEmptyState } from './empty-state.ts'
+import { type OfflineGateway, openOfflineGateway } from './offline-gateway.ts'
+import type { WhatIfWorkerData } from './what-if-thread.ts'
+
+/**
+ * Thread that evaluates drafts: it reads and decrypts recorded requests, and decides about them with the
+ * plugins of the gateway. Live requests run first. See docs/decisions/what-if.md.
+ */
+
+const { settings, ledger, pluginFolder }: WhatIfWorkerData = workerData
+lowerThreadPriority(currentThreadId())
+
+const PROGRESS_TIMEOUT_MS = 30_000
+const CALLERS_TIMEOUT_MS = 30_000
+
+const transport = {
+  send: (message: unknown) => parentPort?.postMessage(message),
+  listen: (receive: (message: unknown) => void) => void parentPort?.on('message', receive),
+}
+
+let isCancelled = false
+
+const openStore = lazy(
+  (): Promise<LedgerStore> =>
+    openLedgerStore(ledger.location, ledger.logId, {
+      isWriter: false,
+      cipher: createPromptCipher(ledger.keys),
+    }),
+)
+
+/** Each compiles one version of the rules. */
+const openDeciders = lazy(async () => {
+  const logger = createLogger('silent')
+  const open = async () =>
+    openOfflineGateway(settings, await openEmptyState(settings, logger), logger, pluginFolder)
+  return { before: await open(), after: await open() }
+})
+
+const host = createRpcPeer<WhatIfHostMethods, WhatIfThreadMethods>(transport, {
+  run,
+  cancel() {
+    isCancelled = true
+    return {}
+  },
+})
+
+async function run(job: WhatIfJob): Promise<WhatIfOutcome> {
+  isCancelled = false
+  const [store, { before, after }] = await Promise.all([openStore(), openDeciders()])
+  const report = await evaluateDrafts(job, {
+    ledger: store,
+    before,
+    after,
+    callersOf,
+    report: (progress) => void host.request('progress', progress, PROGRESS_TIMEOUT_MS).catch(() => undefined),
+    isCancelled: () => isCancelled,
+  })
+  return { report, plugins: before.steps.map(describeStep) }
+}
+
+/** The process answers with as many as it can copy without holding its event loop. */
+async function callersOf(userIds: readonly number[]): Promise<readonly CurrentCaller[]> {
+  const found: CurrentCaller[] = []
+  for (let start = 0; start < userIds.length; ) {
+    const rest = userIds.slice(start)
+    const { callers } = await host.request('callers', { userIds: rest }, CALLERS_TIMEOUT_MS)
+    found.push(...callers.flatMap((caller) => caller ?? []))
+    start += callers.length
+  }
+  return found
+}
+
+function describeStep({ plugin, parts, isBuiltIn }: OfflineGateway['steps'][number]) {
+  return {
+    name: plugin.name,
+    isBuiltIn,
+    decides: parts.decide !== undefined,
+    actsElsewhere: [parts.admit, parts.reply, parts.inspect, parts.middleware].some((part) => part),
+    hasState: plugin.events !== undefined,
+  }
+}

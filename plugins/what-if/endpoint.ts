@@ -1,0 +1,161 @@
+import {
+  data,
+  type Endpoint,
+  type EndpointCall,
+  type EndpointResponse,
+  endpoint,
+  GatewayError,
+  operator,
+} from '../../core/contract/index.ts'
+import { errorMessage } from '../../core/util/error-message.ts'
+import { showSimulatedError } from '../audit/simulated-error.ts'
+import { parseRequestFilter } from '../ledger/request-endpoints.ts'
+import type { WhatIfProgress } from './job.ts'
+import { runWhatIf, type WhatIfQuestion, type WhatIfServices } from './run-what-if.ts'
+import { WHAT_IF_LIMIT, WhatIfEvents, WhatIfInput, WhatIfResult, whatIfQuery } from './schemas.ts'
+import { WhatIfBusyError } from './thread.ts'
+
+const draft = {
+  name: 'Drafted policy',
+  is_enabled: true,
+  priority: 100,
+  applies_to: { everyone: true },
+  firewall_rules: [
+    {
+      name: 'IBAN',
+      is_enabled: true,
+      priority: 0,
+      scope: 'prompt',
+      type: 'preset',
+      pattern: 'iban',
+      action: 'block',
+    },
+  ],
+}
+
+/** `POST /admin/what-if`: what drafts of rules would have done to recorded requests. */
+export function createWhatIfEndpoint(services: WhatIfServices): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/admin/what-if',
+    access: operator('auditor'),
+    operationId: 'evaluateDrafts',
+    summary: 'Evaluates drafts of rules on recorded requests. Changes nothing.',
+    description:
+      'With the header accept: text/event-stream, the response is a stream of progress that ends with the ' +
+      'result.',
+    tags: ['policies'],
+    query: whatIfQuery,
+    body: WhatIfInput,
+    examples: {
+      draft: { file: { policies: [draft] }, examples: 10 },
+      today: { file: {} },
+    },
+    responses: {
+      200: { description: 'What would happen.', body: data(WhatIfResult), events: WhatIfEvents },
+    },
+    errors: ['validation_error', 'ledger_unavailable', 'what_if_busy'],
+    // Recorded prompts are read.
+    audited: () => 'prompts',
+    async handle(call) {
+      const { query, body, client, headers } = call
+      const { file, examples = 10 } = body
+      const question = {
+        file,
+        examples,
+        limit: query.limit ?? WHAT_IF_LIMIT.default,
+        filter: toFilter(query),
+      }
+      if (headers.accept?.includes('text/event-stream') === true)
+        return streamProgress(question, services, client)
+      const result = await evaluate(question, services, client.signal)
+      return { status: 200, body: { data: result } }
+    },
+  })
+}
+
+type QueryValues = Parameters<typeof parseRequestFilter>[0] & {
+  readonly user?: number
+  readonly group?: number
+}
+
+function toFilter(query: QueryValues): WhatIfQuestion['filter'] {
+  const { user, group } = query
+  return {
+    ...parseRequestFilter(query),
+    ...(user !== undefined && { userId: user }),
+    ...(group !== undefined && { groupId: group }),
+  }
+}
+
+async function evaluate(...args: Parameters<typeof runWhatIf>): ReturnType<typeof runWhatIf> {
+  try {
+    return await runWhatIf(...args)
+  } catch (error) {
+    if (!(error instanceof WhatIfBusyError)) throw error
+    const message = 'Too many evaluations are waiting. Try again when one has ended.'
+    throw new GatewayError({ ...WHAT_IF_BUSY, code: 'what_if_busy', message, retryAfter: 2 })
+  }
+}
+
+const WHAT_IF_BUSY = { status: 429, type: 'rate_limit_error' } as const
+
+export const WHAT_IF_ERROR_CODES = {
+  what_if_busy: { ...WHAT_IF_BUSY, description: 'Too many evaluations of drafts are waiting.' },
+} as const
+
+/** Issues of the file, and a ledger that is away, are ordinary errors: the stream begins with a record. */
+async function streamProgress(
+  question: WhatIfQuestion,
+  services: WhatIfServices,
+  { signal }: EndpointCall['client'],
+): Promise<EndpointResponse> {
+  const records = new RecordQueue()
+  const onProgress = (progress: WhatIfProgress) => records.push('progress', progress)
+  const ended = evaluate(question, services, signal, onProgress).then((result) =>
+    records.push('result', result),
+  )
+  // A stream whose client has left is not read.
+  ended.catch(() => undefined)
+  await Promise.race([ended, records.first])
+  return { status: 200, stream: records.readUntil(ended) }
+}
+
+/** SSE records that are written as they come. */
+class RecordQueue {
+  #records: string[] = []
+  #notify: () => void = () => undefined
+  /** Resolves with the first record. */
+  readonly first = new Promise<void>((resolve) => {
+    this.#notify = resolve
+  })
+
+  push(event: string, content: object): void {
+    this.#records.push(`event: ${event}\ndata: ${JSON.stringify(content)}\n\n`)
+    this.#notify()
+  }
+
+  async *readUntil(ended: Promise<void>): AsyncGenerator<string> {
+    let isOver = false
+    const end = ended
+      .catch((error: unknown) => this.push('error', { error: describe(error) }))
+      .finally(() => {
+        isOver = true
+      })
+    while (true) {
+      if (this.#records.length > 0) yield this.#records.splice(0).join('')
+      else if (isOver) return
+      else
+        await Promise.race([
+          end,
+          new Promise<void>((resolve) => {
+            this.#notify = resolve
+          }),
+        ])
+    }
+  }
+}
+
+function describe(error: unknown): object {
+  return GatewayError.isInstance(error) ? showSimulatedError(error) : { message: errorMessage(error) }
+}

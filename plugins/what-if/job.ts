@@ -1,0 +1,62 @@
+import type { Plan, Position, RuleSet } from '../../core/contract/index.ts'
+import type { DomainEvent } from '../../core/events/codec.ts'
+import type { RequestFilter } from '../ledger/store/queries.ts'
+import type { DraftOwner } from './draft-events.ts'
+import type { ListedPlugin } from './limitations.ts'
+import type { WhatIfReport } from './schemas.ts'
+
+/** What the thread is asked to evaluate. Rules of users are fetched while it runs. */
+export interface WhatIfJob {
+  readonly filter: RequestFilter
+  /** Maximum number of requests. */
+  readonly limit: number
+  /** Maximum number of examples. */
+  readonly examples: number
+  /** The policies as they are, as saved by their projection. */
+  readonly policies: readonly string[]
+  /** What the drafts would append. */
+  readonly events: readonly DomainEvent[]
+  readonly drafts: readonly DraftOwner[]
+}
+
+/** A user as they are now. */
+export interface CurrentCaller {
+  readonly userId: number
+  readonly name: string
+  readonly plan: Plan
+  readonly position: Position
+  readonly groups: readonly number[]
+  readonly rules: RuleSet
+  /** Log position of the newest event that the user's requests depend on. */
+  readonly rulesPosition: Position
+  /** The user's keys, and the models that they are restricted to. */
+  readonly keys: readonly { readonly id: string; readonly models?: readonly string[] }[]
+}
+
+export interface WhatIfProgress {
+  readonly evaluated: number
+  /** Requests that were read so far. */
+  readonly requests: number
+}
+
+export interface WhatIfOutcome {
+  readonly report: WhatIfReport
+  readonly plugins: readonly ListedPlugin[]
+}
+
+/** What the thread serves. */
+export type WhatIfThreadMethods = {
+  run: { params: WhatIfJob; result: WhatIfOutcome }
+  /** Ends the running job early; its result is then incomplete, and not used. */
+  cancel: { params: Readonly<Record<never, never>>; result: Readonly<Record<never, never>> }
+}
+
+/** What the thread asks of the process that started it. */
+export type WhatIfHostMethods = {
+  /** Returns the first of these users, as many as may be copied at once; null for users who do not exist. */
+  callers: {
+    params: { readonly userIds: readonly number[] }
+    result: { readonly callers: readonly (CurrentCaller | null)[] }
+  }
+  progress: { params: WhatIfProgress; result: Readonly<Record<never, never>> }
+}

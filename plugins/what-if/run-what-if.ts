@@ -1,0 +1,119 @@
+import type { Account } from '../../core/contract/index.ts'
+import { invalidParameterError } from '../../core/http/parse-call.ts'
+import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import { rulesPositionOf } from '../../core/pipeline/inference.ts'
+import type { Policies } from '../../projections/policies.ts'
+import { createLedgerUnavailableError } from '../ledger/reader.ts'
+import type { RequestFilter } from '../ledger/store/queries.ts'
+import { DAY_MS } from '../ledger/store/units.ts'
+import { planFile, type RulesFileServices } from '../rules-file/apply.ts'
+import type { RulesFile } from '../rules-file/schemas.ts'
+import { toDraftEvents } from './draft-events.ts'
+import type { CurrentCaller, WhatIfProgress } from './job.ts'
+import { listLimitations } from './limitations.ts'
+import type { ShownWhatIf } from './schemas.ts'
+import type { WhatIfThread } from './thread.ts'
+
+export interface WhatIfServices extends RulesFileServices {
+  readonly policies: RulesFileServices['policies'] & Pick<Policies, 'save'>
+  snapshotCaller(account: Account): CallerSnapshot
+  readonly thread: WhatIfThread
+  /** Writes the records that wait. Rejects if the ledger is away. */
+  readonly settleLedger: () => Promise<void>
+}
+
+export interface WhatIfQuestion {
+  readonly file: RulesFile
+  readonly filter: RequestFilter
+  readonly limit: number
+  readonly examples: number
+}
+
+/** Without a range, the last days are evaluated. */
+const DEFAULT_DAYS = 7
+
+/**
+ * Evaluates what the rules of a file would do to recorded requests. Throws 422 with all issues of the file.
+ * See docs/decisions/what-if.md, "Both versions are evaluated".
+ */
+export async function runWhatIf(
+  { file, filter, limit, examples }: WhatIfQuestion,
+  services: WhatIfServices,
+  signal: AbortSignal,
+  onProgress: (progress: WhatIfProgress) => void = () => undefined,
+): Promise<ShownWhatIf> {
+  const startedAt = performance.now()
+  const { until = Date.now() } = filter
+  const { since = until - DEFAULT_DAYS * DAY_MS } = filter
+  if (since > until) throw invalidParameterError('since', 'since must not be after until.')
+  const plan = await planFile(file, services)
+  const drafts = toDraftEvents(plan, services)
+  await services.settleLedger().catch((cause: unknown) => {
+    throw createLedgerUnavailableError('Requests cannot be read at the moment. Retry later.', cause)
+  })
+  const { report, plugins } = await services.thread.run({
+    job: {
+      filter: { ...filter, since, until },
+      limit,
+      examples,
+      policies: [...services.policies.save()],
+      events: drafts.events,
+      drafts: drafts.owners,
+    },
+    handlers: {
+      callers: ({ userIds }) => ({ callers: readCallers(userIds, services) }),
+      progress(progress) {
+        onProgress(progress)
+        return {}
+      },
+    },
+    signal,
+  })
+  return {
+    rules_position: plan.position,
+    since: new Date(since).toISOString(),
+    until: new Date(until).toISOString(),
+    ...report,
+    limitations: [...listLimitations(plugins, drafts)],
+    elapsed_ms: Math.round(performance.now() - startedAt),
+  }
+}
+
+/** Rules that are copied to the thread at once. Bounds how long it holds the event loop. */
+const MAX_COPIED_RULES = 500
+
+function readCallers(
+  userIds: readonly number[],
+  services: WhatIfServices,
+): readonly (CurrentCaller | null)[] {
+  const callers: (CurrentCaller | null)[] = []
+  let rules = 0
+  for (const userId of userIds) {
+    const caller = readCaller(userId, services)
+    callers.push(caller)
+    // Looking a user up takes some time, too.
+    rules += 5 + (caller === null ? 0 : caller.rules.firewall.length + caller.rules.routing.length)
+    if (rules > MAX_COPIED_RULES) break
+  }
+  return callers
+}
+
+function readCaller(
+  userId: number,
+  { accounts, groups, snapshotCaller }: WhatIfServices,
+): CurrentCaller | null {
+  const user = accounts.user(userId)
+  if (user === undefined) return null
+  const { name, plan, position, keys } = user
+  const caller = snapshotCaller({ userId, name, plan, keyId: '', position })
+  return {
+    userId,
+    name,
+    plan,
+    position,
+    groups: groups.groupsOf(userId),
+    rules: caller.rules,
+    rulesPosition: rulesPositionOf(caller),
+    keys: keys.map(({ id, models }) => ({ id, ...(models && { models }) })),
+  }
+}

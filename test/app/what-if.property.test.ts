@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { DECIDABLE } from '../support/decisions.ts'
+import { type RunningGateway, startGateway } from '../support/gateway.ts'
+import { newUser } from '../support/new-user.ts'
+import { asAdmin, newPolicy } from '../support/policies.ts'
+import { createRandom, type Random } from '../support/random.ts'
+import { randomFirewallRule, randomRequest, randomRoutingRule } from '../support/random-rules.ts'
+import { writeSettings } from '../support/settings-file.ts'
+
+const SEED = Number(process.env.WHAT_IF_SEED ?? 20261122)
+const USERS = 6
+const REQUESTS = 25
+
+describe(`what-if with today's rules (seed ${SEED})`, function () {
+  this.timeout(120_000)
+  let gateway: RunningGateway
+
+  before(async () => {
+    const CONFIG = await writeSettings(`${DECIDABLE}\nledger: { record_prompts: full }\n`)
+    const RECORD_KEY = randomBytes(32).toString('base64')
+    gateway = await startGateway({ CONFIG, RECORD_KEY, LOG_LEVEL: 'silent' })
+  })
+  after(() => gateway.stop())
+
+  const randomRules = (random: Random, kind: (random: Random) => object, max: number) =>
+    Array.from({ length: random.integer(max + 1) }, () => kind(random))
+
+  async function makeUser(random: Random) {
+    const user = await newUser(gateway)
+    for (const rule of randomRules(random, randomFirewallRule, 4))
+      await user.call('POST', '/v1/firewall-rules', rule)
+    for (const rule of randomRules(random, randomRoutingRule, 3))
+      await user.call('POST', '/v1/routing-rules', rule)
+    return user
+  }
+
+  it('reproduces every request that was made under them', async () => {
+    const random = createRandom(SEED)
+    const users = []
+    for (let index = 0; index < USERS; index++) users.push(await makeUser(random))
+    for (const everyone of [true, false])
+      await newPolicy(gateway, {
+        applies_to: everyone ? { everyone: true } : { users: users.slice(0, 2).map(({ id }) => id) },
+        firewall: randomRules(random, randomFirewallRule, 2),
+        routing: randomRules(random, randomRoutingRule, 2),
+      })
+    const statuses = new Set<number>()
+    for (const user of users)
+      for (let index = 0; index < REQUESTS; index++) {
+        const { endpoint, body } = randomRequest(random)
+        const path = { chat: '/v1/chat/completions', responses: '/v1/responses', route: '' }[endpoint]
+        const answer = path === '' ? await user.route(body) : await user.call('POST', path, body)
+        statuses.add(answer.status)
+      }
+    expect([...statuses]).to.include.members([200, 403, 404])
+    const { body } = await asAdmin(gateway, 'POST', '/admin/what-if', { file: {} })
+    const { requests, evaluated, not_evaluated, effects, reproduced } = body.data
+    expect({ requests, evaluated, not_evaluated }).to.deep.equal({
+      requests: USERS * REQUESTS,
+      evaluated: USERS * REQUESTS,
+      not_evaluated: [],
+    })
+    expect(effects.unchanged).to.equal(evaluated)
+    expect(reproduced).to.deep.equal({ same: evaluated, different: 0, explained: [] })
+  })
+})
