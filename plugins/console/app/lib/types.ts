@@ -119,8 +119,8 @@ export interface RequestRecord {
 export interface RuleThenAndNow {
   readonly kind: RuleKind
   readonly id: number
-  readonly then: Rule | null
-  readonly now: Rule | null
+  readonly as_decided: Rule | null
+  readonly current: Rule | null
   readonly state: 'unchanged' | 'changed' | 'deleted'
 }
 

@@ -80,13 +80,13 @@ export function AuditPage() {
 }
 
 function Entry({ entry }: { readonly entry: AuditEntry }) {
-  const { position, time, actor, kind, event, id, reason, user_id, policy_id, group_id } = entry
+  const { position, time, actor, kind, event, reason, user_id, policy_id, group_id } = entry
   return (
     <li>
       <p>
         <Badge>{kind}</Badge>{' '}
         <b>
-          {humanize(event)} {id ?? ''}
+          {humanize(event)} {titleOf(entry)}
         </b>{' '}
         by <ActorName actor={actor} /> · <Time value={time} />
       </p>
@@ -117,6 +117,12 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
       <Content entry={entry} />
     </li>
   )
+}
+
+/** The name of what was changed, if the event has it; or else its id. */
+function titleOf({ id, data, before, after }: AuditEntry): string {
+  const name = (after ?? before ?? data)?.name
+  return typeof name === 'string' ? name : String(id ?? '')
 }
 
 function Content({ entry: { before, after, data } }: { readonly entry: AuditEntry }) {

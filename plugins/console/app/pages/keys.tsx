@@ -14,24 +14,21 @@ interface IssuedKey {
   readonly key: string
 }
 
-type OpenDialog =
-  | { readonly type: 'create' }
-  | { readonly type: 'rotate' | 'revoke'; readonly key: ApiKey }
-  | { readonly type: 'issued'; readonly secret: string }
+type OpenDialog = { readonly type: 'create' } | { readonly type: 'rotate' | 'revoke'; readonly key: ApiKey }
 
 /** The API keys of a user. A new key is shown once. */
 export function KeyPanel({ userId }: { readonly userId: number }) {
   const path = `/admin/users/${userId}/keys`
   const keys = useResource(path, () => get<readonly ApiKey[]>(path))
   const [dialog, setDialog] = useState<OpenDialog>()
+  const [secret, setSecret] = useState<string>()
   const close = () => setDialog(undefined)
   const isAdmin = hasRole('admin')
 
   async function issue(url: string, body: object, reason: string) {
     const { data } = await send<{ data: IssuedKey }>('POST', url, body, { reason })
     keys.reload()
-    // After the dialog of the change has closed.
-    queueMicrotask(() => setDialog({ type: 'issued', secret: data.key }))
+    setSecret(data.key)
   }
 
   const create = isAdmin && (
@@ -76,7 +73,7 @@ export function KeyPanel({ userId }: { readonly userId: number }) {
           <p>Requests with the key are refused immediately.</p>
         </ChangeDialog>
       )}
-      {dialog?.type === 'issued' && <KeyDialog secret={dialog.secret} onClose={close} />}
+      {!dialog && secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
     </Panel>
   )
 }

@@ -14,7 +14,6 @@ const ROLES = ['auditor', 'editor', 'admin'] as const
 type OpenDialog =
   | { readonly type: 'create' }
   | { readonly type: 'role' | 'remove'; readonly operator: OperatorRow }
-  | { readonly type: 'issued'; readonly secret: string }
 
 /** The people and programs that operate the gateway. */
 export function OperatorsPage() {
@@ -22,6 +21,7 @@ export function OperatorsPage() {
   const [dialog, setDialog] = useState<OpenDialog>()
   const [name, setName] = useState('')
   const [role, setRole] = useState<string>('auditor')
+  const [secret, setSecret] = useState<string>()
   const close = () => setDialog(undefined)
   const isAdmin = hasRole('admin')
 
@@ -29,7 +29,7 @@ export function OperatorsPage() {
     const body = { name, role }
     const { data } = await send<{ data: { key: string } }>('POST', '/admin/operators', body, { reason })
     operators.reload()
-    queueMicrotask(() => setDialog({ type: 'issued', secret: data.key }))
+    setSecret(data.key)
   }
 
   const roleField = (
@@ -122,7 +122,7 @@ export function OperatorsPage() {
           <p>The key and all sessions end immediately.</p>
         </ChangeDialog>
       )}
-      {dialog?.type === 'issued' && <KeyDialog secret={dialog.secret} onClose={close} />}
+      {!dialog && secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
     </PageLayout>
   )
 }

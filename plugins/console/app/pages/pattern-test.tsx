@@ -5,8 +5,9 @@ import { toError } from '../lib/resource.ts'
 import { TextField } from '../ui/fields.tsx'
 
 interface TestResult {
-  readonly is_evaluable: boolean
   readonly pattern_error: string | null
+  readonly is_match: boolean
+  readonly is_finished: boolean
   readonly matches: readonly { readonly start: number; readonly end: number }[]
   readonly masked: string | null
 }
@@ -23,7 +24,7 @@ export function PatternTest({ content }: { readonly content: RuleContent }) {
   useEffect(() => {
     if (text === '' || pattern === '') return setResult(undefined)
     const controller = new AbortController()
-    const body = { type, pattern, action, text, ...(replacement != null && { replacement }) }
+    const body = { type, pattern, text, ...(replacement != null && { replacement }) }
     const timer = setTimeout(() => {
       send<{ data: TestResult }>('POST', '/admin/pattern-test', body, { signal: controller.signal }).then(
         ({ data }) => {
@@ -37,7 +38,7 @@ export function PatternTest({ content }: { readonly content: RuleContent }) {
       clearTimeout(timer)
       controller.abort()
     }
-  }, [text, type, pattern, action, replacement])
+  }, [text, type, pattern, replacement])
 
   return (
     <div class="pattern-test">
@@ -53,7 +54,7 @@ export function PatternTest({ content }: { readonly content: RuleContent }) {
         <output>
           <p class={result.pattern_error ? 'issue' : 'muted'}>{summarize(result)}</p>
           <Highlighted text={text} matches={result.matches} />
-          {result.masked !== null && (
+          {action === 'mask' && result.masked !== null && (
             <>
               <p class="muted">The provider would get:</p>
               <pre>{result.masked}</pre>
@@ -65,8 +66,10 @@ export function PatternTest({ content }: { readonly content: RuleContent }) {
   )
 }
 
-function summarize({ pattern_error, matches }: TestResult): string {
+function summarize({ pattern_error, matches, is_finished, is_match }: TestResult): string {
   if (pattern_error) return pattern_error
+  if (!is_finished) return 'The pattern did not finish within its limits.'
+  if (is_match && matches.length === 0) return 'It matches, but no part of the text.'
   return matches.length === 1 ? '1 match' : `${matches.length} matches`
 }
 

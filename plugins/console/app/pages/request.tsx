@@ -120,15 +120,15 @@ export function Trace({ entries, rules }: TraceProps) {
   )
 }
 
-function ThenAndNow({ then, now, state }: RuleThenAndNow) {
+function ThenAndNow({ as_decided, current, state }: RuleThenAndNow) {
   return (
     <>
-      {then && <code class="block">{summarizeRule(then)}</code>}
+      {as_decided && <code class="block">{summarizeRule(as_decided)}</code>}
       {state === 'deleted' && <Badge tone="bad">deleted since</Badge>}
       {state === 'changed' && (
         <>
           <Badge tone="info">changed since</Badge>
-          <Diff before={then} after={now} />
+          <Diff before={as_decided} after={current} />
         </>
       )}
     </>
