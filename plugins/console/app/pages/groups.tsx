@@ -10,6 +10,7 @@ import { SelectField, TextField } from '../ui/fields.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { PagedList } from '../ui/paged-list.tsx'
 import { UserLink } from '../ui/values.tsx'
+import { BudgetPanel } from './budget-panel.tsx'
 
 export function GroupsPage({ path: [id] }: PageProps) {
   return id === undefined ? <GroupList /> : <GroupPage id={Number(id)} />
@@ -121,6 +122,7 @@ function GroupPage({ id }: { readonly id: number }) {
           </Panel>
         )}
       </ResourceView>
+      <BudgetPanel path={`${path}/budget`} />
       {dialog?.type === 'add' && (
         <ChangeDialog
           title="Add a user"

@@ -27,15 +27,17 @@ export function TimeTravelPage() {
   const changes = useResource(`changes ${user}`, () => loadChanges())
   return (
     <PageLayout title="Time travel">
-      <WhyBlocked />
-      {isOperator() && users.length > 0 && (
-        <SelectField
-          label="Rules for"
-          value={user}
-          options={users.map(([id, name]) => [String(id), name] as const)}
-          onChange={(user) => setQuery({ user })}
-        />
-      )}
+      <div class="filters">
+        <WhyBlocked />
+        {isOperator() && users.length > 0 && (
+          <SelectField
+            label="Rules for"
+            value={user}
+            options={users.map(([id, name]) => [String(id), name] as const)}
+            onChange={(user) => setQuery({ user })}
+          />
+        )}
+      </div>
       {isOperator() && user === '' ? (
         <Empty>There are no users yet.</Empty>
       ) : (

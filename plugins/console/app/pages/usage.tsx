@@ -8,6 +8,7 @@ import type { BudgetState, UsageRow } from '../lib/types.ts'
 import { Meter } from '../ui/meter.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { Tabs } from '../ui/tabs.tsx'
+import { BudgetLine, BudgetPanel } from './budget-panel.tsx'
 
 const PERIODS = ['24h', '7d', '30d'] as const
 
@@ -35,7 +36,11 @@ export function UsagePage() {
         </>
       }
     >
-      <Budgets />
+      {isOperator() ? (
+        <BudgetPanel path="/admin/budget" title="Budget of everything together" />
+      ) : (
+        <OwnBudgets />
+      )}
       <ResourceView resource={usage}>{({ data }) => <UsageTable rows={data} by={by} />}</ResourceView>
     </PageLayout>
   )
@@ -110,41 +115,15 @@ function RowName({ by, value }: { readonly by: string; readonly value: unknown }
 
 type OwnBudgets = Readonly<Record<'user' | 'key', BudgetState | null>>
 
-async function loadBudgets(): Promise<readonly (readonly [name: string, budget: BudgetState])[]> {
-  if (!isOperator()) {
-    const { user, key } = await get<OwnBudgets>('/v1/budget')
-    return [...(user ? [['Yours', user] as const] : []), ...(key ? [['This key', key] as const] : [])]
-  }
-  // Without a budget for everything together, the answer is 404.
-  const overall = await get<BudgetState>('/admin/budget').catch(() => undefined)
-  return overall ? [['Everything together', overall]] : []
-}
-
-function Budgets() {
-  const budgets = useResource('budgets', loadBudgets)
-  if (!budgets.data?.length) return null
+/** The budgets of the user who is signed in. */
+function OwnBudgets() {
+  const budgets = useResource('budgets', () => get<OwnBudgets>('/v1/budget'))
+  const { user = null, key = null } = budgets.data ?? {}
+  if (!user && !key) return null
   return (
     <Panel title="Budgets">
-      <ul class="list">
-        {budgets.data.map(([name, budget]) => (
-          <li key={name}>
-            <BudgetLine name={name} budget={budget} />
-          </li>
-        ))}
-      </ul>
+      {user && <BudgetLine name="Yours" budget={user} />}
+      {key && <BudgetLine name="This key" budget={key} />}
     </Panel>
-  )
-}
-
-export function BudgetLine({ name, budget }: { readonly name: string; readonly budget: BudgetState }) {
-  const { limit_usd, spent_usd, period, on_exceed } = budget
-  const per = period === 'total' ? 'in total' : `per ${period}`
-  return (
-    <div class="spread">
-      <span>
-        {name}: {formatUsd(spent_usd)} of {formatUsd(limit_usd)} {per}, then {on_exceed}
-      </span>
-      <Meter value={spent_usd} max={limit_usd} label={`Budget: ${name}`} />
-    </div>
   )
 }

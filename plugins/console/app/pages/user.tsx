@@ -9,6 +9,7 @@ import { ChangeDialog } from '../ui/dialog.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { PageLayout, ResourceView } from '../ui/page.tsx'
 import { Badge, Time } from '../ui/values.tsx'
+import { BudgetPanel } from './budget-panel.tsx'
 import { KeyPanel } from './keys.tsx'
 import { RuleEditor } from './rule-editor.tsx'
 
@@ -53,6 +54,7 @@ function UserDetails({ user, path, reload }: UserDetailsProps) {
         <a href={href('/time', { user: user.id })}>Rules over time</a>
       </p>
       <KeyPanel userId={user.id} />
+      <BudgetPanel path={`${path}/budget`} />
       <RuleEditor path={path} canEdit={hasRole('editor')} />
       {dialog === 'edit' && <UserSettings user={user} path={path} onSaved={reload} onClose={close} />}
       {dialog === 'delete' && (
